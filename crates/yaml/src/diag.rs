@@ -1,0 +1,145 @@
+//! What went wrong, where, and what to do about it.
+//!
+//! A [`Diagnostic`] is data: it is made where a fault is found and given a look only where it is shown. It lives at the
+//! bottom of the stack because a syntax error is the first thing that can go wrong.
+
+use std::fmt;
+
+use crate::source::Span;
+
+pub type Result<T, E = Diagnostic> = std::result::Result<T, E>;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    Warning,
+    Error,
+}
+
+/// An error or a warning, with its place and advice.
+///
+/// ```
+/// use krm_yaml::{Diagnostic, Span};
+/// let d = Diagnostic::error("replicas-no-match", "no workload is named `wbe`")
+///     .at(Span::NONE)
+///     .help("use the name as written in the base");
+/// assert_eq!(d.to_string(), "no workload is named `wbe`");
+/// ```
+#[derive(Clone)]
+pub struct Diagnostic(Box<Inner>);
+
+#[derive(Clone)]
+struct Inner {
+    severity: Severity,
+    code: &'static str,
+    message: String,
+    place: Span,
+    notes: Vec<Note>,
+    help: Vec<String>,
+    others: Vec<Diagnostic>,
+}
+
+/// A further place or fact that belongs to a diagnostic.
+#[derive(Debug, Clone)]
+pub struct Note {
+    pub message: String,
+    pub place: Span,
+}
+
+impl Diagnostic {
+    pub fn error(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, code, message.into())
+    }
+
+    pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, code, message.into())
+    }
+
+    fn new(severity: Severity, code: &'static str, message: String) -> Self {
+        let (place, notes, help, others) = (Span::NONE, Vec::new(), Vec::new(), Vec::new());
+        Self(Box::new(Inner { severity, code, message, place, notes, help, others }))
+    }
+
+    /// Says where. The innermost place wins: on a diagnostic that has one this changes nothing, so callers may always
+    /// add theirs.
+    pub fn at(mut self, place: Span) -> Self {
+        if self.0.place.is_none() {
+            self.0.place = place;
+        }
+        self
+    }
+
+    /// Adds a fact with a place of its own (`Span::NONE` for none).
+    pub fn note(mut self, message: impl Into<String>, place: Span) -> Self {
+        self.0.notes.push(Note { message: message.into(), place });
+        self
+    }
+
+    /// Adds advice.
+    pub fn help(mut self, advice: impl Into<String>) -> Self {
+        self.0.help.push(advice.into());
+        self
+    }
+
+    /// Adds another diagnostic found in the same run, to be shown after this one.
+    pub fn and(mut self, other: Diagnostic) -> Self {
+        self.0.others.push(other);
+        self
+    }
+
+    /// Makes one diagnostic of many; `None` where there are none.
+    pub fn join(all: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
+        let mut all = all.into_iter();
+        let first = all.next()?;
+        Some(all.fold(first, Diagnostic::and))
+    }
+
+    /// The same as an error: what strict mode does to a warning.
+    pub fn into_error(mut self) -> Self {
+        self.0.severity = Severity::Error;
+        self
+    }
+
+    pub fn severity(&self) -> Severity {
+        self.0.severity
+    }
+
+    pub fn code(&self) -> &'static str {
+        self.0.code
+    }
+
+    pub fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub fn place(&self) -> Span {
+        self.0.place
+    }
+
+    pub fn notes(&self) -> &[Note] {
+        &self.0.notes
+    }
+
+    pub fn advice(&self) -> &[String] {
+        &self.0.help
+    }
+
+    /// The diagnostics joined to this one.
+    pub fn others(&self) -> &[Diagnostic] {
+        &self.0.others
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl fmt::Debug for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}] {} at {:?}", self.0.code, self.0.message, self.0.place)?;
+        self.0.help.iter().try_for_each(|h| write!(f, " (help: {h})"))
+    }
+}
+
+impl std::error::Error for Diagnostic {}

@@ -1,0 +1,43 @@
+//! One document of a stream: its tree, and the text it came from.
+
+use std::sync::Arc;
+
+use crate::node::Node;
+use crate::source::{Source, Span};
+
+/// A document: edit [`Document::root`], then ask for [`Document::text`].
+#[derive(Clone, Debug)]
+pub struct Document {
+    pub root: Node,
+    /// The tree as it was read. Shares everything with `root` that no edit has touched.
+    original: Node,
+    source: Arc<Source>,
+    span: Span,
+}
+
+impl Document {
+    /// `span` covers everything of the document in the source: directives, `---`, comments, content, `...`, up to where
+    /// the next document begins. The spans of a stream's documents therefore cover the whole source.
+    pub(crate) fn new(root: Node, source: Arc<Source>, span: Span) -> Self {
+        Self { original: root.clone(), root, source, span }
+    }
+
+    /// The tree as it was read, before any edit.
+    pub fn original(&self) -> &Node {
+        &self.original
+    }
+
+    pub fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// The whole stretch of the source that belongs to this document.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The document as text: every byte as it was written, except for the lines an edit had to change.
+    pub fn text(&self) -> String {
+        crate::emit::preserve::document(self)
+    }
+}

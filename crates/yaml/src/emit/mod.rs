@@ -1,0 +1,9 @@
+//! Tree to bytes.
+//!
+//! [`canonical`] writes what `kustomize build` would print: sorted keys, no comments, one look for everything.
+//! [`preserve`] writes what was read, except where the tree was edited.
+
+mod canonical;
+pub mod preserve;
+
+pub use canonical::{canonical, canonical_into};

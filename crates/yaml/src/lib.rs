@@ -1,0 +1,23 @@
+//! A YAML tree that loses nothing.
+
+pub mod de;
+pub mod diag;
+pub mod document;
+pub mod emit;
+pub mod json;
+pub mod map;
+pub mod node;
+pub mod parse;
+pub mod path;
+pub mod resolve;
+pub mod source;
+
+pub use de::{Spanned, from_node};
+pub use diag::{Diagnostic, Note, Result, Severity};
+pub use document::Document;
+pub use emit::{canonical, canonical_into};
+pub use map::{Entry, Map};
+pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
+pub use parse::{parse, parse_str};
+pub use path::Path;
+pub use source::{FileId, Position, Source, Sources, Span};

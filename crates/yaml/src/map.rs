@@ -1,0 +1,191 @@
+//! Maps: entries in the order they were written, found without a scan once there are many.
+
+use std::sync::OnceLock;
+
+use rustc_hash::FxHashMap;
+
+use crate::node::{Node, Text};
+
+/// From this many entries on, look-ups go through an index.
+const INDEXED_FROM: usize = 24;
+
+/// An ordered map from nodes to nodes. Keys are almost always strings, and are looked up by their text.
+#[derive(Clone, Default)]
+pub struct Map {
+    entries: Vec<Entry>,
+    index: OnceLock<Box<FxHashMap<Text, u32>>>,
+}
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub key: Node,
+    pub value: Node,
+}
+
+impl Map {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn from_entries(entries: Vec<Entry>) -> Self {
+        Self { entries, index: OnceLock::new() }
+    }
+
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
+        self.entries.iter()
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// Values for editing. Keys stay as they are; to rename one, see [`Map::rename`].
+    pub fn values_mut(&mut self) -> impl Iterator<Item = (&Node, &mut Node)> {
+        self.entries.iter_mut().map(|e| (&e.key, &mut e.value))
+    }
+
+    /// The entries, for rearranging at will.
+    pub fn entries_mut(&mut self) -> &mut Vec<Entry> {
+        self.index.take();
+        &mut self.entries
+    }
+
+    pub fn into_entries(self) -> Vec<Entry> {
+        self.entries
+    }
+
+    /// Where the key stands. The first of several equal ones.
+    pub fn position(&self, key: &str) -> Option<usize> {
+        if self.entries.len() < INDEXED_FROM {
+            return self.entries.iter().position(|e| e.key.text() == Some(key));
+        }
+        self.index().get(key).map(|at| *at as usize)
+    }
+
+    fn index(&self) -> &FxHashMap<Text, u32> {
+        self.index.get_or_init(|| {
+            let mut index = FxHashMap::with_capacity_and_hasher(self.entries.len(), Default::default());
+            for (at, entry) in self.entries.iter().enumerate() {
+                if let crate::Value::Scalar(text) = entry.key.value() {
+                    index.entry(text.clone()).or_insert(at as u32);
+                }
+            }
+            Box::new(index)
+        })
+    }
+
+    pub fn contains(&self, key: &str) -> bool {
+        self.position(key).is_some()
+    }
+
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.position(key).map(|at| &self.entries[at].value)
+    }
+
+    pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
+        let at = self.position(key)?;
+        Some(&mut self.entries[at].value)
+    }
+
+    pub fn entry(&self, key: &str) -> Option<&Entry> {
+        self.position(key).map(|at| &self.entries[at])
+    }
+
+    pub fn value_at_mut(&mut self, at: usize) -> &mut Node {
+        &mut self.entries[at].value
+    }
+
+    /// The key for editing its comments; its text must stay (see [`Map::rename`]).
+    pub fn key_at_mut(&mut self, at: usize) -> &mut Node {
+        &mut self.entries[at].key
+    }
+
+    /// Sets a value: in place, keeping comments and quotes ([`Node::assign`]), or at the end.
+    pub fn set(&mut self, key: &str, value: Node) {
+        match self.position(key) {
+            Some(at) => self.entries[at].value.assign(value),
+            None => self.push(Node::from(key), value),
+        }
+    }
+
+    /// Appends without looking for the key.
+    pub fn push(&mut self, key: Node, value: Node) {
+        if let (Some(index), crate::Value::Scalar(text)) = (self.index.get_mut(), key.value()) {
+            index.entry(text.clone()).or_insert(self.entries.len() as u32);
+        }
+        self.entries.push(Entry { key, value });
+    }
+
+    pub fn insert_at(&mut self, at: usize, key: Node, value: Node) {
+        self.entries_mut().insert(at, Entry { key, value });
+    }
+
+    pub fn remove(&mut self, key: &str) -> Option<Entry> {
+        self.position(key).map(|at| self.remove_at(at))
+    }
+
+    pub fn remove_at(&mut self, at: usize) -> Entry {
+        self.entries_mut().remove(at)
+    }
+
+    pub fn retain(&mut self, keep: impl FnMut(&mut Entry) -> bool) {
+        self.entries_mut().retain_mut(keep);
+    }
+
+    /// Gives the entry at a position another key.
+    pub fn rename(&mut self, at: usize, key: impl Into<Node>) {
+        self.entries_mut()[at].key.assign(key.into());
+    }
+}
+
+impl PartialEq for Map {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len()
+            && self.iter().all(|e| match e.key.text() {
+                Some(key) => other.entry(key).is_some_and(|o| o.key == e.key && o.value == e.value),
+                None => other.iter().any(|o| o.key == e.key && o.value == e.value),
+            })
+    }
+}
+
+impl std::fmt::Debug for Map {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_map().entries(self.iter().map(|e| (&e.key, &e.value))).finish()
+    }
+}
+
+impl<'a> IntoIterator for &'a Map {
+    type Item = &'a Entry;
+    type IntoIter = std::slice::Iter<'a, Entry>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn large_maps_stay_right_through_edits() {
+        let mut map = Map::new();
+        for i in 0..100 {
+            map.push(Node::from(format!("k{i}")), Node::from(i));
+            assert_eq!(map.get(&format!("k{i}")).and_then(Node::as_i64), Some(i.into()));
+        }
+        map.remove("k10").unwrap();
+        map.rename(0, "first");
+        assert!(map.get("k10").is_none() && map.get("k0").is_none());
+        assert_eq!(map.get("k99").and_then(Node::as_i64), Some(99));
+        assert_eq!(map.position("first"), Some(0));
+    }
+}

@@ -1,0 +1,197 @@
+//! Texts and places in them.
+//!
+//! A [`Source`] is one text with a name. A [`Span`] is a piece of one: a file id and a byte range, twelve bytes, `Copy`.
+//! Every node keeps its span for life, also after it was moved into another tree, so that an error, an explanation or a
+//! diff can always point at what the user wrote. [`Sources`] finds the text behind a span again.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock, RwLock};
+
+/// Names a [`Source`]. `FileId::NONE` is the place of things nobody wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
+pub struct FileId(u32);
+
+impl FileId {
+    pub const NONE: FileId = FileId(0);
+
+    /// The number within its [`Sources`], starting at 1.
+    pub fn number(self) -> u32 {
+        self.0
+    }
+}
+
+impl fmt::Debug for FileId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+/// A byte range of one source.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    pub file: FileId,
+    pub start: u32,
+    pub end: u32,
+}
+
+impl Span {
+    /// The span of things nobody wrote: generated values.
+    pub const NONE: Span = Span { file: FileId::NONE, start: 0, end: 0 };
+
+    pub fn new(file: FileId, start: usize, end: usize) -> Self {
+        Self { file, start: start as u32, end: end as u32 }
+    }
+
+    /// Whether the span points into no file.
+    pub fn is_none(self) -> bool {
+        self.file == FileId::NONE
+    }
+
+    pub fn range(self) -> std::ops::Range<usize> {
+        self.start as usize..self.end as usize
+    }
+
+    pub fn len(self) -> usize {
+        (self.end - self.start) as usize
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.start == self.end
+    }
+
+    /// The smallest span that holds both; `self` where they are of different files.
+    pub fn to(self, other: Span) -> Span {
+        if self.file != other.file {
+            return self;
+        }
+        Span { file: self.file, start: self.start.min(other.start), end: self.end.max(other.end) }
+    }
+}
+
+impl fmt::Debug for Span {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}:{}..{}", self.file, self.start, self.end)
+    }
+}
+
+/// A place as people count: line and column from 1, the column in characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Position {
+    pub line: usize,
+    pub column: usize,
+}
+
+/// A text and its name.
+pub struct Source {
+    id: FileId,
+    name: Box<str>,
+    text: Box<str>,
+    lines: OnceLock<Vec<u32>>,
+}
+
+impl Source {
+    /// A source outside any [`Sources`], for parsing a text whose spans are never looked up again.
+    pub fn detached(name: impl Into<Box<str>>, text: impl Into<Box<str>>) -> Arc<Self> {
+        Self::with_id(FileId(u32::MAX), name.into(), text.into())
+    }
+
+    fn with_id(id: FileId, name: Box<str>, text: Box<str>) -> Arc<Self> {
+        Arc::new(Self { id, name, text, lines: OnceLock::new() })
+    }
+
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    /// The name as shown to people, usually a path.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The text under a span of this source.
+    pub fn slice(&self, span: Span) -> &str {
+        self.text.get(span.range()).unwrap_or("")
+    }
+
+    pub fn span(&self, start: usize, end: usize) -> Span {
+        Span::new(self.id, start, end)
+    }
+
+    /// Where each line begins; found once, on the first question.
+    fn lines(&self) -> &[u32] {
+        self.lines.get_or_init(|| {
+            let mut starts = vec![0];
+            let newlines = self.text.bytes().enumerate().filter(|(_, b)| *b == b'\n');
+            starts.extend(newlines.map(|(at, _)| at as u32 + 1));
+            starts
+        })
+    }
+
+    /// Turns a byte offset into a line and a column.
+    pub fn position(&self, offset: usize) -> Position {
+        let lines = self.lines();
+        let line = lines.partition_point(|start| *start as usize <= offset).max(1);
+        let start = lines[line - 1] as usize;
+        let end = offset.min(self.text.len());
+        let column = self.text.get(start..end).map_or(end.saturating_sub(start), |s| s.chars().count()) + 1;
+        Position { line, column }
+    }
+
+    /// The text of a line (from 1), without its line break.
+    pub fn line(&self, line: usize) -> &str {
+        let lines = self.lines();
+        let Some(start) = line.checked_sub(1).and_then(|i| lines.get(i)) else { return "" };
+        let end = lines.get(line).map_or(self.text.len(), |next| *next as usize);
+        self.text[*start as usize..end].trim_end_matches(['\n', '\r'])
+    }
+}
+
+impl fmt::Debug for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Source({:?}, {}, {} bytes)", self.id, self.name, self.text.len())
+    }
+}
+
+/// All texts of a run, so that a span can be turned back into a file, a line and a column. Cheap to clone and share.
+#[derive(Clone, Default, Debug)]
+pub struct Sources(Arc<RwLock<Vec<Arc<Source>>>>);
+
+impl Sources {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Takes in a text and gives it an id.
+    pub fn add(&self, name: impl Into<Box<str>>, text: impl Into<Box<str>>) -> Arc<Source> {
+        let mut all = self.0.write().expect("no one panics while holding the list of sources");
+        let source = Source::with_id(FileId(all.len() as u32 + 1), name.into(), text.into());
+        all.push(source.clone());
+        source
+    }
+
+    pub fn get(&self, id: FileId) -> Option<Arc<Source>> {
+        let all = self.0.read().expect("no one panics while holding the list of sources");
+        all.get((id.0 as usize).checked_sub(1)?).cloned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let sources = Sources::new();
+        let source = sources.add("a.yaml", "é: 1\nb: 2\n");
+        assert_eq!(source.position(0), Position { line: 1, column: 1 });
+        assert_eq!(source.position(2), Position { line: 1, column: 2 });
+        assert_eq!(source.position(6), Position { line: 2, column: 1 });
+        assert_eq!(source.line(2), "b: 2");
+        assert_eq!(sources.get(source.id()).unwrap().name(), "a.yaml");
+        assert!(sources.get(FileId::NONE).is_none());
+    }
+}
