@@ -1,0 +1,154 @@
+//! The resources in flight: in order, and found by id without a scan.
+
+use std::sync::OnceLock;
+
+use krm_yaml::{Diagnostic, Result};
+use rustc_hash::FxHashMap;
+
+use crate::resource::{IdKey, Resource, ResourceId};
+
+/// An ordered list of resources with indexes by id.
+#[derive(Clone, Debug, Default)]
+pub struct Resources {
+    items: Vec<Resource>,
+    index: OnceLock<Index>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Index {
+    /// By the id of now.
+    current: FxHashMap<IdKey, Vec<u32>>,
+    /// By every id ever had, the one of now included.
+    any: FxHashMap<IdKey, Vec<u32>>,
+}
+
+impl Index {
+    fn add(&mut self, at: usize, resource: &Resource) {
+        self.current.entry(resource.id().key()).or_default().push(at as u32);
+        for id in resource.all_ids() {
+            let places = self.any.entry(id.key()).or_default();
+            if places.last() != Some(&(at as u32)) {
+                places.push(at as u32);
+            }
+        }
+    }
+}
+
+impl Resources {
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.items.is_empty()
+    }
+
+    pub fn iter(&self) -> std::slice::Iter<'_, Resource> {
+        self.items.iter()
+    }
+
+    pub fn as_slice(&self) -> &[Resource] {
+        &self.items
+    }
+
+    pub fn get(&self, at: usize) -> Option<&Resource> {
+        self.items.get(at)
+    }
+
+    pub fn into_vec(self) -> Vec<Resource> {
+        self.items
+    }
+
+    /// A list without looking for equal ids.
+    pub fn from_vec(items: Vec<Resource>) -> Self {
+        Self { items, index: OnceLock::new() }
+    }
+
+    /// The list for rearranging at will; indexes are made anew afterwards.
+    pub fn as_vec_mut(&mut self) -> &mut Vec<Resource> {
+        self.index.take();
+        &mut self.items
+    }
+
+    fn index(&self) -> &Index {
+        self.index.get_or_init(|| {
+            let mut index = Index::default();
+            self.items.iter().enumerate().for_each(|(at, r)| index.add(at, r));
+            index
+        })
+    }
+
+    /// Where the resources with this id are now.
+    pub fn find(&self, id: &ResourceId) -> &[u32] {
+        self.index().current.get(&id.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Where the resources are that have or ever had this id.
+    pub fn find_any(&self, id: &ResourceId) -> &[u32] {
+        self.index().any.get(&id.key()).map_or(&[], Vec::as_slice)
+    }
+
+    /// Appends a resource; refuses one whose id is taken.
+    pub fn push(&mut self, resource: Resource) -> Result<()> {
+        if let Some(at) = self.find(resource.id()).first() {
+            let first = &self.items[*at as usize];
+            let message = format!("{} is defined twice", resource.id());
+            return Err(Diagnostic::error("duplicate-resource", message)
+                .at(resource.span())
+                .note("first defined here", first.span())
+                .help("rename one of them, or turn the second into a patch under `patches:`"));
+        }
+        let at = self.items.len();
+        if let Some(index) = self.index.get_mut() {
+            index.add(at, &resource);
+        }
+        self.items.push(resource);
+        Ok(())
+    }
+
+    /// Appends all of another list, in order; refuses ids that are taken.
+    pub fn append(&mut self, other: Resources) -> Result<()> {
+        other.items.into_iter().try_for_each(|r| self.push(r))
+    }
+
+    /// Lets each resource be changed, and keeps the indexes right. The first error ends it.
+    pub fn edit(&mut self, mut edit: impl FnMut(&mut Resource) -> Result<()>) -> Result<()> {
+        self.index.take();
+        self.items.iter_mut().try_for_each(&mut edit)
+    }
+
+    /// Lets one resource be changed.
+    pub fn edit_at<T>(&mut self, at: usize, edit: impl FnOnce(&mut Resource) -> T) -> T {
+        let before = self.items[at].id().clone();
+        let history = self.items[at].previous_ids().len();
+        let result = edit(&mut self.items[at]);
+        let now = &self.items[at];
+        // Most edits leave the id alone; then the index stays, and a patch per resource is no rebuild per patch.
+        if now.previous_ids().len() != history
+            || *now.id() != before
+            || now.id().namespace != before.namespace
+        {
+            self.index.take();
+        }
+        result
+    }
+
+    /// Drops the resources that became empty.
+    pub fn drop_empty(&mut self) {
+        if self.items.iter().any(|r| r.node().is_empty()) {
+            self.as_vec_mut().retain(|r| !r.node().is_empty());
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Resources {
+    type Item = &'a Resource;
+    type IntoIter = std::slice::Iter<'a, Resource>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}

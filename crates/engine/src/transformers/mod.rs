@@ -1,0 +1,1 @@
+//! The built-ins, a file each, and the table of their names.

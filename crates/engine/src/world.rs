@@ -1,0 +1,28 @@
+//! All the engine knows of the outside.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Result, Source, Span};
+
+/// Files, repositories, the network. The engine touches none of them except through this.
+pub trait World: Send + Sync {
+    /// The bytes of a file.
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+    fn is_dir(&self, path: &Path) -> bool;
+    fn is_file(&self, path: &Path) -> bool;
+    /// Names in a folder, sorted.
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<String>>;
+    /// The real path, links resolved.
+    fn real_path(&self, path: &Path) -> std::io::Result<PathBuf>;
+}
+
+/// Reads the files a configuration names, relative to its folder and within the load restrictions.
+pub trait Loader: Send + Sync {
+    /// The text of a file or an `https://` address named at `place`.
+    fn load(&self, path: &str, place: Span) -> Result<Arc<Source>>;
+    /// The same as bytes: what generators take.
+    fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>>;
+    /// The folder paths are relative to.
+    fn root(&self) -> &Path;
+}
