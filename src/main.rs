@@ -1,4 +1,36 @@
+//! The command line: parse, dispatch, exit code.
+
+mod cli;
+mod commands;
+mod os;
+mod report;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+use crate::report::Report;
+
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-fn main() {}
+/// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 101 a bug of ours (a panic's own).
+fn main() -> ExitCode {
+    report::own_up_to_panics();
+    let cli = Cli::parse();
+    let report = Report::new(cli.error_format);
+    let result = match cli.command {
+        Command::Build(args) => commands::build::run(args, &report),
+        Command::Completion(args) => commands::completion::completion(args),
+        Command::Man(args) => commands::completion::man(args),
+        Command::Version(args) => commands::version::run(args),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            report.show(&error);
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What can be written on the command line. The doc comments are the manual.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// One fast program for Kubernetes configuration.
+#[derive(Debug, Parser)]
+#[command(name = "krm", version, disable_help_subcommand = true, max_term_width = 110)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub command: Command,
+
+    /// How errors and warnings are written to standard error
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    pub error_format: ErrorFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ErrorFormat {
+    /// For people: the place, the line and advice
+    #[default]
+    Text,
+    /// For programs: one JSON object a line
+    Json,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    Build(Box<BuildArgs>),
+    Completion(CompletionArgs),
+    Man(ManArgs),
+    Version(VersionArgs),
+}
+
+/// Build the resources a kustomization describes, and print them
+///
+/// Prints byte for byte what `kustomize build` would.
+#[derive(Debug, Args)]
+pub struct BuildArgs {
+    /// Folders with a kustomization, or addresses of git repositories that hold one
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub targets: Vec<String>,
+
+    /// Write to this file; or into this folder: a file per resource, or a file per target where there are several
+    #[arg(short, long, value_name = "PATH")]
+    pub output: Option<PathBuf>,
+
+    /// Which files a kustomization may read
+    ///
+    /// `LoadRestrictionsRootOnly`: those in or below its own folder.
+    /// `LoadRestrictionsNone`: any, which makes a kustomization harder to move.
+    #[arg(long, value_enum, default_value_t, ignore_case = true, value_name = "RULE")]
+    pub load_restrictor: LoadRestrictor,
+
+    /// Make every warning an error: patches, images or selectors that fit nothing
+    #[arg(long)]
+    pub strict: bool,
+
+    /// Run the functions and programs that generators, transformers and validators name
+    #[arg(long)]
+    pub enable_alpha_plugins: bool,
+
+    /// Let functions be programs of this machine, not only containers
+    #[arg(long)]
+    pub enable_exec: bool,
+
+    /// Inflate helm charts, by the `helm` program
+    #[arg(long)]
+    pub enable_helm: bool,
+
+    /// The helm program
+    #[arg(long, default_value = "helm", value_name = "PROGRAM")]
+    pub helm_command: String,
+
+    /// An API version helm charts may count on; may be given several times
+    #[arg(long, value_name = "VERSION", value_delimiter = ',')]
+    pub helm_api_versions: Vec<String>,
+
+    /// The Kubernetes version helm charts may count on
+    #[arg(long, default_value = "", value_name = "VERSION", hide_default_value = true)]
+    pub helm_kube_version: String,
+
+    /// Let helm say what it does
+    #[arg(long)]
+    pub helm_debug: bool,
+
+    /// Let functions that ask for the network have it
+    #[arg(long)]
+    pub network: bool,
+
+    /// The container network for functions that ask for one
+    #[arg(long, default_value = "bridge", value_name = "NAME")]
+    pub network_name: String,
+
+    /// A mount for containers, as `type=bind,src=...,dst=...`; may be given several times
+    #[arg(long, value_name = "MOUNT")]
+    pub mount: Vec<String>,
+
+    /// An environment variable for functions, as `NAME=value` or `NAME`; may be given several times
+    #[arg(short, long, value_name = "VARIABLE", value_delimiter = ',')]
+    pub env: Vec<String>,
+
+    /// Run containers as the present user, not as `nobody`
+    #[arg(long)]
+    pub as_current_user: bool,
+
+    /// The order of the output; `sortOptions` in the kustomization wins over it
+    #[arg(long, value_enum, default_value_t, hide = true)]
+    pub reorder: Reorder,
+
+    /// Label every resource with the version of the program that built it
+    #[arg(long, hide = true)]
+    pub enable_managedby_label: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum LoadRestrictor {
+    #[default]
+    #[value(name = "LoadRestrictionsRootOnly", alias = "rootOnly")]
+    RootOnly,
+    #[value(name = "LoadRestrictionsNone", alias = "none")]
+    None,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Reorder {
+    /// By kind, then by name
+    #[default]
+    Legacy,
+    /// As they were read
+    None,
+}
+
+/// Print the version
+#[derive(Debug, Args)]
+pub struct VersionArgs {
+    /// As data
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub output: Option<DataFormat>,
+
+    /// The version alone
+    #[arg(long, hide = true)]
+    pub short: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DataFormat {
+    Json,
+    Yaml,
+}
+
+/// Print a script that completes `krm` commands in a shell
+#[derive(Debug, Args)]
+pub struct CompletionArgs {
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
+}
+
+/// Print the manual page, or write one per command
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// The folder to write the pages of all commands to
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+}

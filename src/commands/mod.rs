@@ -1,0 +1,5 @@
+//! One file per verb. Each takes its arguments, and gives back the first thing that went wrong.
+
+pub mod build;
+pub mod completion;
+pub mod version;
