@@ -1,0 +1,116 @@
+//! The form types are kept in: a graph of types, and the kinds that are its roots.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+
+use super::Scope;
+use crate::resource::Gvk;
+
+/// Types by number, and the kinds that start somewhere among them.
+#[derive(Debug)]
+pub(super) struct Graph {
+    pub types: Cow<'static, [Type]>,
+    /// Sorted by [`Kind::key`].
+    pub kinds: Cow<'static, [Kind]>,
+}
+
+/// A type: the fields worth knowing, sorted by name; the type of a map's values or a list's items; and for a list that
+/// is merged, by what keys.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Type {
+    pub fields: Cow<'static, [Field]>,
+    pub values: Option<u32>,
+    pub items: Option<u32>,
+    pub merge: Option<Cow<'static, [Cow<'static, str>]>>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Field {
+    pub name: Cow<'static, str>,
+    pub at: u32,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Kind {
+    pub kind: Cow<'static, str>,
+    pub group: Cow<'static, str>,
+    pub version: Cow<'static, str>,
+    pub root: Option<u32>,
+    pub scope: Option<Scope>,
+}
+
+/// A digest compiled in.
+#[derive(Clone, Copy)]
+pub(super) struct Tables {
+    pub types: &'static [Type],
+    pub kinds: &'static [Kind],
+}
+
+impl Graph {
+    pub fn of_tables(tables: Tables) -> Self {
+        Self { types: Cow::Borrowed(tables.types), kinds: Cow::Borrowed(tables.kinds) }
+    }
+
+    pub fn get(&self, at: u32) -> super::Type<'_> {
+        super::Type { graph: self, at: &self.types[at as usize] }
+    }
+}
+
+impl Kind {
+    pub fn key(&self) -> (&str, &str, &str) {
+        (&self.kind, &self.group, &self.version)
+    }
+
+    fn cmp(&self, gvk: &Gvk) -> Ordering {
+        self.key().cmp(&(gvk.kind.as_str(), gvk.group.as_str(), gvk.version.as_str()))
+    }
+}
+
+/// Finds a kind in a sorted table.
+pub(super) fn find<'t>(kinds: &'t [Kind], gvk: &Gvk) -> Option<&'t Kind> {
+    kinds.binary_search_by(|kind| kind.cmp(gvk)).ok().map(|at| &kinds[at])
+}
+
+// The rows of a digest. Macros, since the parts of a value that may own its memory are only kept in a static where no
+// function comes in between.
+macro_rules! ty {
+    ([$($field:literal $at:literal),*], $values:expr, $items:expr) => {
+        ty!(@ [$($field $at),*], $values, $items, None)
+    };
+    ([$($field:literal $at:literal),*], $values:expr, $items:expr, merge [$($key:literal),*]) => {
+        ty!(@ [$($field $at),*], $values, $items, Some(Cow::Borrowed(&[$(Cow::Borrowed($key)),*])))
+    };
+    (@ [$($field:literal $at:literal),*], $values:expr, $items:expr, $merge:expr) => {
+        Type {
+            fields: Cow::Borrowed(&[$(Field { name: Cow::Borrowed($field), at: $at }),*]),
+            values: $values,
+            items: $items,
+            merge: $merge,
+        }
+    };
+}
+
+const fn kind(
+    kind: &'static str,
+    group: &'static str,
+    version: &'static str,
+    root: Option<u32>,
+    scope: Option<Scope>,
+) -> Kind {
+    let (kind, group, version) = (Cow::Borrowed(kind), Cow::Borrowed(group), Cow::Borrowed(version));
+    Kind { kind, group, version, root, scope }
+}
+
+/// The digests, each in a module of its own.
+macro_rules! digest {
+    ($module:ident, $name:ident, $file:literal) => {
+        mod $module {
+            use super::Scope::{Cluster, Namespaced};
+            use super::{Cow, Field, Kind, Type, kind};
+            include!($file);
+        }
+        pub(super) const $name: Tables = Tables { types: $module::TYPES, kinds: $module::KINDS };
+    };
+}
+
+digest!(kubernetes_1_21, V1_21, "../../data/kubernetes_1_21.rs");

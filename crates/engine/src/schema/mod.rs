@@ -1,0 +1,168 @@
+//! What is known of Kubernetes types: merge keys and scopes. A value, never a global.
+//!
+//! The built-in types are a digest compiled in (`data/`, made by `data/generate.py`): nothing is parsed at start-up. A
+//! schema of the user's own is read into the same form by [`Schema::from_openapi`].
+
+mod digest;
+mod openapi;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use krm_yaml::Node;
+
+use crate::resource::Gvk;
+use digest::Graph;
+
+/// Merge keys and scopes of types. Cheap to clone.
+///
+/// ```
+/// use krm_engine::{Gvk, Schema};
+/// let schema = Schema::builtin();
+/// assert!(schema.is_cluster_scoped(&Gvk::new("v1", "Namespace")));
+/// let pod = schema.type_of(&Gvk::new("v1", "Pod")).unwrap();
+/// let containers = pod.field("spec").and_then(|spec| spec.field("containers")).unwrap();
+/// assert_eq!(containers.merge_keys().unwrap(), ["name"]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Schema {
+    graph: Arc<Graph>,
+    /// Where scopes are looked up first: those of the built-in kinds hold whatever schema the user gives.
+    scopes: &'static [digest::Kind],
+}
+
+/// Where resources of a kind live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    Cluster,
+    Namespaced,
+}
+
+/// A type within a [`Schema`]: of a resource, of a field, or of the elements of a list.
+#[derive(Clone, Copy)]
+pub struct Type<'s> {
+    graph: &'s Graph,
+    at: &'s digest::Type,
+}
+
+impl Default for Schema {
+    fn default() -> Self {
+        Self::builtin()
+    }
+}
+
+impl Schema {
+    /// The types the reference knows: those of Kubernetes 1.21.
+    pub fn builtin() -> Self {
+        Self { graph: Arc::new(Graph::of_tables(digest::V1_21)), scopes: digest::V1_21.kinds }
+    }
+
+    /// Reads an OpenAPI (v2) document whose definitions say by `x-kubernetes-group-version-kind` what kinds they are. It
+    /// takes the place of the built-in types; scopes of built-in kinds still hold.
+    pub fn from_openapi(document: &Node) -> krm_yaml::Result<Self> {
+        Ok(Self { graph: Arc::new(openapi::read(document)?), scopes: digest::V1_21.kinds })
+    }
+
+    /// Where resources of this kind live, if known.
+    pub fn scope(&self, gvk: &Gvk) -> Option<Scope> {
+        let scope = |kinds| digest::find(kinds, gvk).and_then(|kind| kind.scope);
+        scope(self.scopes).or_else(|| scope(&self.graph.kinds))
+    }
+
+    /// Whether a kind is known to live outside any namespace.
+    pub fn is_cluster_scoped(&self, gvk: &Gvk) -> bool {
+        self.scope(gvk) == Some(Scope::Cluster)
+    }
+
+    /// The type of resources of this kind, if known.
+    pub fn type_of(&self, gvk: &Gvk) -> Option<Type<'_>> {
+        let at = digest::find(&self.graph.kinds, gvk)?.root?;
+        Some(self.graph.get(at))
+    }
+}
+
+impl<'s> Type<'s> {
+    /// The type of a field: as declared, or of the values of a map that may have any key.
+    pub fn field(self, name: &str) -> Option<Type<'s>> {
+        let fields = &self.at.fields;
+        let declared = fields.binary_search_by(|field| field.name.as_ref().cmp(name)).ok();
+        let at = declared.map(|found| fields[found].at).or(self.at.values)?;
+        Some(self.graph.get(at))
+    }
+
+    /// The type of a list's elements.
+    pub fn items(self) -> Option<Type<'s>> {
+        Some(self.graph.get(self.at.items?))
+    }
+
+    /// The fields that tell a list's elements apart when it is merged; none at all where the elements are scalars that
+    /// stand for themselves. `None` of a list that is replaced as a whole.
+    pub fn merge_keys(self) -> Option<&'s [Cow<'static, str>]> {
+        self.at.merge.as_deref()
+    }
+}
+
+impl std::fmt::Debug for Type<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.at.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn keys(kind: &str, path: &str) -> Option<Vec<String>> {
+        let schema = Schema::builtin();
+        let (api_version, kind) = kind.split_once(' ').unwrap();
+        let mut at = schema.type_of(&Gvk::new(api_version, kind))?;
+        for name in path.split('.') {
+            at = if name == "[]" { at.items()? } else { at.field(name)? };
+        }
+        Some(at.merge_keys()?.iter().map(|key| key.to_string()).collect())
+    }
+
+    #[test]
+    fn lists_know_their_keys() {
+        let pod = "spec.template.spec";
+        let of = |path: &str| keys("apps/v1 Deployment", path).map(|keys| keys.join(","));
+        assert_eq!(of(&format!("{pod}.containers")).as_deref(), Some("name"));
+        assert_eq!(of(&format!("{pod}.containers.[].ports")).as_deref(), Some("containerPort,protocol"));
+        assert_eq!(of(&format!("{pod}.initContainers.[].volumeMounts")).as_deref(), Some("mountPath"));
+        assert_eq!(of("metadata.finalizers").as_deref(), Some(""));
+        assert_eq!(of("metadata.ownerReferences").as_deref(), Some("uid"));
+        assert_eq!(of(&format!("{pod}.tolerations")), None);
+        assert_eq!(keys("v1 Service", "spec.ports").unwrap(), ["port", "protocol"]);
+        assert_eq!(keys("v1 ServiceAccount", "imagePullSecrets"), None);
+        assert_eq!(
+            keys("batch/v1beta1 CronJob", &format!("spec.jobTemplate.{pod}.volumes")).unwrap(),
+            ["name"]
+        );
+    }
+
+    #[test]
+    fn tables_are_sorted_for_searching() {
+        let tables = digest::V1_21;
+        assert!(tables.kinds.is_sorted_by(|a, b| a.key() < b.key()));
+        for ty in tables.types {
+            assert!(ty.fields.is_sorted_by(|a, b| a.name < b.name));
+            let next = ty.fields.iter().map(|f| f.at).chain(ty.values).chain(ty.items);
+            assert!(next.into_iter().all(|at| (at as usize) < tables.types.len()));
+        }
+    }
+
+    #[test]
+    fn scopes() {
+        let schema = Schema::builtin();
+        let scope = |api_version, kind| schema.scope(&Gvk::new(api_version, kind));
+        assert_eq!(scope("v1", "Namespace"), Some(Scope::Cluster));
+        assert_eq!(scope("v1", "ConfigMap"), Some(Scope::Namespaced));
+        assert_eq!(scope("rbac.authorization.k8s.io/v1", "ClusterRole"), Some(Scope::Cluster));
+        assert_eq!(
+            scope("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicy"),
+            Some(Scope::Cluster)
+        );
+        // Right kind, unknown version: nothing is known.
+        assert_eq!(scope("rbac.authorization.k8s.io/v9", "ClusterRole"), None);
+    }
+}
