@@ -1,15 +1,135 @@
 //! Trees as JSON.
 
-use crate::node::Node;
+use crate::map::Entry;
+use crate::node::{Node, Tag, Value};
 
 /// Writes a tree as JSON the way Go's `encoding/json` does: keys sorted, no spaces, `<`, `>` and `&` escaped.
+///
+/// ```
+/// let tree = krm_yaml::Node::from_iter([("b", "<1>"), ("a", "2")]);
+/// assert_eq!(krm_yaml::json::compact(&tree), r#"{"a":"2","b":"\u003c1\u003e"}"#);
+/// ```
 pub fn compact(node: &Node) -> String {
-    let _ = node;
-    todo!()
+    let mut out = String::new();
+    write(node, &mut out, Layout { sorted: true, indented: false }, 0);
+    out
 }
 
-/// Writes a tree as indented JSON, keys in their order.
+/// Writes a tree as JSON on indented lines, keys in their order, without a line break at the end.
 pub fn pretty(node: &Node) -> String {
-    let _ = node;
-    todo!()
+    let mut out = String::new();
+    write(node, &mut out, Layout { sorted: false, indented: true }, 0);
+    out
+}
+
+#[derive(Clone, Copy)]
+struct Layout {
+    sorted: bool,
+    indented: bool,
+}
+
+fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
+    match node.value() {
+        Value::Scalar(text) => scalar(node, text, out),
+        Value::Seq(items) => {
+            out.push('[');
+            for (i, item) in items.iter().enumerate() {
+                separate(i, out, layout, depth + 1);
+                write(item, out, layout, depth + 1);
+            }
+            close(']', items.is_empty(), out, layout, depth);
+        }
+        Value::Map(map) => {
+            let mut sorted: Vec<&Entry> = Vec::new();
+            let is_sorted = map.entries().windows(2).all(|pair| pair[0].key.text() <= pair[1].key.text());
+            if layout.sorted && !is_sorted {
+                sorted.extend(map.iter());
+                sorted.sort_by(|a, b| a.key.text().cmp(&b.key.text()));
+            }
+            out.push('{');
+            for (i, entry) in map.iter().enumerate() {
+                let entry = sorted.get(i).copied().unwrap_or(entry);
+                separate(i, out, layout, depth + 1);
+                string(entry.key.text().unwrap_or_default(), out);
+                out.push_str(if layout.indented { ": " } else { ":" });
+                write(&entry.value, out, layout, depth + 1);
+            }
+            close('}', map.is_empty(), out, layout, depth);
+        }
+    }
+}
+
+fn separate(i: usize, out: &mut String, layout: Layout, depth: usize) {
+    if i > 0 {
+        out.push(',');
+    }
+    if layout.indented {
+        new_line(out, depth);
+    }
+}
+
+fn close(bracket: char, empty: bool, out: &mut String, layout: Layout, depth: usize) {
+    if layout.indented && !empty {
+        new_line(out, depth);
+    }
+    out.push(bracket);
+}
+
+fn new_line(out: &mut String, depth: usize) {
+    out.push('\n');
+    (0..depth).for_each(|_| out.push_str("  "));
+}
+
+fn scalar(node: &Node, text: &str, out: &mut String) {
+    match node.tag() {
+        Tag::Null => out.push_str("null"),
+        Tag::Bool => out.push_str(if node.as_bool() == Some(true) { "true" } else { "false" }),
+        Tag::Int | Tag::Float => match (crate::resolve::int(text), crate::resolve::float(text)) {
+            (Some(n), _) => out.push_str(&n.to_string()),
+            (_, Some(n)) if n.is_finite() => crate::number::json(n, out),
+            // JSON has no infinities.
+            _ => string(text, out),
+        },
+        Tag::Timestamp => match crate::resolve::timestamp(text) {
+            Some(timestamp) => string(&timestamp, out),
+            None => string(text, out),
+        },
+        _ => string(text, out),
+    }
+}
+
+/// Appends a quoted string, escaped as Go does it so that it may stand in HTML.
+fn string(text: &str, out: &mut String) {
+    out.push('"');
+    let mut start = 0;
+    for (at, b) in text.bytes().enumerate() {
+        if !matches!(b, 0..0x20 | b'"' | b'\\' | b'<' | b'>' | b'&' | 0xE2) {
+            continue;
+        }
+        let (escaped, width): (&str, usize) = match b {
+            b'"' => ("\\\"", 1),
+            b'\\' => ("\\\\", 1),
+            b'\n' => ("\\n", 1),
+            b'\r' => ("\\r", 1),
+            b'\t' => ("\\t", 1),
+            0x08 => ("\\b", 1),
+            0x0C => ("\\f", 1),
+            0xE2 if text[at..].starts_with('\u{2028}') => ("\\u2028", 3),
+            0xE2 if text[at..].starts_with('\u{2029}') => ("\\u2029", 3),
+            0xE2 => continue,
+            _ => ("", 1),
+        };
+        out.push_str(&text[start..at]);
+        if escaped.is_empty() {
+            out.push_str("\\u00");
+            for digit in [b >> 4, b & 15] {
+                out.push(char::from_digit(digit.into(), 16).expect("four bits"));
+            }
+        } else {
+            out.push_str(escaped);
+        }
+        start = at + width;
+    }
+    out.push_str(&text[start..]);
+    out.push('"');
 }

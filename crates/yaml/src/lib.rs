@@ -7,6 +7,7 @@ pub mod emit;
 pub mod json;
 pub mod map;
 pub mod node;
+mod number;
 pub mod parse;
 pub mod path;
 pub mod resolve;

@@ -1,30 +1,410 @@
 //! What a plain scalar means.
+//!
+//! The rules are those of the reference: YAML 1.2's words for null and booleans, YAML 1.1's notations for numbers
+//! (`0777` is octal, underscores separate digits), and timestamps.
+
+use std::borrow::Cow;
 
 use crate::node::{Node, Tag};
 
 /// The type of a plain (unquoted) scalar.
+///
+/// ```
+/// use krm_yaml::{Tag, resolve};
+/// assert_eq!(resolve::plain("8080"), Tag::Int);
+/// assert_eq!(resolve::plain("100Mi"), Tag::Str);
+/// assert_eq!(resolve::plain("yes"), Tag::Str);
+/// assert_eq!(resolve::plain("1e3"), Tag::Float);
+/// ```
 pub fn plain(text: &str) -> Tag {
-    let _ = text;
-    todo!()
+    let Some(&first) = text.as_bytes().first() else { return Tag::Null };
+    // Most scalars are words: their first letter alone makes them strings.
+    match FIRST[first as usize] {
+        First::Other => Tag::Str,
+        First::Word => word(text),
+        First::Number => match number(text) {
+            Some(Number::Int(_)) => Tag::Int,
+            Some(Number::Float(_)) => Tag::Float,
+            None if is_timestamp(text) => Tag::Timestamp,
+            None => Tag::Str,
+        },
+    }
 }
 
 /// The value of an integer in any of its notations.
+///
+/// ```
+/// assert_eq!(krm_yaml::resolve::int("0777"), Some(511));
+/// assert_eq!(krm_yaml::resolve::int("1_000"), Some(1000));
+/// ```
 pub fn int(text: &str) -> Option<i128> {
-    text.parse().ok()
+    match number(text)? {
+        Number::Int(n) => Some(n),
+        Number::Float(_) => None,
+    }
 }
 
-/// The value of a float in any of its notations.
+/// The value of a float in any of its notations; integers are floats too.
 pub fn float(text: &str) -> Option<f64> {
-    text.parse().ok()
+    match number(text)? {
+        Number::Int(n) => Some(n as f64),
+        Number::Float(n) => Some(n),
+    }
 }
 
 /// Whether two scalars of one type mean the same value (`0x10` and `16`).
 pub fn same_scalar(a: &Node, b: &Node) -> bool {
+    if a.text() == b.text() {
+        return true;
+    }
     match a.tag() {
         Tag::Null => true,
         Tag::Bool => a.as_bool() == b.as_bool(),
         Tag::Int => a.text().and_then(int).is_some_and(|n| b.text().and_then(int) == Some(n)),
         Tag::Float => a.text().and_then(float).is_some_and(|n| b.text().and_then(float) == Some(n)),
-        _ => a.text() == b.text(),
+        _ => false,
+    }
+}
+
+/// Whether YAML 1.1 readers would take the text for anything but a string. It must not be written without quotes.
+pub(crate) fn is_ambiguous(text: &str) -> bool {
+    let Some(&first) = text.as_bytes().first() else { return true };
+    match FIRST[first as usize] {
+        First::Other => matches!(first, b'y' | b'Y' | b'o' | b'O') && is_old_boolean(text),
+        First::Word => matches!(word(text), Tag::Null | Tag::Bool) || is_old_boolean(text),
+        First::Number => number(text).is_some() || is_timestamp(text) || is_sexagesimal(text),
+    }
+}
+
+/// What the first byte of a scalar says about the rest.
+#[derive(Clone, Copy, PartialEq)]
+enum First {
+    Other,
+    /// Perhaps one of the words with a meaning.
+    Word,
+    /// Perhaps a number or a timestamp.
+    Number,
+}
+
+const FIRST: [First; 256] = {
+    let mut table = [First::Other; 256];
+    let mut i = 0;
+    while i < 256 {
+        table[i] = match i as u8 {
+            b'~' | b'n' | b'N' | b't' | b'T' | b'f' | b'F' | b'<' => First::Word,
+            b'0'..=b'9' | b'+' | b'-' | b'.' => First::Number,
+            _ => First::Other,
+        };
+        i += 1;
+    }
+    table
+};
+
+fn word(text: &str) -> Tag {
+    if text.len() > 5 {
+        return Tag::Str;
+    }
+    match text {
+        "~" | "null" | "Null" | "NULL" => Tag::Null,
+        "true" | "True" | "TRUE" | "false" | "False" | "FALSE" => Tag::Bool,
+        "<<" => Tag::Merge,
+        _ => Tag::Str,
+    }
+}
+
+/// The booleans of YAML 1.1 that are strings today.
+fn is_old_boolean(text: &str) -> bool {
+    matches!(
+        text,
+        "y" | "Y"
+            | "yes"
+            | "Yes"
+            | "YES"
+            | "on"
+            | "On"
+            | "ON"
+            | "n"
+            | "N"
+            | "no"
+            | "No"
+            | "NO"
+            | "off"
+            | "Off"
+            | "OFF"
+    )
+}
+
+enum Number {
+    /// Between the least `i64` and the greatest `u64`; what lies outside is a float.
+    Int(i128),
+    Float(f64),
+}
+
+fn number(text: &str) -> Option<Number> {
+    let bytes = text.as_bytes();
+    // The usual case first: a few digits.
+    if bytes.len() <= 18 && bytes.first().is_some_and(|b| matches!(b, b'1'..=b'9')) {
+        match bytes.iter().try_fold(0i64, |n, b| b.is_ascii_digit().then(|| n * 10 + i64::from(b - b'0'))) {
+            Some(n) => return Some(Number::Int(n.into())),
+            None if bytes.iter().any(|b| !may_be_in_number(*b)) => return None,
+            None => {}
+        }
+    }
+    match text {
+        ".nan" | ".NaN" | ".NAN" => return Some(Number::Float(f64::NAN)),
+        ".inf" | ".Inf" | ".INF" | "+.inf" | "+.Inf" | "+.INF" => return Some(Number::Float(f64::INFINITY)),
+        "-.inf" | "-.Inf" | "-.INF" => return Some(Number::Float(f64::NEG_INFINITY)),
+        _ if bytes.iter().any(|b| !may_be_in_number(*b)) => return None,
+        _ => {}
+    }
+    if bytes.first() == Some(&b'.') {
+        // Here, and only here, underscores must stand between digits.
+        return separators_stand_between_digits(bytes)
+            .then(|| decimal(&without_separators(text)))?
+            .map(Number::Float);
+    }
+    let text = without_separators(text);
+    if let Some(n) = integer(&text) {
+        return Some(Number::Int(n));
+    }
+    if let Some(n) = decimal(&text) {
+        return Some(Number::Float(n));
+    }
+    odd_integer(&text).map(Number::Int)
+}
+
+fn may_be_in_number(b: u8) -> bool {
+    b.is_ascii_hexdigit() || matches!(b, b'x' | b'X' | b'o' | b'O' | b'+' | b'-' | b'.' | b'_')
+}
+
+fn without_separators(text: &str) -> Cow<'_, str> {
+    if text.contains('_') { text.replace('_', "").into() } else { text.into() }
+}
+
+fn separators_stand_between_digits(bytes: &[u8]) -> bool {
+    (0..bytes.len())
+        .filter(|i| bytes[*i] == b'_')
+        .all(|i| i > 0 && bytes[i - 1].is_ascii_digit() && bytes.get(i + 1).is_some_and(u8::is_ascii_digit))
+}
+
+/// `12`, `-12`, `0x1F`, `0o17`, `017`, `0b11`.
+fn integer(text: &str) -> Option<i128> {
+    let (signed, negative, digits) = match text.as_bytes().first()? {
+        b'-' => (true, true, &text[1..]),
+        b'+' => (true, false, &text[1..]),
+        _ => (false, false, text),
+    };
+    let (radix, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
+        [b'0', b'o' | b'O', _, ..] => (8, &digits[2..]),
+        [b'0', b'b' | b'B', _, ..] => (2, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    let n = magnitude(digits, radix)?;
+    in_range(if negative { -n } else { n }, signed)
+}
+
+/// `0b-11` and `0o-17`: the sign behind the prefix, which the reference lets pass.
+fn odd_integer(text: &str) -> Option<i128> {
+    let (outer, rest) = match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text),
+    };
+    let (radix, rest) = match rest.as_bytes() {
+        [b'0', b'b', ..] => (2, &rest[2..]),
+        [b'0', b'o', ..] => (8, &rest[2..]),
+        _ => return None,
+    };
+    match rest.as_bytes().first()? {
+        b'-' | b'+' if outer => None,
+        b'-' => in_range(-magnitude(&rest[1..], radix)?, true),
+        b'+' => in_range(magnitude(&rest[1..], radix)?, true),
+        _ => None,
+    }
+}
+
+fn magnitude(digits: &str, radix: u32) -> Option<i128> {
+    let mut n: i128 = 0;
+    for b in digits.bytes() {
+        n = n * i128::from(radix) + i128::from(char::from(b).to_digit(radix)?);
+        if n > i128::from(u64::MAX) {
+            return None;
+        }
+    }
+    (!digits.is_empty()).then_some(n)
+}
+
+fn in_range(n: i128, signed: bool) -> Option<i128> {
+    let most = if signed { i128::from(i64::MAX) } else { i128::from(u64::MAX) };
+    (i128::from(i64::MIN)..=most).contains(&n).then_some(n)
+}
+
+/// `1.5`, `.5`, `5.`, `1e3`: digits on at least one side of the point; none when too large for a double.
+fn decimal(text: &str) -> Option<f64> {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text).as_bytes();
+    let whole = leading_digits(rest);
+    let mut at = whole;
+    if rest.get(at) == Some(&b'.') {
+        let fraction = leading_digits(&rest[at + 1..]);
+        at += 1 + fraction;
+        if whole + fraction == 0 {
+            return None;
+        }
+    } else if whole == 0 {
+        return None;
+    }
+    if matches!(rest.get(at), Some(b'e' | b'E')) {
+        at += 1 + usize::from(matches!(rest.get(at + 1), Some(b'+' | b'-')));
+        let exponent = leading_digits(&rest[at..]);
+        if exponent == 0 {
+            return None;
+        }
+        at += exponent;
+    }
+    if at != rest.len() {
+        return None;
+    }
+    text.parse().ok().filter(|n: &f64| n.is_finite())
+}
+
+fn leading_digits(bytes: &[u8]) -> usize {
+    bytes.iter().take_while(|b| b.is_ascii_digit()).count()
+}
+
+/// `1:30`: base sixty, which YAML 1.1 had.
+fn is_sexagesimal(text: &str) -> bool {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let mut parts = rest.split(':');
+    let whole = parts.next().unwrap_or_default().as_bytes();
+    if !whole.first().is_some_and(u8::is_ascii_digit)
+        || !whole.iter().all(|b| b.is_ascii_digit() || *b == b'_')
+    {
+        return false;
+    }
+    let mut parts = parts.peekable();
+    if parts.peek().is_none() {
+        return false;
+    }
+    while let Some(part) = parts.next() {
+        let part = match part.split_once('.') {
+            Some((part, tail)) if parts.peek().is_none() => {
+                if !tail.bytes().all(|b| b.is_ascii_digit() || b == b'_') {
+                    return false;
+                }
+                part
+            }
+            _ => part,
+        };
+        if !matches!(part.as_bytes(), [b'0'..=b'9'] | [b'0'..=b'5', b'0'..=b'9']) {
+            return false;
+        }
+    }
+    true
+}
+
+fn is_timestamp(text: &str) -> bool {
+    // All begin with a year of four digits; nothing else gets the slower look.
+    leading_digits(text.as_bytes()) == 4
+        && text.as_bytes().get(4) == Some(&b'-')
+        && Timestamp::parse(text).is_some()
+}
+
+/// A timestamp in the form of RFC 3339, as the reference writes it into JSON; `None` for what is not one.
+pub fn timestamp(text: &str) -> Option<String> {
+    Timestamp::parse(text).map(|t| t.to_string())
+}
+
+struct Timestamp {
+    date: [u32; 3],
+    time: [u32; 3],
+    nanoseconds: u32,
+    /// Minutes east of Greenwich.
+    offset: i32,
+}
+
+impl Timestamp {
+    fn parse(text: &str) -> Option<Self> {
+        let (year, rest) = text.split_at_checked(4)?;
+        let year = year.bytes().all(|b| b.is_ascii_digit()).then(|| year.parse().ok())??;
+        let (month, rest) = one_or_two_digits(rest.strip_prefix('-')?)?;
+        let (day, rest) = one_or_two_digits(rest.strip_prefix('-')?)?;
+        if !(1..=12).contains(&month) || day == 0 || day > days_in(month, year) {
+            return None;
+        }
+        let date = [year, month, day];
+        if rest.is_empty() {
+            return Some(Self { date, time: [0; 3], nanoseconds: 0, offset: 0 });
+        }
+        let spaced = rest.starts_with(' ');
+        let rest = if spaced { rest.trim_start_matches(' ') } else { rest.strip_prefix(['T', 't'])? };
+        let (hour, rest) = one_or_two_digits(rest)?;
+        let (minute, rest) = one_or_two_digits(rest.strip_prefix(':')?)?;
+        let (second, mut rest) = one_or_two_digits(rest.strip_prefix(':')?)?;
+        if hour > 23 || minute > 59 || second > 59 {
+            return None;
+        }
+        let mut nanoseconds = 0;
+        if let Some(fraction) = rest.strip_prefix(['.', ','])
+            && fraction.as_bytes().first().is_some_and(u8::is_ascii_digit)
+        {
+            let digits = leading_digits(fraction.as_bytes());
+            nanoseconds = (0..9).fold(0, |n, i| {
+                n * 10 + if i < digits { u32::from(fraction.as_bytes()[i] - b'0') } else { 0 }
+            });
+            rest = &fraction[digits..];
+        }
+        // With a space between date and time there is no zone.
+        let offset = if spaced { rest.is_empty().then_some(0)? } else { zone(rest)? };
+        Some(Self { date, time: [hour, minute, second], nanoseconds, offset })
+    }
+}
+
+impl std::fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let ([year, month, day], [hour, minute, second]) = (self.date, self.time);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        if self.nanoseconds > 0 {
+            let fraction = format!("{:09}", self.nanoseconds);
+            write!(f, ".{}", fraction.trim_end_matches('0'))?;
+        }
+        match self.offset {
+            0 => f.write_str("Z"),
+            east => {
+                let sign = if east < 0 { '-' } else { '+' };
+                write!(f, "{sign}{:02}:{:02}", east.abs() / 60, east.abs() % 60)
+            }
+        }
+    }
+}
+
+fn one_or_two_digits(text: &str) -> Option<(u32, &str)> {
+    let digits = leading_digits(text.as_bytes()).min(2);
+    let (number, rest) = text.split_at(digits);
+    Some((number.parse().ok()?, rest))
+}
+
+/// `Z`, `+02:00`.
+fn zone(text: &str) -> Option<i32> {
+    if text == "Z" {
+        return Some(0);
+    }
+    let [sign @ (b'+' | b'-'), h1, h2, b':', m1, m2] = text.as_bytes() else { return None };
+    let digits = [*h1, *h2, *m1, *m2].map(|b| char::from(b).to_digit(10));
+    let [Some(h1), Some(h2), Some(m1), Some(m2)] = digits else { return None };
+    let (hours, minutes) = (h1 * 10 + h2, m1 * 10 + m2);
+    if hours > 24 || minutes > 60 {
+        return None;
+    }
+    let offset = (hours * 60 + minutes) as i32;
+    Some(if *sign == b'-' { -offset } else { offset })
+}
+
+fn days_in(month: u32, year: u32) -> u32 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
     }
 }

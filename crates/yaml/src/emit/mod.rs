@@ -4,6 +4,8 @@
 //! [`preserve`] writes what was read, except where the tree was edited.
 
 mod canonical;
+mod order;
 pub mod preserve;
+mod text;
 
 pub use canonical::{canonical, canonical_into};
