@@ -1,4 +1,4 @@
-//! Choosing resources ([`Selector`]) and fields in them ([`FieldSpec`]).
+//! Choosing fields in resources; resources are chosen by a [`Selector`](crate::Selector).
 
 use krm_yaml::{Diagnostic, Node, Result, Style, Tag, Text};
 use serde::Deserialize;
@@ -150,17 +150,4 @@ fn reaches(node: &Node, path: &[Text]) -> bool {
         Some(map) => map.get(segment.strip_suffix("[]").unwrap_or(segment)).is_some_and(|n| reaches(n, rest)),
         None => !node.is_null(),
     }
-}
-
-/// Chooses resources. Group, version, kind, name and namespace are regular expressions that must fit the whole.
-#[derive(Clone, Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Selector {
-    pub group: Text,
-    pub version: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub namespace: Text,
-    pub label_selector: Text,
-    pub annotation_selector: Text,
 }
