@@ -13,7 +13,7 @@ pub mod path;
 pub mod resolve;
 pub mod source;
 
-pub use de::{Spanned, from_node};
+pub use de::{Options, Spanned, from_node, from_node_with};
 pub use diag::{Diagnostic, Note, Result, Severity};
 pub use document::Document;
 pub use emit::{canonical, canonical_into};

@@ -70,8 +70,8 @@ pub fn same_scalar(a: &Node, b: &Node) -> bool {
 pub(crate) fn is_ambiguous(text: &str) -> bool {
     let Some(&first) = text.as_bytes().first() else { return true };
     match FIRST[first as usize] {
-        First::Other => matches!(first, b'y' | b'Y' | b'o' | b'O') && is_old_boolean(text),
-        First::Word => matches!(word(text), Tag::Null | Tag::Bool) || is_old_boolean(text),
+        First::Other => matches!(first, b'y' | b'Y' | b'o' | b'O') && old_boolean(text).is_some(),
+        First::Word => matches!(word(text), Tag::Null | Tag::Bool) || old_boolean(text).is_some(),
         First::Number => number(text).is_some() || is_timestamp(text) || is_sexagesimal(text),
     }
 }
@@ -113,25 +113,12 @@ fn word(text: &str) -> Tag {
 }
 
 /// The booleans of YAML 1.1 that are strings today.
-fn is_old_boolean(text: &str) -> bool {
-    matches!(
-        text,
-        "y" | "Y"
-            | "yes"
-            | "Yes"
-            | "YES"
-            | "on"
-            | "On"
-            | "ON"
-            | "n"
-            | "N"
-            | "no"
-            | "No"
-            | "NO"
-            | "off"
-            | "Off"
-            | "OFF"
-    )
+pub(crate) fn old_boolean(text: &str) -> Option<bool> {
+    match text {
+        "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
+        "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),
+        _ => None,
+    }
 }
 
 enum Number {

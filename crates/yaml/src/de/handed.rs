@@ -1,0 +1,127 @@
+//! What serde has no words for: a place, and a tree as it is.
+//!
+//! [`Spanned`] and [`Node`] ask for a newtype of a private name. A [`Reader`](super::read::Reader) knows the names, lays
+//! span or node aside, and calls the visitor, which takes it up at once. With any other deserializer, such as the buffer
+//! behind `#[serde(flatten)]`, nothing lies there: then a span is [`Span::NONE`], and a tree is built anew.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
+
+use super::Spanned;
+use crate::map::Map;
+use crate::node::{Node, Seq, Style, Tag};
+use crate::source::Span;
+
+pub(super) const SPANNED: &str = "$krm::Spanned";
+pub(super) const NODE: &str = "$krm::Node";
+
+thread_local! {
+    static SPAN: Cell<Span> = const { Cell::new(Span::NONE) };
+    static TREE: Cell<Option<Node>> = const { Cell::new(None) };
+}
+
+pub(super) fn hand_span(span: Span) {
+    SPAN.set(span);
+}
+
+pub(super) fn hand_node(node: Node) {
+    TREE.set(Some(node));
+}
+
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Spanned<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(SPANNED, SpannedVisitor(PhantomData))
+    }
+}
+
+struct SpannedVisitor<T>(PhantomData<T>);
+
+impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
+    type Value = Spanned<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a value")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        let span = SPAN.take();
+        T::deserialize(deserializer).map(|value| Spanned { value, span })
+    }
+}
+
+/// The tree itself, sharing everything with the one that is read.
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(NODE, NodeVisitor)
+    }
+}
+
+struct NodeVisitor;
+
+impl<'de> Visitor<'de> for NodeVisitor {
+    type Value = Node;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any value")
+    }
+
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        match TREE.take() {
+            Some(node) => Ok(node),
+            None => deserializer.deserialize_any(self),
+        }
+    }
+
+    fn visit_bool<E>(self, b: bool) -> Result<Node, E> {
+        Ok(Node::from(b))
+    }
+
+    fn visit_i64<E>(self, n: i64) -> Result<Node, E> {
+        Ok(Node::from(n))
+    }
+
+    fn visit_u64<E>(self, n: u64) -> Result<Node, E> {
+        Ok(Node::scalar(n.to_string(), Tag::Int, Style::Any, Span::NONE))
+    }
+
+    fn visit_f64<E>(self, n: f64) -> Result<Node, E> {
+        let mut text = String::new();
+        crate::number::yaml(n, &mut text);
+        Ok(Node::scalar(text, Tag::Float, Style::Any, Span::NONE))
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Node, E> {
+        Ok(Node::from(text))
+    }
+
+    fn visit_unit<E>(self) -> Result<Node, E> {
+        Ok(Node::null())
+    }
+
+    fn visit_none<E>(self) -> Result<Node, E> {
+        Ok(Node::null())
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
+        let mut items = Seq::new();
+        while let Some(item) = access.next_element()? {
+            items.push(item);
+        }
+        Ok(Node::from(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut access: A) -> Result<Node, A::Error> {
+        let mut map = Map::new();
+        while let Some((key, value)) = access.next_entry()? {
+            map.push(key, value);
+        }
+        Ok(Node::from(map))
+    }
+}

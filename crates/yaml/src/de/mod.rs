@@ -1,0 +1,142 @@
+//! Typed reading: serde from a node, with the place of every value and of every mistake.
+//!
+//! Reading is as strict as Go's `encoding/json`: a number is no string, a string is no list. A `null` counts as absent, so
+//! a field keeps its default.
+//!
+//! ```
+//! use krm_yaml::{Node, Spanned, from_node};
+//!
+//! #[derive(serde::Deserialize)]
+//! #[serde(deny_unknown_fields)]
+//! struct Replica {
+//!     name: Spanned<String>,
+//!     #[serde(default)]
+//!     count: i64,
+//! }
+//!
+//! let mut node = Node::from_iter([("name", "web")]);
+//! node.set("count", 3);
+//! let replica: Replica = from_node(&node)?;
+//! assert_eq!((replica.name.as_str(), replica.count), ("web", 3));
+//!
+//! node.set("cuont", 4);
+//! let error = from_node::<Replica>(&node).err().unwrap();
+//! assert_eq!(error.to_string(), "unknown field `cuont`");
+//! assert_eq!(error.advice(), ["did you mean `count`?"]);
+//! # Ok::<(), krm_yaml::Diagnostic>(())
+//! ```
+
+mod error;
+mod handed;
+mod read;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+
+use serde::Deserialize;
+
+use crate::diag::Result;
+use crate::node::Node;
+use crate::source::Span;
+
+/// Reads a typed value from a tree. Unknown fields are refused where the type says `deny_unknown_fields`.
+pub fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T> {
+    from_node_with(node, Options::default())
+}
+
+/// The same, with a say in what passes.
+pub fn from_node_with<'n, T: Deserialize<'n>>(node: &'n Node, options: Options) -> Result<T> {
+    T::deserialize(read::Reader::new(node, options)).map_err(|error| error.at(node.span()).into_diagnostic())
+}
+
+/// What typed reading lets pass. The default is the strictest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Whether `Resources` may stand for the field `resources`. Where both do, the last one counts.
+    pub case_insensitive: bool,
+    /// Whether the bare words `yes`, `no`, `on`, `off`, `y` and `n` are booleans, and hence no strings.
+    pub old_booleans: bool,
+}
+
+impl Options {
+    /// What the reference lets pass in a kustomization file, which it reads with YAML 1.1 and Go's JSON.
+    pub const KUSTOMIZATION: Options = Options { case_insensitive: true, old_booleans: true };
+}
+
+/// A value and where it was written.
+///
+/// Use it for a field that an error message may have to point at. It derefs to the value, and equality and display are the
+/// value's own.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Spanned<T> {
+    pub value: T,
+    pub span: Span,
+}
+
+impl<T> Spanned<T> {
+    pub fn new(value: T, span: Span) -> Self {
+        Self { value, span }
+    }
+
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
+    pub fn into_inner(self) -> T {
+        self.value
+    }
+}
+
+impl<T> From<T> for Spanned<T> {
+    /// A value nobody wrote.
+    fn from(value: T) -> Self {
+        Self { value, span: Span::NONE }
+    }
+}
+
+impl<T> Deref for Spanned<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T> DerefMut for Spanned<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.value
+    }
+}
+
+impl<T: fmt::Display> fmt::Display for Spanned<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+impl<T: PartialEq> PartialEq for Spanned<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Eq> Eq for Spanned<T> {}
+
+impl<T: PartialOrd> PartialOrd for Spanned<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        self.value.partial_cmp(&other.value)
+    }
+}
+
+impl<T: Ord> Ord for Spanned<T> {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.value.cmp(&other.value)
+    }
+}
+
+impl<T: std::hash::Hash> std::hash::Hash for Spanned<T> {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        self.value.hash(state);
+    }
+}

@@ -1,0 +1,448 @@
+//! The deserializer.
+
+use serde::de::value::StrDeserializer;
+use serde::de::{self, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::error::Error;
+use super::{Options, handed};
+use crate::map::{Entry, Map};
+use crate::node::{Node, Style, Tag, Value};
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// Reads one node.
+#[derive(Clone, Copy)]
+pub(super) struct Reader<'n> {
+    node: &'n Node,
+    options: Options,
+    /// Keys are strings, whatever they look like.
+    key: bool,
+}
+
+/// A scalar by what it means.
+enum Scalar<'n> {
+    Null,
+    Bool(bool),
+    Int(i128),
+    Float(f64),
+    Str(&'n str),
+}
+
+impl<'n> Reader<'n> {
+    pub fn new(node: &'n Node, options: Options) -> Self {
+        Self { node, options, key: false }
+    }
+
+    fn scalar(self) -> Option<Scalar<'n>> {
+        let text = self.node.text()?;
+        if self.key {
+            return Some(Scalar::Str(text));
+        }
+        Some(match self.node.tag() {
+            Tag::Null => Scalar::Null,
+            Tag::Bool => Scalar::Bool(self.node.as_bool().unwrap_or_default()),
+            Tag::Int | Tag::Float => match (crate::resolve::int(text), crate::resolve::float(text)) {
+                (Some(n), _) => Scalar::Int(n),
+                (None, Some(n)) => Scalar::Float(n),
+                (None, None) => Scalar::Str(text),
+            },
+            _ => match crate::resolve::old_boolean(text) {
+                Some(b) if self.options.old_booleans && self.node.style() == Style::Plain => Scalar::Bool(b),
+                _ => Scalar::Str(text),
+            },
+        })
+    }
+
+    fn wrong_type<T>(self, expected: &str) -> Result<T> {
+        let error = Error::wrong_type(expected, self.node.kind_name()).at(self.node.span());
+        match (expected, self.node.text()) {
+            ("a string", Some(text)) if text.len() < 40 => {
+                Err(error.help(format!("put it in quotes: \"{text}\"")))
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn placed<T>(self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| error.at(self.node.span()))
+    }
+
+    fn is_null(self) -> bool {
+        self.node.is_null() && !self.key
+    }
+
+    fn str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        match self.scalar() {
+            Some(Scalar::Str(text)) => self.placed(visitor.visit_borrowed_str(text)),
+            Some(Scalar::Null) => visitor.visit_borrowed_str(""),
+            _ => self.wrong_type("a string"),
+        }
+    }
+
+    /// An integer between two bounds. A float without a fraction is one, as it is in JSON.
+    fn int(self, least: i128, most: i128) -> Result<i128> {
+        let n = match self.scalar() {
+            Some(Scalar::Null) => 0,
+            Some(Scalar::Int(n)) => n,
+            Some(Scalar::Float(n)) if n.fract() == 0.0 && n.abs() < 1e21 => n as i128,
+            Some(Scalar::Str(text)) if self.key => match crate::resolve::int(text) {
+                Some(n) => n,
+                None => return self.wrong_type("an integer"),
+            },
+            _ => return self.wrong_type("an integer"),
+        };
+        if (least..=most).contains(&n) {
+            return Ok(n);
+        }
+        let expected = format!("an integer from {least} to {most}");
+        Err(Error::wrong_type(expected, format_args!("{n}")).at(self.node.span()))
+    }
+
+    fn entries<V: Visitor<'n>>(
+        self,
+        fields: Option<&'static [&'static str]>,
+        visitor: V,
+    ) -> Result<V::Value> {
+        let map = match self.node.value() {
+            Value::Map(map) => map.entries(),
+            _ if self.is_null() => &[],
+            _ => return self.wrong_type("a map"),
+        };
+        let names = match fields {
+            Some(fields) if self.options.case_insensitive => Some(names_of(map, fields)),
+            _ => None,
+        };
+        let access =
+            MapAccess { map, fields: fields.unwrap_or_default(), names, next: 0, options: self.options };
+        visitor.visit_map(access).map_err(|error| {
+            // A null stands where the value should: show that, rather than all of the map.
+            let null = error.missing_here().and_then(|field| self.node.get(field));
+            error.at(null.map_or(self.node.span(), Node::span))
+        })
+    }
+}
+
+macro_rules! integers {
+    ($($method:ident $visit:ident $type:ty,)*) => {$(
+        fn $method<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+            let n = self.int(<$type>::MIN as i128, <$type>::MAX as i128)?;
+            self.placed(visitor.$visit(n as $type))
+        }
+    )*};
+}
+
+impl<'n> de::Deserializer<'n> for Reader<'n> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        let Some(scalar) = self.scalar() else {
+            return match self.node.value() {
+                Value::Seq(_) => self.deserialize_seq(visitor),
+                _ => self.entries(None, visitor),
+            };
+        };
+        self.placed(match scalar {
+            Scalar::Null => visitor.visit_unit(),
+            Scalar::Bool(b) => visitor.visit_bool(b),
+            Scalar::Int(n) => match (i64::try_from(n), u64::try_from(n)) {
+                (Ok(n), _) => visitor.visit_i64(n),
+                (_, Ok(n)) => visitor.visit_u64(n),
+                _ => visitor.visit_i128(n),
+            },
+            Scalar::Float(n) => visitor.visit_f64(n),
+            Scalar::Str(text) => visitor.visit_borrowed_str(text),
+        })
+    }
+
+    fn deserialize_bool<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        match self.scalar() {
+            Some(Scalar::Bool(b)) => self.placed(visitor.visit_bool(b)),
+            Some(Scalar::Null) => visitor.visit_bool(false),
+            _ => self.wrong_type("a boolean"),
+        }
+    }
+
+    integers! {
+        deserialize_i8 visit_i8 i8,
+        deserialize_i16 visit_i16 i16,
+        deserialize_i32 visit_i32 i32,
+        deserialize_i64 visit_i64 i64,
+        deserialize_u8 visit_u8 u8,
+        deserialize_u16 visit_u16 u16,
+        deserialize_u32 visit_u32 u32,
+        deserialize_u64 visit_u64 u64,
+    }
+
+    fn deserialize_f32<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        self.deserialize_f64(visitor)
+    }
+
+    fn deserialize_f64<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        match self.scalar() {
+            Some(Scalar::Int(n)) => self.placed(visitor.visit_f64(n as f64)),
+            Some(Scalar::Float(n)) => self.placed(visitor.visit_f64(n)),
+            Some(Scalar::Null) => visitor.visit_f64(0.0),
+            _ => self.wrong_type("a number"),
+        }
+    }
+
+    fn deserialize_char<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        self.str(visitor)
+    }
+
+    fn deserialize_str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        self.str(visitor)
+    }
+
+    fn deserialize_string<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        self.str(visitor)
+    }
+
+    fn deserialize_identifier<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        self.str(visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        if self.is_null() { visitor.visit_none() } else { visitor.visit_some(self) }
+    }
+
+    fn deserialize_unit<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        if self.is_null() { visitor.visit_unit() } else { self.wrong_type("null") }
+    }
+
+    fn deserialize_unit_struct<V: Visitor<'n>>(self, _name: &'static str, visitor: V) -> Result<V::Value> {
+        self.deserialize_unit(visitor)
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'n>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
+        match name {
+            handed::SPANNED => handed::hand_span(self.node.span()),
+            handed::NODE => handed::hand_node(self.node.clone()),
+            _ => {}
+        }
+        self.placed(visitor.visit_newtype_struct(self))
+    }
+
+    fn deserialize_seq<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        let items = match self.node.value() {
+            Value::Seq(items) => items.as_slice(),
+            _ if self.is_null() => &[],
+            _ => return self.wrong_type("a list"),
+        };
+        self.placed(visitor.visit_seq(SeqAccess { items, next: 0, options: self.options }))
+    }
+
+    fn deserialize_tuple<V: Visitor<'n>>(self, _len: usize, visitor: V) -> Result<V::Value> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'n>>(
+        self,
+        _: &'static str,
+        _: usize,
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.deserialize_seq(visitor)
+    }
+
+    fn deserialize_map<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        self.entries(None, visitor)
+    }
+
+    fn deserialize_struct<V: Visitor<'n>>(
+        self,
+        _name: &'static str,
+        fields: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        self.entries(Some(fields), visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'n>>(
+        self,
+        _name: &'static str,
+        _variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value> {
+        let access = match (self.scalar(), self.node.as_map().map(Map::entries)) {
+            (Some(Scalar::Str(_)), _) => EnumAccess { variant: self, content: None },
+            (_, Some([entry])) => EnumAccess {
+                variant: Reader { node: &entry.key, key: true, ..self },
+                content: Some(Reader::new(&entry.value, self.options)),
+            },
+            (_, Some(_)) => {
+                return Err(
+                    Error::wrong_type("a map with one field", "one with more or less").at(self.node.span())
+                );
+            }
+            _ => return self.wrong_type("a string"),
+        };
+        self.placed(visitor.visit_enum(access))
+    }
+
+    fn deserialize_ignored_any<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        visitor.visit_unit()
+    }
+
+    forward_to_deserialize_any! { <V: Visitor<'n>> i128 u128 bytes byte_buf }
+}
+
+/// For every entry the field it stands for, whatever its case.
+fn names_of(entries: &[Entry], fields: &'static [&'static str]) -> Vec<Name> {
+    let mut last = vec![usize::MAX; fields.len()];
+    let found: Vec<Option<usize>> = entries
+        .iter()
+        .enumerate()
+        .map(|(at, entry)| {
+            let key = entry.key.text()?;
+            let exact = fields.iter().position(|field| *field == key);
+            let field = exact.or_else(|| fields.iter().position(|field| folds_to(key, field)))?;
+            last[field] = at;
+            Some(field)
+        })
+        .collect();
+    let name = |(at, field): (usize, Option<usize>)| match field {
+        Some(field) if last[field] == at => Name::Field(fields[field]),
+        Some(_) => Name::Overridden,
+        None => Name::Unknown,
+    };
+    found.into_iter().enumerate().map(name).collect()
+}
+
+/// What the key of an entry stands for.
+enum Name {
+    Field(&'static str),
+    /// A field that a later key stands for too.
+    Overridden,
+    Unknown,
+}
+
+/// Whether two names differ in nothing but case.
+fn folds_to(a: &str, b: &str) -> bool {
+    a.eq_ignore_ascii_case(b) || !a.is_ascii() && a.to_lowercase() == b.to_lowercase()
+}
+
+struct MapAccess<'n> {
+    map: &'n [Entry],
+    /// Of a struct. A null in one of them is as good as none.
+    fields: &'static [&'static str],
+    /// The fields the keys stand for, where case does not matter.
+    names: Option<Vec<Name>>,
+    next: usize,
+    options: Options,
+}
+
+impl<'n> de::MapAccess<'n> for MapAccess<'n> {
+    type Error = Error;
+
+    fn next_key_seed<K: de::DeserializeSeed<'n>>(&mut self, seed: K) -> Result<Option<K::Value>> {
+        while let Some(entry) = self.map.get(self.next) {
+            let at = self.next;
+            self.next += 1;
+            let field = match &self.names {
+                Some(names) => match names[at] {
+                    Name::Field(field) => Some(field),
+                    Name::Overridden => continue,
+                    Name::Unknown => None,
+                },
+                None => self.fields.iter().copied().find(|field| Some(*field) == entry.key.text()),
+            };
+            let key = match field {
+                Some(_) if entry.value.is_null() => continue,
+                Some(field) => seed.deserialize(StrDeserializer::new(field)),
+                None => seed.deserialize(Reader { node: &entry.key, options: self.options, key: true }),
+            };
+            return key.map(Some).map_err(|error| error.at(entry.key.span()));
+        }
+        Ok(None)
+    }
+
+    fn next_value_seed<V: de::DeserializeSeed<'n>>(&mut self, seed: V) -> Result<V::Value> {
+        let entry = &self.map[self.next - 1];
+        let name = entry.key.text().unwrap_or("?");
+        seed.deserialize(Reader::new(&entry.value, self.options)).map_err(|error| error.within_key(name))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.map.len() - self.next)
+    }
+}
+
+struct SeqAccess<'n> {
+    items: &'n [Node],
+    next: usize,
+    options: Options,
+}
+
+impl<'n> de::SeqAccess<'n> for SeqAccess<'n> {
+    type Error = Error;
+
+    fn next_element_seed<T: de::DeserializeSeed<'n>>(&mut self, seed: T) -> Result<Option<T::Value>> {
+        let Some(item) = self.items.get(self.next) else { return Ok(None) };
+        let at = self.next;
+        self.next += 1;
+        let item = seed.deserialize(Reader::new(item, self.options));
+        item.map(Some).map_err(|error| error.within_item(at))
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.items.len() - self.next)
+    }
+}
+
+struct EnumAccess<'n> {
+    variant: Reader<'n>,
+    content: Option<Reader<'n>>,
+}
+
+impl<'n> de::EnumAccess<'n> for EnumAccess<'n> {
+    type Error = Error;
+    type Variant = VariantAccess<'n>;
+
+    fn variant_seed<V: de::DeserializeSeed<'n>>(self, seed: V) -> Result<(V::Value, VariantAccess<'n>)> {
+        let variant = self.variant;
+        let value = seed.deserialize(variant).map_err(|error| error.at(variant.node.span()))?;
+        Ok((value, VariantAccess { variant, content: self.content }))
+    }
+}
+
+struct VariantAccess<'n> {
+    variant: Reader<'n>,
+    content: Option<Reader<'n>>,
+}
+
+impl<'n> VariantAccess<'n> {
+    fn content(self) -> Result<Reader<'n>> {
+        match self.content {
+            Some(content) => Ok(content),
+            None => self.variant.wrong_type("a map with one field"),
+        }
+    }
+}
+
+impl<'n> de::VariantAccess<'n> for VariantAccess<'n> {
+    type Error = Error;
+
+    fn unit_variant(self) -> Result<()> {
+        match self.content {
+            Some(content) if !content.is_null() => content.wrong_type("nothing"),
+            _ => Ok(()),
+        }
+    }
+
+    fn newtype_variant_seed<T: de::DeserializeSeed<'n>>(self, seed: T) -> Result<T::Value> {
+        let name = self.variant.node.text().unwrap_or_default();
+        seed.deserialize(self.content()?).map_err(|error| error.within_key(name))
+    }
+
+    fn tuple_variant<V: Visitor<'n>>(self, _len: usize, visitor: V) -> Result<V::Value> {
+        let name = self.variant.node.text().unwrap_or_default();
+        de::Deserializer::deserialize_seq(self.content()?, visitor).map_err(|error| error.within_key(name))
+    }
+
+    fn struct_variant<V: Visitor<'n>>(self, fields: &'static [&'static str], visitor: V) -> Result<V::Value> {
+        let name = self.variant.node.text().unwrap_or_default();
+        self.content()?.entries(Some(fields), visitor).map_err(|error| error.within_key(name))
+    }
+}
