@@ -1,9 +1,11 @@
 //! What runs: the one trait, and what it may ask for.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result, Sources};
+use rayon::prelude::*;
 
+use crate::resource::Origin;
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::world::World;
@@ -31,6 +33,106 @@ impl Context<'_> {
     /// Notes something the user should know though the run goes on.
     pub fn warn(&self, warning: Diagnostic) {
         self.warnings.lock().expect("no one panics while holding the warnings").push(warning);
+    }
+}
+
+/// What a step is there for: how it is run, and what becomes of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Gives resources as they were written or built elsewhere: runs on an empty list, whose content is appended.
+    Load,
+    /// Makes resources: runs on an empty list, whose content is absorbed under the create, merge and replace rules.
+    Generate,
+    /// Changes resources in place.
+    Transform,
+    /// Looks at a copy, and may not change it.
+    Validate,
+}
+
+/// A transformer, what it is there for, and who asked for it.
+pub struct Step {
+    pub role: Role,
+    pub transformer: Box<dyn Transformer>,
+    /// Noted on the resources it saw or made; `None` where nobody asked for that.
+    pub origin: Option<Origin>,
+}
+
+impl Step {
+    pub fn new(role: Role, transformer: impl Transformer + 'static) -> Self {
+        Self { role, transformer: Box::new(transformer), origin: None }
+    }
+
+    /// What the step makes of nothing.
+    fn produce(&self, cx: &Context) -> Result<Resources> {
+        let mut made = Resources::new();
+        self.transformer.transform(&mut made, cx)?;
+        if let Some(origin) = &self.origin {
+            made.stamp_origin(origin);
+        }
+        Ok(made)
+    }
+}
+
+/// Steps in order. A base is a pipeline run on nothing, a component the same run on what is there.
+pub struct Pipeline {
+    pub steps: Vec<Step>,
+    /// What is known of types while these steps run.
+    pub schema: Arc<Schema>,
+}
+
+impl Transformer for Pipeline {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let cx = &Context { schema: &self.schema, ..*cx };
+        // Neighbouring loads know nothing of each other, so they run side by side.
+        let groups = self.steps.chunk_by(|a, b| a.role == Role::Load && b.role == Role::Load);
+        for group in groups {
+            match group[0].role {
+                Role::Load => {
+                    let loaded: Vec<_> = group.par_iter().map(|step| step.produce(cx)).collect();
+                    loaded.into_iter().try_for_each(|loaded| items.append(loaded?))?;
+                }
+                Role::Generate => {
+                    let made = group[0].produce(cx)?;
+                    items.absorb(made, cx.schema)?;
+                }
+                Role::Transform => {
+                    group[0].transformer.transform(items, cx)?;
+                    if let Some(origin) = &group[0].origin {
+                        items.stamp_transformation(origin);
+                    }
+                    items.drop_empty();
+                }
+                Role::Validate => validate(&*group[0].transformer, items, cx)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Runs a validator, and refuses it where it changed anything but the label `validated-by`.
+fn validate(validator: &dyn Transformer, items: &mut Resources, cx: &Context) -> Result<()> {
+    const MARK: &str = "validated-by";
+    let before = items.clone();
+    validator.transform(items, cx)?;
+    let changed = before.len() != items.len()
+        || before.iter().any(|old| {
+            let [at] = items.find(old.id()) else { return true };
+            let mut new = items.as_slice()[*at as usize].node().clone();
+            if new.at(["metadata", "labels", MARK]).is_some()
+                && let Some(meta) = new.get_mut("metadata")
+                && let Some(labels) = meta.get_mut("labels")
+            {
+                labels.remove(MARK);
+                if labels.is_empty() {
+                    meta.remove("labels");
+                }
+            }
+            new != *old.node()
+        });
+    match changed {
+        false => Ok(()),
+        true => Err(Diagnostic::error("validator-changes", "a validator changed the resources")
+            .help("list it under `transformers:` if it is meant to change them")),
     }
 }
 

@@ -68,6 +68,21 @@ impl ResourceId {
         Self { name: meta("name"), namespace: meta("namespace"), gvk, cluster_scoped }
     }
 
+    /// Whether this is the id the tree has now.
+    fn is_of(&self, node: &Node) -> bool {
+        fn text<'n>(node: Option<&'n Node>, key: &str) -> &'n str {
+            node.and_then(|n| n.get(key)).and_then(Node::text).unwrap_or_default()
+        }
+        let (root, meta) = (Some(node), node.get("metadata"));
+        let api_version = text(root, "apiVersion");
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        self.name == text(meta, "name")
+            && self.namespace == text(meta, "namespace")
+            && self.gvk.kind == text(root, "kind")
+            && self.gvk.version == version
+            && self.gvk.group == group
+    }
+
     /// The namespace that counts: none at all for cluster-scoped kinds, `default` where none is written.
     pub fn effective_namespace(&self) -> &str {
         match (self.cluster_scoped, self.namespace.as_str()) {
@@ -198,11 +213,13 @@ impl Resource {
     /// Changes the tree, and learns its new id. The only way to change it, so that the id is always right.
     pub fn edit<T>(&mut self, schema: &Schema, edit: impl FnOnce(&mut Node) -> T) -> T {
         let result = edit(&mut self.node);
-        // Cheap enough to do each time, and impossible to forget.
-        self.id = ResourceId::of(&self.node, schema);
-        for earlier in &mut self.previous {
-            earlier.gvk.group = self.id.gvk.group.clone();
-            earlier.gvk.version = self.id.gvk.version.clone();
+        // Most edits leave the id alone, and seeing that costs four comparisons.
+        if !self.id.is_of(&self.node) {
+            self.id = ResourceId::of(&self.node, schema);
+            for earlier in &mut self.previous {
+                earlier.gvk.group = self.id.gvk.group.clone();
+                earlier.gvk.version = self.id.gvk.version.clone();
+            }
         }
         result
     }

@@ -2,19 +2,28 @@
 
 use std::sync::OnceLock;
 
-use krm_yaml::{Diagnostic, Result, Text};
+use krm_yaml::{Diagnostic, Map, Node, Result, Text};
 use rustc_hash::FxHashMap;
 
-use crate::resource::{IdKey, Resource, ResourceId};
+use crate::resource::{Behavior, IdKey, Origin, Resource, ResourceId};
+use crate::schema::Schema;
+use crate::strings::{merged, set_strings, string_map};
 
 /// An ordered list of resources with indexes by id.
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Resources {
     items: Vec<Resource>,
     index: OnceLock<Index>,
 }
 
-#[derive(Clone, Debug, Default)]
+/// Copies are mostly taken apart again, so they come without the index.
+impl Clone for Resources {
+    fn clone(&self) -> Self {
+        Self::from_vec(self.items.clone())
+    }
+}
+
+#[derive(Debug, Default)]
 struct Index {
     /// By the id of now.
     current: FxHashMap<IdKey, Vec<u32>>,
@@ -144,6 +153,63 @@ impl Resources {
         other.items.into_iter().try_for_each(|r| self.push(r))
     }
 
+    /// Takes in what a generator made: new resources are appended; those that say `behavior: merge` or `replace` go into
+    /// the one that has or ever had their id.
+    pub fn absorb(&mut self, generated: Resources, schema: &Schema) -> Result<()> {
+        generated.items.into_iter().try_for_each(|r| self.absorb_one(r, schema))
+    }
+
+    fn absorb_one(&mut self, mut new: Resource, schema: &Schema) -> Result<()> {
+        let at = match self.find_any(new.id()) {
+            [] if matches!(new.behavior, Behavior::Merge | Behavior::Replace) => {
+                return Err(Diagnostic::error("generator-nothing-to-merge", format!("there is no {} to change", new.id()))
+                    .at(new.span())
+                    .help("`behavior: merge` and `behavior: replace` need a resource of this name and namespace from a base"));
+            }
+            [] => return self.push(new),
+            [at] => *at as usize,
+            [first, second, ..] => {
+                let (first, second) = (&self.items[*first as usize], &self.items[*second as usize]);
+                return Err(Diagnostic::error(
+                    "generator-ambiguous",
+                    format!("{} could mean either of two", new.id()),
+                )
+                .at(new.span())
+                .note(format!("{} is one", first.id()), first.span())
+                .note(format!("{} is the other", second.id()), second.span()));
+            }
+        };
+        let old = &self.items[at];
+        if !matches!(new.behavior, Behavior::Merge | Behavior::Replace) {
+            return Err(Diagnostic::error("generator-exists", format!("{} exists already", new.id()))
+                .at(new.span())
+                .note("defined here", old.span())
+                .help(
+                    "write `behavior: merge` or `behavior: replace` to change it, or choose another name",
+                ));
+        }
+        inherit(&mut new, old, schema);
+        self.edit_at(at, |old| *old = new);
+        Ok(())
+    }
+
+    /// Notes where resources came from that do not know it yet.
+    pub fn stamp_origin(&mut self, origin: &Origin) {
+        for r in self.items.iter_mut().filter(|r| r.origin.is_none()) {
+            r.origin = Some(Box::new(origin.clone()));
+        }
+    }
+
+    /// Notes that a transformer saw every resource; those without an origin are taken to come from it.
+    pub fn stamp_transformation(&mut self, origin: &Origin) {
+        for r in &mut self.items {
+            match r.origin {
+                None => r.origin = Some(Box::new(origin.clone())),
+                Some(_) => r.transformations.push(origin.clone()),
+            }
+        }
+    }
+
     /// Lets each resource be changed, and keeps the indexes right. The first error ends it.
     pub fn edit(&mut self, mut edit: impl FnMut(&mut Resource) -> Result<()>) -> Result<()> {
         self.index.take();
@@ -171,6 +237,53 @@ impl Resources {
         if self.items.iter().any(|r| r.node().is_empty()) {
             self.as_vec_mut().retain(|r| !r.node().is_empty());
         }
+    }
+}
+
+/// Makes a generated resource the successor of the one it changes: its name, its history, and all labels and annotations
+/// it does not set itself; with `behavior: merge` its data too.
+fn inherit(new: &mut Resource, old: &Resource, schema: &Schema) {
+    let meta = |r: &Resource, key| r.node().get("metadata").and_then(|meta| string_map(meta, key));
+    let both = |new: &Resource, key| merged(meta(old, key), meta(new, key));
+    let (labels, annotations) = (both(new, "labels"), both(new, "annotations"));
+    let keeps_data = new.behavior == Behavior::Merge;
+    let data = |key| merged(string_map(old.node(), key), string_map(new.node(), key));
+    let (data, binary_data) = (data("data"), data("binaryData"));
+    new.edit(schema, |node| {
+        if let Some(meta) = node.map_at("metadata") {
+            set_strings(meta, "labels", labels);
+            set_strings(meta, "annotations", annotations);
+            meta.set("name", old.name());
+            match old.namespace() {
+                "" => drop(meta.remove("namespace")),
+                namespace => meta.set("namespace", namespace),
+            }
+        }
+        if keeps_data {
+            set_data(node, "data", data);
+            set_data(node, "binaryData", binary_data);
+        }
+    });
+    if keeps_data && old.origin.is_some() {
+        new.origin = old.origin.clone();
+    }
+    new.inherit_ids(old);
+    new.prefixes = old.prefixes.clone();
+    new.suffixes = old.suffixes.clone();
+    new.behavior = old.behavior;
+    new.needs_hash &= old.needs_hash;
+    new.allow_name_change = old.allow_name_change;
+    new.allow_kind_change = old.allow_kind_change;
+    new.from_helm = old.from_helm;
+    new.transformations = old.transformations.clone();
+    new.referred_by = old.referred_by.clone();
+    new.referring_vars = old.referring_vars.clone();
+}
+
+fn set_data(node: &mut Node, key: &str, map: Option<Map>) {
+    node.remove(key);
+    if let Some(map) = map {
+        node.set(key, Node::from(map));
     }
 }
 

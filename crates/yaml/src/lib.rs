@@ -11,6 +11,7 @@ mod number;
 pub mod parse;
 pub mod path;
 pub mod resolve;
+mod similar;
 pub mod source;
 
 pub use de::{Options, Spanned, from_node, from_node_with};
@@ -21,4 +22,5 @@ pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
 pub use parse::{parse, parse_str};
 pub use path::Path;
+pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};

@@ -1,0 +1,198 @@
+//! One kustomization's view of the files: its own folder, and what it may reach from there.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use krm_yaml::{Diagnostic, Result, Source, Sources, Span, nearest};
+use rustc_hash::FxHashMap;
+
+use crate::world::{Loader, World, clean};
+
+/// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
+pub struct Folder {
+    files: Arc<Files>,
+    /// The real path, links resolved.
+    root: PathBuf,
+    /// The path as a person at the command line would write it.
+    shown: PathBuf,
+    /// Files must be in or below the root.
+    restricted: bool,
+    parent: Option<Arc<Folder>>,
+}
+
+/// Every file read in this run, each once.
+pub struct Files {
+    pub world: Arc<dyn World>,
+    pub sources: Sources,
+    texts: Mutex<FxHashMap<PathBuf, Arc<Source>>>,
+}
+
+impl Files {
+    pub fn new(world: Arc<dyn World>, sources: Sources) -> Arc<Self> {
+        Arc::new(Self { world, sources, texts: Mutex::default() })
+    }
+}
+
+impl Folder {
+    /// Opens the folder a user named.
+    pub fn open(files: &Arc<Files>, target: &str, restricted: bool) -> Result<Arc<Self>> {
+        let shown = clean(Path::new(target));
+        let root = files.world.real_path(&shown).map_err(|_| not_found(target, Span::NONE))?;
+        if !files.world.is_dir(&root) {
+            let message = format!("`{target}` is a file, not a folder");
+            return Err(Diagnostic::error("target-not-a-folder", message)
+                .help("name the folder that holds the kustomization"));
+        }
+        Ok(Arc::new(Self { files: files.clone(), root, shown, restricted, parent: None }))
+    }
+
+    /// Opens the folder of a base or component, named at `place`.
+    pub fn base(self: &Arc<Self>, path: &str, place: Span) -> Result<Arc<Self>> {
+        if Path::new(path).is_absolute() {
+            let message = format!("the path of a base must be relative, not `{path}`");
+            return Err(Diagnostic::error("base-absolute", message).at(place).help(
+                "write it relative to this kustomization's folder, so that both can be moved together",
+            ));
+        }
+        if let Some(part) = path.split('/').find(|part| part.contains("..") && *part != "..") {
+            // Two list items with wrong indentation become one such path, and cleaning it would hide that.
+            let message = format!("the path `{path}` is ambiguous: what does `{part}` mean?");
+            return Err(Diagnostic::error("path-ambiguous", message)
+                .at(place)
+                .help("check the indentation of this list"));
+        }
+        let root = self.files.world.real_path(&clean(&self.root.join(path)));
+        let root = root.map_err(|_| self.missing(path, place))?;
+        if !self.files.world.is_dir(&root) {
+            let message = format!("`{path}` is a file, where a folder is expected");
+            return Err(Diagnostic::error("base-not-a-folder", message).at(place));
+        }
+        self.refuse_cycle(&root, place)?;
+        Ok(Arc::new(Self {
+            files: self.files.clone(),
+            shown: clean(&self.shown.join(path)),
+            root,
+            restricted: self.restricted,
+            parent: Some(self.clone()),
+        }))
+    }
+
+    /// A base may not be, nor hold, a folder that led to it.
+    pub fn refuse_cycle(&self, base: &Path, place: Span) -> Result<()> {
+        let mut folder = Some(self);
+        while let Some(visited) = folder {
+            if visited.root.starts_with(base) {
+                let message = match visited.root == base {
+                    true => format!("`{}` includes itself", visited.shown.display()),
+                    false => format!("the base holds `{}`, which leads to it", visited.shown.display()),
+                };
+                return Err(Diagnostic::error("base-cycle", message)
+                    .at(place)
+                    .help("move what both need into a folder of its own, next to them"));
+            }
+            folder = visited.parent.as_deref();
+        }
+        Ok(())
+    }
+
+    /// Whether the path leads to a folder.
+    pub fn is_dir(&self, path: &str) -> bool {
+        self.files.world.is_dir(&clean(&self.root.join(path)))
+    }
+
+    /// Whether a file of this name lies in the folder itself.
+    pub fn has_file(&self, name: &str) -> bool {
+        self.files.world.is_file(&self.root.join(name))
+    }
+
+    /// The path as a person at the command line would write it.
+    pub fn shown(&self) -> &Path {
+        &self.shown
+    }
+
+    pub fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    pub fn restricted(&self) -> bool {
+        self.restricted
+    }
+
+    /// The real path of a file, where it may be read.
+    fn locate(&self, path: &str, place: Span) -> Result<PathBuf> {
+        let world = &self.files.world;
+        let wanted = clean(&self.root.join(path));
+        let real = world.real_path(&wanted).map_err(|_| self.missing(path, place))?;
+        if world.is_dir(&real) {
+            let message = format!("`{path}` is a folder, where a file is expected");
+            return Err(Diagnostic::error("file-is-a-folder", message).at(place));
+        }
+        if self.restricted && !real.starts_with(&self.root) {
+            let message = format!("`{path}` is not in or below `{}`", self.shown.display());
+            return Err(Diagnostic::error("file-outside-root", message).at(place).help(
+                "move the file into the folder, make a base of its folder, or allow it with \
+                 `--load-restrictor LoadRestrictionsNone`",
+            ));
+        }
+        Ok(real)
+    }
+
+    /// The diagnostic for a path that leads nowhere, with the name that was perhaps meant.
+    fn missing(&self, path: &str, place: Span) -> Diagnostic {
+        let diagnostic = not_found(path, place);
+        let wanted = clean(&self.root.join(path));
+        let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
+            return diagnostic;
+        };
+        match self.files.world.list(dir) {
+            Ok(names) => match nearest(name, names.iter().map(String::as_str)) {
+                Some(near) => diagnostic.help(format!("did you mean `{}`?", path_with_name(path, near))),
+                None => diagnostic,
+            },
+            Err(_) => diagnostic,
+        }
+    }
+}
+
+fn not_found(path: &str, place: Span) -> Diagnostic {
+    Diagnostic::error("file-not-found", format!("there is no file or folder `{path}`")).at(place)
+}
+
+fn path_with_name(path: &str, name: &str) -> String {
+    Path::new(path).with_file_name(name).display().to_string()
+}
+
+impl Loader for Folder {
+    fn load(&self, path: &str, place: Span) -> Result<Arc<Source>> {
+        let real = self.locate(path, place)?;
+        let texts = || self.files.texts.lock().expect("no one panics while holding the texts");
+        if let Some(source) = texts().get(&real) {
+            return Ok(source.clone());
+        }
+        let bytes = self.read(&real, path, place)?;
+        let text = String::from_utf8(bytes).map_err(|error| {
+            let at = error.utf8_error().valid_up_to();
+            Diagnostic::error("not-utf8", format!("`{path}` is not text: byte {at} is no UTF-8")).at(place)
+        })?;
+        let name = clean(&self.shown.join(path)).display().to_string();
+        // Two threads may have read it at once; the first one counts.
+        Ok(texts().entry(real).or_insert_with(|| self.files.sources.add(name, text)).clone())
+    }
+
+    fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>> {
+        let real = self.locate(path, place)?;
+        self.read(&real, path, place)
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+}
+
+impl Folder {
+    fn read(&self, real: &Path, path: &str, place: Span) -> Result<Vec<u8>> {
+        self.files.world.read(real).map_err(|error| {
+            Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)
+        })
+    }
+}

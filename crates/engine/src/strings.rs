@@ -1,0 +1,57 @@
+//! Maps of strings, such as labels, annotations and data: whatever was written, the reference reads text.
+
+use krm_yaml::{Entry, Map, Node, Tag, Value};
+
+/// The map under a key with every value made a string and keys sorted; the last of equal keys wins. Collections have no
+/// text, and become empty strings. `None` where there is no entry at all.
+pub fn string_map(parent: &Node, key: &str) -> Option<Map> {
+    let mut entries: Vec<Entry> = parent.get(key)?.as_map()?.iter().map(as_strings).collect();
+    entries.sort_by(|a, b| a.key.text().cmp(&b.key.text()));
+    // Stable sorting keeps equal keys in their order.
+    let mut unique: Vec<Entry> = Vec::with_capacity(entries.len());
+    for entry in entries {
+        match unique.last_mut() {
+            Some(last) if last.key.text() == entry.key.text() => *last = entry,
+            _ => unique.push(entry),
+        }
+    }
+    (!unique.is_empty()).then(|| Map::from_entries(unique))
+}
+
+fn as_strings(entry: &Entry) -> Entry {
+    Entry { key: as_string(&entry.key), value: as_string(&entry.value) }
+}
+
+fn as_string(node: &Node) -> Node {
+    match node.value() {
+        Value::Scalar(_) if node.tag() == Tag::Str => node.clone(),
+        Value::Scalar(text) => Node::string(text.clone()).with_span(node.span()),
+        _ => Node::string("").with_span(node.span()),
+    }
+}
+
+/// Puts a map under a key, or removes the key where there is none.
+pub fn set_strings(parent: &mut Node, key: &str, map: Option<Map>) {
+    match map {
+        Some(map) => parent.set(key, Node::from(map)),
+        None => {
+            parent.remove(key);
+        }
+    }
+}
+
+/// All entries of both; those of `over` win.
+pub fn merged(under: Option<Map>, over: Option<Map>) -> Option<Map> {
+    let (mut map, over) = match (under, over) {
+        (Some(under), Some(over)) => (under, over),
+        (under, over) => return under.or(over),
+    };
+    for Entry { key, value } in over.into_entries() {
+        match key.text().and_then(|text| map.position(text)) {
+            Some(at) => *map.value_at_mut(at) = value,
+            None => map.push(key, value),
+        }
+    }
+    map.entries_mut().sort_by(|a, b| a.key.text().cmp(&b.key.text()));
+    Some(map)
+}
