@@ -235,7 +235,7 @@ fn write_double_quoted(text: &str, place: Place, out: &mut String) {
 }
 
 /// Appends an escape sequence, and gives back its length.
-fn escape(c: char, out: &mut String) -> usize {
+pub(in crate::emit) fn escape(c: char, out: &mut String) -> usize {
     use std::fmt::Write;
     let before = out.len();
     out.push('\\');
@@ -298,7 +298,7 @@ fn break_line(depth: usize, out: &mut String) {
 }
 
 /// Appends spaces, and gives back how many.
-pub(super) fn indent(depth: usize, out: &mut String) -> usize {
+pub(in crate::emit) fn indent(depth: usize, out: &mut String) -> usize {
     const SPACES: &str = "                                                                ";
     let mut left = depth;
     while left > SPACES.len() {

@@ -1,0 +1,723 @@
+//! Trees without a text of their own.
+//!
+//! This is a port in spirit of the habits of the reference's emitter: where it puts comments, when it breaks a line,
+//! which quotes it takes. It keeps the same few facts about the line being written, because its blank lines around
+//! comments follow from them.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+
+use super::Layout;
+use super::scalar::{self, Place, Traits, is_break};
+use crate::node::{Node, Style, Tag, Text, Value};
+use crate::resolve;
+
+/// The anchors that stand in the text so far, with what they name there.
+pub(super) type Anchors = FxHashMap<Text, Node>;
+
+/// Keys longer than this are written in the long form, `? key`.
+const LONGEST_SIMPLE_KEY: usize = 128;
+
+/// Writes trees at the end of a text.
+pub(super) struct Writer<'w> {
+    pub out: &'w mut String,
+    anchors: &'w mut Anchors,
+    layout: Layout,
+    newline: &'static str,
+    /// Where the present line begins in `out`.
+    line_start: usize,
+    /// The column of the collection being written; -1 at the root.
+    indent: isize,
+    flow_level: usize,
+    /// Whether the last thing written was white space, or needs none behind it.
+    whitespace: bool,
+    /// Whether there is only indentation (`- ` included) on the line so far.
+    indention: bool,
+    /// The indentation of a comment below a block just written: the next line of that indentation keeps its distance.
+    foot_indent: isize,
+    pending: Pending<'w>,
+    /// How deep we are in copies of what an anchor names; anchors in there would name things twice.
+    copying: usize,
+    /// Strings and keys in double quotes throughout, as in JSON.
+    json: bool,
+}
+
+/// Comments on their way to the place where they are written.
+#[derive(Default)]
+struct Pending<'w> {
+    head: &'w str,
+    line: &'w str,
+    foot: &'w str,
+    /// The comment below the previous entry of a map.
+    tail: &'w str,
+    key_line: &'w str,
+}
+
+impl<'w> Writer<'w> {
+    /// A writer at the start of a line.
+    pub fn new(out: &'w mut String, anchors: &'w mut Anchors, layout: Layout, newline: &'static str) -> Self {
+        let line_start = out.len();
+        Self {
+            out,
+            anchors,
+            layout,
+            newline,
+            line_start,
+            indent: -1,
+            flow_level: 0,
+            whitespace: true,
+            indention: true,
+            foot_indent: -1,
+            pending: Pending::default(),
+            copying: 0,
+            json: false,
+        }
+    }
+
+    /// Writes a whole document, and ends its last line.
+    pub fn document(&mut self, root: &'w Node) {
+        self.announce(root, "");
+        self.head_comment();
+        self.node(root, Role::Root);
+        self.finish();
+    }
+
+    /// Writes what is still on its way, and ends the line.
+    pub fn finish(&mut self) {
+        self.head_comment();
+        if !self.pending.line.is_empty() {
+            self.line_comment();
+        }
+        self.foot_comment();
+        if self.column() > 0 {
+            self.put_break();
+        }
+    }
+
+    /// Writes the entries of a map at a column, on lines of their own.
+    pub fn entries(&mut self, entries: impl IntoIterator<Item = (&'w Node, &'w Node)>, column: usize) {
+        self.indent = column as isize;
+        let mut tail = "";
+        for (key, value) in entries {
+            self.entry(key, value, tail);
+            tail = self.comment(&key.trivia().foot);
+        }
+        self.pending.tail = tail;
+        self.finish();
+    }
+
+    /// Writes the items of a sequence at a column, on lines of their own.
+    pub fn items(&mut self, items: impl IntoIterator<Item = &'w Node>, column: usize) {
+        self.indent = column as isize;
+        for item in items {
+            self.item(item);
+        }
+        self.finish();
+    }
+
+    /// Writes a value behind the `:` of a key at a column, or behind the `-` of an item: what is on the same line with a
+    /// space in front, a block on the lines below. Does not end the line.
+    pub fn value_behind(&mut self, value: &'w Node, key_line: &'w str, column: isize, role: Role) {
+        self.line_start = self.out.rfind('\n').map_or(0, |at| at + 1);
+        (self.indent, self.whitespace) = (column, false);
+        self.indention = role == Role::Item;
+        self.pending.key_line = key_line;
+        self.announce(value, "");
+        if role == Role::Value {
+            self.give_key_comment(value);
+        }
+        self.node(value, role);
+        // A block ends behind its last text: what follows is up to the caller, comments below included.
+        self.pending = Pending::default();
+    }
+
+    /// Writes a node as it stands within brackets or braces, on one line.
+    pub fn flow_node(&mut self, node: &'w Node, role: Role, json: bool) {
+        (self.flow_level, self.whitespace, self.json) = (1, true, json);
+        self.node_without_comments(node, role);
+    }
+
+    /// `key: value` within braces.
+    pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, json: bool) {
+        self.flow_node(key, Role::Key, json);
+        self.indicator(":", false);
+        self.whitespace = false;
+        self.node_without_comments(value, Role::Value);
+    }
+}
+
+/// What a node is to the one that holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Role {
+    Root,
+    Item,
+    /// A key on one line with its value.
+    Key,
+    /// A key behind a `?`.
+    LongKey,
+    Value,
+}
+
+/// Nodes.
+impl<'w> Writer<'w> {
+    /// Takes note of a node's comments before anything of it is written.
+    fn announce(&mut self, node: &'w Node, tail: &'w str) {
+        let trivia = node.trivia();
+        let set = |slot: &mut &'w str, comment: &'w str| {
+            if !comment.is_empty() {
+                *slot = comment;
+            }
+        };
+        set(&mut self.pending.head, &trivia.head);
+        set(&mut self.pending.tail, tail);
+        if node.is_scalar() || trivia.alias.is_some() {
+            set(&mut self.pending.line, &trivia.line);
+            set(&mut self.pending.foot, &trivia.foot);
+        }
+    }
+
+    /// Takes note of the comments that stand behind or below a collection.
+    fn announce_end(&mut self, node: &'w Node) {
+        let trivia = node.trivia();
+        if !trivia.line.is_empty() {
+            self.pending.line = &trivia.line;
+        }
+        if !trivia.foot.is_empty() {
+            self.pending.foot = &trivia.foot;
+        }
+    }
+
+    fn node(&mut self, node: &'w Node, role: Role) {
+        let trivia = node.trivia();
+        if let Some(name) = &trivia.alias {
+            if self.anchors.get(name).is_some_and(|named| named == node) {
+                self.indicator("*", true);
+                self.word(name);
+                self.comments_behind(role);
+                return;
+            }
+            self.copying += 1;
+            self.node_itself(node, role);
+            self.copying -= 1;
+            return;
+        }
+        if let Some(name) = trivia.anchor.as_ref().filter(|_| self.copying == 0) {
+            self.indicator("&", true);
+            self.word(name);
+        }
+        self.node_itself(node, role);
+        if let Some(name) = trivia.anchor.as_ref().filter(|_| self.copying == 0) {
+            self.anchors.insert(name.clone(), node.clone());
+        }
+    }
+
+    fn node_itself(&mut self, node: &'w Node, role: Role) {
+        if let Some(tag) = tag(node) {
+            if !self.whitespace {
+                self.put(" ");
+            }
+            self.word(&tag);
+        }
+        match node.value() {
+            Value::Scalar(_) => {
+                self.scalar(node, role);
+                self.comments_behind(role);
+            }
+            Value::Seq(items) if self.is_flow(node, items.is_empty()) => self.flow_seq(node, items),
+            Value::Map(map) if self.is_flow(node, map.is_empty()) => self.flow_map(node, map.entries()),
+            Value::Seq(items) => {
+                self.comments_behind(role);
+                self.block_seq(node, items, role);
+            }
+            Value::Map(map) => {
+                self.comments_behind(role);
+                self.block_map(node, map.entries(), role);
+            }
+        }
+    }
+
+    fn is_flow(&self, node: &Node, empty: bool) -> bool {
+        self.flow_level > 0 || empty || node.style() == Style::Flow
+    }
+
+    /// The comments that belong directly behind a scalar or the start of a block.
+    fn comments_behind(&mut self, role: Role) {
+        if matches!(role, Role::Key | Role::LongKey) {
+            return;
+        }
+        let pending =
+            !self.pending.line.is_empty() || !self.pending.foot.is_empty() || !self.pending.tail.is_empty();
+        if self.flow_level > 0 && pending {
+            self.indicator(",", false);
+        }
+        self.line_comment();
+        self.foot_comment();
+    }
+
+    fn block_map(&mut self, node: &'w Node, entries: &'w [crate::map::Entry], role: Role) {
+        let outer = self.indent;
+        self.indent = self.deeper(role);
+        let mut tail = "";
+        for entry in entries {
+            self.entry(&entry.key, &entry.value, tail);
+            tail = self.comment(&entry.key.trivia().foot);
+        }
+        if !tail.is_empty() {
+            self.pending.tail = tail;
+        }
+        self.announce_end(node);
+        self.head_comment();
+        self.indent = outer;
+    }
+
+    fn entry(&mut self, key: &'w Node, value: &'w Node, tail: &'w str) {
+        let foot = self.pending.foot;
+        self.announce(key, tail);
+        // The comment below a key stands below its whole value: the caller writes it as the tail.
+        self.pending.foot = foot;
+        self.head_comment();
+        self.write_indent();
+        if !self.pending.line.is_empty() {
+            self.pending.key_line = std::mem::take(&mut self.pending.line);
+        }
+        if is_simple_key(key) {
+            self.node(key, Role::Key);
+            self.indicator(":", false);
+        } else {
+            self.indicator("?", true);
+            self.indention = true;
+            self.node(key, Role::LongKey);
+            self.write_indent();
+            self.indicator(":", true);
+            self.indention = true;
+        }
+        self.announce(value, "");
+        self.give_key_comment(value);
+        self.node(value, Role::Value);
+    }
+
+    /// A comment on a key stands behind it where a block follows, else behind the value.
+    fn give_key_comment(&mut self, value: &Node) {
+        if self.pending.key_line.is_empty() {
+            return;
+        }
+        let alias = value.trivia().alias.is_some();
+        if value.is_scalar() || alias {
+            if self.pending.line.is_empty() {
+                self.pending.line = std::mem::take(&mut self.pending.key_line);
+            }
+        } else if !self.is_flow(value, value.is_empty()) {
+            let line = std::mem::replace(&mut self.pending.line, std::mem::take(&mut self.pending.key_line));
+            self.line_comment();
+            self.pending.line = line;
+        }
+    }
+
+    fn block_seq(&mut self, node: &'w Node, items: &'w [Node], role: Role) {
+        let outer = self.indent;
+        self.indent = match role {
+            Role::Value if outer >= 0 => outer + self.layout.seq as isize,
+            _ => self.deeper(role),
+        };
+        for item in items {
+            self.item(item);
+        }
+        self.announce_end(node);
+        self.indent = outer;
+    }
+
+    fn item(&mut self, item: &'w Node) {
+        self.announce(item, "");
+        self.head_comment();
+        self.write_indent();
+        self.indicator_after_indent("-");
+        self.node(item, Role::Item);
+    }
+
+    /// The column of what a node holds.
+    fn deeper(&self, role: Role) -> isize {
+        match role {
+            _ if self.indent < 0 => 0,
+            // Behind the `- `.
+            Role::Item => self.indent + 2,
+            _ => self.indent + self.layout.step as isize,
+        }
+    }
+}
+
+/// Flow collections.
+impl<'w> Writer<'w> {
+    fn flow_seq(&mut self, node: &'w Node, items: &'w [Node]) {
+        self.flow_start("[");
+        let mut comma = false;
+        for item in items {
+            self.announce(item, "");
+            self.flow_separator(comma);
+            comma = self.flow_value(item, Role::Item);
+        }
+        self.flow_end(node, "]");
+    }
+
+    fn flow_map(&mut self, node: &'w Node, entries: &'w [crate::map::Entry]) {
+        self.flow_start("{");
+        let mut comma = false;
+        for entry in entries {
+            self.announce(&entry.key, "");
+            self.flow_separator(comma);
+            if !self.pending.line.is_empty() {
+                self.pending.key_line = std::mem::take(&mut self.pending.line);
+            }
+            if is_simple_key(&entry.key) {
+                self.node(&entry.key, Role::Key);
+                self.indicator(":", false);
+            } else {
+                self.indicator("?", true);
+                self.node(&entry.key, Role::LongKey);
+                self.indicator(":", true);
+            }
+            self.announce(&entry.value, "");
+            if self.pending.line.is_empty() {
+                self.pending.line = std::mem::take(&mut self.pending.key_line);
+            }
+            comma = self.flow_value(&entry.value, Role::Value);
+        }
+        self.flow_end(node, "}");
+    }
+
+    fn flow_start(&mut self, bracket: &'static str) {
+        self.indicator(bracket, true);
+        self.whitespace = true;
+        self.flow_level += 1;
+    }
+
+    /// Writes the comma before an item, and the comment above it.
+    fn flow_separator(&mut self, comma: bool) {
+        if comma {
+            self.indicator(",", false);
+        }
+        self.head_comment();
+        if self.column() == 0 {
+            self.write_indent();
+        }
+    }
+
+    /// Writes an item of a flow collection; gives back whether its comma is still to come.
+    fn flow_value(&mut self, node: &'w Node, role: Role) -> bool {
+        // A comment ends the line, so the comma must stand in front of it.
+        let commented = !self.pending.line.is_empty() || !self.pending.foot.is_empty();
+        self.node(node, role);
+        !commented
+    }
+
+    fn flow_end(&mut self, node: &'w Node, bracket: &'static str) {
+        self.flow_level -= 1;
+        if self.column() == 0 {
+            self.write_indent();
+        }
+        self.indicator(bracket, false);
+        self.announce_end(node);
+        self.line_comment();
+        self.foot_comment();
+    }
+
+    fn node_without_comments(&mut self, node: &'w Node, role: Role) {
+        let flow_level = self.flow_level;
+        self.node(node, role);
+        self.flow_level = flow_level;
+    }
+}
+
+/// Scalars.
+impl<'w> Writer<'w> {
+    fn scalar(&mut self, node: &'w Node, role: Role) {
+        let text = node.text().unwrap_or("");
+        let place = Place { flow: self.flow_level > 0, key: role == Role::Key };
+        // Nothing at all is null only where a block says so.
+        let text = if text.is_empty() && node.is_null() && (place.flow || place.key) { "null" } else { text };
+        let traits = Traits::of(text);
+        let json_string = self.json && (node.tag() == Tag::Str || role == Role::Key);
+        let wanted = if json_string { Style::DoubleQuoted } else { node.style() };
+        match scalar::style(node, wanted, traits, place) {
+            Style::SingleQuoted => self.single_quoted(text, role),
+            Style::DoubleQuoted => {
+                self.space();
+                scalar::double_quoted(text, self.out);
+                self.wrote_text();
+            }
+            Style::Literal => self.literal(text, role),
+            Style::Folded => self.folded(text, role),
+            _ if text.is_empty() => self.indention = false,
+            _ => {
+                self.space();
+                self.word(text);
+            }
+        }
+    }
+
+    fn single_quoted(&mut self, text: &str, role: Role) {
+        let inner = self.scalar_indent(role);
+        let outer = std::mem::replace(&mut self.indent, inner);
+        self.indicator("'", true);
+        let mut breaks = false;
+        for c in text.chars() {
+            if is_break(c) {
+                if c == '\n' {
+                    if !breaks {
+                        self.put_break();
+                    }
+                    self.put_break();
+                } else {
+                    self.put_odd_break(c);
+                }
+                breaks = true;
+                continue;
+            }
+            if breaks && c != ' ' {
+                self.write_indent();
+            }
+            if c == '\'' {
+                self.out.push('\'');
+            }
+            self.out.push(c);
+            self.indention = false;
+            breaks = breaks && c == ' ';
+        }
+        self.out.push('\'');
+        self.wrote_text();
+        self.indent = outer;
+    }
+
+    /// The column of the further lines of a scalar.
+    fn scalar_indent(&self, role: Role) -> isize {
+        match role {
+            _ if self.indent < 0 => self.layout.step as isize,
+            Role::Item => self.indent + 2,
+            _ => self.indent + self.layout.step as isize,
+        }
+    }
+
+    fn block_header(&mut self, indicator: &'static str, text: &str, role: Role) -> isize {
+        let inner = self.scalar_indent(role);
+        let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize);
+        self.indicator(indicator, true);
+        self.put(&hints);
+        if self.pending.line.is_empty() || matches!(role, Role::Key | Role::LongKey) {
+            self.put_break();
+        } else {
+            self.line_comment();
+        }
+        self.whitespace = true;
+        std::mem::replace(&mut self.indent, inner)
+    }
+
+    fn literal(&mut self, text: &str, role: Role) {
+        let outer = self.block_header("|", text, role);
+        for line in text.split_inclusive(is_break) {
+            let content = line.trim_end_matches(is_break);
+            if !content.is_empty() {
+                self.write_indent();
+                self.put(content);
+                self.indention = false;
+            }
+            self.block_line_end(&line[content.len()..]);
+        }
+        self.indent = outer;
+    }
+
+    fn folded(&mut self, text: &str, role: Role) {
+        let outer = self.block_header(">", text, role);
+        let lines: Vec<&str> = text.split_inclusive(is_break).collect();
+        for (at, line) in lines.iter().enumerate() {
+            let content = line.trim_end_matches(is_break);
+            if !content.is_empty() {
+                self.write_indent();
+                self.put(content);
+                self.indention = false;
+                // A break between two lines that would be folded needs another one to stay; next to a line that begins
+                // with a blank, or at the end, it stays as it is.
+                let next = lines[at + 1..]
+                    .iter()
+                    .map(|line| line.trim_end_matches(is_break))
+                    .find(|l| !l.is_empty());
+                let folds = |line: &str| !line.starts_with([' ', '\t']);
+                if line.ends_with('\n') && folds(content) && next.is_some_and(folds) {
+                    self.put_break();
+                }
+            }
+            self.block_line_end(&line[content.len()..]);
+        }
+        self.indent = outer;
+    }
+
+    fn block_line_end(&mut self, line_break: &str) {
+        match line_break.chars().next() {
+            Some('\n') => self.put_break(),
+            Some(c) => self.put_odd_break(c),
+            None => {}
+        }
+    }
+}
+
+/// Comments.
+impl<'w> Writer<'w> {
+    fn comment(&self, comment: &'w str) -> &'w str {
+        comment
+    }
+
+    fn head_comment(&mut self) {
+        let tail = std::mem::take(&mut self.pending.tail);
+        if !tail.is_empty() {
+            self.write_indent();
+            self.write_comment(tail);
+            self.foot_indent = self.indent.max(0);
+        }
+        let head = std::mem::take(&mut self.pending.head);
+        if !head.is_empty() {
+            self.write_indent();
+            self.write_comment(head);
+        }
+    }
+
+    fn line_comment(&mut self) {
+        let line = std::mem::take(&mut self.pending.line);
+        if line.is_empty() {
+            return;
+        }
+        if !self.whitespace {
+            self.put(" ");
+        }
+        self.write_comment(line);
+    }
+
+    fn foot_comment(&mut self) {
+        let foot = std::mem::take(&mut self.pending.foot);
+        if foot.is_empty() {
+            return;
+        }
+        self.write_indent();
+        self.write_comment(foot);
+        self.foot_indent = self.indent.max(0);
+    }
+
+    fn write_comment(&mut self, comment: &str) {
+        for (at, line) in comment.split('\n').enumerate() {
+            if at > 0 {
+                self.put_break();
+                if !line.is_empty() {
+                    self.write_indent();
+                }
+            }
+            if !line.is_empty() {
+                if !line.starts_with('#') {
+                    self.put("# ");
+                }
+                self.put(line);
+                self.indention = false;
+            }
+        }
+        if self.column() > 0 {
+            self.put_break();
+        }
+        self.whitespace = true;
+    }
+}
+
+/// The line being written.
+impl Writer<'_> {
+    fn column(&self) -> usize {
+        self.out.len() - self.line_start
+    }
+
+    fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    fn put_break(&mut self) {
+        self.out.push_str(self.newline);
+        self.line_start = self.out.len();
+        self.indention = true;
+    }
+
+    fn put_odd_break(&mut self, c: char) {
+        self.out.push(c);
+        self.line_start = self.out.len();
+        self.indention = true;
+    }
+
+    /// Goes to the indentation, on a new line where this one has more than that.
+    fn write_indent(&mut self) {
+        let indent = self.indent.max(0) as usize;
+        if !self.indention || self.column() > indent || (self.column() == indent && !self.whitespace) {
+            self.put_break();
+        }
+        if self.foot_indent == indent as isize {
+            self.put_break();
+        }
+        crate::emit::text::indent(indent.saturating_sub(self.column()), self.out);
+        self.whitespace = true;
+        self.foot_indent = -1;
+    }
+
+    fn indicator(&mut self, indicator: &str, needs_space: bool) {
+        if needs_space && !self.whitespace {
+            self.put(" ");
+        }
+        self.put(indicator);
+        self.whitespace = false;
+        self.indention = false;
+    }
+
+    fn indicator_after_indent(&mut self, indicator: &str) {
+        let indention = self.indention;
+        self.indicator(indicator, true);
+        self.indention = indention;
+    }
+
+    fn space(&mut self) {
+        if !self.whitespace {
+            self.put(" ");
+        }
+    }
+
+    fn word(&mut self, text: &str) {
+        self.put(text);
+        self.wrote_text();
+    }
+
+    fn wrote_text(&mut self) {
+        self.whitespace = false;
+        self.indention = false;
+    }
+}
+
+/// The tag that must be written: one that was, or one without which the text would mean something else.
+fn tag(node: &Node) -> Option<Cow<'_, str>> {
+    if let Some(tag) = &node.trivia().tag {
+        return Some(Cow::Borrowed(tag));
+    }
+    let text = node.text()?;
+    let name = match node.tag() {
+        Tag::Binary => "!!binary",
+        Tag::Float if resolve::plain(text) != Tag::Float => "!!float",
+        Tag::Int if resolve::plain(text) != Tag::Int => "!!int",
+        Tag::Bool if resolve::plain(text) != Tag::Bool => "!!bool",
+        Tag::Timestamp if resolve::plain(text) != Tag::Timestamp => "!!timestamp",
+        _ => return None,
+    };
+    Some(Cow::Borrowed(name))
+}
+
+fn is_simple_key(key: &Node) -> bool {
+    let trivia = key.trivia();
+    if trivia.alias.is_some() {
+        return true;
+    }
+    let properties =
+        trivia.anchor.as_ref().map_or(0, |a| a.len()) + trivia.tag.as_ref().map_or(0, |t| t.len());
+    match key.value() {
+        Value::Scalar(text) => !text.contains(is_break) && properties + text.len() <= LONGEST_SIMPLE_KEY,
+        Value::Seq(items) => items.is_empty(),
+        Value::Map(map) => map.is_empty(),
+    }
+}

@@ -1,0 +1,152 @@
+//! One scalar as text, in a style that keeps it whole.
+
+use crate::node::{Node, Style, Tag};
+use crate::resolve;
+
+/// Where a scalar is to stand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Place {
+    /// Within `[]` or `{}`.
+    pub flow: bool,
+    /// In front of a `:` on the same line.
+    pub key: bool,
+}
+
+/// Which styles would give back the same text.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Traits {
+    pub multiline: bool,
+    plain: bool,
+    plain_in_flow: bool,
+    single_quoted: bool,
+    block: bool,
+}
+
+impl Traits {
+    pub fn of(text: &str) -> Self {
+        let Some(first) = text.chars().next() else {
+            return Self {
+                multiline: false,
+                plain: true,
+                plain_in_flow: false,
+                single_quoted: true,
+                block: false,
+            };
+        };
+        let marker = text.starts_with("---") || text.starts_with("...");
+        let mut indicator =
+            marker || matches!(first, '#' | ',' | '[' | ']' | '{' | '}' | '&' | '*' | '!' | '|');
+        indicator |= matches!(first, '>' | '\'' | '"' | '%' | '@' | '`');
+        let mut flow_indicator = indicator || matches!(first, '?' | ':');
+        let (mut breaks, mut tabs, mut special, mut break_space, mut space_break) =
+            (false, false, false, false, false);
+        let mut before = None;
+        let mut chars = text.chars().peekable();
+        while let Some(c) = chars.next() {
+            let blank_follows = chars.peek().is_none_or(|next| matches!(next, ' ' | '\t'));
+            match c {
+                ':' => {
+                    flow_indicator = true;
+                    indicator |= blank_follows;
+                }
+                '?' | '-' if before.is_none() && blank_follows => indicator = true,
+                ',' | '?' | '[' | ']' | '{' | '}' => flow_indicator = true,
+                '#' if before.is_none_or(|b| matches!(b, ' ' | '\t') || is_break(b)) => indicator = true,
+                '\t' => tabs = true,
+                ' ' => break_space |= before.is_some_and(is_break),
+                _ if is_break(c) => {
+                    breaks = true;
+                    space_break |= before == Some(' ');
+                }
+                _ => {}
+            }
+            special |= c != '\t' && !is_printable(c);
+            before = Some(c);
+        }
+        let edge = |c: char| c == ' ' || is_break(c);
+        let hidden =
+            edge(first) || text.ends_with(edge) || break_space || space_break || tabs || special || breaks;
+        Self {
+            multiline: breaks,
+            plain: !hidden && !indicator,
+            plain_in_flow: !hidden && !indicator && !flow_indicator,
+            single_quoted: !(break_space || space_break || tabs || special),
+            block: !(text.ends_with(' ') || space_break || special),
+        }
+    }
+}
+
+/// The style a scalar is written in: the one it asks for where that keeps its type and text, else the next that does.
+pub(super) fn style(node: &Node, wanted: Style, traits: Traits, place: Place) -> Style {
+    let text = node.text().unwrap_or("");
+    let tagged = node.trivia().tag.is_some();
+    let string = matches!(node.tag(), Tag::Str | Tag::Binary | Tag::Other);
+    let mut style = match wanted {
+        // A number in quotes would be a string.
+        Style::SingleQuoted | Style::DoubleQuoted | Style::Literal | Style::Folded if string || tagged => {
+            wanted
+        }
+        _ if text.contains('\n') && !place.flow => Style::Literal,
+        _ if text.contains('\n') => Style::DoubleQuoted,
+        _ if tagged => Style::Plain,
+        // What code made is quoted also for readers of old; what was read plain stays so where it means the same.
+        Style::Plain if node.tag() == Tag::Str && resolve::plain(text) != Tag::Str => Style::DoubleQuoted,
+        Style::Plain => Style::Plain,
+        _ if node.tag() == Tag::Str && resolve::is_ambiguous(text) => Style::DoubleQuoted,
+        _ => Style::Plain,
+    };
+    if place.key && traits.multiline {
+        style = Style::DoubleQuoted;
+    }
+    if style == Style::Plain {
+        let allowed = if place.flow { traits.plain_in_flow } else { traits.plain };
+        if !allowed || text.is_empty() && (place.flow || place.key) {
+            style = Style::SingleQuoted;
+        }
+    }
+    match style {
+        Style::SingleQuoted if !traits.single_quoted => Style::DoubleQuoted,
+        Style::Literal | Style::Folded if !traits.block || place.flow || place.key => Style::DoubleQuoted,
+        _ => style,
+    }
+}
+
+/// What may stand in a text unescaped, tabs apart.
+pub(super) fn is_printable(c: char) -> bool {
+    matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{FFFD}') && c != '\u{FEFF}'
+}
+
+pub(super) fn is_break(c: char) -> bool {
+    matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
+}
+
+/// Appends a text in double quotes, on one line.
+pub(super) fn double_quoted(text: &str, out: &mut String) {
+    // With a byte order mark in front the reference escapes every single character.
+    let escape_all = text.starts_with('\u{FEFF}');
+    out.push('"');
+    for c in text.chars() {
+        if escape_all || !is_printable(c) || is_break(c) || matches!(c, '"' | '\\') {
+            crate::emit::text::escape(c, out);
+        } else {
+            out.push(c);
+        }
+    }
+    out.push('"');
+}
+
+/// What stands behind the `|` or `>` of a block scalar: the indentation, where it cannot be guessed from the text, and
+/// what becomes of the line breaks at the end.
+pub(super) fn block_hints(text: &str, indent: usize) -> String {
+    let mut hints = String::new();
+    if text.starts_with([' ', '\n']) || text.starts_with(is_break) {
+        hints.push_str(&indent.to_string());
+    }
+    let mut from_behind = text.chars().rev();
+    match (from_behind.next().is_some_and(is_break), from_behind.next()) {
+        (false, _) => hints.push('-'),
+        (true, before) if before.is_none_or(is_break) => hints.push('+'),
+        _ => {}
+    }
+    hints
+}
