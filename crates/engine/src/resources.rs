@@ -29,8 +29,17 @@ struct Index {
     current: FxHashMap<IdKey, Vec<u32>>,
     /// By every id ever had, the one of now included.
     any: FxHashMap<IdKey, Vec<u32>>,
-    /// First and present names, sorted; made when a selector first asks.
+    /// Every name ever had, sorted; made when a selector first asks.
     names: OnceLock<Vec<(Text, u32)>>,
+}
+
+/// Names a selector looks for.
+#[derive(Clone, Copy, Debug)]
+pub enum Names<'a> {
+    All,
+    Exact(&'a str),
+    /// Those that begin so.
+    Prefix(&'a str),
 }
 
 impl Index {
@@ -104,27 +113,31 @@ impl Resources {
         self.index().any.get(&id.key()).map_or(&[], Vec::as_slice)
     }
 
-    /// Where the resources are whose first or present name begins so, in order; where there are few, all of them. What
-    /// selectors look at, so that a thousand patches for a thousand names are no million comparisons.
-    pub fn candidates(&self, prefix: &str) -> Vec<usize> {
+    /// Where the resources are that have or had such a name, in order; where there are few, all of them. What selectors
+    /// look at, so that a thousand patches for a thousand names are no million comparisons.
+    pub fn candidates(&self, wanted: Names) -> Vec<usize> {
+        let (prefix, exact) = match wanted {
+            Names::Exact(name) => (name, true),
+            Names::Prefix(prefix) => (prefix, false),
+            Names::All => ("", false),
+        };
         if prefix.is_empty() || self.len() < 32 {
             return (0..self.len()).collect();
         }
         let names = self.index().names.get_or_init(|| {
-            let mut names = Vec::with_capacity(self.len());
-            for (at, r) in self.items.iter().enumerate() {
-                let (first, now) = (&r.original_id().name, &r.id().name);
-                names.push((now.clone(), at as u32));
-                if first != now {
-                    names.push((first.clone(), at as u32));
-                }
-            }
+            let of = |(at, r): (usize, &Resource)| {
+                let names = r.all_ids().map(|id| (id.name.clone(), at as u32));
+                names.collect::<Vec<_>>()
+            };
+            let mut names: Vec<_> = self.items.iter().enumerate().flat_map(of).collect();
             names.sort_unstable();
+            names.dedup();
             names
         });
         let from = names.partition_point(|(name, _)| name.as_str() < prefix);
-        let fitting = names[from..].iter().take_while(|(name, _)| name.starts_with(prefix));
-        let mut found: Vec<_> = fitting.map(|(_, at)| *at as usize).collect();
+        let fits = |name: &Text| if exact { name == prefix } else { name.starts_with(prefix) };
+        let mut found: Vec<_> =
+            names[from..].iter().take_while(|(name, _)| fits(name)).map(|(_, at)| *at as usize).collect();
         found.sort_unstable();
         found.dedup();
         found

@@ -1,13 +1,13 @@
 //! Choosing resources: the `target` of a patch, the `select` of a replacement.
 
-use krm_yaml::{Diagnostic, Result, Text};
+use krm_yaml::{Diagnostic, Result, Spanned, Text};
 use regex::Regex;
 use serde::Deserialize;
 
 use crate::labels::LabelSelector;
 use crate::regexp;
 use crate::resource::{Gvk, Resource, ResourceId};
-use crate::resources::Resources;
+use crate::resources::{Names, Resources};
 
 /// Chooses resources. Group, version, kind, name and namespace are regular expressions that must fit the whole; what is
 /// empty fits anything.
@@ -20,13 +20,13 @@ use crate::resources::Resources;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selector {
-    pub group: Text,
-    pub version: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub namespace: Text,
-    pub label_selector: Text,
-    pub annotation_selector: Text,
+    pub group: Spanned<Text>,
+    pub version: Spanned<Text>,
+    pub kind: Spanned<Text>,
+    pub name: Spanned<Text>,
+    pub namespace: Spanned<Text>,
+    pub label_selector: Spanned<Text>,
+    pub annotation_selector: Spanned<Text>,
 }
 
 impl Selector {
@@ -49,9 +49,10 @@ impl Selector {
     }
 }
 
-fn parse_labels(text: &str) -> Result<LabelSelector> {
+fn parse_labels(text: &Spanned<Text>) -> Result<LabelSelector> {
     LabelSelector::parse(text).map_err(|why| {
         Diagnostic::error("bad-label-selector", format!("`{text}` is no label selector: {why}"))
+            .at(text.span)
             .help("write it as for `kubectl get -l`: `app=web,tier in (front, back),!canary`")
     })
 }
@@ -73,7 +74,7 @@ impl Matcher {
     /// Where the resources are that fit, in order.
     pub fn select(&self, items: &Resources) -> Result<Vec<usize>> {
         let mut found = Vec::new();
-        for at in items.candidates(self.name.prefix()) {
+        for at in items.candidates(self.names()) {
             if self.fits(&items.as_slice()[at])? {
                 found.push(at);
             }
@@ -111,9 +112,16 @@ impl Matcher {
         Ok(fits(&self.labels, "labels")? && fits(&self.annotations, "annotations")?)
     }
 
-    /// How every name that fits must begin.
-    pub fn name_prefix(&self) -> &str {
-        self.name.prefix()
+    /// The names that may fit.
+    pub fn names(&self) -> Names<'_> {
+        match &self.name {
+            Pattern::Anything => Names::All,
+            Pattern::Plain(name) => match name.split_once('.') {
+                Some((prefix, _)) => Names::Prefix(prefix),
+                None => Names::Exact(name),
+            },
+            Pattern::Regex { prefix, .. } => Names::Prefix(prefix),
+        }
     }
 }
 
@@ -130,12 +138,12 @@ enum Pattern {
 }
 
 impl Pattern {
-    fn compile(pattern: &Text) -> Result<Self> {
+    fn compile(pattern: &Spanned<Text>) -> Result<Self> {
         if pattern.is_empty() {
             return Ok(Pattern::Anything);
         }
         if regexp::is_plain(pattern) {
-            return Ok(Pattern::Plain(pattern.clone()));
+            return Ok(Pattern::Plain(pattern.value.clone()));
         }
         let regex = regexp::compile_anchored(pattern).map_err(|why| {
             let why = why.trim_end().rsplit('\n').next().unwrap_or_default().trim_start_matches("error: ");
@@ -151,15 +159,6 @@ impl Pattern {
             Pattern::Anything => true,
             Pattern::Plain(pattern) => pattern == text || (pattern.contains('.') && fits_dots(pattern, text)),
             Pattern::Regex { regex, .. } => regex.is_match(text),
-        }
-    }
-
-    /// What every text that fits begins with.
-    fn prefix(&self) -> &str {
-        match self {
-            Pattern::Anything => "",
-            Pattern::Plain(pattern) => pattern.split('.').next().unwrap_or_default(),
-            Pattern::Regex { prefix, .. } => prefix,
         }
     }
 }
@@ -202,6 +201,10 @@ mod tests {
         Resource::new(node, &Schema::default())
     }
 
+    fn text(text: &str) -> Spanned<Text> {
+        Text::from(text).into()
+    }
+
     fn select(selector: Selector) -> Vec<usize> {
         let mut items: Vec<_> = (0..100).map(|i| resource("Deployment", &format!("web-{i}"), "")).collect();
         items.push(resource("Service", "my.svc", "prod"));
@@ -211,7 +214,7 @@ mod tests {
 
     #[test]
     fn exact_names_and_patterns_find_what_they_name() {
-        let name = |name: &str| Selector { name: name.into(), ..Default::default() };
+        let name = |name: &str| Selector { name: text(name), ..Default::default() };
         assert_eq!(select(name("web-7")), [7]);
         assert_eq!(select(name("web-7.")), (70..80).collect::<Vec<_>>());
         assert_eq!(select(name("web-7.*")), [vec![7], (70..80).collect()].concat());
@@ -226,14 +229,14 @@ mod tests {
 
     #[test]
     fn all_conditions_must_hold() {
-        let service = Selector { kind: "Service".into(), group: "apps".into(), ..Default::default() };
+        let service = Selector { kind: text("Service"), group: text("apps"), ..Default::default() };
         assert_eq!(select(service.clone()), [100, 101]);
-        assert_eq!(select(Selector { namespace: "default".into(), ..service.clone() }), []);
+        assert_eq!(select(Selector { namespace: text("default"), ..service.clone() }), []);
         assert_eq!(
-            select(Selector { namespace: "default".into(), name: "web-3".into(), ..Default::default() }),
+            select(Selector { namespace: text("default"), name: text("web-3"), ..Default::default() }),
             [3]
         );
-        assert_eq!(select(Selector { label_selector: "app in (my-svc, x)".into(), ..service }), [101]);
+        assert_eq!(select(Selector { label_selector: text("app in (my-svc, x)"), ..service }), [101]);
     }
 
     #[test]
@@ -244,16 +247,16 @@ mod tests {
             .edit(&Schema::default(), |n| n.get_mut("metadata").expect("just made").set("name", "dev-web"));
         let items = Resources::from_vec(vec![renamed]);
         for name in ["web", "dev-web"] {
-            let selector = Selector { name: name.into(), ..Default::default() };
+            let selector = Selector { name: text(name), ..Default::default() };
             assert_eq!(selector.compile().unwrap().select(&items).unwrap(), [0], "{name}");
         }
     }
 
     #[test]
     fn mistakes_are_told() {
-        let bad = Selector { name: "a**".into(), ..Default::default() };
+        let bad = Selector { name: text("a**"), ..Default::default() };
         assert_eq!(bad.compile().unwrap_err().code(), "bad-regex");
-        let bad = Selector { label_selector: "a in b".into(), ..Default::default() };
+        let bad = Selector { label_selector: text("a in b"), ..Default::default() };
         let items = Resources::from_vec(vec![resource("Pod", "a", "")]);
         assert_eq!(bad.compile().unwrap().select(&items).unwrap_err().code(), "bad-label-selector");
     }

@@ -13,13 +13,24 @@ pub struct Document {
     original: Node,
     source: Arc<Source>,
     span: Span,
+    references: bool,
 }
 
 impl Document {
     /// `span` covers everything of the document in the source: directives, `---`, comments, content, `...`, up to where
     /// the next document begins. The spans of a stream's documents therefore cover the whole source.
     pub(crate) fn new(root: Node, source: Arc<Source>, span: Span) -> Self {
-        Self { original: root.clone(), root, source, span }
+        Self { original: root.clone(), root, source, span, references: false }
+    }
+
+    pub(crate) fn with_references(mut self, references: bool) -> Self {
+        self.references = references;
+        self
+    }
+
+    /// Whether the document was written with anchors, aliases or merge keys.
+    pub fn has_references(&self) -> bool {
+        self.references
     }
 
     /// The tree as it was read, before any edit.

@@ -94,6 +94,7 @@ fn scalar(node: &Node, text: &str, out: &mut String) {
             Some(timestamp) => string(&timestamp, out),
             None => string(text, out),
         },
+        Tag::Binary => string(crate::binary::text(text).as_deref().unwrap_or(text), out),
         _ => string(text, out),
     }
 }

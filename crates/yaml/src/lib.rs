@@ -1,5 +1,6 @@
 //! A YAML tree that loses nothing.
 
+pub mod binary;
 pub mod de;
 pub mod diag;
 pub mod document;
@@ -20,7 +21,7 @@ pub use document::Document;
 pub use emit::{canonical, canonical_into};
 pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
-pub use parse::{parse, parse_str};
+pub use parse::{decode, documents, parse, parse_str};
 pub use path::Path;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};

@@ -58,11 +58,20 @@ pub struct Options {
     pub case_insensitive: bool,
     /// Whether the bare words `yes`, `no`, `on`, `off`, `y` and `n` are booleans, and hence no strings.
     pub old_booleans: bool,
+    /// Whether numbers and booleans may stand for strings.
+    pub loose_strings: bool,
+    /// Whether fields nobody knows are passed over.
+    pub unknown_fields: bool,
 }
 
 impl Options {
     /// What the reference lets pass in a kustomization file, which it reads with YAML 1.1 and Go's JSON.
-    pub const KUSTOMIZATION: Options = Options { case_insensitive: true, old_booleans: true };
+    pub const KUSTOMIZATION: Options =
+        Options { case_insensitive: true, old_booleans: true, loose_strings: false, unknown_fields: false };
+
+    /// What the reference lets pass in a built-in's own configuration and the files it names.
+    pub const PLUGIN: Options =
+        Options { case_insensitive: true, old_booleans: true, loose_strings: true, unknown_fields: true };
 }
 
 /// A value and where it was written.

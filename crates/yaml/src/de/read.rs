@@ -76,6 +76,19 @@ impl<'n> Reader<'n> {
         match self.scalar() {
             Some(Scalar::Str(text)) => self.placed(visitor.visit_borrowed_str(text)),
             Some(Scalar::Null) => visitor.visit_borrowed_str(""),
+            Some(scalar) if self.options.loose_strings => {
+                let text = match scalar {
+                    Scalar::Bool(b) => b.to_string(),
+                    Scalar::Int(n) => n.to_string(),
+                    Scalar::Float(n) => {
+                        let mut text = String::new();
+                        crate::number::yaml(n, &mut text);
+                        text
+                    }
+                    Scalar::Null | Scalar::Str(_) => String::new(),
+                };
+                self.placed(visitor.visit_string(text))
+            }
             _ => self.wrong_type("a string"),
         }
     }
@@ -350,6 +363,7 @@ impl<'n> de::MapAccess<'n> for MapAccess<'n> {
             };
             let key = match field {
                 Some(_) if entry.value.is_null() => continue,
+                None if self.options.unknown_fields && !self.fields.is_empty() => continue,
                 Some(field) => seed.deserialize(StrDeserializer::new(field)),
                 None => seed.deserialize(Reader { node: &entry.key, options: self.options, key: true }),
             };

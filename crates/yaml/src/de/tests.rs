@@ -194,6 +194,16 @@ fn bare_yes_is_a_boolean_where_the_old_words_count() {
 }
 
 #[test]
+fn a_built_ins_configuration_may_be_loose() {
+    let node: Node =
+        [("kind", plain("x")), ("namePrefix", plain("12")), ("enabled", plain("yes"))].into_iter().collect();
+    let config: Config = from_node_with(&node, Options::PLUGIN).unwrap();
+    assert_eq!((config.name_prefix.as_str(), config.enabled), ("12", true));
+    let node: Node = [("namePrefix", plain("true"))].into_iter().collect();
+    assert_eq!(from_node_with::<Config>(&node, Options::PLUGIN).unwrap().name_prefix, "true");
+}
+
+#[test]
 fn trees_and_spans_survive_a_buffer() {
     #[derive(Deserialize)]
     struct Flat {

@@ -137,6 +137,7 @@ impl Emitter<'_> {
                 Some(timestamp) => return self.string(&timestamp, indent),
                 None => return self.string(text, indent),
             },
+            Tag::Binary => return self.string(crate::binary::text(text).as_deref().unwrap_or(text), indent),
             _ => return self.string(text, indent),
         }
         self.new_line();

@@ -1,4 +1,24 @@
 //! Bytes to tree.
+//!
+//! A recursive-descent parser that goes over the bytes once and builds nodes as it goes: no tokens, no events. It accepts
+//! what go-yaml accepts, which is neither quite YAML 1.1 nor quite 1.2; the list of differences is in the
+//! [crate's documentation](crate#which-yaml).
+//!
+//! The files follow the text: [`cursor`] moves over white space and comments, [`block`] and [`flow`] read collections,
+//! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`comment`] decides
+//! which node a comment belongs to, [`fault`] says what is wrong, and [`stream`] puts documents together.
+
+mod block;
+mod chars;
+mod comment;
+mod cursor;
+mod fault;
+mod flow;
+mod literal;
+mod plain;
+mod property;
+mod quoted;
+mod stream;
 
 use std::sync::Arc;
 
@@ -6,10 +26,21 @@ use crate::diag::Result;
 use crate::document::Document;
 use crate::source::Source;
 
-/// Reads every document of a source.
+pub use chars::decode;
+pub use stream::{Documents, documents};
+
+/// Reads every document of a source. Long streams are read on several cores.
+///
+/// ```
+/// let source = krm_yaml::Source::detached("pod.yaml", "kind: Pod\n---\nkind: Service\n");
+/// let documents = krm_yaml::parse(&source)?;
+/// assert_eq!(documents[1].root.get("kind").and_then(|kind| kind.as_str()), Some("Service"));
+/// # Ok::<(), krm_yaml::Diagnostic>(())
+/// ```
+///
+/// A source with nothing but comments is one document: null, with an empty span. An empty source has no document.
 pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
-    let _ = source;
-    todo!()
+    stream::parse(source)
 }
 
 /// Reads every document of a text that has no file. For tests and small jobs.

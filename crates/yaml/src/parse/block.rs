@@ -1,0 +1,281 @@
+//! Block collections: structure by indentation.
+
+use super::comment::{After, Kind};
+use super::cursor::Parser;
+use super::property::Properties;
+use crate::diag::Result;
+use crate::map::{Entry, Map};
+use crate::node::{Node, Style, Tag, Value};
+use std::sync::Arc;
+
+impl Parser<'_> {
+    /// Reads the node that begins here. `indentless` where it is the value of a map, below whose key a sequence may
+    /// stand without further indentation.
+    pub fn block_node(&mut self, indentless: bool) -> Result<Node> {
+        if self.at_property() {
+            return self.block_node_with_properties(indentless);
+        }
+        self.block_content(None, Properties::default(), Properties::default(), indentless)
+    }
+
+    #[cold]
+    fn block_node_with_properties(&mut self, indentless: bool) -> Result<Node> {
+        // Those of earlier lines belong to the node, those of this line to its first key, where it turns out a map.
+        let mut above = Properties::default();
+        let mut line = Properties::default();
+        let mut key_start = None;
+        while self.at_property() {
+            if self.key_allowed {
+                key_start = Some(self.pos);
+            }
+            let at = self.pos;
+            self.property(&mut line)?;
+            let end = self.pos;
+            self.skip(After { kind: Kind::Other, start: at })?;
+            if self.key_allowed {
+                above = self.join(above, std::mem::take(&mut line))?;
+                key_start = None;
+            }
+            if self.has_no_content(indentless) {
+                let properties = self.join(above, line)?;
+                return self.apply(properties, self.nothing(end));
+            }
+        }
+        self.block_content(key_start, above, line, indentless)
+    }
+
+    /// Whether what comes next is no part of the node that may begin here.
+    fn has_no_content(&self, indentless: bool) -> bool {
+        if self.column() > self.indent {
+            return self.at_document_end();
+        }
+        if self.column() < self.indent || self.at_document_end() {
+            return true;
+        }
+        // go-yaml lets the signs of block scalars stand below the key they belong to.
+        !(indentless && self.is_indicator(b'-')) && !matches!(self.here(), b'|' | b'>')
+    }
+
+    /// Reads a node whose properties have been read; a key that begins with them begins at `key_start`.
+    fn block_content(
+        &mut self,
+        key_start: Option<usize>,
+        above: Properties,
+        line: Properties,
+        indentless: bool,
+    ) -> Result<Node> {
+        let here = self.pos;
+        let key_start = key_start.or(self.key_allowed.then_some(here));
+        let node = match self.here() {
+            b'-' if self.is_blank_or_end(here + 1) => {
+                if !self.key_allowed {
+                    return Err(self.entry_not_allowed(here));
+                }
+                let is_indentless = indentless && self.column() == self.indent;
+                let node = self.block_seq(is_indentless)?;
+                let properties = self.join(above, line)?;
+                return self.apply(properties, node);
+            }
+            b'?' if self.is_blank_or_end(here + 1) => {
+                if !self.key_allowed {
+                    return Err(self.key_not_allowed(here));
+                }
+                let node = self.block_map(here, None)?;
+                let properties = self.join(above, line)?;
+                return self.apply(properties, node);
+            }
+            b':' if self.is_blank_or_end(here + 1) => {
+                if line.is_empty() || key_start.is_none() {
+                    return Err(self.value_without_key(here));
+                }
+                self.nothing(here)
+            }
+            b'|' | b'>' => {
+                let node = self.block_scalar()?;
+                let properties = self.join(above, line)?;
+                let node = self.apply(properties, node)?;
+                self.skip(After { kind: Kind::Other, start: here })?;
+                return Ok(node);
+            }
+            b'*' if line.is_empty() => self.alias()?,
+            b'*' => return Err(self.property_of_alias(here)),
+            b'[' | b'{' => self.flow_collection()?,
+            b'\'' | b'"' => {
+                self.key_allowed = false;
+                self.quoted()?
+            }
+            _ if self.starts_plain() => {
+                self.key_allowed = false;
+                self.plain()?
+            }
+            _ => return Err(self.no_token(here)),
+        };
+        // A plain scalar may have gone on to the next line already.
+        if !self.key_allowed {
+            self.skip_blanks();
+            if self.is_indicator(b':') {
+                let Some(start) = key_start.filter(|start| self.is_key_length(*start)) else {
+                    return Err(self.value_not_allowed(self.pos, here));
+                };
+                let key = self.apply(line, node)?;
+                let node = self.block_map(start, Some(key))?;
+                return self.apply(above, node);
+            }
+        }
+        let node = if line.is_empty() && above.is_empty() {
+            node
+        } else {
+            if node.trivia().alias.is_some() {
+                return Err(self.property_of_alias(here));
+            }
+            let properties = self.join(above, line)?;
+            self.apply(properties, node)?
+        };
+        self.skip(After { kind: Kind::Other, start: here })?;
+        Ok(node)
+    }
+
+    /// Reads the block sequence that begins with the `-` here.
+    fn block_seq(&mut self, indentless: bool) -> Result<Node> {
+        let start = self.pos;
+        let column = self.column();
+        self.descend(start)?;
+        let outer = std::mem::replace(&mut self.indent, column);
+        let first = self.nodes.len();
+        let mut end;
+        loop {
+            let dash = self.pos;
+            self.pos += 1;
+            self.key_allowed = true;
+            self.skip(After { kind: Kind::Entry, start: dash })?;
+            let item =
+                if self.has_no_content(false) { self.nothing(dash + 1) } else { self.block_node(false)? };
+            end = item.span().end as usize;
+            self.nodes.push(item);
+            if self.at_document_end() || self.column() < column {
+                break;
+            }
+            let fits = self.column() == column && self.key_allowed;
+            if !fits || !self.is_indicator(b'-') {
+                if fits && indentless {
+                    break;
+                }
+                return Err(self.not_an_entry(self.pos, start));
+            }
+        }
+        self.indent = outer;
+        self.depth -= 1;
+        let items: Vec<Node> = self.nodes.drain(first..).collect();
+        Ok(Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Block, self.span(start, end)))
+    }
+
+    /// Reads the block map that begins at `start`: with a key that was read already, and whose `:` is here, or with
+    /// the `?` here.
+    fn block_map(&mut self, start: usize, key: Option<Node>) -> Result<Node> {
+        let column = (start - self.line_start) as i32;
+        self.descend(start)?;
+        let outer = std::mem::replace(&mut self.indent, column);
+        let first = self.entries.len();
+        let mut next = key;
+        let mut end;
+        loop {
+            let entry = match next.take() {
+                Some(key) => {
+                    let colon = self.pos;
+                    self.pos += 1;
+                    self.key_allowed = false;
+                    let value = self.block_value(colon)?;
+                    Entry { key, value }
+                }
+                None => self.explicit_entry()?,
+            };
+            end = entry.value.span().end as usize;
+            self.entries.push(entry);
+            if self.at_document_end() || self.column() < column {
+                break;
+            }
+            if self.column() != column || !self.key_allowed {
+                return Err(self.not_a_key(self.pos, start));
+            }
+            if !self.is_indicator(b'?') {
+                next = Some(self.block_key(start)?);
+            }
+        }
+        self.indent = outer;
+        self.depth -= 1;
+        self.take_map(first, Style::Block, start, end)
+    }
+
+    /// Reads what is behind the `:` of a block map.
+    fn block_value(&mut self, colon: usize) -> Result<Node> {
+        self.skip(After { kind: Kind::Value, start: colon })?;
+        if self.has_no_content(true) { Ok(self.nothing(colon + 1)) } else { self.block_node(true) }
+    }
+
+    /// Reads a key and its value that begin with `?`.
+    fn explicit_entry(&mut self) -> Result<Entry> {
+        let mark = self.pos;
+        self.pos += 1;
+        self.key_allowed = true;
+        let key = self.block_value(mark)?;
+        if self.key_allowed && self.column() == self.indent && self.is_indicator(b':') {
+            let colon = self.pos;
+            self.pos += 1;
+            self.key_allowed = true;
+            let value = self.block_value(colon)?;
+            return Ok(Entry { key, value });
+        }
+        let value = self.nothing(key.span().end as usize);
+        Ok(Entry { key, value })
+    }
+
+    /// Reads a key of a block map, up to its `:`. The map began at `map`.
+    fn block_key(&mut self, map: usize) -> Result<Node> {
+        let start = self.pos;
+        let mut properties = Properties::default();
+        while self.at_property() {
+            self.property(&mut properties)?;
+            self.skip_blanks();
+        }
+        self.key_allowed = false;
+        let node = match self.here() {
+            b':' if !properties.is_empty() && self.is_indicator(b':') => self.nothing(self.pos),
+            b'-' | b':' if self.is_blank_or_end(self.pos + 1) => return Err(self.not_a_key(self.pos, map)),
+            b'|' | b'>' => return Err(self.not_a_key(self.pos, map)),
+            b'*' if properties.is_empty() => self.alias()?,
+            b'*' => return Err(self.property_of_alias(self.pos)),
+            b'[' | b'{' => self.flow_collection()?,
+            b'\'' | b'"' => self.quoted()?,
+            _ if self.starts_plain() => self.plain_key(),
+            _ => return Err(self.no_token(self.pos)),
+        };
+        self.skip_blanks();
+        if !self.is_indicator(b':') || !self.is_key_length(start) {
+            return Err(self.key_without_value(start, map));
+        }
+        if properties.is_empty() { Ok(node) } else { self.apply(properties, node) }
+    }
+
+    /// Makes a map of the entries from `first` on, which it takes.
+    pub fn take_map(&mut self, first: usize, style: Style, start: usize, end: usize) -> Result<Node> {
+        self.check_keys(first)?;
+        let entries: Vec<Entry> = self.entries.drain(first..).collect();
+        let map = Map::from_entries(entries);
+        Ok(Node::new(Value::Map(Arc::new(map)), Tag::Map, style, self.span(start, end)))
+    }
+
+    /// Refuses keys that occur twice among the entries from `first` on.
+    fn check_keys(&mut self, first: usize) -> Result<()> {
+        let mut seen: rustc_hash::FxHashMap<&str, &Entry> = Default::default();
+        let mut merges = false;
+        for entry in &self.entries[first..] {
+            merges |= entry.key.tag() == Tag::Merge;
+            let Some(text) = entry.key.text() else { continue };
+            if let Some(earlier) = seen.insert(text, entry) {
+                return Err(self.duplicate_key(&earlier.key, &entry.key));
+            }
+        }
+        self.has_references |= merges;
+        Ok(())
+    }
+}

@@ -1,0 +1,237 @@
+//! The parser's state, and how it gets from one token to the next.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::chars;
+use super::comment::{After, Comments};
+use super::property::Handle;
+use crate::diag::Result;
+use crate::map::Entry;
+use crate::node::{Node, Text};
+use crate::source::{Source, Span};
+
+/// How deep collections may nest. Everything that walks a tree recurses, so this keeps a hostile document from
+/// overflowing a small stack; what people write stays far below.
+pub const MAX_DEPTH: usize = 500;
+
+/// A simple key must have its `:` within so many characters.
+const MAX_KEY: usize = 1024;
+
+pub struct Parser<'s> {
+    pub source: &'s Arc<Source>,
+    /// The text up to where this parser may read.
+    pub text: &'s str,
+    pub bytes: &'s [u8],
+    pub pos: usize,
+    /// Where the current line begins.
+    pub line_start: usize,
+    /// The column of the innermost block collection; -1 outside of any.
+    pub indent: i32,
+    /// How many flow collections are open.
+    pub flow_level: usize,
+    /// Whether a simple key, or `-` or `?`, may stand here: at the beginning of a line, and behind `-` and `?`.
+    pub key_allowed: bool,
+    /// Whether U+0085, U+2028 or U+2029, which break lines too, occur in the text.
+    pub odd_breaks: bool,
+    pub depth: usize,
+    /// Children of the collections being read; each takes its own off the end when complete, so that their vectors
+    /// are made in one piece.
+    pub nodes: Vec<Node>,
+    pub entries: Vec<Entry>,
+    pub scratch: String,
+    #[allow(dead_code)]
+    pub comments: Comments,
+    pub anchors: FxHashMap<Text, Anchored>,
+    pub handles: Vec<Handle>,
+    /// How much text the aliases of this document stand for.
+    pub expanded: usize,
+    /// Whether this document has anchors, aliases or merge keys.
+    pub has_references: bool,
+}
+
+/// What an anchor names; no node while it is still being read.
+pub struct Anchored {
+    pub node: Option<Node>,
+    /// How much text it is, aliases written out.
+    pub weight: usize,
+    pub place: Span,
+}
+
+impl<'s> Parser<'s> {
+    /// A parser for `range` of the source.
+    pub fn new(source: &'s Arc<Source>, range: std::ops::Range<usize>) -> Result<Self> {
+        let odd_breaks = chars::check(source, range.clone())?;
+        let text = &source.text()[..range.end];
+        let mut pos = range.start;
+        if pos == 0 && text.starts_with('\u{feff}') {
+            pos = '\u{feff}'.len_utf8();
+        }
+        Ok(Self {
+            source,
+            text,
+            bytes: text.as_bytes(),
+            pos,
+            line_start: pos,
+            indent: -1,
+            flow_level: 0,
+            key_allowed: true,
+            odd_breaks,
+            depth: 0,
+            nodes: Vec::new(),
+            entries: Vec::new(),
+            scratch: String::new(),
+            comments: Comments::default(),
+            anchors: FxHashMap::default(),
+            handles: Vec::new(),
+            expanded: 0,
+            has_references: false,
+        })
+    }
+
+    /// The byte at an offset; 0 behind the end, which no text contains.
+    #[inline]
+    pub fn at(&self, pos: usize) -> u8 {
+        match self.bytes.get(pos) {
+            Some(byte) => *byte,
+            None => 0,
+        }
+    }
+
+    #[inline]
+    pub fn here(&self) -> u8 {
+        self.at(self.pos)
+    }
+
+    #[inline]
+    pub fn at_end(&self) -> bool {
+        self.pos >= self.bytes.len()
+    }
+
+    #[inline]
+    pub fn column(&self) -> i32 {
+        (self.pos - self.line_start) as i32
+    }
+
+    pub fn span(&self, start: usize, end: usize) -> Span {
+        self.source.span(start, end)
+    }
+
+    /// How many bytes the line break at `pos` has; 0 where there is none.
+    #[inline]
+    pub fn break_len(&self, pos: usize) -> usize {
+        match self.at(pos) {
+            b'\n' => 1,
+            b'\r' => 1 + usize::from(self.at(pos + 1) == b'\n'),
+            0xC2 | 0xE2 if self.odd_breaks => chars::odd_break(&self.bytes[pos..]),
+            _ => 0,
+        }
+    }
+
+    /// Whether a space, a tab, a line break or the end is at `pos`.
+    #[inline]
+    pub fn is_blank_or_end(&self, pos: usize) -> bool {
+        match self.at(pos) {
+            b' ' | b'\t' | b'\n' | b'\r' | 0 => true,
+            0xC2 | 0xE2 if self.odd_breaks => self.break_len(pos) > 0,
+            _ => false,
+        }
+    }
+
+    /// Where the line that `pos` is in ends, before its line break.
+    pub fn line_end(&self, pos: usize) -> usize {
+        if self.odd_breaks {
+            return (pos..self.bytes.len()).find(|p| self.break_len(*p) > 0).unwrap_or(self.bytes.len());
+        }
+        memchr::memchr2(b'\n', b'\r', &self.bytes[pos..]).map_or(self.bytes.len(), |n| pos + n)
+    }
+
+    /// Whether an indicator (`-`, `?`, `:`) stands here by itself.
+    #[inline]
+    pub fn is_indicator(&self, byte: u8) -> bool {
+        self.here() == byte && self.is_blank_or_end(self.pos + 1)
+    }
+
+    /// Whether `---` or `...` stands here, at the beginning of a line.
+    #[inline]
+    pub fn at_marker(&self) -> bool {
+        self.pos == self.line_start
+            && matches!(self.here(), b'-' | b'.')
+            && matches!(self.bytes.get(self.pos..self.pos + 3), Some(b"---" | b"..."))
+            && self.is_blank_or_end(self.pos + 3)
+    }
+
+    /// Whether the document ends here: at the end of the text, a document marker, or a directive.
+    #[inline]
+    pub fn at_document_end(&self) -> bool {
+        if self.pos != self.line_start {
+            return self.at_end();
+        }
+        self.at_end() || self.here() == b'%' || self.at_marker()
+    }
+
+    /// Goes over spaces, comments and line breaks to the next token. `after` is the token they follow.
+    #[inline]
+    pub fn skip(&mut self, after: After) -> Result<()> {
+        // Nearly always there is just a line break and indentation.
+        let from = self.pos;
+        if self.here() == b'\n' && self.flow_level == 0 {
+            self.key_allowed = true;
+            self.pos += 1;
+            self.line_start = self.pos;
+            while self.here() == b' ' {
+                self.pos += 1;
+            }
+        }
+        match self.here() {
+            b' ' | b'\t' | b'\n' | b'\r' | b'#' | 0xC2 | 0xE2 => self.skip_all(from, after),
+            _ => Ok(()),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn skip_all(&mut self, from: usize, after: After) -> Result<()> {
+        loop {
+            match self.here() {
+                b' ' => self.pos += 1,
+                b'\t' if self.flow_level > 0 || !self.key_allowed => self.pos += 1,
+                b'\t' => return Err(self.tab_in_indentation(self.pos)),
+                b'#' => self.read_comments(from, after),
+                _ => {
+                    let len = self.break_len(self.pos);
+                    if len == 0 {
+                        return Ok(());
+                    }
+                    self.pos += len;
+                    self.line_start = self.pos;
+                    if self.flow_level == 0 {
+                        self.key_allowed = true;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes over spaces and tabs.
+    #[inline]
+    pub fn skip_blanks(&mut self) {
+        while matches!(self.here(), b' ' | b'\t') {
+            self.pos += 1;
+        }
+    }
+
+    /// Whether what began at `start` may be a simple key for a `:` that stands here: on one line, and not too long.
+    pub fn is_key_length(&self, start: usize) -> bool {
+        start >= self.line_start
+            && (self.pos - start <= MAX_KEY || self.text[start..self.pos].chars().count() <= MAX_KEY)
+    }
+
+    /// Goes one level down; an error where that is too deep.
+    #[inline]
+    pub fn descend(&mut self, at: usize) -> Result<()> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH { Err(self.too_deep(at)) } else { Ok(()) }
+    }
+}

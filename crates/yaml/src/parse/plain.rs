@@ -1,0 +1,214 @@
+//! Plain scalars: text without quotes.
+
+use super::cursor::Parser;
+use crate::diag::Result;
+use crate::node::{Node, Style, Text};
+
+/// Bytes at which reading a plain scalar has to look closer.
+const LOOK: u8 = 1;
+/// The same, within `[]` and `{}` only.
+const LOOK_IN_FLOW: u8 = 2;
+
+static CLASSES: [u8; 256] = {
+    let mut classes = [0; 256];
+    let mut i = 0;
+    let look = b"\0 \t\n\r:\xC2\xE2";
+    while i < look.len() {
+        classes[look[i] as usize] = LOOK;
+        i += 1;
+    }
+    let flow = b",?[]{}";
+    i = 0;
+    while i < flow.len() {
+        classes[flow[i] as usize] = LOOK_IN_FLOW;
+        i += 1;
+    }
+    classes
+};
+
+/// What ended a line of a plain scalar.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stop {
+    /// A `:` that makes it a key, a comment, an indicator of flow collections.
+    Indicator,
+    /// The end of the line, or of the text.
+    LineEnd,
+}
+
+impl Parser<'_> {
+    /// Whether a plain scalar may begin here.
+    pub fn starts_plain(&self) -> bool {
+        match self.here() {
+            b' ' | b'\t' | b'\n' | b'\r' | 0 => false,
+            b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
+            | b'%' | b'@' | b'`' => false,
+            b'-' => !matches!(self.at(self.pos + 1), b' ' | b'\t'),
+            b'?' | b':' => self.flow_level == 0 && !self.is_blank_or_end(self.pos + 1),
+            _ => true,
+        }
+    }
+
+    /// Reads a plain scalar, which may go on over several lines. Stops in front of what ends it: where that is on a
+    /// later line, all white space up to there is read.
+    pub fn plain(&mut self) -> Result<Node> {
+        let start = self.pos;
+        let (end, stop) = self.plain_line();
+        if stop == Stop::Indicator || !self.plain_goes_on(start)? {
+            let text = &self.text[start..end];
+            return Ok(Node::scalar(text, crate::resolve::plain(text), Style::Plain, self.span(start, end)));
+        }
+        self.plain_lines(start, end)
+    }
+
+    /// Reads a plain scalar that must end on its line, as keys do.
+    #[inline]
+    pub fn plain_key(&mut self) -> Node {
+        let start = self.pos;
+        let (end, _) = self.plain_line();
+        let text = &self.text[start..end];
+        Node::scalar(text, crate::resolve::plain(text), Style::Plain, self.span(start, end))
+    }
+
+    /// Goes over the part of a plain scalar that is on this line, and the blanks behind it. Gives where the text ends
+    /// and why.
+    #[inline]
+    fn plain_line(&mut self) -> (usize, Stop) {
+        let mask = if self.flow_level == 0 { LOOK } else { LOOK | LOOK_IN_FLOW };
+        let bytes = self.bytes;
+        let mut pos = self.pos;
+        let mut end;
+        let stop = loop {
+            let Some(byte) = bytes.get(pos) else {
+                end = pos;
+                break Stop::LineEnd;
+            };
+            if CLASSES[*byte as usize] & mask == 0 {
+                pos += 1;
+                continue;
+            }
+            end = pos;
+            match byte {
+                b' ' | b'\t' => {
+                    while matches!(bytes.get(pos), Some(b' ' | b'\t')) {
+                        pos += 1;
+                    }
+                    match bytes.get(pos) {
+                        Some(b'#') => break Stop::Indicator,
+                        Some(b':') if self.is_blank_or_end(pos + 1) => break Stop::Indicator,
+                        Some(b',' | b'?' | b'[' | b']' | b'{' | b'}') if self.flow_level > 0 => {
+                            break Stop::Indicator;
+                        }
+                        Some(_) if self.break_len(pos) == 0 => pos += 1,
+                        _ => break Stop::LineEnd,
+                    }
+                }
+                b':' if !self.is_blank_or_end(pos + 1) => pos += 1,
+                b'\n' | b'\r' => break Stop::LineEnd,
+                0xC2 | 0xE2 if self.break_len(pos) == 0 => pos += 1,
+                0xC2 | 0xE2 => break Stop::LineEnd,
+                _ => break Stop::Indicator,
+            }
+        };
+        self.pos = pos;
+        (end, stop)
+    }
+
+    /// At the end of a line of a plain scalar: goes over white space to the next text, and says whether that is more of
+    /// the scalar.
+    fn plain_goes_on(&mut self, start: usize) -> Result<bool> {
+        if self.at_end() {
+            return Ok(false);
+        }
+        let indent = self.indent + 1;
+        loop {
+            match self.here() {
+                b' ' => self.pos += 1,
+                b'\t' if self.column() < indent => return Err(self.tab_in_indentation(self.pos)),
+                b'\t' => self.pos += 1,
+                _ => match self.break_len(self.pos) {
+                    0 => break,
+                    len => {
+                        self.pos += len;
+                        self.line_start = self.pos;
+                    }
+                },
+            }
+        }
+        self.key_allowed = true;
+        if (self.flow_level == 0 && self.column() < indent) || self.at_end() || self.at_marker() {
+            return Ok(false);
+        }
+        let _ = start;
+        Ok(match self.here() {
+            b'#' => false,
+            b':' => !self.is_blank_or_end(self.pos + 1),
+            b',' | b'?' | b'[' | b']' | b'{' | b'}' => self.flow_level == 0,
+            _ => true,
+        })
+    }
+
+    /// The rest of a plain scalar of several lines; `end` is where the text of the first one ends.
+    #[cold]
+    fn plain_lines(&mut self, start: usize, mut end: usize) -> Result<Node> {
+        let mut text = std::mem::take(&mut self.scratch);
+        text.clear();
+        text.push_str(&self.text[start..end]);
+        loop {
+            self.fold_into(&mut text, end, self.pos);
+            self.key_allowed = false;
+            let from = self.pos;
+            let stop;
+            (end, stop) = self.plain_line();
+            text.push_str(&self.text[from..end]);
+            if stop == Stop::Indicator || !self.plain_goes_on(start)? {
+                break;
+            }
+        }
+        let node =
+            Node::scalar(text.as_str(), crate::resolve::plain(&text), Style::Plain, self.span(start, end));
+        self.scratch = text;
+        Ok(node)
+    }
+
+    /// Writes what the white space between two lines of a scalar means: a space for one line break, one fewer for
+    /// several.
+    pub fn fold_into(&self, text: &mut String, from: usize, to: usize) {
+        let mut at = from;
+        let mut first: Option<&str> = None;
+        let mut further = false;
+        while at < to {
+            let len = self.break_len(at);
+            if len == 0 {
+                at += 1;
+                continue;
+            }
+            let written = self.break_text(at, len);
+            match first {
+                None => first = Some(written),
+                Some(first_break) => {
+                    if !further && first_break != "\n" {
+                        text.push_str(first_break);
+                    }
+                    text.push_str(written);
+                    further = true;
+                }
+            }
+            at += len;
+        }
+        match first {
+            Some("\n") if !further => text.push(' '),
+            Some(kept) if !further => text.push_str(kept),
+            _ => {}
+        }
+    }
+
+    /// What a line break becomes in a value: a line feed, except for U+2028 and U+2029, which stay.
+    pub fn break_text(&self, at: usize, len: usize) -> &str {
+        if len == 3 { &self.text[at..at + len] } else { "\n" }
+    }
+
+    /// The scalar for nothing: where a value was left out.
+    pub fn nothing(&self, at: usize) -> Node {
+        Node::scalar(Text::new(), crate::node::Tag::Null, Style::Plain, self.span(at, at))
+    }
+}
