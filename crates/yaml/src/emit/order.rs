@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use super::letters::{is_digit, is_letter};
+
 /// Sorts positions by the key at each, stably.
 pub(super) fn sort<'k>(positions: &mut [u32], key: impl Fn(u32) -> &'k str + Copy) {
     const SMALL: usize = 20;
@@ -77,12 +79,4 @@ fn number(text: &str, within_number: bool) -> (i64, usize) {
         let digit = i64::from(c as u32) - i64::from(b'0');
         (n.wrapping_mul(10).wrapping_add(digit), digits + 1)
     })
-}
-
-fn is_letter(c: char) -> bool {
-    c.is_alphabetic()
-}
-
-fn is_digit(c: char) -> bool {
-    c.is_ascii_digit() || !c.is_ascii() && c.is_numeric()
 }
