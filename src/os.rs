@@ -16,8 +16,20 @@ pub fn print(bytes: &[u8]) -> Result<()> {
     }
 }
 
+/// Writes a file.
+pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
+    std::fs::write(path, bytes).map_err(|error| {
+        Diagnostic::error("output-not-written", format!("cannot write `{}`: {error}", path.display()))
+    })
+}
+
+/// An environment variable.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Real files.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Disk;
 
 impl World for Disk {

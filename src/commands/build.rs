@@ -1,11 +1,121 @@
 //! `krm build`.
 
-use krm_engine::{Diagnostic, Result};
+use std::path::Path;
+use std::sync::Arc;
 
-use crate::cli::BuildArgs;
+use krm_engine::kustomization::{BuildOptions, Session, emit};
+use krm_engine::pipeline::Helm;
+use krm_engine::{Diagnostic, Policy, Resource, Resources, Result};
+use rustc_hash::FxHashSet;
+
+use crate::cli::{BuildArgs, LoadRestrictor, Reorder};
+use crate::os::{self, Disk};
 use crate::report::Report;
 
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
-    let _ = (args, report);
-    Err(Diagnostic::error("not-yet", "`krm build` is not there yet"))
+    let session = Session::new(Arc::new(Disk), report.sources.clone(), options(&args));
+    let built = session.build(&args.targets);
+    let warnings = session.take_warnings();
+    let (done, failed): (Vec<_>, Vec<_>) = built.into_iter().partition(Result::is_ok);
+    let failed = failed.into_iter().filter_map(Result::err);
+    if let Some(error) = Diagnostic::join(failed) {
+        warnings.iter().for_each(|warning| report.show(warning));
+        return Err(error);
+    }
+    match args.strict {
+        true => Diagnostic::join(warnings.into_iter().map(Diagnostic::into_error)).map_or(Ok(()), Err)?,
+        false => warnings.iter().for_each(|warning| report.show(warning)),
+    }
+    let done: Vec<Resources> = done.into_iter().filter_map(Result::ok).collect();
+    match &args.output {
+        None => os::print(join(&done).as_bytes()),
+        Some(dir) if dir.is_dir() => match &done[..] {
+            [one] => write_each(dir, one),
+            _ => write_targets(dir, &args.targets, &done),
+        },
+        Some(file) => os::write(file, join(&done).as_bytes()),
+    }
+}
+
+fn options(args: &BuildArgs) -> BuildOptions {
+    let helm = Helm {
+        command: args.helm_command.clone(),
+        api_versions: args.helm_api_versions.clone(),
+        kube_version: args.helm_kube_version.clone(),
+        debug: args.helm_debug,
+    };
+    let policy = Policy {
+        plugins: args.enable_alpha_plugins,
+        exec: args.enable_exec,
+        network: args.network,
+        network_name: args.network_name.clone(),
+        mounts: args.mount.clone(),
+        env: args.env.clone(),
+        as_current_user: args.as_current_user,
+        helm: args.enable_helm.then_some(helm),
+    };
+    let labels_by_environment = || os::variable("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL").as_deref() == Some("on");
+    BuildOptions {
+        policy,
+        unrestricted: args.load_restrictor == LoadRestrictor::None,
+        keep_order: args.reorder == Reorder::None,
+        managed_by_label: args.enable_managedby_label || labels_by_environment(),
+    }
+}
+
+/// All targets as one stream.
+fn join(built: &[Resources]) -> String {
+    let texts: Vec<String> = built.iter().filter(|items| !items.is_empty()).map(emit).collect();
+    texts.join("---\n")
+}
+
+/// A file per resource, named as the reference names them.
+fn write_each(dir: &Path, items: &Resources) -> Result<()> {
+    let namespaced = || items.iter().filter(|r| !r.id().cluster_scoped);
+    let namespaces: FxHashSet<&str> = namespaced().map(|r| r.id().effective_namespace()).collect();
+    items.iter().try_for_each(|r| {
+        let mut name = file_name(r);
+        if namespaces.len() > 1 && !r.id().cluster_scoped {
+            name = format!("{}_{name}", r.id().effective_namespace().to_lowercase());
+        }
+        os::write(&dir.join(name), krm_yaml::canonical(r.node()).as_bytes())
+    })
+}
+
+fn file_name(r: &Resource) -> String {
+    let gvk = r.gvk();
+    let parts = [&gvk.group, &gvk.version, &gvk.kind].into_iter().filter(|part| !part.is_empty());
+    let kind: Vec<&str> = parts.map(|part| part.as_str()).collect();
+    format!("{}_{}.yaml", kind.join("_"), r.name()).to_lowercase()
+}
+
+/// A file per target, named after its folder; with as many folders above as it takes to tell them apart.
+fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<()> {
+    let parts: Vec<Vec<String>> = targets.iter().map(|target| path_parts(target)).collect();
+    let most = parts.iter().map(Vec::len).max().unwrap_or_default();
+    let name = |parts: &Vec<String>, count: usize| parts[parts.len().saturating_sub(count)..].join("_");
+    let distinct = |count: &usize| {
+        let names: FxHashSet<String> = parts.iter().map(|parts| name(parts, *count)).collect();
+        names.len() == parts.len()
+    };
+    let Some(count) = (1..=most).find(distinct) else {
+        return Err(Diagnostic::error(
+            "targets-alike",
+            "a folder is named twice, and would be written twice",
+        )
+        .help("name each target once"));
+    };
+    parts.iter().zip(built).try_for_each(|(parts, items)| {
+        os::write(&dir.join(format!("{}.yaml", name(parts, count))), emit(items).as_bytes())
+    })
+}
+
+/// The names of the folders that lead to a target.
+fn path_parts(target: &str) -> Vec<String> {
+    let real = std::fs::canonicalize(target).unwrap_or_else(|_| target.into());
+    let parts = real.components().filter_map(|part| match part {
+        std::path::Component::Normal(name) => Some(name.to_string_lossy().into_owned()),
+        _ => None,
+    });
+    parts.collect()
 }

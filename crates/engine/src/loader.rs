@@ -95,6 +95,11 @@ impl Folder {
         Ok(())
     }
 
+    /// The same for a folder further down in a base that was planned before, from elsewhere.
+    pub fn refuse_cycle_above(&self, inside: &Path, place: Span) -> Result<()> {
+        self.parent.as_ref().map_or(Ok(()), |parent| parent.refuse_cycle(inside, place))
+    }
+
     /// Whether the path leads to a folder.
     pub fn is_dir(&self, path: &str) -> bool {
         self.files.world.is_dir(&clean(&self.root.join(path)))

@@ -163,7 +163,7 @@ pub struct Resource {
 }
 
 /// Where a resource came from, as `buildMetadata: [originAnnotations]` shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Origin {
     pub path: Text,
     pub repo: Text,
@@ -173,7 +173,7 @@ pub struct Origin {
 }
 
 /// A resource named from outside.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ResourceRef {
     pub api_version: Text,
     pub kind: Text,

@@ -146,12 +146,7 @@ impl Resources {
     /// Appends a resource; refuses one whose id is taken.
     pub fn push(&mut self, resource: Resource) -> Result<()> {
         if let Some(at) = self.find(resource.id()).first() {
-            let first = &self.items[*at as usize];
-            let message = format!("{} is defined twice", resource.id());
-            return Err(Diagnostic::error("duplicate-resource", message)
-                .at(resource.span())
-                .note("first defined here", first.span())
-                .help("rename one of them, or turn the second into a patch under `patches:`"));
+            return Err(twins(&self.items[*at as usize], &resource));
         }
         let at = self.items.len();
         if let Some(index) = self.index.get_mut() {
@@ -164,6 +159,14 @@ impl Resources {
     /// Appends all of another list, in order; refuses ids that are taken.
     pub fn append(&mut self, other: Resources) -> Result<()> {
         other.items.into_iter().try_for_each(|r| self.push(r))
+    }
+
+    /// Refuses two resources of one id.
+    pub fn refuse_twins(&self) -> Result<()> {
+        match self.index().current.values().filter(|places| places.len() > 1).min() {
+            None => Ok(()),
+            Some(places) => Err(twins(&self.items[places[0] as usize], &self.items[places[1] as usize])),
+        }
     }
 
     /// Takes in what a generator made: new resources are appended; those that say `behavior: merge` or `replace` go into
@@ -251,6 +254,13 @@ impl Resources {
             self.as_vec_mut().retain(|r| !r.node().is_empty());
         }
     }
+}
+
+fn twins(first: &Resource, second: &Resource) -> Diagnostic {
+    Diagnostic::error("duplicate-resource", format!("{} is defined twice", second.id()))
+        .at(second.span())
+        .note("first defined here", first.span())
+        .help("rename one of them, or turn the second into a patch under `patches:`")
 }
 
 /// Makes a generated resource the successor of the one it changes: its name, its history, and all labels and annotations

@@ -7,7 +7,9 @@ use krm_yaml::{Node, Result};
 use crate::pipeline::Transformer;
 use crate::world::Loader;
 
+pub mod build_metadata;
 pub mod config;
+pub mod local_config;
 
 pub use config::TransformerConfig;
 

@@ -1,0 +1,147 @@
+//! One run: targets in, finished resources out.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use krm_yaml::{Diagnostic, Result, Sources, Span};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::base::Base;
+use super::plan::{LoadedFile, Plan, Scope};
+use crate::loader::{Files, Folder};
+use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
+use crate::resource::Origin;
+use crate::resources::Resources;
+use crate::schema::Schema;
+use crate::transformers::build_metadata::BuildMetadata;
+use crate::transformers::local_config::LocalConfig;
+use crate::world::World;
+
+/// What all targets of one command share: files, bases, warnings, and what the user allows.
+pub struct Session {
+    files: Arc<Files>,
+    options: Options,
+    bases: Mutex<Bases>,
+    warnings: Mutex<Vec<Diagnostic>>,
+}
+
+/// Bases by folder and by what they inherit.
+type Bases = FxHashMap<(PathBuf, Scope), Arc<Base>>;
+
+/// How to build.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub policy: Policy,
+    /// Files outside a kustomization's folder may be read.
+    pub unrestricted: bool,
+    /// Resources come out as they were read where the kustomization does not say otherwise.
+    pub keep_order: bool,
+    /// Every resource is labelled, whatever the kustomization says.
+    pub managed_by_label: bool,
+}
+
+impl Session {
+    pub fn new(world: Arc<dyn World>, sources: Sources, options: Options) -> Self {
+        let files = Files::new(world, sources);
+        Self { files, options, bases: Mutex::default(), warnings: Mutex::default() }
+    }
+
+    /// Builds every target, side by side; what they have in common is built once.
+    pub fn build(&self, targets: &[String]) -> Vec<Result<Resources>> {
+        let schema = Arc::new(Schema::builtin());
+        let plans: Vec<Result<Pipeline>> =
+            targets.par_iter().map(|target| self.plan(target, &schema)).collect();
+        let cx = self.context(&schema);
+        let shared: Vec<Arc<Base>> =
+            self.bases().drain().map(|(_, base)| base).filter(|b| b.is_shared()).collect();
+        let deepest = shared.iter().map(|base| base.level).max().unwrap_or_default();
+        for level in 0..=deepest {
+            shared.par_iter().filter(|base| base.level == level).for_each(|base| base.build_ahead(&cx));
+        }
+        drop(shared);
+        plans
+            .into_par_iter()
+            .map(|plan| {
+                let mut items = Resources::new();
+                plan?.transform(&mut items, &cx)?;
+                Ok(items)
+            })
+            .collect()
+    }
+
+    /// The steps of a target, and those that only come at the root.
+    fn plan(&self, target: &str, schema: &Arc<Schema>) -> Result<Pipeline> {
+        let folder = Folder::open(&self.files, target, !self.options.unrestricted)?;
+        let file = LoadedFile::read(self, &folder, Span::NONE)?;
+        let k = &file.kustomization;
+        let asks = |option: &str| k.build_metadata.iter().any(|wanted| *wanted.value == *option);
+        let origin = (!k.build_metadata.is_empty()).then(Origin::default);
+        let mut plan = Plan::new(self, true, schema.clone());
+        plan.add(&folder, &file, &Scope { origin, helm_namespace: Default::default() })?;
+        let mut steps = plan.steps;
+        let mut last = |transformer: Box<dyn Transformer>| {
+            steps.push(Step { role: Role::Transform, transformer, origin: None });
+        };
+        last(Box::new(LocalConfig));
+        last(Box::new(BuildMetadata {
+            origin: asks("originAnnotations"),
+            transformations: asks("transformerAnnotations"),
+        }));
+        Ok(Pipeline { steps, schema: plan.schema })
+    }
+
+    pub(super) fn context<'a>(&'a self, schema: &'a Schema) -> Context<'a> {
+        Context {
+            world: &*self.files.world,
+            schema,
+            sources: &self.files.sources,
+            policy: &self.options.policy,
+            warnings: &self.warnings,
+        }
+    }
+
+    pub(super) fn bases(&self) -> MutexGuard<'_, Bases> {
+        self.bases.lock().expect("no one panics while holding the bases")
+    }
+
+    pub(super) fn sources(&self) -> &Sources {
+        &self.files.sources
+    }
+
+    pub(super) fn warn(&self, warnings: Vec<Diagnostic>) {
+        self.warnings.lock().expect("no one panics while holding the warnings").extend(warnings);
+    }
+
+    /// The warnings so far, in the order of the places they speak of: threads find them in any order.
+    pub fn take_warnings(&self) -> Vec<Diagnostic> {
+        let mut warnings =
+            std::mem::take(&mut *self.warnings.lock().expect("no one panics while holding the warnings"));
+        warnings.sort_by_cached_key(|warning| {
+            let place = warning.place();
+            (self.files.sources.get(place.file).map(|source| source.name().to_owned()), place.start)
+        });
+        warnings
+    }
+}
+
+/// Finished resources as text: one document each.
+pub fn emit(items: &Resources) -> String {
+    // Long enough that handing out the work costs nothing, short enough that all threads get some.
+    const CHUNK: usize = 256;
+    let chunks: Vec<String> = items
+        .as_slice()
+        .par_chunks(CHUNK)
+        .map(|chunk| {
+            let mut text = String::new();
+            for (at, r) in chunk.iter().enumerate() {
+                if at > 0 {
+                    text.push_str("---\n");
+                }
+                krm_yaml::canonical_into(r.node(), &mut text);
+            }
+            text
+        })
+        .collect();
+    chunks.join("---\n")
+}

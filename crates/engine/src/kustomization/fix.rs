@@ -1,0 +1,36 @@
+//! Deprecated fields: what they are called now, and what is made of them.
+
+use krm_yaml::{Diagnostic, Node};
+
+use super::Kustomization;
+
+/// Old names of fields and what to write instead.
+const DEPRECATED: [(&str, &str); 6] = [
+    ("bases", "resources"),
+    ("commonLabels", "labels"),
+    ("imageTags", "images"),
+    ("patchesJson6902", "patches"),
+    ("patchesStrategicMerge", "patches"),
+    ("vars", "replacements"),
+];
+
+/// A warning for each deprecated field that is used.
+pub(super) fn deprecated(root: &Node) -> Vec<Diagnostic> {
+    let entries = root.as_map().into_iter().flatten().filter(|entry| !entry.value.is_null());
+    entries
+        .filter_map(|entry| {
+            let key = entry.key.text()?;
+            let (old, new) = DEPRECATED.iter().find(|(old, _)| old.eq_ignore_ascii_case(key))?;
+            let warning = Diagnostic::warning("deprecated-field", format!("the field `{old}` is deprecated"));
+            Some(warning.at(entry.key.span()).help(format!("write `{new}` instead")))
+        })
+        .collect()
+}
+
+impl Kustomization {
+    /// Moves what stands in fields that only changed their name.
+    pub(super) fn fix(&mut self) {
+        self.resources.append(&mut self.bases);
+        self.images.append(&mut self.image_tags);
+    }
+}

@@ -1,0 +1,177 @@
+//! The kustomization file: what the user wrote, typed, with places.
+
+mod base;
+mod build;
+mod fix;
+mod plan;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use krm_yaml::de::Options;
+use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text, nearest};
+use serde::Deserialize;
+
+use crate::loader::Folder;
+use crate::objects::expand_merges;
+use crate::world::Loader;
+
+pub use build::{Options as BuildOptions, Session, emit};
+
+/// The names a kustomization file may have.
+pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
+
+/// A Kustomization or a Component.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Kustomization {
+    pub api_version: Spanned<Text>,
+    pub kind: Spanned<Text>,
+    pub metadata: Option<Metadata>,
+    pub openapi: BTreeMap<Text, Spanned<Text>>,
+
+    pub resources: Vec<Spanned<Text>>,
+    /// Deprecated: part of `resources` once read.
+    pub bases: Vec<Spanned<Text>>,
+    pub components: Vec<Spanned<Text>>,
+    pub crds: Vec<Spanned<Text>>,
+    pub configurations: Vec<Spanned<Text>>,
+
+    pub config_map_generator: Vec<Node>,
+    pub secret_generator: Vec<Node>,
+    pub generator_options: Option<Node>,
+    pub helm_globals: Option<Node>,
+    pub helm_charts: Vec<Node>,
+    /// Deprecated: part of `helmCharts` once read.
+    pub helm_chart_inflation_generator: Vec<Node>,
+    pub generators: Vec<Node>,
+
+    /// Deprecated, but not the same as `patches`: these go first.
+    pub patches_strategic_merge: Vec<Spanned<Text>>,
+    pub patches: Vec<Node>,
+    pub namespace: Spanned<Text>,
+    pub name_prefix: Spanned<Text>,
+    pub name_suffix: Spanned<Text>,
+    pub labels: Vec<Node>,
+    /// Deprecated, but not the same as `labels`: these go last.
+    pub common_labels: BTreeMap<Text, Text>,
+    pub common_annotations: BTreeMap<Text, Text>,
+    /// Deprecated, but not the same as `patches`: these go after labels and annotations.
+    #[serde(rename = "patchesJson6902")]
+    pub patches_json6902: Vec<Node>,
+    pub replicas: Vec<Node>,
+    pub images: Vec<Node>,
+    /// Deprecated: part of `images` once read.
+    pub image_tags: Vec<Node>,
+    pub replacements: Vec<Node>,
+    pub transformers: Vec<Node>,
+    pub validators: Vec<Node>,
+    pub vars: Vec<Node>,
+
+    pub sort_options: Option<Node>,
+    pub build_metadata: Vec<Spanned<Text>>,
+}
+
+/// What a kustomization says of itself. Nothing comes of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Metadata {
+    pub name: Text,
+    pub namespace: Text,
+    pub labels: BTreeMap<Text, Text>,
+    pub annotations: BTreeMap<Text, Text>,
+}
+
+/// What `buildMetadata` may ask for.
+pub const BUILD_METADATA: [&str; 3] = ["originAnnotations", "transformerAnnotations", "managedByLabel"];
+
+impl Kustomization {
+    /// Reads the kustomization of a folder; gives the warnings it deserves, too.
+    pub fn load(folder: &Folder, place: Span) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
+        let source = find(folder, place)?;
+        let (kustomization, warnings) = Self::parse(&source)?;
+        Ok((kustomization, source, warnings))
+    }
+
+    /// Reads a kustomization, and makes of its deprecated fields what replaced them.
+    pub fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
+        // Documents after the first are ignored, as in the reference.
+        let root = krm_yaml::parse(source)?.into_iter().next().map(|document| document.root);
+        let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
+        expand_merges(&mut root)?;
+        let mut kustomization: Self = krm_yaml::de::from_node_with(&root, Options::KUSTOMIZATION)?;
+        kustomization.check_type()?;
+        if says_nothing(&root) {
+            return Err(empty(source));
+        }
+        let warnings = fix::deprecated(&root);
+        kustomization.fix();
+        Ok((kustomization, warnings))
+    }
+
+    pub fn is_component(&self) -> bool {
+        *self.kind == "Component"
+    }
+
+    fn check_type(&self) -> Result<()> {
+        let kind = match self.kind.as_str() {
+            "" => "Kustomization",
+            kind @ ("Kustomization" | "Component") => kind,
+            other => {
+                let message = format!("the kind of a kustomization cannot be `{other}`");
+                return Err(Diagnostic::error("kustomization-kind", message)
+                    .at(self.kind.span())
+                    .help("it is `Kustomization` or `Component`"));
+            }
+        };
+        let version = match kind {
+            "Component" => "kustomize.config.k8s.io/v1alpha1",
+            _ => "kustomize.config.k8s.io/v1beta1",
+        };
+        if !self.api_version.is_empty() && *self.api_version != version {
+            let message = format!("the apiVersion of a {kind} cannot be `{}`", self.api_version);
+            return Err(Diagnostic::error("kustomization-version", message)
+                .at(self.api_version.span())
+                .help(format!("it is `{version}`")));
+        }
+        Ok(())
+    }
+}
+
+/// Finds the one kustomization file of a folder.
+fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
+    let found: Vec<&str> = FILE_NAMES.into_iter().filter(|name| folder.has_file(name)).collect();
+    let shown = folder.shown().display();
+    match found[..] {
+        [name] => folder.load(name, place),
+        [] => {
+            let message = format!("there is no kustomization in `{shown}`");
+            let diagnostic = Diagnostic::error("kustomization-not-found", message).at(place);
+            let names = folder.files().world.list(folder.root()).unwrap_or_default();
+            let near = names.iter().find(|name| nearest(name, FILE_NAMES).is_some());
+            Err(match near {
+                Some(near) => diagnostic.help(format!("rename `{near}` to `{}`", FILE_NAMES[0])),
+                None => diagnostic.help(format!("it needs a file called `{}`", FILE_NAMES[0])),
+            })
+        }
+        [first, second, ..] => {
+            let message = format!("there are several kustomizations in `{shown}`: `{first}` and `{second}`");
+            Err(Diagnostic::error("kustomization-ambiguous", message).at(place).help("keep one of them"))
+        }
+    }
+}
+
+fn empty(source: &Source) -> Diagnostic {
+    Diagnostic::error("kustomization-empty", format!("`{}` is empty", source.name()))
+        .at(source.span(0, 0))
+        .help("list what it is made of under `resources:`")
+}
+
+/// Whether nothing but the type is written, or nothing with a value.
+fn says_nothing(root: &Node) -> bool {
+    let is_type = |key: &str| key.eq_ignore_ascii_case("apiVersion") || key.eq_ignore_ascii_case("kind");
+    root.as_map().into_iter().flatten().all(|entry| {
+        let value = &entry.value;
+        value.is_null() || value.as_str() == Some("") || entry.key.text().is_some_and(is_type)
+    })
+}

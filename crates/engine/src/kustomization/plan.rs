@@ -1,0 +1,399 @@
+//! From kustomization to pipeline: what runs, and in what order.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+
+use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
+use rayon::prelude::*;
+
+use super::base::{Base, Use};
+use super::build::Session;
+use super::{BUILD_METADATA, Kustomization};
+use crate::loader::Folder;
+use crate::objects;
+use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::resource::{Origin, Resource, ResourceRef};
+use crate::resources::Resources;
+use crate::schema::Schema;
+use crate::transformers::{self, Setup, TransformerConfig};
+use crate::world::{Loader, clean};
+
+/// What is known on the way down: what a kustomization inherits from those that lead to it.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Scope {
+    /// Where we are, as the root sees it; `None` where `buildMetadata` asks for nothing.
+    pub origin: Option<Origin>,
+    /// The namespace helm charts get where they name none.
+    pub helm_namespace: Text,
+}
+
+/// What is gathered: steps, and the rules and variables that are handed up.
+pub struct Plan<'s> {
+    session: &'s Session,
+    /// Bases go into the session's memory, for others to use.
+    shares: bool,
+    pub steps: Vec<Step>,
+    pub config: TransformerConfig,
+    pub schema: Arc<Schema>,
+    folders: Vec<PathBuf>,
+    level: usize,
+}
+
+impl<'s> Plan<'s> {
+    pub fn new(session: &'s Session, shares: bool, schema: Arc<Schema>) -> Self {
+        Self {
+            session,
+            shares,
+            steps: Vec::new(),
+            config: TransformerConfig::default(),
+            schema,
+            folders: Vec::new(),
+            level: 0,
+        }
+    }
+
+    /// Adds all steps of a kustomization. Of a component too: its directives simply join those of its parent.
+    pub fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Scope) -> Result<()> {
+        self.folders.push(folder.root().to_owned());
+        let k = &file.kustomization;
+        self.load(folder, &k.resources, scope)?;
+        let here = Here { folder, file, scope };
+        self.generate(&here)?;
+        for component in &k.components {
+            self.component(&here, component)?;
+        }
+        self.transform(&here)?;
+        let validators = self.external(&here, &k.validators)?;
+        self.push_external(Role::Validate, validators);
+        Ok(())
+    }
+
+    /// `resources:`, each a file or a base.
+    fn load(&mut self, folder: &Arc<Folder>, paths: &[Spanned<Text>], scope: &Scope) -> Result<()> {
+        let is_dir: Vec<bool> = paths.iter().map(|path| folder.is_dir(path)).collect();
+        let schema = self.schema.clone();
+        let read = |(path, is_dir): (&Spanned<Text>, &bool)| match is_dir {
+            true => None,
+            false => Some(read_resources(&**folder, path, &schema)),
+        };
+        let files: Vec<_> = paths.par_iter().zip(&is_dir).map(read).collect();
+        let mut errors = Vec::new();
+        for (path, file) in paths.iter().zip(files) {
+            let step = match file {
+                Some(resources) => resources.map(|mut resources| {
+                    if let Some(origin) = &scope.origin {
+                        let origin = append(origin, path);
+                        resources.iter_mut().for_each(|r| r.origin = Some(Box::new(origin.clone())));
+                    }
+                    Step::new(Role::Load, Written(Mutex::new(resources)))
+                }),
+                None => self.base(folder, path, scope).map(|base| Step::new(Role::Load, base)),
+            };
+            match step {
+                Ok(step) => self.steps.push(step),
+                Err(error) => errors.push(error),
+            }
+        }
+        Diagnostic::join(errors).map_or(Ok(()), Err)
+    }
+
+    /// A base: planned anew, or taken from memory.
+    fn base(&mut self, folder: &Arc<Folder>, path: &Spanned<Text>, scope: &Scope) -> Result<Use> {
+        let place = path.span();
+        let folder = folder.base(path, place)?;
+        let scope =
+            Scope { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
+        let key = (folder.root().to_owned(), scope.clone());
+        let known = || self.session.bases().get(&key).cloned();
+        let base = match self.shares.then(known).flatten() {
+            Some(base) => {
+                base.folders.iter().try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
+                base
+            }
+            None => {
+                let base =
+                    self.plan_base(&folder, &scope, place).map_err(|d| d.note("included here", place))?;
+                match self.shares {
+                    // Where another thread planned it meanwhile, its plan counts.
+                    true => self.session.bases().entry(key).or_insert(base).clone(),
+                    false => base,
+                }
+            }
+        };
+        self.level = self.level.max(base.level + 1);
+        self.folders.extend(base.folders.iter().cloned());
+
+        Ok(Use::new(base, place))
+    }
+
+    fn plan_base(&self, folder: &Arc<Folder>, scope: &Scope, place: Span) -> Result<Arc<Base>> {
+        let file = LoadedFile::read(self.session, folder, place)?;
+        if file.kustomization.is_component() {
+            let message = format!("`{}` is a component, not a base", folder.shown().display());
+            return Err(Diagnostic::error("component-as-resource", message)
+                .at(place)
+                .help("list it under `components:`"));
+        }
+        let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
+        plan.add(folder, &file, scope)?;
+        Ok(Base::new(
+            Pipeline { steps: plan.steps, schema: plan.schema },
+            plan.config,
+            plan.folders,
+            plan.level,
+        ))
+    }
+
+    /// `components:`, each a folder whose steps join ours.
+    fn component(&mut self, here: &Here, path: &Spanned<Text>) -> Result<()> {
+        let place = path.span();
+        let folder = here.folder.base(path, place)?;
+        let file =
+            LoadedFile::read(self.session, &folder, place).map_err(|d| d.note("included here", place))?;
+        if !file.kustomization.is_component() {
+            let message = format!("`{}` is a kustomization, not a component", folder.shown().display());
+            return Err(Diagnostic::error("resource-as-component", message)
+                .at(place)
+                .help("list it under `resources:`, or give it `kind: Component`"));
+        }
+        let scope = here.scope_below(path);
+        self.add(&folder, &file, &scope).map_err(|d| d.note("included here", place))?;
+        self.steps.push(Step::new(Role::Transform, Unique));
+        Ok(())
+    }
+
+    /// The generators, built-in ones first, in the reference's order.
+    fn generate(&mut self, here: &Here) -> Result<()> {
+        let k = &here.file.kustomization;
+        here.not_yet("configMapGenerator", &k.config_map_generator)?;
+        here.not_yet("secretGenerator", &k.secret_generator)?;
+        here.not_yet("helmCharts", &k.helm_charts)?;
+        let external = self.external(here, &k.generators)?;
+        self.push_external(Role::Generate, external);
+        Ok(())
+    }
+
+    /// The transformers, built-in ones first, in the reference's order: that of the fields in the file does not matter.
+    fn transform(&mut self, here: &Here) -> Result<()> {
+        let k = &here.file.kustomization;
+        here.not_yet("patches", &k.patches)?;
+        here.not_yet("labels", &k.labels)?;
+        here.not_yet("patchesJson6902", &k.patches_json6902)?;
+        here.not_yet("replicas", &k.replicas)?;
+        here.not_yet("images", &k.images)?;
+        here.not_yet("replacements", &k.replacements)?;
+        here.not_yet("vars", &k.vars)?;
+        let external = self.external(here, &k.transformers)?;
+        self.push_external(Role::Transform, external);
+        Ok(())
+    }
+
+    fn push_external(&mut self, role: Role, external: Vec<(Box<dyn Transformer>, Option<Origin>)>) {
+        self.steps.extend(external.into_iter().map(|(transformer, origin)| Step {
+            role,
+            transformer,
+            origin,
+        }));
+    }
+
+    /// What `generators:`, `transformers:` or `validators:` list: inline objects first, then files and folders.
+    fn external(&self, here: &Here, entries: &[Node]) -> Result<Vec<(Box<dyn Transformer>, Option<Origin>)>> {
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut configs = Resources::new();
+        let mut paths = Vec::new();
+        for entry in entries {
+            match self.inline(here, entry)? {
+                Inline::Objects(objects) => configs.append(Resources::from_vec(objects))?,
+                Inline::Path(path) => paths.push(path),
+            }
+        }
+        // The one place where a build runs within planning: a folder here gives configurations.
+        let mut plan = Plan::new(self.session, false, self.schema.clone());
+        plan.load(here.folder, &paths, here.scope)?;
+        let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
+        pipeline.transform(&mut configs, &self.session.context(&self.schema))?;
+        let loader: Arc<dyn Loader> = here.folder.clone();
+        configs.iter().map(|config| Ok((make(config, &loader)?, by_config(config)))).collect()
+    }
+
+    fn inline(&self, here: &Here, entry: &Node) -> Result<Inline> {
+        let documents = match entry.as_str() {
+            None if entry.is_map() => Ok(vec![entry.clone()]),
+            None => {
+                let message = format!("expected a path or an object, found {}", entry.kind_name());
+                return Err(Diagnostic::error("wrong-type", message).at(entry.span()));
+            }
+            Some(text) if !text.contains(['\n', ':', '{']) => Err(None),
+            Some(text) => {
+                let source = self.session.sources().add(here.file.source.name(), text);
+                match krm_yaml::parse(&source).and_then(|docs| objects::resources(docs, &self.schema)) {
+                    Ok(objects) => Ok(objects.into_iter().map(Resource::into_node).collect()),
+                    Err(error) => Err(Some(error)),
+                }
+            }
+        };
+        match documents {
+            Ok(objects) => {
+                let mut objects: Vec<Resource> =
+                    objects.into_iter().map(|node| Resource::new(node, &self.schema)).collect();
+                let origin = here.scope.origin.as_ref().map(|origin| append(origin, here.file.name()));
+                objects.iter_mut().for_each(|r| r.origin = origin.clone().map(Box::new));
+                Ok(Inline::Objects(objects))
+            }
+            // Several lines are no path: then it is the object that has the fault.
+            Err(Some(error)) if entry.text().is_some_and(|text| text.trim_end().contains('\n')) => Err(error),
+            Err(_) => {
+                let path = Text::from(entry.text().unwrap_or_default());
+                Ok(Inline::Path(Spanned::new(path, entry.span())))
+            }
+        }
+    }
+}
+
+enum Inline {
+    Objects(Vec<Resource>),
+    Path(Spanned<Text>),
+}
+
+/// A kustomization and the file it stands in.
+pub struct LoadedFile {
+    pub kustomization: Kustomization,
+    pub source: Arc<Source>,
+}
+
+impl LoadedFile {
+    pub fn read(session: &Session, folder: &Folder, place: Span) -> Result<Self> {
+        let (kustomization, source, warnings) = Kustomization::load(folder, place)?;
+        session.warn(warnings);
+        check_build_metadata(&kustomization)?;
+        Ok(Self { kustomization, source })
+    }
+
+    /// The file's name, without its folder.
+    fn name(&self) -> &str {
+        self.source.name().rsplit('/').next().unwrap_or_default()
+    }
+}
+
+fn check_build_metadata(k: &Kustomization) -> Result<()> {
+    match k.build_metadata.iter().find(|option| !BUILD_METADATA.contains(&option.as_str())) {
+        None => Ok(()),
+        Some(option) => {
+            let message = format!("unknown value `{option}` in `buildMetadata`");
+            let help = format!("possible values are `{}`", BUILD_METADATA.join("`, `"));
+            Err(Diagnostic::error("unknown-value", message).at(option.span()).help(help))
+        }
+    }
+}
+
+/// The kustomization a step comes from.
+struct Here<'a> {
+    folder: &'a Arc<Folder>,
+    file: &'a LoadedFile,
+    scope: &'a Scope,
+}
+
+impl Here<'_> {
+    fn not_yet(&self, field: &str, entries: &[Node]) -> Result<()> {
+        match entries.first() {
+            None => Ok(()),
+            Some(entry) => {
+                Err(Diagnostic::error("not-yet", format!("`{field}` is not there yet")).at(entry.span()))
+            }
+        }
+    }
+
+    fn scope_below(&self, path: &str) -> Scope {
+        let namespace = &self.file.kustomization.namespace;
+        Scope {
+            origin: self.scope.origin.as_ref().map(|origin| append(origin, path)),
+            helm_namespace: match namespace.is_empty() {
+                true => self.scope.helm_namespace.clone(),
+                false => namespace.value.clone(),
+            },
+        }
+    }
+
+    /// What a built-in of this kustomization leaves on the resources it sees.
+    fn by_builtin(&self, kind: &str) -> Option<Origin> {
+        let origin = self.scope.origin.as_ref()?;
+        let by = ResourceRef { api_version: "builtin".into(), kind: kind.into(), ..ResourceRef::default() };
+        Some(Origin {
+            repo: origin.repo.clone(),
+            reference: origin.reference.clone(),
+            configured_in: append(origin, self.file.name()).path,
+            configured_by: Some(by),
+            ..Origin::default()
+        })
+    }
+}
+
+/// What a configured step leaves on the resources it sees.
+fn by_config(config: &Resource) -> Option<Origin> {
+    let origin = config.origin.as_ref()?;
+    Some(Origin {
+        path: Text::new(),
+        configured_in: origin.path.clone(),
+        configured_by: Some(ResourceRef {
+            api_version: config.gvk().api_version().into(),
+            kind: config.kind().into(),
+            name: config.name().into(),
+            namespace: config.namespace().into(),
+        }),
+        ..(**origin).clone()
+    })
+}
+
+/// An origin one step further.
+fn append(origin: &Origin, path: &str) -> Origin {
+    let path = clean(&std::path::Path::new(origin.path.as_str()).join(path));
+    Origin { path: path.display().to_string().into(), ..origin.clone() }
+}
+
+/// Makes a step of its configuration.
+fn make(config: &Resource, loader: &Arc<dyn Loader>) -> Result<Box<dyn Transformer>> {
+    let gvk = config.gvk();
+    let place = config.node().get("kind").map_or(config.span(), Node::span);
+    if gvk.group.is_empty() && gvk.version == "builtin" {
+        let Some(make) = transformers::builtin(&gvk.kind) else {
+            let message = format!("there is no built-in `{}`", gvk.kind);
+            let diagnostic = Diagnostic::error("unknown-builtin", message).at(place);
+            return Err(match krm_yaml::nearest(&gvk.kind, transformers::kinds()) {
+                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                None => diagnostic,
+            });
+        };
+        return make(config.node(), &Setup { loader, defaults: None });
+    }
+    Err(Diagnostic::error("function-not-yet", format!("functions cannot be run yet: {}", config.id()))
+        .at(place))
+}
+
+/// Reads a file of resources.
+pub fn read_resources(loader: &dyn Loader, path: &Spanned<Text>, schema: &Schema) -> Result<Vec<Resource>> {
+    let place = path.span();
+    let source = loader.load(path, place)?;
+    let named_here = |d: Diagnostic| d.note("included here", place);
+    objects::resources(krm_yaml::parse(&source).map_err(named_here)?, schema).map_err(named_here)
+}
+
+/// Resources as they stood in a file. They are given away, not copied: a plan runs once.
+struct Written(Mutex<Vec<Resource>>);
+
+impl Transformer for Written {
+    fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
+        let resources = std::mem::take(&mut *self.0.lock().expect("no one panics while holding resources"));
+        items.append(Resources::from_vec(resources))
+    }
+}
+
+/// Refuses two resources of one id, which a component may have made.
+struct Unique;
+
+impl Transformer for Unique {
+    fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
+        items.refuse_twins()
+    }
+}

@@ -1,0 +1,129 @@
+//! `buildMetadata:` says where resources came from; and whatever it says, annotations of the build itself go.
+
+use krm_yaml::{Entry, Map, Node, Result, Tag};
+
+use crate::pipeline::{Context, Transformer};
+use crate::resource::{Origin, Resource, ResourceRef};
+use crate::resources::Resources;
+use crate::strings::string_map;
+
+const ORIGIN: &str = "config.kubernetes.io/origin";
+const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
+
+/// Annotations by which the reference and functions remember things during a build. None survives it.
+const OF_THE_BUILD: [&str; 20] = [
+    "config.k8s.io/id",
+    "config.kubernetes.io/index",
+    "config.kubernetes.io/path",
+    "internal.config.kubernetes.io/allowKindChange",
+    "internal.config.kubernetes.io/allowNameChange",
+    "internal.config.kubernetes.io/annotations-migration-resource-id",
+    "internal.config.kubernetes.io/generatorBehavior",
+    "internal.config.kubernetes.io/helm-generated",
+    "internal.config.kubernetes.io/id",
+    "internal.config.kubernetes.io/index",
+    "internal.config.kubernetes.io/needsHashSuffix",
+    "internal.config.kubernetes.io/path",
+    "internal.config.kubernetes.io/prefixes",
+    "internal.config.kubernetes.io/previousKinds",
+    "internal.config.kubernetes.io/previousNames",
+    "internal.config.kubernetes.io/previousNamespaces",
+    "internal.config.kubernetes.io/refBy",
+    "internal.config.kubernetes.io/seqindent",
+    "internal.config.kubernetes.io/suffixes",
+    ORIGIN,
+];
+
+/// Writes the annotations `buildMetadata` asks for, and removes those of the build.
+///
+/// ```yaml
+/// buildMetadata: [originAnnotations, transformerAnnotations]
+/// ```
+///
+/// On the way every annotation becomes a string, and an empty map of them goes away, as in the reference.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BuildMetadata {
+    pub origin: bool,
+    pub transformations: bool,
+}
+
+impl Transformer for BuildMetadata {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        items.edit(|r| {
+            if self.concerns(r) {
+                let annotations = self.annotations(r);
+                r.edit(cx.schema, |node| {
+                    let Some(meta) = node.get_mut("metadata") else { return };
+                    meta.remove("annotations");
+                    if !annotations.is_empty() {
+                        meta.set("annotations", Node::from(annotations));
+                    }
+                });
+            }
+            Ok(())
+        })
+    }
+}
+
+impl BuildMetadata {
+    /// Whether anything would change: most resources are left as they are.
+    fn concerns(&self, r: &Resource) -> bool {
+        if (self.origin && r.origin.is_some()) || (self.transformations && !r.transformations.is_empty()) {
+            return true;
+        }
+        let Some(annotations) = r.node().at(["metadata", "annotations"]) else { return false };
+        let Some(map) = annotations.as_map().filter(|map| !map.is_empty()) else { return true };
+        map.iter().enumerate().any(|(at, Entry { key, value })| {
+            value.tag() != Tag::Str
+                || key.tag() != Tag::Str
+                || key.text().is_none_or(|key| is_of_the_build(key) || map.position(key) != Some(at))
+        })
+    }
+
+    fn annotations(&self, r: &Resource) -> Map {
+        let meta = r.node().get("metadata");
+        let mut map = meta.and_then(|meta| string_map(meta, "annotations")).unwrap_or_default();
+        map.retain(|entry| !entry.key.text().is_some_and(is_of_the_build));
+        if let Some(origin) = r.origin.as_ref().filter(|_| self.origin) {
+            map.push(ORIGIN.into(), written(origin, "").into());
+        }
+        if self.transformations && !r.transformations.is_empty() {
+            let list: String =
+                r.transformations.iter().map(|t| written(t, "  ").replacen("  ", "- ", 1)).collect();
+            map.push(TRANSFORMATIONS.into(), list.into());
+        }
+        map
+    }
+}
+
+fn is_of_the_build(key: &str) -> bool {
+    key == TRANSFORMATIONS || OF_THE_BUILD.contains(&key)
+}
+
+/// An origin as YAML, every line behind an indent.
+fn written(origin: &Origin, indent: &str) -> String {
+    let mut text = String::new();
+    let mut line = |indent: &str, key: &str, value: &str| {
+        if !value.is_empty() {
+            text.push_str(&format!("{indent}{key}: {}", krm_yaml::canonical(&Node::from(value))));
+        }
+    };
+    line(indent, "path", &origin.path);
+    line(indent, "repo", &origin.repo);
+    line(indent, "ref", &origin.reference);
+    line(indent, "configuredIn", &origin.configured_in);
+    if let Some(ResourceRef { api_version, kind, name, namespace }) = &origin.configured_by {
+        text.push_str(&format!("{indent}configuredBy:\n"));
+        let indent = format!("{indent}  ");
+        let mut line = |key: &str, value: &str| {
+            if !value.is_empty() {
+                text.push_str(&format!("{indent}{key}: {}", krm_yaml::canonical(&Node::from(value))));
+            }
+        };
+        line("apiVersion", api_version);
+        line("kind", kind);
+        line("name", name);
+        line("namespace", namespace);
+    }
+    text
+}
