@@ -10,6 +10,7 @@ use crate::world::Loader;
 pub mod build_metadata;
 pub mod config;
 pub mod local_config;
+pub mod replacement;
 
 pub use config::TransformerConfig;
 
@@ -27,7 +28,7 @@ pub struct Setup<'a> {
 pub type Make = fn(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>>;
 
 /// Every built-in by its kind, in alphabetical order.
-const TABLE: &[(&str, Make)] = &[];
+const TABLE: &[(&str, Make)] = &[("ReplacementTransformer", replacement::Replacements::make)];
 
 /// The built-in of this kind.
 pub fn builtin(kind: &str) -> Option<Make> {
