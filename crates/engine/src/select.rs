@@ -1,7 +1,10 @@
 //! Choosing fields in resources; resources are chosen by a [`Selector`](crate::Selector).
 
-use krm_yaml::{Diagnostic, Node, Result, Style, Tag, Text};
-use serde::Deserialize;
+use std::sync::{Arc, OnceLock};
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Style, Tag, Text};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer};
 
 use crate::resource::Gvk;
 
@@ -14,7 +17,7 @@ pub struct FieldSpec {
     pub group: Text,
     pub version: Text,
     pub kind: Text,
-    pub path: Text,
+    pub path: FieldPath,
     pub create: bool,
 }
 
@@ -23,23 +26,17 @@ pub struct FieldSpec {
 pub enum Create {
     Scalar,
     Map,
-    Seq,
-}
-
-impl Create {
-    fn node(self) -> Node {
-        match self {
-            // An empty scalar without a type, waiting for its value.
-            Create::Scalar => Node::scalar("", Tag::Null, Style::Any, krm_yaml::Span::NONE),
-            Create::Map => Node::map(),
-            Create::Seq => Node::seq(),
-        }
-    }
 }
 
 impl FieldSpec {
+    /// The field of every kind.
     pub fn new(path: &str) -> Self {
-        Self { path: path.into(), ..Self::default() }
+        Self { path: FieldPath::new(path), ..Self::default() }
+    }
+
+    /// The same, made where it is missing.
+    pub fn created(path: &str) -> Self {
+        Self { create: true, ..Self::new(path) }
     }
 
     /// Whether resources of this kind are meant.
@@ -48,91 +45,158 @@ impl FieldSpec {
         fits(&self.kind, &gvk.kind) && fits(&self.group, &gvk.group) && fits(&self.version, &gvk.version)
     }
 
-    /// Splits the path at `/`; `\/` is a slash within a name.
-    pub fn segments(&self) -> Vec<Text> {
-        let mut segments = vec![Text::new()];
-        let mut rest = self.path.trim_start_matches('/').chars().peekable();
-        while let Some(c) = rest.next() {
-            let last = segments.last_mut().expect("there is always a segment");
-            match c {
-                '\\' if rest.peek() == Some(&'/') => last.push(rest.next().expect("just seen")),
-                '/' => segments.push(Text::new()),
-                c => last.push(c),
-            }
-        }
-        segments
+    /// Whether this spec is one of those that another, read as a pattern, stands for.
+    fn covered_by(&self, other: &FieldSpec) -> bool {
+        let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
+        self.path == other.path
+            && fits(&other.kind, &self.kind)
+            && fits(&other.group, &self.group)
+            && fits(&other.version, &self.version)
     }
 
-    /// Calls `edit` on every node the path leads to in a tree of the right kind. What is missing is made where the spec
-    /// says `create` and `create` says of what kind; otherwise it is passed over.
+    /// Calls `edit` on every node the path leads to, whatever the tree's kind. What is missing is made where the spec says
+    /// `create` and `create` says what; otherwise it is passed over.
     pub fn edit(
         &self,
-        gvk: &Gvk,
         root: &mut Node,
         create: Option<Create>,
         edit: &mut dyn FnMut(&mut Node) -> Result<()>,
     ) -> Result<()> {
-        if !self.fits(gvk) {
+        let create = create.filter(|_| self.create);
+        if create.is_none() && !reaches(root, &self.path.steps) {
             return Ok(());
         }
-        let create = create.filter(|_| self.create);
-        walk(root, &self.segments(), create, edit).map_err(|d| {
-            d.note(
-                format!("while looking for field `{}` of kind {}", self.path, gvk.kind),
-                krm_yaml::Span::NONE,
-            )
-        })
+        walk(root, &self.path.steps, create, edit)
+            .map_err(|d| d.note(format!("while looking for the field `{}`", self.path), Span::NONE))
+    }
+
+    /// Calls `see` on every node the path leads to, and on a null where it expects a list.
+    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node)) {
+        visit(root, &self.path.steps, see);
+    }
+}
+
+/// A path with slashes between names, taken apart once; `\/` is a slash within a name.
+#[derive(Clone, Default)]
+pub struct FieldPath {
+    text: Text,
+    steps: Arc<[Step]>,
+}
+
+#[derive(Clone, Debug)]
+struct Step {
+    name: Text,
+    /// Written with `[]`: a list is expected there, and never made.
+    list: bool,
+}
+
+impl FieldPath {
+    pub fn new(text: &str) -> Self {
+        let mut names = vec![String::new()];
+        // One leading slash is allowed.
+        let mut rest = text.strip_prefix('/').unwrap_or(text).chars().peekable();
+        while let Some(c) = rest.next() {
+            match c {
+                '\\' if rest.next_if_eq(&'/').is_some() => names.last_mut().expect("never empty").push('/'),
+                '/' => names.push(String::new()),
+                c => names.last_mut().expect("never empty").push(c),
+            }
+        }
+        let step = |name: String| match name.strip_suffix("[]") {
+            Some(name) => Step { name: name.into(), list: true },
+            None => Step { name: name.into(), list: false },
+        };
+        Self { text: text.into(), steps: names.into_iter().map(step).collect() }
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
+impl PartialEq for FieldPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+impl Eq for FieldPath {}
+
+impl std::fmt::Debug for FieldPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl std::fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldPath {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Ok(Self::new(&Text::deserialize(from)?))
     }
 }
 
 fn walk(
     node: &mut Node,
-    path: &[Text],
+    path: &[Step],
     create: Option<Create>,
     edit: &mut dyn FnMut(&mut Node) -> Result<()>,
 ) -> Result<()> {
-    let Some((segment, rest)) = path.split_first() else { return edit(node) };
+    let Some((step, rest)) = path.split_first() else { return edit(node) };
     if node.is_null() {
         return Ok(());
     }
     if node.is_seq() {
         // Looked through without copying first: most items are not concerned.
-        if create.is_none() && !node.items().iter().any(|item| reaches(item, path)) {
+        let concerned = |item: &Node| create.is_some() || reaches(item, path);
+        if !node.items().iter().any(concerned) {
             return Ok(());
         }
         let items = node.as_seq_mut().expect("just seen to be a sequence");
-        return items.iter_mut().try_for_each(|item| walk(item, path, create, edit));
+        return items
+            .iter_mut()
+            .filter(|item| concerned(item))
+            .try_for_each(|item| walk(item, path, create, edit));
     }
     if !node.is_map() {
         let message = format!("expected a map or a list, found {}", node.kind_name());
-        return Err(Diagnostic::error("field-not-a-container", message).at(node.span()));
+        return Err(Diagnostic::error("field-not-a-container", message)
+            .at(node.span())
+            .help("correct the value here, or the path of the field spec"));
     }
-    let (name, is_seq) = match segment.strip_suffix("[]") {
-        Some(name) => (name, true),
-        None => (segment.as_str(), false),
-    };
-    if name.is_empty() {
-        return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name"));
+    if step.name.is_empty() {
+        return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name")
+            .help("write the path as names with single slashes between them: `spec/template/metadata`"));
     }
-    let kind = match create {
-        _ if is_seq => Some(Create::Seq),
-        None => None,
+    // What a missing or null field becomes on the way.
+    let becomes = match create {
+        _ if step.list => None,
         Some(kind) if rest.is_empty() => Some(kind),
-        Some(_) => Some(Create::Map),
+        kind => kind.map(|_| Create::Map),
     };
-    if node.get(name).is_none() {
-        let Some(kind) = kind.filter(|_| create.is_some() && !is_seq) else { return Ok(()) };
-        node.set(name, kind.node());
-    }
-    if !reaches(node, path) && create.is_none() {
+    let Some(field) = node.get_mut(&step.name) else {
+        if let Some(kind) = becomes {
+            let mut made = match kind {
+                Create::Map => Node::map(),
+                // An empty scalar, waiting for its value.
+                Create::Scalar => Node::scalar("", Tag::Str, Style::Any, Span::NONE),
+            };
+            walk(&mut made, rest, create, edit)?;
+            node.set(&step.name, made);
+        }
         return Ok(());
-    }
-    let field = node.get_mut(name).expect("it was there, or was just made");
-    if field.is_null() && !rest.is_empty() {
-        // A null on the way becomes what the path expects there.
-        match kind {
+    };
+    if field.is_null() {
+        match becomes {
+            // `volumes[]` of a null ends in an empty list, whatever else the path says.
+            None if step.list => {
+                field.assign(Node::seq());
+                return Ok(());
+            }
             Some(Create::Map) => field.assign(Node::map()),
-            Some(Create::Seq) => field.assign(Node::seq()),
             _ => {}
         }
     }
@@ -141,13 +205,218 @@ fn walk(
 
 /// Whether the path leads anywhere, so that a shared tree is not copied for nothing. Trees where it meets a scalar count
 /// as reached: the error is the walk's to find.
-fn reaches(node: &Node, path: &[Text]) -> bool {
-    let Some((segment, rest)) = path.split_first() else { return true };
+fn reaches(node: &Node, path: &[Step]) -> bool {
+    let Some((step, rest)) = path.split_first() else { return true };
     if let Some(items) = node.as_seq() {
         return items.iter().any(|item| reaches(item, path));
     }
     match node.as_map() {
-        Some(map) => map.get(segment.strip_suffix("[]").unwrap_or(segment)).is_some_and(|n| reaches(n, rest)),
+        Some(_) if step.name.is_empty() => true,
+        Some(map) => map.get(&step.name).is_some_and(|n| reaches(n, rest) || (step.list && n.is_null())),
         None => !node.is_null(),
+    }
+}
+
+fn visit<'n>(node: &'n Node, path: &[Step], see: &mut dyn FnMut(&'n Node)) {
+    let Some((step, rest)) = path.split_first() else { return see(node) };
+    if let Some(items) = node.as_seq() {
+        return items.iter().for_each(|item| visit(item, path, see));
+    }
+    match node.get(&step.name) {
+        Some(field) if step.list && field.is_null() => see(field),
+        Some(field) => visit(field, rest, see),
+        None => {}
+    }
+}
+
+/// Field specs in order, found by kind. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct FieldSpecs(Arc<List>);
+
+#[derive(Default)]
+struct List {
+    specs: Vec<FieldSpec>,
+    by_kind: OnceLock<ByKind>,
+}
+
+/// Places in the list, in its order.
+struct ByKind {
+    of: FxHashMap<Text, Vec<u32>>,
+    /// For kinds that no spec names.
+    others: Vec<u32>,
+}
+
+impl FieldSpecs {
+    pub fn new(specs: Vec<FieldSpec>) -> Self {
+        Self(Arc::new(List { specs, by_kind: OnceLock::new() }))
+    }
+
+    pub fn as_slice(&self) -> &[FieldSpec] {
+        &self.0.specs
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.specs.is_empty()
+    }
+
+    /// Whether both are one list, and not only equal.
+    pub fn same(&self, other: &FieldSpecs) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Those that are meant for a kind, in order.
+    pub fn fitting<'s>(&'s self, gvk: &Gvk) -> impl Iterator<Item = &'s FieldSpec> {
+        let by_kind = self.0.by_kind.get_or_init(|| ByKind::new(&self.0.specs));
+        let places = by_kind.of.get(&gvk.kind).unwrap_or(&by_kind.others);
+        places.iter().map(|at| &self.0.specs[*at as usize]).filter(|spec| spec.fits(gvk))
+    }
+
+    /// Edits every field the specs for this kind lead to.
+    pub fn edit(
+        &self,
+        gvk: &Gvk,
+        root: &mut Node,
+        create: Option<Create>,
+        edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+    ) -> Result<()> {
+        self.fitting(gvk).try_for_each(|spec| spec.edit(root, create, edit))
+    }
+
+    /// Both lists: what the first has already, for the same or a wider range of kinds, is not taken again. It is a mistake
+    /// if they disagree on whether to create a field.
+    pub fn merged(&self, more: &FieldSpecs) -> Result<FieldSpecs> {
+        if more.is_empty() || self.same(more) {
+            return Ok(self.clone());
+        }
+        let mut specs = self.0.specs.clone();
+        let mut by_path: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
+        for (at, spec) in specs.iter().enumerate() {
+            by_path.entry(spec.path.text.clone()).or_default().push(at);
+        }
+        for spec in more.as_slice() {
+            let known = by_path.entry(spec.path.text.clone()).or_default();
+            match known.iter().map(|at| &specs[*at]).find(|known| known.covered_by(spec)) {
+                Some(same) if same.create != spec.create => {
+                    let message = format!("two field specs disagree on whether to create `{}`", spec.path);
+                    return Err(Diagnostic::error("field-specs-conflict", message)
+                        .help("field specs of `configurations:` are added to the built-in ones; write the same `create`, or leave the spec out"));
+                }
+                Some(_) => {}
+                None => {
+                    known.push(specs.len());
+                    specs.push(spec.clone());
+                }
+            }
+        }
+        Ok(FieldSpecs::new(specs))
+    }
+}
+
+impl ByKind {
+    fn new(specs: &[FieldSpec]) -> Self {
+        let mut by_kind = ByKind { of: FxHashMap::default(), others: Vec::new() };
+        for (at, spec) in specs.iter().enumerate() {
+            let at = at as u32;
+            if spec.kind.is_empty() {
+                by_kind.others.push(at);
+                by_kind.of.values_mut().for_each(|places| places.push(at));
+            } else {
+                by_kind.of.entry(spec.kind.clone()).or_insert_with(|| by_kind.others.clone()).push(at);
+            }
+        }
+        by_kind
+    }
+}
+
+impl FromIterator<FieldSpec> for FieldSpecs {
+    fn from_iter<I: IntoIterator<Item = FieldSpec>>(specs: I) -> Self {
+        Self::new(specs.into_iter().collect())
+    }
+}
+
+impl std::fmt::Debug for FieldSpecs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldSpecs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Vec::deserialize(from).map(Self::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(path: &str) -> Vec<String> {
+        FieldPath::new(path)
+            .steps
+            .iter()
+            .map(|s| format!("{}{}", s.name, if s.list { "[]" } else { "" }))
+            .collect()
+    }
+
+    #[test]
+    fn paths_split_at_slashes_that_are_not_escaped() {
+        assert_eq!(names("spec/containers[]/image"), ["spec", "containers[]", "image"]);
+        assert_eq!(names("/metadata/annotations/a.b\\/c"), ["metadata", "annotations", "a.b/c"]);
+        assert_eq!(names(""), [""]);
+    }
+
+    #[test]
+    fn sequences_are_entered_and_misses_leave_trees_shared() {
+        let container: Node = [("image", "a")].into_iter().collect();
+        let mut root: Node = [("containers", Node::from(vec![container, Node::map()]))].into_iter().collect();
+        let shared = root.clone();
+        let spec = FieldSpec::new("containers/name");
+        spec.edit(&mut root, Some(Create::Scalar), &mut |_| panic!("there is no name")).unwrap();
+        assert!(root.same(&shared));
+        let mut seen = 0;
+        FieldSpec::new("containers[]/image")
+            .edit(&mut root, None, &mut |n| {
+                seen += 1;
+                n.assign(Node::from("b"));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(seen, 1);
+        assert_eq!(root.get("containers").unwrap().items()[0].get("image").unwrap().as_str(), Some("b"));
+    }
+
+    #[test]
+    fn missing_and_null_fields_are_made_where_the_spec_says_so() {
+        let mut root = Node::map();
+        root.set("metadata", Node::null());
+        FieldSpec::created("metadata/labels")
+            .edit(&mut root, Some(Create::Map), &mut |n| {
+                n.set("a", "b");
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(root.at(["metadata", "labels", "a"]).unwrap().as_str(), Some("b"));
+    }
+
+    #[test]
+    fn specs_of_a_kind_come_in_order() {
+        let of = |kind: &str, path: &str| FieldSpec { kind: kind.into(), ..FieldSpec::new(path) };
+        let specs: FieldSpecs =
+            [of("", "1"), of("A", "2"), of("", "3"), of("B", "4"), of("A", "5")].into_iter().collect();
+        let paths = |kind| {
+            let gvk = Gvk::new("v1", kind);
+            specs.fitting(&gvk).map(|s| s.path.to_string()).collect::<Vec<_>>().join("")
+        };
+        assert_eq!((paths("A"), paths("B"), paths("C")), ("1235".into(), "134".into(), "13".into()));
+    }
+
+    #[test]
+    fn merging_adds_what_is_new_and_refuses_contradictions() {
+        let deployments = FieldSpec { kind: "Deployment".into(), ..FieldSpec::new("a") };
+        let one: FieldSpecs = [deployments].into_iter().collect();
+        let wider: FieldSpecs = [FieldSpec::new("a"), FieldSpec::new("b")].into_iter().collect();
+        assert_eq!(one.merged(&wider).unwrap().as_slice().len(), 2);
+        let other: FieldSpecs = [FieldSpec::created("a")].into_iter().collect();
+        assert_eq!(one.merged(&other).unwrap_err().code(), "field-specs-conflict");
     }
 }

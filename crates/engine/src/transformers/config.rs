@@ -1,18 +1,267 @@
 //! Which fields hold names, labels, images: the field specs transformers work on.
 
-use crate::select::FieldSpec;
+use std::sync::{Arc, LazyLock};
 
-/// Field specs by what they are for: the defaults, and what `configurations:` and `crds:` add.
-#[derive(Clone, Debug, Default)]
+use krm_yaml::{Result, Spanned, Text, de};
+use serde::Deserialize;
+
+use super::sort_order::{gvk_text, legacy_rank};
+use crate::resource::Gvk;
+use crate::select::{FieldPath, FieldSpec, FieldSpecs};
+use crate::world::Loader;
+
+/// Field specs by what they are for: the defaults, and what `configurations:` and `crds:` add. Cheap to clone.
+///
+/// ```yaml
+/// images:
+/// - path: spec/runLatest/container/image
+///   kind: MyKind
+/// nameReference:
+/// - kind: ConfigMap
+///   fieldSpecs:
+///   - path: spec/settings/name
+///     kind: MyKind
+/// ```
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct TransformerConfig {
-    pub name_prefix: Vec<FieldSpec>,
-    pub name_suffix: Vec<FieldSpec>,
-    pub namespace: Vec<FieldSpec>,
-    pub common_labels: Vec<FieldSpec>,
-    pub labels: Vec<FieldSpec>,
-    pub template_labels: Vec<FieldSpec>,
-    pub volume_claim_template_labels: Vec<FieldSpec>,
-    pub common_annotations: Vec<FieldSpec>,
-    pub images: Vec<FieldSpec>,
-    pub replicas: Vec<FieldSpec>,
+    pub name_prefix: FieldSpecs,
+    pub name_suffix: FieldSpecs,
+    pub namespace: FieldSpecs,
+    pub common_labels: FieldSpecs,
+    pub labels: FieldSpecs,
+    pub template_labels: FieldSpecs,
+    pub volume_claim_template_labels: FieldSpecs,
+    pub common_annotations: FieldSpecs,
+    pub name_reference: NameReferences,
+    pub var_reference: FieldSpecs,
+    pub images: FieldSpecs,
+    pub replicas: FieldSpecs,
+}
+
+/// Name references in order. Cheap to clone.
+pub type NameReferences = Arc<Vec<NameReference>>;
+
+/// A kind, and the fields in which others name resources of it.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct NameReference {
+    pub group: Text,
+    pub version: Text,
+    pub kind: Text,
+    #[serde(rename = "fieldSpecs")]
+    pub referrers: FieldSpecs,
+}
+
+impl NameReference {
+    /// The kind that is named, as a pattern.
+    pub fn target(&self) -> Gvk {
+        Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
+    }
+}
+
+impl TransformerConfig {
+    /// The fields of the kinds Kubernetes itself has.
+    pub fn builtin() -> Self {
+        static BUILTIN: LazyLock<TransformerConfig> =
+            LazyLock::new(|| read_table(include_str!("../../data/field-specs.txt")));
+        BUILTIN.clone()
+    }
+
+    /// Reads the files of a kustomization's `configurations:`.
+    pub fn load(loader: &dyn Loader, paths: &[Spanned<Text>]) -> Result<Self> {
+        let mut config = Self::default();
+        for path in paths {
+            let source = loader.load(&path.value, path.span)?;
+            // Like the reference, whatever follows the first document goes unread.
+            if let Some(document) = krm_yaml::parse(&source)?.first().filter(|d| !d.root.is_null()) {
+                config.merge(&de::from_node_with(&document.root, OPTIONS)?).map_err(|d| d.at(path.span))?;
+            }
+        }
+        Ok(config)
+    }
+
+    /// Adds field specs; none is ever taken away. It is a mistake if two disagree on whether to create a field.
+    pub fn merge(&mut self, more: &Self) -> Result<()> {
+        for (mine, more) in self.lists_mut().into_iter().zip(more.lists()) {
+            let merged = mine.merged(more)?;
+            if !merged.same(mine) {
+                *mine = sorted(merged);
+            }
+        }
+        if Arc::ptr_eq(&self.name_reference, &more.name_reference) || more.name_reference.is_empty() {
+            return Ok(());
+        }
+        let all = Arc::make_mut(&mut self.name_reference);
+        for reference in more.name_reference.iter() {
+            match all.iter_mut().find(|known| known.target() == reference.target()) {
+                Some(known) => known.referrers = sorted(known.referrers.merged(&reference.referrers)?),
+                None => all.push(reference.clone()),
+            }
+        }
+        all.sort_by_cached_key(|r| sort_key(&r.target()));
+        Ok(())
+    }
+
+    fn lists(&self) -> [&FieldSpecs; 11] {
+        [
+            &self.name_prefix,
+            &self.name_suffix,
+            &self.namespace,
+            &self.common_labels,
+            &self.labels,
+            &self.template_labels,
+            &self.volume_claim_template_labels,
+            &self.common_annotations,
+            &self.var_reference,
+            &self.images,
+            &self.replicas,
+        ]
+    }
+
+    /// The same lists, to be changed, in the same order.
+    fn lists_mut(&mut self) -> [&mut FieldSpecs; 11] {
+        [
+            &mut self.name_prefix,
+            &mut self.name_suffix,
+            &mut self.namespace,
+            &mut self.common_labels,
+            &mut self.labels,
+            &mut self.template_labels,
+            &mut self.volume_claim_template_labels,
+            &mut self.common_annotations,
+            &mut self.var_reference,
+            &mut self.images,
+            &mut self.replicas,
+        ]
+    }
+}
+
+/// Strict as to fields, loose as to what is a text.
+const OPTIONS: de::Options = de::Options { unknown_fields: false, ..de::Options::PLUGIN };
+
+/// The names of [`TransformerConfig::lists`], in the same order.
+const NAMES: [&str; 11] = [
+    "namePrefix",
+    "nameSuffix",
+    "namespace",
+    "commonLabels",
+    "labels",
+    "templateLabels",
+    "volumeClaimTemplateLabels",
+    "commonAnnotations",
+    "varReference",
+    "images",
+    "replicas",
+];
+
+fn sorted(specs: FieldSpecs) -> FieldSpecs {
+    let key = |s: &FieldSpec| {
+        sort_key(&Gvk { group: s.group.clone(), version: s.version.clone(), kind: s.kind.clone() })
+    };
+    let mut list = specs.as_slice().to_vec();
+    list.sort_by_cached_key(key);
+    FieldSpecs::new(list)
+}
+
+fn sort_key(gvk: &Gvk) -> (i64, String) {
+    (legacy_rank(&gvk.kind), gvk_text(gvk))
+}
+
+/// Reads our own table of defaults, whose form is told at its top. It is ours, so mistakes in it are bugs.
+fn read_table(text: &str) -> TransformerConfig {
+    let mut lists: [Vec<FieldSpec>; NAMES.len()] = Default::default();
+    let mut references: Vec<(NameReference, Vec<FieldSpec>)> = Vec::new();
+    let mut sets: Vec<(&str, &str)> = Vec::new();
+    let mut list = None;
+    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        if let Some(set) = line.strip_prefix('$') {
+            sets.push(set.split_once(" = ").expect("a set has kinds"));
+        } else if let Some(section) = line.strip_prefix('[') {
+            let section = section.trim_end_matches(']');
+            list = NAMES.iter().position(|name| *name == section);
+            if let Some(target) = section.strip_prefix("nameReference ") {
+                let (kind, version, group) = read_kind(target);
+                let (group, version, kind) = (group.into(), version.into(), kind.into());
+                let referrers = FieldSpecs::default();
+                references.push((NameReference { group, version, kind, referrers }, Vec::new()));
+            }
+        } else {
+            let (path, kinds) = line.split_once(' ').expect("a path has kinds");
+            let specs = match list {
+                Some(at) => &mut lists[at],
+                None => &mut references.last_mut().expect("a section comes first").1,
+            };
+            for kind in kinds.split(' ') {
+                let set = kind.strip_prefix('$').and_then(|name| sets.iter().find(|(set, _)| *set == name));
+                specs.extend(
+                    set.map_or(kind, |(_, kinds)| kinds).split(' ').map(|kind| read_spec(path, kind)),
+                );
+            }
+        }
+    }
+    let mut config = TransformerConfig::default();
+    config.lists_mut().into_iter().zip(lists).for_each(|(to, specs)| *to = FieldSpecs::new(specs));
+    let finish = |(reference, specs)| NameReference { referrers: FieldSpecs::new(specs), ..reference };
+    config.name_reference = Arc::new(references.into_iter().map(finish).collect());
+    config
+}
+
+fn read_spec(path: &str, kind: &str) -> FieldSpec {
+    let (kind, version, group) = read_kind(kind);
+    let (path, create) = path.strip_suffix('+').map_or((path, false), |path| (path, true));
+    let path = match path.strip_prefix('@') {
+        Some(rest) => {
+            let pod = match kind {
+                "Pod" => "spec",
+                "PodTemplate" => "template/spec",
+                "CronJob" => "spec/jobTemplate/spec/template/spec",
+                _ => "spec/template/spec",
+            };
+            FieldPath::new(&format!("{pod}/{rest}"))
+        }
+        None => FieldPath::new(path),
+    };
+    FieldSpec { group: group.into(), version: version.into(), kind: kind.into(), path, create }
+}
+
+/// Kind, version and group of `Kind/version.group`.
+fn read_kind(text: &str) -> (&str, &str, &str) {
+    if text == "*" {
+        return ("", "", "");
+    }
+    let (front, group) = text.split_once('.').unwrap_or((text, ""));
+    let (kind, version) = front.split_once('/').unwrap_or((front, ""));
+    (kind, version, group)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_defaults_is_read_whole_and_is_in_order() {
+        let config = TransformerConfig::builtin();
+        let plain: usize = config.lists().iter().map(|l| l.as_slice().len()).sum();
+        let named: usize = config.name_reference.iter().map(|r| r.referrers.as_slice().len()).sum();
+        assert_eq!((plain, named), (138, 166));
+        let mut again = config.name_reference.as_ref().clone();
+        again.sort_by_cached_key(|r| sort_key(&r.target()));
+        let kinds = |all: &[NameReference]| all.iter().map(|r| r.kind.clone()).collect::<Vec<_>>();
+        assert_eq!(kinds(&again), kinds(&config.name_reference));
+        let role = config.name_reference.iter().find(|r| r.kind == "Secret").expect("secrets are named");
+        let cron = Gvk::new("batch/v1", "CronJob");
+        let paths: Vec<_> = role.referrers.fitting(&cron).map(|s| s.path.to_string()).collect();
+        assert_eq!(paths[0], "spec/jobTemplate/spec/template/spec/volumes/secret/secretName");
+    }
+
+    #[test]
+    fn merging_the_defaults_with_themselves_changes_nothing() {
+        let mut config = TransformerConfig::builtin();
+        config.merge(&TransformerConfig::builtin()).unwrap();
+        assert!(config.images.same(&TransformerConfig::builtin().images));
+        let mut other = TransformerConfig::default();
+        other.images = [FieldSpec::new("spec/containers[]/image")].into_iter().collect();
+        assert_eq!(config.merge(&other).unwrap_err().code(), "field-specs-conflict");
+    }
 }

@@ -2,17 +2,45 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Node, Result};
+use krm_yaml::{Node, Result, de};
+use serde::Deserialize;
 
 use crate::pipeline::Transformer;
+use crate::select::FieldSpecs;
 use crate::world::Loader;
 
+pub mod annotations;
 pub mod build_metadata;
 pub mod config;
+pub mod config_map;
+pub mod generator;
+pub mod hash;
+pub mod image_tag;
+pub mod labels;
 pub mod local_config;
-pub mod replacement;
+pub mod namespace;
+pub mod prefix;
+pub mod prefix_suffix;
+pub mod replica_count;
+pub mod secret;
+mod setter;
+pub mod sort_order;
+pub mod suffix;
 
+pub use annotations::Annotations;
 pub use config::TransformerConfig;
+pub use config_map::ConfigMapGenerator;
+pub use generator::{GeneratorArgs, GeneratorOptions};
+pub use hash::Hash;
+pub use image_tag::{Image, ImageTag};
+pub use labels::{Label, Labels, Pairs};
+pub use namespace::Namespace;
+pub use prefix::Prefix;
+pub use prefix_suffix::PrefixSuffix;
+pub use replica_count::{Replica, ReplicaCount};
+pub use secret::SecretGenerator;
+pub use sort_order::{SortOptions, SortOrder};
+pub use suffix::Suffix;
 
 /// What a built-in is made with, besides its own configuration.
 #[derive(Clone, Copy)]
@@ -24,11 +52,39 @@ pub struct Setup<'a> {
     pub defaults: Option<&'a TransformerConfig>,
 }
 
+impl Setup<'_> {
+    /// The field specs to work with: those that are written, or the defaults, if there are any.
+    fn field_specs(
+        &self,
+        written: Option<FieldSpecs>,
+        default: impl Fn(&TransformerConfig) -> &FieldSpecs,
+    ) -> FieldSpecs {
+        written.unwrap_or_else(|| self.defaults.map(|config| default(config).clone()).unwrap_or_default())
+    }
+}
+
 /// Makes a built-in from its configuration: the whole object, `apiVersion`, `kind` and `metadata` included.
 pub type Make = fn(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>>;
 
 /// Every built-in by its kind, in alphabetical order.
-const TABLE: &[(&str, Make)] = &[("ReplacementTransformer", replacement::Replacements::make)];
+const TABLE: &[(&str, Make)] = &[
+    ("AnnotationsTransformer", Annotations::make),
+    ("ConfigMapGenerator", ConfigMapGenerator::make),
+    ("HashTransformer", Hash::make),
+    ("ImageTagTransformer", ImageTag::make),
+    ("LabelTransformer", Labels::make),
+    ("NamespaceTransformer", Namespace::make),
+    ("PrefixSuffixTransformer", PrefixSuffix::make),
+    ("PrefixTransformer", Prefix::make),
+    ("ReplicaCountTransformer", ReplicaCount::make),
+    ("SecretGenerator", SecretGenerator::make),
+    ("SuffixTransformer", Suffix::make),
+];
+
+/// Reads a built-in's configuration as loosely as the reference does.
+fn read_config<'n, T: Deserialize<'n>>(config: &'n Node) -> Result<T> {
+    de::from_node_with(config, de::Options::PLUGIN)
+}
 
 /// The built-in of this kind.
 pub fn builtin(kind: &str) -> Option<Make> {

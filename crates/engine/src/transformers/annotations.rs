@@ -1,0 +1,60 @@
+//! `commonAnnotations:` annotates everything.
+
+use krm_yaml::Result;
+use serde::Deserialize;
+
+use super::labels::{Pairs, write_pairs};
+use super::{Setup, read_config};
+use crate::pipeline::{Context, Transformer};
+use crate::resources::Resources;
+use crate::select::FieldSpecs;
+
+/// Adds annotations to every resource, and to the pods that workloads make.
+///
+/// ```yaml
+/// commonAnnotations:
+///   team: payments
+/// ```
+///
+/// As a step of its own it needs to be told the fields:
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: AnnotationsTransformer
+/// metadata: {name: any}
+/// annotations: {team: payments}
+/// fieldSpecs:
+/// - path: metadata/annotations
+///   create: true
+/// ```
+#[derive(Clone, Debug)]
+pub struct Annotations {
+    annotations: Pairs,
+    field_specs: FieldSpecs,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    annotations: Pairs,
+    field_specs: Option<FieldSpecs>,
+}
+
+impl Annotations {
+    pub fn new(annotations: Pairs, field_specs: FieldSpecs) -> Self {
+        Self { annotations, field_specs }
+    }
+
+    pub(super) fn make(config: &krm_yaml::Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { annotations, field_specs } = read_config(config)?;
+        let field_specs = setup.field_specs(field_specs, |defaults| &defaults.common_annotations);
+        Ok(Box::new(Self::new(annotations, field_specs)))
+    }
+}
+
+impl Transformer for Annotations {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        write_pairs(&self.annotations, &self.field_specs, items, cx)
+    }
+}

@@ -1,0 +1,326 @@
+//! What the generators of ConfigMaps and Secrets have in common: where data comes from, and what is done with it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
+use serde::Deserialize;
+
+use super::setter;
+use crate::pipeline::Context;
+use crate::resource::{Behavior, Resource};
+use crate::resources::Resources;
+use crate::world::Loader;
+
+/// One entry of a kustomization's `configMapGenerator:` or `secretGenerator:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct GeneratorArgs {
+    pub name: Spanned<Text>,
+    pub namespace: Spanned<Text>,
+    pub behavior: Spanned<Text>,
+    /// `key=value`
+    pub literals: Vec<Spanned<Text>>,
+    /// `path`, whose last part is the key, or `key=path`.
+    pub files: Vec<Spanned<Text>>,
+    /// Files with a `key=value` in each line.
+    pub envs: Vec<Spanned<Text>>,
+    /// The old form of `envs`.
+    pub env: Spanned<Text>,
+    pub options: GeneratorOptions,
+    /// Of secrets only.
+    #[serde(rename = "type")]
+    pub kind_of_secret: Spanned<Text>,
+}
+
+/// A kustomization's `generatorOptions:`, and the `options:` of each generator.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct GeneratorOptions {
+    pub labels: BTreeMap<Text, Spanned<Text>>,
+    pub annotations: BTreeMap<Text, Spanned<Text>>,
+    pub disable_name_suffix_hash: bool,
+    pub immutable: bool,
+}
+
+impl GeneratorOptions {
+    /// Fills in what is not said here. What is switched on for all cannot be switched off for one.
+    pub fn or(mut self, all: &GeneratorOptions) -> Self {
+        let fill = |mine: &mut BTreeMap<Text, Spanned<Text>>, all: &BTreeMap<Text, Spanned<Text>>| {
+            all.iter().for_each(|(k, v)| {
+                mine.entry(k.clone()).or_insert_with(|| v.clone());
+            });
+        };
+        fill(&mut self.labels, &all.labels);
+        fill(&mut self.annotations, &all.annotations);
+        self.disable_name_suffix_hash |= all.disable_name_suffix_hash;
+        self.immutable |= all.immutable;
+        self
+    }
+}
+
+/// A generator's arguments with all that was said elsewhere taken in.
+#[derive(Clone)]
+pub(super) struct Generator {
+    pub args: GeneratorArgs,
+    pub loader: Arc<dyn Loader>,
+}
+
+/// A value and where it was written, if it was.
+pub(super) struct Value {
+    pub bytes: Vec<u8>,
+    pub span: Span,
+}
+
+impl Generator {
+    /// From a kustomization's field.
+    pub fn new(mut args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Self {
+        let env = std::mem::take(&mut args.env);
+        if !env.is_empty() {
+            args.envs.push(env);
+        }
+        args.options = args.options.or(options);
+        Self { args, loader }
+    }
+
+    /// From a configuration of its own, where name and namespace may stand in the metadata.
+    pub fn from_config(config: &Node, loader: &Arc<dyn Loader>) -> Result<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Metadata {
+            name: Spanned<Text>,
+            namespace: Spanned<Text>,
+        }
+        let mut args: GeneratorArgs = super::read_config(config)?;
+        // The old form is one of kustomization files only.
+        args.env = Spanned::default();
+        let metadata: Metadata = match config.get("metadata") {
+            Some(node) => super::read_config(node)?,
+            None => Metadata::default(),
+        };
+        if args.name.is_empty() {
+            args.name = metadata.name;
+        }
+        if args.namespace.is_empty() {
+            args.namespace = metadata.namespace;
+        }
+        Ok(Self { args, loader: loader.clone() })
+    }
+
+    /// The resource without its data.
+    pub fn start(&self, kind: &str) -> Result<Node> {
+        let GeneratorArgs { name, namespace, .. } = &self.args;
+        if name.is_empty() {
+            return Err(Diagnostic::error("generator-no-name", format!("a generated {kind} needs a name"))
+                .at(name.span)
+                .help("add `name:` to the generator"));
+        }
+        let mut metadata = Node::map();
+        metadata.set("name", setter::fresh(name).with_span(name.span));
+        if !namespace.is_empty() {
+            metadata.set("namespace", setter::fresh(namespace).with_span(namespace.span));
+        }
+        let mut root = Node::map();
+        root.set_span(name.span);
+        root.set("apiVersion", "v1");
+        root.set("kind", kind);
+        root.set("metadata", metadata);
+        Ok(root)
+    }
+
+    /// Adds what the options ask for, and hands it over.
+    pub fn finish(&self, mut root: Node, items: &mut Resources, cx: &Context) -> Result<()> {
+        let options = &self.args.options;
+        for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
+            if pairs.is_empty() {
+                continue;
+            }
+            let pairs =
+                pairs.iter().map(|(key, value)| (key.as_str(), setter::fresh(value).with_span(value.span)));
+            root.get_mut("metadata").expect("it was made at the start").set(field, pairs.collect::<Node>());
+        }
+        if options.immutable {
+            root.set("immutable", true);
+        }
+        let mut resource = Resource::new(root, cx.schema);
+        resource.needs_hash = !options.disable_name_suffix_hash;
+        resource.behavior = self.behavior(cx);
+        items.push(resource)
+    }
+
+    fn behavior(&self, cx: &Context) -> Behavior {
+        let behavior = &self.args.behavior;
+        match behavior.value.as_str() {
+            "create" => Behavior::Create,
+            "replace" => Behavior::Replace,
+            "merge" => Behavior::Merge,
+            "" => Behavior::Unspecified,
+            other => {
+                cx.warn(
+                    Diagnostic::warning(
+                        "generator-behavior-unknown",
+                        format!("there is no behavior `{other}`"),
+                    )
+                    .at(behavior.span)
+                    .help("write `create`, `replace` or `merge`; anything else counts as `create`"),
+                );
+                Behavior::Unspecified
+            }
+        }
+    }
+
+    /// The data by key. Each key may come only once.
+    pub fn data(&self) -> Result<BTreeMap<Text, Value>> {
+        let mut data = BTreeMap::new();
+        let mut add = |key: &str, bytes: Vec<u8>, place: Span| match data.entry(Text::from(key)) {
+            Entry::Vacant(free) => {
+                free.insert(Value { bytes, span: place });
+                Ok(())
+            }
+            Entry::Occupied(first) => Err(Diagnostic::error(
+                "generator-key-twice",
+                format!("`{}` has the key `{key}` twice", self.args.name.value),
+            )
+            .at(place)
+            .note("it comes first from here", first.get().span)
+            .help("remove one of them, or give a file another key: `key=path`")),
+        };
+        for path in &self.args.envs {
+            let content = self.loader.load_bytes(path, path.span)?;
+            for (key, value) in env_lines(&content).map_err(|d| d.at(path.span))? {
+                add(key, value.into(), path.span)?;
+            }
+        }
+        for literal in &self.args.literals {
+            let (key, value) = split_literal(literal)?;
+            add(key, value.into(), literal.span)?;
+        }
+        for file in &self.args.files {
+            let (key, path) = split_file(file)?;
+            add(key, self.loader.load_bytes(path, file.span)?, file.span)?;
+        }
+        Ok(data)
+    }
+}
+
+fn split_literal(literal: &Spanned<Text>) -> Result<(&str, &str)> {
+    match literal.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key, unquote(value))),
+        _ => Err(Diagnostic::error("generator-literal", format!("the literal `{literal}` has no key"))
+            .at(literal.span)
+            .help("write `key=value`")),
+    }
+}
+
+/// Takes off one pair of quotes.
+fn unquote(text: &str) -> &str {
+    let inside = |quote| text.strip_prefix(quote).and_then(|rest| rest.strip_suffix(quote));
+    inside('"').or_else(|| inside('\'')).unwrap_or(text)
+}
+
+/// Key and path of `key=path`, or of a path alone.
+fn split_file(file: &Spanned<Text>) -> Result<(&str, &str)> {
+    let wrong = |message: String, help: &str| {
+        Err(Diagnostic::error("generator-file", message).at(file.span).help(help))
+    };
+    match file.split_once('=') {
+        None => Ok((base_name(file), file)),
+        Some(("", _)) => {
+            wrong(format!("the file `{file}` has no key before `=`"), "write `key=path`, or the path alone")
+        }
+        Some((_, "")) => wrong(format!("the key `{file}` has no path"), "write `key=path`"),
+        Some((_, path)) if path.contains('=') => {
+            wrong(format!("`{file}` has more than one `=`"), "neither key nor path may hold a `=`")
+        }
+        Some((key, path)) => Ok((key, path)),
+    }
+}
+
+/// The last part of a path, as Go's `path.Base` finds it.
+fn base_name(path: &str) -> &str {
+    match path.trim_end_matches('/') {
+        "" if path.is_empty() => ".",
+        "" => "/",
+        path => path.rsplit('/').next().unwrap_or(path),
+    }
+}
+
+/// Keys and values of an env file. There are no quotes, escapes or substitutions in it.
+fn env_lines(content: &[u8]) -> Result<Vec<(&str, &str)>> {
+    let Ok(text) = std::str::from_utf8(content) else {
+        return Err(Diagnostic::error("generator-env-encoding", "the file is not UTF-8")
+            .help("an env file holds lines of text; for anything else use `files:`"));
+    };
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line).trim_start());
+    let lines = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let pairs = lines.map(|line| line.split_once('=').unwrap_or((line, "")));
+    Ok(pairs.filter(|(key, _)| !key.is_empty()).collect())
+}
+
+/// Base64 as the reference writes it: from seventy characters on in lines of seventy.
+pub(super) fn base64(bytes: &[u8]) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const LINE: usize = 70;
+    let length = bytes.len().div_ceil(3) * 4;
+    let mut out = String::with_capacity(length + length / LINE + 1);
+    let mut column = 0;
+    let mut put = |digit: u8, out: &mut String| {
+        out.push(char::from(digit));
+        column += 1;
+        if length >= LINE && column == LINE {
+            out.push('\n');
+            column = 0;
+        }
+    };
+    for chunk in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for at in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
+            put(if at <= chunk.len() { digit } else { b'=' }, &mut out);
+        }
+    }
+    if length >= LINE && !out.ends_with('\n') {
+        out.push('\n');
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_comes_in_lines_of_seventy() {
+        assert_eq!(base64(b""), "");
+        assert_eq!(base64(b"a"), "YQ==");
+        assert_eq!(base64(b"ab"), "YWI=");
+        assert_eq!(base64(b"abc"), "YWJj");
+        assert_eq!(base64(&[0xff; 51]), "/".repeat(68));
+        assert_eq!(base64(&[0xff; 54]), format!("{}\n//\n", "/".repeat(70)));
+        assert_eq!(base64(&[0xff; 105]), format!("{0}\n{0}\n", "/".repeat(70)));
+    }
+
+    #[test]
+    fn env_files_are_taken_by_the_word() {
+        let lines = env_lines("\u{feff}A=1\r\n # no\n\n  B=\"x\"=y\nC\n=d\nE = f\n".as_bytes()).unwrap();
+        assert_eq!(lines, [("A", "1"), ("B", "\"x\"=y"), ("C", ""), ("E ", " f")]);
+    }
+
+    #[test]
+    fn literals_lose_one_pair_of_quotes() {
+        assert_eq!(unquote("\"a\""), "a");
+        assert_eq!(unquote("'\"a\"'"), "\"a\"");
+        assert_eq!(unquote("\"a'"), "\"a'");
+        assert_eq!(unquote("\""), "\"");
+    }
+
+    #[test]
+    fn files_are_keyed_by_their_last_part() {
+        assert_eq!(base_name("a/b.txt"), "b.txt");
+        assert_eq!(base_name("a/b/"), "b");
+        assert_eq!(base_name("/"), "/");
+    }
+}

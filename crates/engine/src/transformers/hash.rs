@@ -1,0 +1,80 @@
+//! The hash behind the names of generated resources.
+
+use krm_yaml::{Node, Result, Span, json};
+use sha2::{Digest, Sha256};
+
+use super::{Setup, setter};
+use crate::pipeline::{Context, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+
+/// Puts a hash of the content behind the names of generated ConfigMaps and Secrets, so that workloads restart when it
+/// changes.
+///
+/// It comes at the end of every build, for what generators made without `disableNameSuffixHash`, and then every reference is
+/// brought up to date.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Hash;
+
+impl Hash {
+    pub(super) fn make(_config: &Node, _setup: &Setup) -> Result<Box<dyn Transformer>> {
+        Ok(Box::new(Self))
+    }
+}
+
+impl Transformer for Hash {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        if !items.iter().any(|r| r.needs_hash) {
+            return Ok(());
+        }
+        items.edit(|r| {
+            if !r.needs_hash {
+                return Ok(());
+            }
+            let name = format!("{}-{}", r.name(), hash(r));
+            r.remember_id();
+            r.edit(cx.schema, |root| match root.at_mut(["metadata", "name"]) {
+                Some(field) => setter::untyped(field, &name, Span::NONE),
+                None => Ok(()),
+            })
+        })
+    }
+}
+
+/// The first ten digits of the SHA-256 of the content, none of them a vowel or easily taken for another.
+pub fn hash(resource: &Resource) -> String {
+    let digest = Sha256::digest(encode(resource.node()));
+    let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]).take(10);
+    // In place of 0, 1, 3, a and e, so that no words come out.
+    digits.map(|digit| char::from(b"gh2k456789mbcdtf"[digit as usize])).collect()
+}
+
+/// What of a resource counts: its data, and not its labels.
+fn encode(root: &Node) -> String {
+    let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
+    let (texts, extra): (&[&str], _) = match kind {
+        "ConfigMap" => (&[], "binaryData"),
+        "Secret" => (&["type"], "stringData"),
+        _ => return json::compact(root),
+    };
+    let mut content = Node::map();
+    content.set("kind", kind);
+    // The reference asks for a field called `metadata/name`, which there is not.
+    content.set("name", root.get("metadata/name").map_or(Node::from(""), value));
+    for field in texts.iter().chain(&["data"]) {
+        content.set(field, root.get(field).map_or(Node::from(""), value));
+    }
+    if let Some(node) = root.get(extra).filter(|node| !node.is_scalar()) {
+        content.set(extra, value(node));
+    }
+    json::compact(&content)
+}
+
+/// A map as it is, a scalar as text, and a list, where none is expected, as null.
+fn value(node: &Node) -> Node {
+    match node.text() {
+        Some(text) => Node::from(text),
+        None if node.is_map() => node.clone(),
+        None => Node::null(),
+    }
+}

@@ -1,0 +1,384 @@
+//! `images:` changes names, tags and digests of container images.
+
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use regex::Regex;
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+
+use super::{Setup, read_config, setter};
+use crate::pipeline::{Context, Transformer};
+use crate::regexp;
+use crate::resource::{Gvk, Resource};
+use crate::resources::Resources;
+use crate::select::FieldSpecs;
+
+/// Changes images called `name` wherever containers are listed.
+///
+/// ```yaml
+/// images:
+/// - name: nginx
+///   newName: registry.example.com/nginx
+///   newTag: "1.27"
+/// - name: redis
+///   digest: sha256:24a0c4b4a4c0eb97a1aabb8e29f18e917d05abfe1b7a7c07857230879ce7d3d3
+/// - name: postgres
+///   tagSuffix: -alpine
+/// ```
+///
+/// `name` is the image without tag and digest; it is read as a regular expression, as the reference does. A new tag or digest
+/// replaces both the old tag and the old digest. `tagSuffix` is put behind the tag there is, and counts only without them.
+///
+/// Images are found in the items of every list called `containers` or `initContainers`, at any depth, and in the fields that
+/// `configurations:` name. CustomResourceDefinitions are left alone. A name that fits no image is a warning.
+#[derive(Clone, Debug)]
+pub struct ImageTag {
+    images: Vec<Pattern>,
+    /// Those that may fit an image, by the last part of its name; the others may fit any.
+    by_last_part: FxHashMap<Text, Vec<usize>>,
+    others: Vec<usize>,
+    field_specs: FieldSpecs,
+}
+
+/// One entry of a kustomization's `images:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Image {
+    pub name: Spanned<Text>,
+    pub new_name: Text,
+    pub tag_suffix: Text,
+    pub new_tag: Text,
+    pub digest: Text,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    image_tag: Image,
+    field_specs: Option<FieldSpecs>,
+}
+
+impl ImageTag {
+    /// All entries as one step: each resource is looked at once, however many there are.
+    pub fn new(images: Vec<Image>, field_specs: FieldSpecs) -> Self {
+        let images: Vec<Pattern> = images.into_iter().map(Pattern::new).collect();
+        let mut by_last_part: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
+        let mut others = Vec::new();
+        for (at, image) in images.iter().enumerate() {
+            match image.last_part() {
+                Some(part) => by_last_part.entry(part.into()).or_default().push(at),
+                None => others.push(at),
+            }
+        }
+        Self { images, by_last_part, others, field_specs }
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { image_tag, field_specs } = read_config(config)?;
+        let field_specs = setup.field_specs(field_specs, |defaults| &defaults.images);
+        Ok(Box::new(Self::new(vec![image_tag], field_specs)))
+    }
+}
+
+impl Transformer for ImageTag {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let mut found = vec![false; self.images.len()];
+        items.edit(|r| match r.kind() {
+            "CustomResourceDefinition" => Ok(()),
+            _ => self.change(r, &mut found, cx),
+        })?;
+        for (image, _) in self.images.iter().zip(found).filter(|(_, found)| !found) {
+            let name = &image.image.name;
+            cx.warn(
+                Diagnostic::warning("image-no-match", format!("no image is named `{name}`"))
+                    .at(name.span)
+                    .help("use the name as it stands in the resource, without tag and digest"),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl ImageTag {
+    fn change(&self, r: &mut Resource, found: &mut [bool], cx: &Context) -> Result<()> {
+        let gvk = r.gvk().clone();
+        let mut next = 0;
+        // Entries work one after the other, each on what the one before it left; so of those that fit now, the first
+        // goes first, and then it is looked again who of the later ones fits.
+        let mut null_list = false;
+        while let Some(at) = self.first_fitting(r.node(), &gvk, next, &mut null_list)? {
+            null_list = false;
+            found[at] = true;
+            let image = &self.images[at];
+            r.edit(cx.schema, |root| {
+                each_listed(root, &|field| image.fits_node(field), &mut |field| image.change(field))?;
+                let change = &mut |field: &mut Node| match field.is_scalar() {
+                    true if image.fits_node(field) => image.change(field),
+                    true => Ok(()),
+                    false => Err(not_an_image(field)),
+                };
+                self.field_specs.edit(&gvk, root, None, change)
+            })?;
+            next = at + 1;
+        }
+        if null_list {
+            // The reference turns a null where it looks for a list into an empty list, whether or not an image fits.
+            r.edit(cx.schema, |root| self.field_specs.edit(&gvk, root, None, &mut |_| Ok(())))?;
+        }
+        Ok(())
+    }
+
+    /// The first entry, from one on, that fits an image of the resource.
+    fn first_fitting(
+        &self,
+        root: &Node,
+        gvk: &Gvk,
+        from: usize,
+        null_list: &mut bool,
+    ) -> Result<Option<usize>> {
+        if from >= self.images.len() {
+            return Ok(None);
+        }
+        let mut first: Option<usize> = None;
+        let mut wrong = None;
+        let mut see = |field: &Node| {
+            *null_list |= field.is_null();
+            let Some(text) = field.text() else {
+                wrong.get_or_insert_with(|| not_an_image(field));
+                return;
+            };
+            let end = first.unwrap_or(self.images.len());
+            let part = last_part(text);
+            let by_part = self.by_last_part.get(part).map_or(&[][..], Vec::as_slice);
+            for list in [by_part, &self.others] {
+                let candidates = list[list.partition_point(|at| *at < from)..].iter().copied();
+                let fits = |at: &usize| self.images[*at].fits(text);
+                if let Some(at) = candidates.take_while(|at| *at < end).find(fits) {
+                    first = Some(first.map_or(at, |first| first.min(at)));
+                }
+            }
+        };
+        visit_listed(root, &mut see);
+        self.field_specs.fitting(gvk).for_each(|spec| spec.visit(root, &mut see));
+        match wrong {
+            Some(wrong) => Err(wrong),
+            None => Ok(first),
+        }
+    }
+}
+
+fn not_an_image(field: &Node) -> Diagnostic {
+    let message = format!("expected the name of an image, found {}", field.kind_name());
+    Diagnostic::error("image-not-a-string", message)
+        .at(field.span())
+        .help("write the image as a text, or correct the field spec that leads here")
+}
+
+/// An entry and how its name is matched.
+#[derive(Clone, Debug)]
+struct Pattern {
+    image: Image,
+    name: NamePattern,
+}
+
+#[derive(Clone, Debug)]
+enum NamePattern {
+    /// No special characters, apart from dots.
+    Plain,
+    Regex(Regex),
+    /// The reference takes what is no regular expression to fit nothing.
+    Invalid,
+}
+
+/// What may follow a name: a tag, and a digest by any algorithm.
+const TAIL: &str = r"(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?$";
+
+impl Pattern {
+    fn new(image: Image) -> Self {
+        let name = match regexp::is_plain(&image.name) {
+            true => NamePattern::Plain,
+            false => match regexp::compile(&format!("^{}{TAIL}", image.name.value)) {
+                Ok(regex) => NamePattern::Regex(regex),
+                Err(_) => NamePattern::Invalid,
+            },
+        };
+        Self { image, name }
+    }
+
+    /// What the last part of a name must be, where that is certain.
+    fn last_part(&self) -> Option<&str> {
+        let part = self.image.name.rsplit('/').next().unwrap_or_default();
+        // A dot may stand for anything, also for the end of the name.
+        (matches!(self.name, NamePattern::Plain) && !part.contains(['.', ':', '@'])).then_some(part)
+    }
+
+    fn fits_node(&self, field: &Node) -> bool {
+        field.text().is_some_and(|text| self.fits(text))
+    }
+
+    fn fits(&self, text: &str) -> bool {
+        match &self.name {
+            NamePattern::Plain => after_name(&self.image.name, text).is_some_and(is_tail),
+            NamePattern::Regex(regex) => regex.is_match(text),
+            NamePattern::Invalid => false,
+        }
+    }
+
+    fn change(&self, field: &mut Node) -> Result<()> {
+        let Image { name: pattern, new_name, tag_suffix, new_tag, digest } = &self.image;
+        let (name, old_tag, old_digest) = split(field.text().unwrap_or_default());
+        let mut changed = if new_name.is_empty() { name.to_owned() } else { new_name.to_string() };
+        let (tag, digest) = match (new_tag.as_str(), digest.as_str()) {
+            ("", "") if !tag_suffix.is_empty() => (format!("{old_tag}{tag_suffix}"), ""),
+            ("", "") => (old_tag.to_owned(), old_digest),
+            (tag, digest) => (tag.to_owned(), digest),
+        };
+        if !tag.is_empty() {
+            changed.push(':');
+            changed.push_str(&tag);
+        }
+        if !digest.is_empty() {
+            changed.push('@');
+            changed.push_str(digest);
+        }
+        setter::untyped(field, &changed, pattern.span)
+    }
+}
+
+/// What follows the name in an image that begins with it; a dot in the name stands for any character.
+fn after_name<'t>(name: &str, text: &'t str) -> Option<&'t str> {
+    let mut rest = text.chars();
+    for wanted in name.chars() {
+        let c = rest.next()?;
+        if c != wanted && (wanted != '.' || c == '\n') {
+            return None;
+        }
+    }
+    Some(rest.as_str())
+}
+
+/// [`TAIL`], by hand: it is asked for every image of a build.
+fn is_tail(mut text: &str) -> bool {
+    let part = |text: &str| {
+        text.find(|c: char| !c.is_ascii_alphanumeric() && !"_.{}-".contains(c)).unwrap_or(text.len())
+    };
+    if let Some(tag) = text.strip_prefix(':') {
+        text = &tag[part(tag)..];
+    }
+    let Some(digest) = text.strip_prefix('@') else { return text.is_empty() };
+    let Some((algorithm, value)) = digest.split_once(':') else { return false };
+    let word = |w: &str| !w.is_empty() && w.bytes().all(|b| b.is_ascii_alphanumeric());
+    algorithm.split(['.', '+', '_', '-']).all(word) && part(value) == value.len()
+}
+
+/// What follows the last slash, without tag and digest: these hold no slash.
+fn last_part(text: &str) -> &str {
+    let part = text.rsplit('/').next().unwrap_or_default();
+    part.split([':', '@']).next().unwrap_or_default()
+}
+
+/// Name, tag and digest. A colon or an at sign in the part before the first slash belongs to the registry.
+fn split(text: &str) -> (&str, &str, &str) {
+    let path = text.find('/').unwrap_or(0);
+    let at = text[path..].find('@').map(|i| i + path);
+    let colon = text[path..].find(':').map(|i| i + path);
+    match (colon, at) {
+        (None, None) => (text, "", ""),
+        (Some(colon), None) => (&text[..colon], &text[colon + 1..], ""),
+        (Some(colon), Some(at)) if colon < at => (&text[..colon], &text[colon + 1..at], &text[at + 1..]),
+        (_, Some(at)) => (&text[..at], "", &text[at + 1..]),
+    }
+}
+
+/// The names under which containers are listed, whatever the kind.
+fn lists_containers(key: &Node) -> bool {
+    matches!(key.text(), Some("containers" | "initContainers"))
+}
+
+/// Sees the image of every item of every list of containers, at any depth.
+fn visit_listed<'n>(node: &'n Node, see: &mut dyn FnMut(&'n Node)) {
+    if let Some(map) = node.as_map() {
+        for entry in map {
+            visit_listed(&entry.value, see);
+            if lists_containers(&entry.key) {
+                let images = entry.value.items().iter().filter_map(|item| item.get("image"));
+                images.filter(|image| !image.is_null()).for_each(&mut *see);
+            }
+        }
+    }
+    node.items().iter().for_each(|item| visit_listed(item, see));
+}
+
+/// Edits the same, where they fit; trees without such stay shared.
+fn each_listed(
+    node: &mut Node,
+    fits: &dyn Fn(&Node) -> bool,
+    edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+) -> Result<()> {
+    let mut concerned = false;
+    visit_listed(node, &mut |image| concerned |= fits(image));
+    if !concerned {
+        return Ok(());
+    }
+    if let Some(map) = node.as_map_mut() {
+        for (key, value) in map.values_mut() {
+            each_listed(value, fits, edit)?;
+            if !lists_containers(key) || !value.items().iter().any(|i| i.get("image").is_some_and(fits)) {
+                continue;
+            }
+            for item in value.as_seq_mut().into_iter().flatten() {
+                if let Some(image) = item.get_mut("image").filter(|image| fits(image)) {
+                    edit(image)?;
+                }
+            }
+        }
+    }
+    node.as_seq_mut().into_iter().flatten().try_for_each(|item| each_listed(item, fits, edit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn images_split_into_name_tag_and_digest() {
+        assert_eq!(split("nginx"), ("nginx", "", ""));
+        assert_eq!(split("nginx:1"), ("nginx", "1", ""));
+        assert_eq!(split("host:80/nginx:1@sha256:f"), ("host:80/nginx", "1", "sha256:f"));
+        assert_eq!(split("host:80/nginx@sha256:f"), ("host:80/nginx", "", "sha256:f"));
+        assert_eq!(split("host:80/nginx"), ("host:80/nginx", "", ""));
+    }
+
+    #[test]
+    fn plain_names_fit_as_their_regular_expressions_do() {
+        let names = ["nginx", "a.b/c", "docker.io/nginx", "x"];
+        let images = [
+            "nginx",
+            "nginx:",
+            "nginx:1.0_{TAG}-x",
+            "nginx:a:b",
+            "nginx@sha256:0f",
+            "nginx:1@sha256:0f",
+            "nginx@sha256",
+            "nginx@:f",
+            "nginx@sha2+b.c:f",
+            "nginx@a..b:f",
+            "nginxx",
+            "a/nginx",
+            "a.b/c:1",
+            "aXb/c",
+            "a/b/c",
+            "docker.io/nginx",
+            "x/y",
+            "",
+            "x:é",
+        ];
+        for name in names {
+            let image = Image { name: Text::from(name).into(), ..Image::default() };
+            let regex = regexp::compile(&format!("^{name}{TAIL}")).unwrap();
+            for text in images {
+                assert_eq!(Pattern::new(image.clone()).fits(text), regex.is_match(text), "{name} in {text}");
+            }
+        }
+    }
+}

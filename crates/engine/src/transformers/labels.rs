@@ -1,0 +1,133 @@
+//! `labels:` and `commonLabels:` label everything.
+
+use std::collections::BTreeMap;
+
+use krm_yaml::{Node, Result, Spanned, Text};
+use serde::Deserialize;
+
+use super::{Setup, TransformerConfig, read_config, setter};
+use crate::pipeline::{Context, Transformer};
+use crate::resources::Resources;
+use crate::select::{Create, FieldSpec, FieldSpecs};
+
+/// Adds labels to every resource and, where asked, to selectors and to what workloads make.
+///
+/// ```yaml
+/// labels:
+/// - pairs:
+///     team: payments
+///   includeSelectors: true
+/// ```
+///
+/// With `includeSelectors` labels go to metadata, to pod templates and volume claim templates, and to every selector that
+/// must fit them. Once workloads run, their selectors cannot change; so choose it on the first day or never. With
+/// `includeTemplates` they go to metadata and pod templates, with `includeVolumeClaimTemplates` to volume claim templates,
+/// and with neither to metadata alone. `fields` names further places. The old `commonLabels:` is `includeSelectors: true`.
+///
+/// As a step of its own it needs to be told the fields:
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: LabelTransformer
+/// metadata: {name: any}
+/// labels: {team: payments}
+/// fieldSpecs:
+/// - path: metadata/labels
+///   create: true
+/// ```
+#[derive(Clone, Debug)]
+pub struct Labels {
+    labels: Pairs,
+    field_specs: FieldSpecs,
+}
+
+/// Keys and values of labels or annotations, with the places of the values.
+pub type Pairs = BTreeMap<Text, Spanned<Text>>;
+
+/// One entry of a kustomization's `labels:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Label {
+    pub pairs: Pairs,
+    pub include_selectors: bool,
+    pub include_templates: bool,
+    pub include_volume_claim_templates: bool,
+    pub fields: Spanned<FieldSpecs>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    labels: Pairs,
+    field_specs: Option<FieldSpecs>,
+}
+
+impl Labels {
+    pub fn new(labels: Pairs, field_specs: FieldSpecs) -> Self {
+        Self { labels, field_specs }
+    }
+
+    /// The steps for a kustomization's `labels:` and `commonLabels:`, in order.
+    pub fn plan(labels: Vec<Label>, common: Pairs, config: &TransformerConfig) -> Result<Vec<Self>> {
+        if labels.is_empty() && common.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut steps = Vec::with_capacity(labels.len() + 1);
+        for label in labels {
+            let field_specs = label.field_specs(config).map_err(|d| d.at(label.fields.span))?;
+            steps.push(Self::new(label.pairs, field_specs));
+        }
+        // Where there are `labels:` this one is a step even if it does nothing: it shows in transformer annotations.
+        steps.push(Self::new(common, config.common_labels.clone()));
+        Ok(steps)
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { labels, field_specs } = read_config(config)?;
+        let field_specs = setup.field_specs(field_specs, |defaults| &defaults.common_labels);
+        Ok(Box::new(Self::new(labels, field_specs)))
+    }
+}
+
+impl Label {
+    fn field_specs(&self, config: &TransformerConfig) -> Result<FieldSpecs> {
+        let mut specs = self.fields.merged(&config.labels)?;
+        if self.include_selectors {
+            return specs.merged(&config.common_labels);
+        }
+        if self.include_templates {
+            specs = specs.merged(&config.template_labels)?;
+        }
+        if self.include_volume_claim_templates {
+            specs = specs.merged(&config.volume_claim_template_labels)?;
+        }
+        specs.merged(&FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]))
+    }
+}
+
+impl Transformer for Labels {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        write_pairs(&self.labels, &self.field_specs, items, cx)
+    }
+}
+
+/// Sets each pair in every field the specs lead to.
+pub(super) fn write_pairs(
+    pairs: &Pairs,
+    specs: &FieldSpecs,
+    items: &mut Resources,
+    cx: &Context,
+) -> Result<()> {
+    if pairs.is_empty() || specs.is_empty() {
+        return Ok(());
+    }
+    items.edit(|r| {
+        let gvk = r.gvk().clone();
+        r.edit(cx.schema, |root| {
+            specs.edit(&gvk, root, Some(Create::Map), &mut |field| {
+                pairs.iter().try_for_each(|(key, value)| setter::entry(field, key, &value.value, value.span))
+            })
+        })
+    })
+}

@@ -1,0 +1,198 @@
+//! `namespace:` moves everything into one namespace.
+
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+
+use super::{Setup, read_config, setter};
+use crate::pipeline::{Context, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+use crate::select::{Create, FieldSpec, FieldSpecs};
+
+/// Puts every resource into a namespace, and tells those who name the namespace.
+///
+/// ```yaml
+/// namespace: staging
+/// ```
+///
+/// Kinds that live outside namespaces stay there. A `v1` Namespace takes the name itself, and role bindings, API services and
+/// conversion webhooks look for their subjects and services in it. What a helm chart made is left to helm.
+///
+/// As a step of its own it has two options more. With `unsetOnly`, what has a namespace keeps it. `setRoleBindingSubjects`
+/// says which subjects of role bindings move: `defaultOnly` those called `default`, `allServiceAccounts` all that are
+/// service accounts, `none` none.
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: NamespaceTransformer
+/// metadata:
+///   name: any
+///   namespace: staging
+/// setRoleBindingSubjects: allServiceAccounts
+/// unsetOnly: true
+/// ```
+#[derive(Clone, Debug)]
+pub struct Namespace {
+    namespace: Spanned<Text>,
+    field_specs: FieldSpecs,
+    unset_only: bool,
+    subjects: Subjects,
+}
+
+/// Which subjects of role bindings are moved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Subjects {
+    NamedDefault,
+    ServiceAccounts,
+    None,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    metadata: Metadata,
+    field_specs: Option<FieldSpecs>,
+    #[serde(default)]
+    unset_only: bool,
+    #[serde(default)]
+    set_role_binding_subjects: Spanned<Text>,
+}
+
+#[derive(Default, Deserialize)]
+struct Metadata {
+    #[serde(default)]
+    namespace: Spanned<Text>,
+}
+
+impl Namespace {
+    pub fn new(namespace: Spanned<Text>, field_specs: FieldSpecs) -> Self {
+        Self { namespace, field_specs, unset_only: false, subjects: Subjects::NamedDefault }
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { metadata, field_specs, unset_only, set_role_binding_subjects: which } =
+            read_config(config)?;
+        let subjects = match which.value.as_str() {
+            "" | "defaultOnly" => Subjects::NamedDefault,
+            "allServiceAccounts" => Subjects::ServiceAccounts,
+            "none" => Subjects::None,
+            other => {
+                let message = format!("`setRoleBindingSubjects` cannot be `{other}`");
+                return Err(Diagnostic::error("role-binding-subjects-unknown", message)
+                    .at(which.span)
+                    .help("write `defaultOnly`, `allServiceAccounts` or `none`"));
+            }
+        };
+        let field_specs = setup.field_specs(field_specs, |defaults| &defaults.namespace);
+        Ok(Box::new(Self { namespace: metadata.namespace, field_specs, unset_only, subjects }))
+    }
+}
+
+impl Transformer for Namespace {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        if self.namespace.is_empty() {
+            return Ok(());
+        }
+        let own = FieldSpec::created("metadata/namespace");
+        items.edit(|r| {
+            if r.node().is_empty() || r.from_helm {
+                return Ok(());
+            }
+            r.remember_id();
+            self.set(r, &own, cx)
+        })?;
+        refuse_equal_ids(items, &self.namespace)
+    }
+}
+
+impl Namespace {
+    fn set(&self, r: &mut Resource, own: &FieldSpec, cx: &Context) -> Result<()> {
+        let gvk = r.gvk().clone();
+        let cluster_scoped = r.id().cluster_scoped;
+        let binding = matches!(gvk.kind.as_str(), "RoleBinding" | "ClusterRoleBinding");
+        let in_core = gvk.group.is_empty() && gvk.version == "v1";
+        r.edit(cx.schema, |root| {
+            let mut write = |field: &mut Node| self.write(field);
+            if !cluster_scoped {
+                own.edit(root, Some(Create::Scalar), &mut write)?;
+            }
+            if binding {
+                self.set_subjects(root)?;
+            }
+            for spec in self.field_specs.fitting(&gvk) {
+                let skip = match spec.path.as_str() {
+                    // Done above, and only for what has a namespace.
+                    "metadata/namespace" => true,
+                    // Other kinds called Namespace keep their names.
+                    "metadata/name" => !in_core,
+                    "subjects/namespace" => binding && spec.kind == gvk.kind,
+                    _ => false,
+                };
+                if !skip {
+                    spec.edit(root, Some(Create::Scalar), &mut write)?;
+                }
+            }
+            Ok(())
+        })
+    }
+
+    fn write(&self, field: &mut Node) -> Result<()> {
+        let is_set = field.is_scalar() && !field.is_null() && field.text().is_some_and(|t| !t.is_empty());
+        match self.unset_only && is_set {
+            true => Ok(()),
+            false => setter::string(field, &self.namespace.value, self.namespace.span),
+        }
+    }
+
+    fn set_subjects(&self, root: &mut Node) -> Result<()> {
+        let wanted = |subject: &Node| {
+            let is = |key, text| subject.get(key).and_then(Node::text) == Some(text);
+            match self.subjects {
+                Subjects::NamedDefault => is("name", "default"),
+                Subjects::ServiceAccounts => is("kind", "ServiceAccount"),
+                Subjects::None => false,
+            }
+        };
+        if self.subjects == Subjects::None || root.get("subjects").is_none_or(Node::is_null) {
+            return Ok(());
+        }
+        if !root.get("subjects").is_some_and(|s| s.is_seq()) {
+            let subjects = root.get("subjects").expect("just seen");
+            let message = format!("expected a list of subjects, found {}", subjects.kind_name());
+            return Err(Diagnostic::error("subjects-not-a-list", message)
+                .at(subjects.span())
+                .help("write the subjects of a role binding as a list"));
+        }
+        if !root.get("subjects").is_some_and(|s| s.items().iter().any(wanted)) {
+            return Ok(());
+        }
+        let subjects = root.get_mut("subjects").and_then(Node::as_seq_mut).expect("just seen to be a list");
+        for subject in subjects.iter_mut().filter(|s| wanted(s)) {
+            match subject.get_mut("namespace") {
+                Some(field) => self.write(field)?,
+                None => {
+                    subject.set("namespace", setter::fresh(&self.namespace).with_span(self.namespace.span))
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> {
+    let mut seen = FxHashMap::with_capacity_and_hasher(items.len(), Default::default());
+    for r in items {
+        let id = r.id();
+        if let Some(first) = seen.insert((&id.name, &id.gvk, id.effective_namespace()), r) {
+            let message = format!("{} `{}` comes twice into namespace `{namespace}`", id.gvk.kind, id.name);
+            return Err(Diagnostic::error("namespace-conflict", message)
+                .at(r.span())
+                .note("the other one is this", first.span())
+                .note("the namespace is set here", namespace.span)
+                .help("rename one of them, or leave it out of this kustomization"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! `namePrefix:` puts a text before every name.
+
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use serde::Deserialize;
+
+use super::{Setup, read_config, setter};
+use crate::pipeline::{Context, Transformer};
+use crate::resource::{Gvk, Resource};
+use crate::resources::Resources;
+use crate::select::{Create, FieldSpecs};
+
+/// Puts a text before the name of every resource. Those that name it follow suit at the end of the build.
+///
+/// ```yaml
+/// namePrefix: staging-
+/// ```
+///
+/// CustomResourceDefinitions, APIServices and Namespaces keep their names: these are fixed by what they define.
+///
+/// As a step of its own it must be told the fields:
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: PrefixTransformer
+/// metadata: {name: any}
+/// prefix: staging-
+/// fieldSpecs:
+/// - path: metadata/name
+/// ```
+#[derive(Clone, Debug)]
+pub struct Prefix {
+    prefix: Spanned<Text>,
+    field_specs: FieldSpecs,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    prefix: Spanned<Text>,
+    field_specs: Option<FieldSpecs>,
+}
+
+impl Prefix {
+    pub fn new(prefix: Spanned<Text>, field_specs: FieldSpecs) -> Self {
+        Self { prefix, field_specs }
+    }
+
+    pub(super) fn read(config: &Node, setup: &Setup) -> Result<Self> {
+        let Config { prefix, field_specs } = read_config(config)?;
+        let field_specs = required(field_specs, setup.defaults.map(|d| &d.name_prefix), config)?;
+        Ok(Self::new(prefix, field_specs))
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        Ok(Box::new(Self::read(config, setup)?))
+    }
+}
+
+impl Transformer for Prefix {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let Spanned { value: prefix, span } = &self.prefix;
+        rename(
+            items,
+            &self.field_specs,
+            cx,
+            &mut |r| r.prefixes.push(prefix.clone()),
+            !prefix.is_empty(),
+            &|name| {
+                let new = format!("{prefix}{}", name.text().unwrap_or_default());
+                setter::untyped(name, &new, *span)
+            },
+        )
+    }
+}
+
+/// Changes names, and keeps the old ones in mind.
+pub(super) fn rename(
+    items: &mut Resources,
+    specs: &FieldSpecs,
+    cx: &Context,
+    note: &mut dyn FnMut(&mut Resource),
+    changes: bool,
+    change: &dyn Fn(&mut Node) -> Result<()>,
+) -> Result<()> {
+    if !changes {
+        return Ok(());
+    }
+    items.edit(|r| {
+        let original = r.original_id().gvk.clone();
+        if keeps_its_name(&original) {
+            return Ok(());
+        }
+        for spec in specs.fitting(&original) {
+            if spec.path.as_str() == "metadata/name" {
+                note(r);
+                r.remember_id();
+            }
+            if spec.fits(r.gvk()) {
+                r.edit(cx.schema, |root| spec.edit(root, Some(Create::Scalar), &mut |name| change(name)))?;
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Kinds whose name says what they define, so that it cannot change.
+fn keeps_its_name(gvk: &Gvk) -> bool {
+    match gvk.kind.as_str() {
+        "CustomResourceDefinition" | "Namespace" => true,
+        "APIService" => gvk.group == "apiregistration.k8s.io",
+        _ => false,
+    }
+}
+
+/// The field specs, which the reference does not do without here.
+pub(super) fn required(
+    written: Option<FieldSpecs>,
+    default: Option<&FieldSpecs>,
+    config: &Node,
+) -> Result<FieldSpecs> {
+    written.or_else(|| default.cloned()).ok_or_else(|| {
+        Diagnostic::error("field-specs-missing", "`fieldSpecs` must say which fields hold names")
+            .at(config.span())
+            .help("add `fieldSpecs: [{path: metadata/name}]`")
+    })
+}

@@ -1,0 +1,122 @@
+//! `replicas:` sets how many copies a workload runs.
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+
+use super::{Setup, read_config};
+use crate::pipeline::{Context, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+use crate::select::{Create, FieldSpecs};
+
+/// Sets `count` on every workload called `name`, now or under an earlier name.
+///
+/// ```yaml
+/// replicas:
+/// - name: web
+///   count: 5
+/// ```
+///
+/// Deployments, ReplicaSets, ReplicationControllers and StatefulSets have such a number; other kinds are added through
+/// `configurations:`. A name that fits nothing is an error.
+#[derive(Clone, Debug)]
+pub struct ReplicaCount {
+    replicas: Vec<Replica>,
+    field_specs: FieldSpecs,
+}
+
+/// One entry of a kustomization's `replicas:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Replica {
+    pub name: Spanned<Text>,
+    pub count: Spanned<i64>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    replica: Replica,
+    field_specs: Option<FieldSpecs>,
+}
+
+impl ReplicaCount {
+    /// All entries as one step: each resource is looked at once, however many there are.
+    pub fn new(replicas: Vec<Replica>, field_specs: FieldSpecs) -> Self {
+        Self { replicas, field_specs }
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { replica, field_specs } = read_config(config)?;
+        let field_specs = setup.field_specs(field_specs, |defaults| &defaults.replicas);
+        Ok(Box::new(Self::new(vec![replica], field_specs)))
+    }
+}
+
+impl Transformer for ReplicaCount {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let mut by_name: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for (at, replica) in self.replicas.iter().enumerate() {
+            by_name.entry(&replica.name.value).or_default().push(at);
+        }
+        let mut found = vec![false; self.replicas.len()];
+        items.edit(|r| {
+            let mut entries: Vec<usize> =
+                r.all_ids().filter_map(|id| by_name.get(id.name.as_str())).flatten().copied().collect();
+            // In the order they were written: of several for one workload the last one counts.
+            entries.sort_unstable();
+            entries.dedup();
+            for at in entries {
+                found[at] |= self.set(r, &self.replicas[at], cx)?;
+            }
+            Ok(())
+        })?;
+        match found.iter().position(|found| !found) {
+            None => Ok(()),
+            Some(at) => Err(self.no_match(&self.replicas[at].name)),
+        }
+    }
+}
+
+impl ReplicaCount {
+    /// Whether the resource, under that name, is of a kind that has a count.
+    fn set(&self, r: &mut Resource, replica: &Replica, cx: &Context) -> Result<bool> {
+        let Replica { name, count } = replica;
+        let mut found = false;
+        let gvk = r.gvk().clone();
+        for spec in self.field_specs.as_slice() {
+            if !r.all_ids().any(|id| id.name == name.value && spec.fits(&id.gvk)) {
+                continue;
+            }
+            found = true;
+            if spec.fits(&gvk) {
+                r.edit(cx.schema, |root| {
+                    spec.edit(root, Some(Create::Scalar), &mut |field| write(field, count.value, count.span))
+                })?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn no_match(&self, name: &Spanned<Text>) -> Diagnostic {
+        let mut kinds: Vec<&str> = self.field_specs.as_slice().iter().map(|s| s.kind.as_str()).collect();
+        kinds.dedup();
+        Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"))
+            .at(name.span)
+            .help("use the name as written in the base, before any prefix or suffix")
+            .help(format!("kinds with a number of replicas: {}", kinds.join(", ")))
+    }
+}
+
+fn write(field: &mut Node, count: i64, place: Span) -> Result<()> {
+    if !field.is_scalar() {
+        let message = format!("expected a number of replicas, found {}", field.kind_name());
+        return Err(Diagnostic::error("replicas-not-a-number", message)
+            .at(field.span())
+            .help("write a number here, or nothing"));
+    }
+    field.assign(Node::scalar(count.to_string(), Tag::Int, Style::Any, place));
+    Ok(())
+}

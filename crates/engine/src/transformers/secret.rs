@@ -1,0 +1,55 @@
+//! `secretGenerator:` makes Secrets.
+
+use std::sync::Arc;
+
+use krm_yaml::{Node, Result, Style};
+
+use super::Setup;
+use super::generator::{Generator, GeneratorArgs, GeneratorOptions, base64};
+use crate::pipeline::{Context, Transformer};
+use crate::resources::Resources;
+use crate::world::Loader;
+
+/// Makes a Secret from literals and files.
+///
+/// ```yaml
+/// secretGenerator:
+/// - name: tls
+///   type: kubernetes.io/tls
+///   files:
+///   - tls.crt
+///   - tls.key
+/// ```
+///
+/// All is as for a [ConfigMap](super::ConfigMapGenerator), except that every value is in base64, and that there is a `type`,
+/// which is `Opaque` if nothing is said.
+#[derive(Clone)]
+pub struct SecretGenerator(Generator);
+
+impl SecretGenerator {
+    pub fn new(args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Self {
+        Self(Generator::new(args, options, loader))
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        Ok(Box::new(Self(Generator::from_config(config, setup.loader)?)))
+    }
+}
+
+impl Transformer for SecretGenerator {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let mut root = self.0.start("Secret")?;
+        let kind = &self.0.args.kind_of_secret;
+        root.set(
+            "type",
+            Node::from(if kind.is_empty() { "Opaque" } else { kind.as_str() }).with_span(kind.span),
+        );
+        let data = self.0.data()?.into_iter().map(|(key, value)| {
+            let text = base64(&value.bytes);
+            let style = if text.contains('\n') { Style::Literal } else { Style::Any };
+            (key, Node::string(text).with_style(style).with_span(value.span))
+        });
+        root.set("data", data.collect::<Node>());
+        self.0.finish(root, items, cx)
+    }
+}

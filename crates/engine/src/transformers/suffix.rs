@@ -1,0 +1,73 @@
+//! `nameSuffix:` puts a text behind every name.
+
+use krm_yaml::{Node, Result, Spanned, Text};
+use serde::Deserialize;
+
+use super::prefix::{rename, required};
+use super::{Setup, read_config, setter};
+use crate::pipeline::{Context, Transformer};
+use crate::resources::Resources;
+use crate::select::FieldSpecs;
+
+/// Puts a text behind the name of every resource. Those that name it follow suit at the end of the build.
+///
+/// ```yaml
+/// nameSuffix: -v2
+/// ```
+///
+/// What keeps its name before a [prefix](super::Prefix) keeps it here too. As a step of its own it must be told the fields:
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: SuffixTransformer
+/// metadata: {name: any}
+/// suffix: -v2
+/// fieldSpecs:
+/// - path: metadata/name
+/// ```
+#[derive(Clone, Debug)]
+pub struct Suffix {
+    suffix: Spanned<Text>,
+    field_specs: FieldSpecs,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Config {
+    #[serde(default)]
+    suffix: Spanned<Text>,
+    field_specs: Option<FieldSpecs>,
+}
+
+impl Suffix {
+    pub fn new(suffix: Spanned<Text>, field_specs: FieldSpecs) -> Self {
+        Self { suffix, field_specs }
+    }
+
+    pub(super) fn read(config: &Node, setup: &Setup) -> Result<Self> {
+        let Config { suffix, field_specs } = read_config(config)?;
+        let field_specs = required(field_specs, setup.defaults.map(|d| &d.name_suffix), config)?;
+        Ok(Self::new(suffix, field_specs))
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        Ok(Box::new(Self::read(config, setup)?))
+    }
+}
+
+impl Transformer for Suffix {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let Spanned { value: suffix, span } = &self.suffix;
+        rename(
+            items,
+            &self.field_specs,
+            cx,
+            &mut |r| r.suffixes.push(suffix.clone()),
+            !suffix.is_empty(),
+            &|name| {
+                let new = format!("{}{suffix}", name.text().unwrap_or_default());
+                setter::untyped(name, &new, *span)
+            },
+        )
+    }
+}
