@@ -1,0 +1,239 @@
+//! Container images, through the command line of docker, podman or nerdctl.
+//!
+//! The image gets what it is given on stdin, and as little else as a container can have: no network, nobody's rights, no
+//! way to gain others, a file system it cannot write to, and bounds on memory and processes.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use krm_yaml::{Diagnostic, Result};
+
+use super::{EnvVar, Output, Rules, Status, merge_env, process};
+
+/// An image and what it asks for.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Image {
+    pub image: String,
+    /// It asks for the network; it gets it if the user agrees.
+    pub network: bool,
+    /// With relative sources already made absolute.
+    pub mounts: Vec<Mount>,
+    pub env: Vec<EnvVar>,
+    /// The folder of the functionConfig, to be seen read-only at `/local`.
+    pub local: Option<PathBuf>,
+    /// What follows the image on the command line.
+    pub args: Vec<String>,
+}
+
+/// Something of this machine to be seen in the container.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Mount {
+    /// `bind`, `volume` or `tmpfs`.
+    pub kind: String,
+    pub source: String,
+    pub target: String,
+    /// It may be written to.
+    pub writable: bool,
+}
+
+impl Mount {
+    /// Reads `type=bind,src=/data,dst=/data,rw=true`. What is not known is passed over, as the reference does.
+    pub fn parse(text: &str) -> Self {
+        let mut mount = Mount::default();
+        for (key, value) in text.split(',').filter_map(|option| option.split_once('=')) {
+            match key {
+                "type" => mount.kind = value.into(),
+                "src" | "source" => mount.source = value.into(),
+                "dst" | "target" => mount.target = value.into(),
+                "rw" => mount.writable = value == "true",
+                _ => {}
+            }
+        }
+        mount
+    }
+
+    /// The same with a source that does not depend on where the engine's daemon runs.
+    pub fn within(mut self, dir: &Path) -> Self {
+        if (self.kind.is_empty() || self.kind == "bind") && !Path::new(&self.source).is_absolute() {
+            self.source = dir.join(&self.source).to_string_lossy().into_owned();
+        }
+        self
+    }
+
+    /// What `--mount` takes: comma-separated values, quoted where they hold a comma themselves.
+    fn option(&self) -> String {
+        let kind = if self.kind.is_empty() { "bind" } else { &self.kind };
+        let mut fields = vec![format!("type={kind}")];
+        if !self.source.is_empty() {
+            fields.push(format!("source={}", self.source));
+        }
+        fields.push(format!("target={}", self.target));
+        if !self.writable && kind != "tmpfs" {
+            fields.push("readonly".into());
+        }
+        let quoted = fields.iter().map(|field| match field.contains([',', '"']) {
+            true => format!("\"{}\"", field.replace('"', "\"\"")),
+            false => field.clone(),
+        });
+        quoted.collect::<Vec<_>>().join(",")
+    }
+}
+
+/// When to fetch an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pull {
+    Always,
+    /// Where it is not here yet.
+    #[default]
+    IfNotPresent,
+    Never,
+}
+
+impl Pull {
+    fn option(self) -> &'static str {
+        match self {
+            Pull::Always => "--pull=always",
+            Pull::IfNotPresent => "--pull=missing",
+            Pull::Never => "--pull=never",
+        }
+    }
+}
+
+/// Variables every function gets: what the catalog's functions read to behave.
+const STANDARD_ENV: [(&str, &str); 2] = [("LOG_TO_STDERR", "true"), ("STRUCTURED_RESULTS", "true")];
+
+/// Nobody's numbers, for images that have no list of users.
+const NOBODY: &str = "65534:65534";
+
+/// The program that runs containers.
+#[derive(Clone, Debug)]
+pub(super) struct Engine {
+    binary: &'static str,
+}
+
+const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
+
+impl Engine {
+    /// The engine the environment names, or the first that works.
+    pub(super) fn find() -> Result<Self> {
+        for variable in ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"] {
+            let Some(wanted) = std::env::var(variable).ok().filter(|v| !v.is_empty()) else { continue };
+            return match ENGINES.into_iter().find(|binary| *binary == wanted) {
+                Some(binary) => Ok(Self { binary }),
+                None => Err(Diagnostic::error(
+                    "container-engine-unknown",
+                    format!("{variable} names `{wanted}`, which is no container engine we know"),
+                )
+                .help("it can be docker, podman or nerdctl")),
+            };
+        }
+        ENGINES.into_iter().map(|binary| Self { binary }).find(Engine::works).ok_or_else(|| {
+            Diagnostic::error(
+                "container-engine-missing",
+                "the function is a container image, and no container engine works here",
+            )
+            .help("install docker, podman or nerdctl and see that `docker version` (or the like) succeeds")
+            .help("KRM_FN_RUNTIME chooses one")
+        })
+    }
+
+    /// Whether it is installed and, where it has a daemon, that answers.
+    fn works(&self) -> bool {
+        let mut version = Command::new(self.binary);
+        version.arg("version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        version.status().is_ok_and(|status| status.success())
+    }
+
+    pub(super) fn run(&self, image: &Image, rules: &Rules, input: Arc<Vec<u8>>) -> Result<Output> {
+        let user = match rules.as_current_user {
+            true => format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()),
+            false => "nobody".into(),
+        };
+        let output = self.run_as(&user, image, rules, input.clone())?;
+        if user == "nobody" && lacks_users(&output) {
+            return self.run_as(NOBODY, image, rules, input);
+        }
+        Ok(output)
+    }
+
+    fn run_as(&self, user: &str, image: &Image, rules: &Rules, input: Arc<Vec<u8>>) -> Result<Output> {
+        let name = container_name();
+        let mut command = Command::new(self.binary);
+        command.args(self.arguments(&name, user, image, rules));
+        // Killing the command line would leave the container running.
+        let stop = [self.binary.to_string(), "kill".into(), name];
+        process::run(command, &stop, input, &rules.limits).map_err(|e| {
+            Diagnostic::error("container-engine-failed", format!("`{}` cannot be started: {e}", self.binary))
+        })
+    }
+
+    fn arguments(&self, name: &str, user: &str, image: &Image, rules: &Rules) -> Vec<String> {
+        let network = if image.network && rules.network { "host" } else { "none" };
+        let mut args: Vec<String> =
+            ["run", "--rm", "-i", "--name", name, "--network", network, "--user", user]
+                .map(String::from)
+                .to_vec();
+        args.extend(["--security-opt=no-new-privileges", "--cap-drop=ALL", "--read-only"].map(String::from));
+        // The one place to write to; shells need it for here-documents.
+        args.extend(["--tmpfs", "/tmp"].map(String::from));
+        let limits = &rules.limits;
+        args.push(format!("--memory={}", limits.memory));
+        args.push(format!("--memory-swap={}", limits.memory));
+        args.push(format!("--pids-limit={}", limits.processes));
+        args.push(rules.pull.option().into());
+        if rules.as_current_user && self.binary == "podman" && !rustix::process::getuid().is_root() {
+            args.push("--userns=keep-id".into());
+        }
+        let local = image.local.iter().map(|dir| Mount {
+            kind: "bind".into(),
+            source: dir.to_string_lossy().into_owned(),
+            target: "/local".into(),
+            writable: false,
+        });
+        for mount in local.chain(image.mounts.iter().cloned()).chain(rules.mounts.iter().cloned()) {
+            args.extend(["--mount".into(), mount.option()]);
+        }
+        for var in environment(image, rules) {
+            args.push("-e".into());
+            args.push(match var.value {
+                Some(value) => format!("{}={value}", var.name),
+                None => var.name,
+            });
+        }
+        args.push(image.image.clone());
+        args.extend(image.args.iter().cloned());
+        args
+    }
+
+    /// What an image's name means here and now, where the image is here.
+    pub(super) fn image_id(&self, image: &str) -> Option<String> {
+        let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
+        let output = Command::new(self.binary).args(inspect).stdin(Stdio::null()).output().ok()?;
+        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+    }
+}
+
+/// What the function will see, later ones winning: ours, the function's own, the user's.
+pub(super) fn environment(image: &Image, rules: &Rules) -> Vec<EnvVar> {
+    let standard = STANDARD_ENV.map(|(name, value)| EnvVar { name: name.into(), value: Some(value.into()) });
+    merge_env(standard.iter().chain(&image.env).chain(&rules.env))
+}
+
+/// Whether the engine could not find `nobody` in the image: one made from scratch has no list of users.
+fn lacks_users(output: &Output) -> bool {
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    matches!(output.status, Status::Exited(125..=127))
+        && output.stdout.is_empty()
+        && (stderr.contains("unable to find user nobody") || stderr.contains("no users found"))
+}
+
+/// A name no other container has.
+fn container_name() -> String {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    let count = COUNT.fetch_add(1, Ordering::Relaxed);
+    let nanos =
+        std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |t| t.subsec_nanos());
+    format!("krm-fn-{}-{count}-{nanos:x}", std::process::id())
+}

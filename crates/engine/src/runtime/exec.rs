@@ -1,0 +1,72 @@
+//! Executables of this machine: no shell, no sandbox.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Result};
+
+use super::{EnvVar, Output, Rules, merge_env, process};
+
+/// An executable and how to start it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exec {
+    /// A name to be found in `PATH`, or a path; a relative one is relative to `dir`.
+    pub path: String,
+    pub args: Vec<String>,
+    /// On top of the environment we have.
+    pub env: Vec<EnvVar>,
+    /// Where it runs: the folder of the kustomization, or the one the command was given in.
+    pub dir: PathBuf,
+}
+
+impl Exec {
+    pub(super) fn run(&self, rules: &Rules, input: Arc<Vec<u8>>) -> Result<Output> {
+        if !self.dir.is_absolute() || self.dir == Path::new("/") {
+            let message = format!("`{}` cannot run in `{}`", self.path, self.dir.display());
+            return Err(Diagnostic::error("exec-bad-folder", message)
+                .help("run the command in a folder other than the root of the file system"));
+        }
+        let mut command = Command::new(self.find()?);
+        command.args(&self.args).current_dir(&self.dir);
+        for var in merge_env(self.env.iter().chain(&rules.env)) {
+            // Without a value it is passed on, which it is anyway.
+            if let Some(value) = var.value {
+                command.env(var.name, value);
+            }
+        }
+        process::run(command, &[], input, &rules.limits).map_err(|e| self.refused(&e.to_string()))
+    }
+
+    /// The file to start.
+    pub(super) fn find(&self) -> Result<PathBuf> {
+        if self.path.contains('/') {
+            let path = self.dir.join(&self.path);
+            return match path.metadata() {
+                Ok(meta) if meta.is_dir() => Err(self.refused("it is a folder")),
+                Ok(meta) if meta.permissions().mode() & 0o111 == 0 => {
+                    Err(self.refused("it is not executable").help(format!("chmod +x {}", path.display())))
+                }
+                Ok(_) => Ok(path),
+                Err(e) => Err(self.refused(&format!("{}: {e}", path.display()))),
+            };
+        }
+        let found = std::env::var_os("PATH").and_then(|all| {
+            // Relative folders in PATH would let the folder one happens to be in decide what runs.
+            std::env::split_paths(&all).filter(|dir| dir.is_absolute()).map(|dir| dir.join(&self.path)).find(
+                |path| {
+                    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+                },
+            )
+        });
+        found.ok_or_else(|| {
+            self.refused("it is not in PATH")
+                .help(format!("for a file in the folder write `./{}`", self.path))
+        })
+    }
+
+    fn refused(&self, why: &str) -> Diagnostic {
+        Diagnostic::error("exec-not-started", format!("`{}` cannot be started: {why}", self.path))
+    }
+}

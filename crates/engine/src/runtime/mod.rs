@@ -1,0 +1,318 @@
+//! Starting programs: bytes in, bytes out.
+//!
+//! A [`Program`] says what to start; a [`Runtime`] starts it, within what its [`Rules`] allows and its [`Limits`] leave
+//! room for. This is the one place of the engine that touches processes, the environment and files of its own (the
+//! caches), and it knows nothing of resources.
+
+// Everywhere else in the engine these are forbidden.
+#![allow(clippy::disallowed_methods, clippy::disallowed_types)]
+
+mod cache;
+pub mod container;
+pub mod exec;
+mod process;
+mod signals;
+#[cfg(feature = "wasm")]
+mod wasi;
+pub mod wasm;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use krm_yaml::{Diagnostic, Result};
+
+pub use container::{Image, Mount, Pull};
+pub use exec::Exec;
+pub use wasm::Module;
+
+/// What to start.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Program {
+    /// A container image, through the docker, podman or nerdctl at hand.
+    Image(Image),
+    /// An executable of this machine.
+    Exec(Exec),
+    /// A WebAssembly module that speaks WASI preview 1.
+    Wasm(Module),
+}
+
+impl Program {
+    /// What the program is called in messages: the image, the path.
+    pub fn name(&self) -> &str {
+        match self {
+            Program::Image(image) => &image.image,
+            Program::Exec(exec) => &exec.path,
+            Program::Wasm(module) => &module.path,
+        }
+    }
+}
+
+/// What the user allows and asks for, whatever a function declares.
+#[derive(Clone, Debug)]
+pub struct Rules {
+    /// Functions may run at all: `--enable-alpha-plugins` of `build`.
+    pub functions: bool,
+    /// Executables of this machine may run: `--enable-exec`.
+    pub exec: bool,
+    /// Functions that ask for the network get it: `--network`.
+    pub network: bool,
+    /// Containers run as the user who runs us and not as `nobody`: `--as-current-user`.
+    pub as_current_user: bool,
+    /// Mounted into every container, after what the function declares: `--mount`.
+    pub mounts: Vec<Mount>,
+    /// For every function, winning over what it declares: `--env`.
+    pub env: Vec<EnvVar>,
+    /// When to fetch an image: `--image-pull-policy`.
+    pub pull: Pull,
+    pub limits: Limits,
+    /// Where compiled modules, and outputs if asked for, are kept; nowhere without one.
+    pub cache_dir: Option<PathBuf>,
+    /// Which outputs are kept: `--cache`.
+    pub cache: Keep,
+}
+
+impl Default for Rules {
+    /// Nothing allowed that is not asked for.
+    fn default() -> Self {
+        Self {
+            functions: false,
+            exec: false,
+            network: false,
+            as_current_user: false,
+            mounts: Vec::new(),
+            env: Vec::new(),
+            pull: Pull::default(),
+            limits: Limits::default(),
+            cache_dir: None,
+            cache: Keep::Nothing,
+        }
+    }
+}
+
+/// Whose outputs are kept, to be used again when program, configuration and input are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Keep {
+    #[default]
+    Nothing,
+    /// Of programs in a sandbox, which can depend on nothing but what they are given: images without network and
+    /// mounts, and modules.
+    Sandboxed,
+    /// Of executables too.
+    Everything,
+}
+
+/// What a program may use up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub timeout: Duration,
+    /// Bytes of memory, of containers and modules.
+    pub memory: u64,
+    /// Processes and threads, of containers.
+    pub processes: u32,
+    /// Bytes of output; at least this much, more where the input is large.
+    pub output: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(300), memory: 2 << 30, processes: 1024, output: 256 << 20 }
+    }
+}
+
+impl Limits {
+    fn output_for(&self, input: usize) -> usize {
+        self.output.max(input.saturating_mul(8))
+    }
+}
+
+/// A variable for a function's environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EnvVar {
+    pub name: String,
+    /// `None` passes on the value it has here.
+    pub value: Option<String>,
+}
+
+impl EnvVar {
+    /// Reads `NAME=value` or `NAME`.
+    pub fn parse(text: &str) -> Self {
+        match text.split_once('=') {
+            Some((name, value)) => Self { name: name.into(), value: Some(value.into()) },
+            None => Self { name: text.into(), value: None },
+        }
+    }
+
+    /// The value it has, here if it is passed on.
+    fn resolve(&self) -> Option<String> {
+        self.value.clone().or_else(|| std::env::var(&self.name).ok())
+    }
+}
+
+/// Lists variables by name, later ones winning over earlier ones.
+fn merge_env<'a>(all: impl IntoIterator<Item = &'a EnvVar>) -> Vec<EnvVar> {
+    let by_name: std::collections::BTreeMap<&str, &EnvVar> =
+        all.into_iter().map(|var| (var.name.as_str(), var)).collect();
+    by_name.into_values().cloned().collect()
+}
+
+/// What a program left behind.
+#[derive(Clone, Debug)]
+pub struct Output {
+    pub stdout: Vec<u8>,
+    /// The end of it, where it is long.
+    pub stderr: Vec<u8>,
+    /// How many bytes of stderr came before the ones kept.
+    pub stderr_dropped: u64,
+    pub status: Status,
+    pub elapsed: Duration,
+    /// Taken from the cache: nothing was started.
+    pub cached: bool,
+}
+
+/// How a program ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    Exited(i32),
+    /// By a signal.
+    Killed(i32),
+    /// Stopped by us, after this long.
+    TimedOut(Duration),
+    /// Stopped by us.
+    TooMuchOutput,
+    /// It ended, but a process it had started kept its output open.
+    LeftOpen,
+    /// A module did what it must not: ran out of memory, touched memory it does not have, executed `unreachable`.
+    Trapped(String),
+}
+
+impl Status {
+    pub fn is_success(&self) -> bool {
+        *self == Status::Exited(0)
+    }
+
+    /// The exit status as a number, where it has one.
+    pub fn code(&self) -> Option<i32> {
+        match self {
+            Status::Exited(code) => Some(*code),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Status::Exited(code) => write!(f, "exit status {code}"),
+            Status::Killed(signal) => match rustix::process::Signal::from_named_raw(*signal) {
+                Some(named) => write!(f, "killed by signal {signal} ({})", signal_name(named)),
+                None => write!(f, "killed by signal {signal}"),
+            },
+            Status::TimedOut(after) => write!(f, "stopped after {} s, its time limit", after.as_secs_f64()),
+            Status::TooMuchOutput => write!(f, "stopped for printing too much"),
+            Status::LeftOpen => {
+                write!(f, "it ended, but a process it had started kept its output open and was stopped")
+            }
+            Status::Trapped(why) => write!(f, "trapped: {why}"),
+        }
+    }
+}
+
+fn signal_name(signal: rustix::process::Signal) -> &'static str {
+    use rustix::process::Signal as S;
+    match signal {
+        S::HUP => "SIGHUP",
+        S::INT => "SIGINT",
+        S::QUIT => "SIGQUIT",
+        S::ILL => "SIGILL",
+        S::ABORT => "SIGABRT",
+        S::BUS => "SIGBUS",
+        S::FPE => "SIGFPE",
+        S::KILL => "SIGKILL",
+        S::SEGV => "SIGSEGV",
+        S::PIPE => "SIGPIPE",
+        S::TERM => "SIGTERM",
+        _ => "another signal",
+    }
+}
+
+/// Starts programs. Made once for a run: it remembers the container engine it found and the modules it compiled.
+pub struct Runtime {
+    rules: Rules,
+    engine: OnceLock<Result<container::Engine>>,
+    wasm: OnceLock<Result<wasm::Engine>>,
+}
+
+impl fmt::Debug for Runtime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runtime").field("rules", &self.rules).finish_non_exhaustive()
+    }
+}
+
+impl Runtime {
+    pub fn new(rules: Rules) -> Self {
+        Self { rules, engine: OnceLock::new(), wasm: OnceLock::new() }
+    }
+
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    /// Refuses what the user did not allow. Nothing is started; meant for planning, so that a pipeline does not stop
+    /// half-way over a missing flag.
+    pub fn check(&self, program: &Program) -> Result<()> {
+        let rules = &self.rules;
+        let name = program.name();
+        if !rules.functions {
+            return Err(Diagnostic::error(
+                "functions-not-enabled",
+                format!("`{name}` is a function, and functions are not enabled"),
+            )
+            .help(
+                "functions run programs: where you trust this configuration, pass `--enable-alpha-plugins`",
+            ));
+        }
+        match program {
+            Program::Exec(_) if !rules.exec => {
+                let message = format!("`{name}` is an executable, and executables are not enabled");
+                Err(Diagnostic::error("exec-not-enabled", message).help(
+                    "it would run with your rights: where you trust this configuration, pass `--enable-exec`",
+                ))
+            }
+            Program::Image(image) if image.network && !rules.network => {
+                let message = format!("`{name}` asks for the network, which is not enabled");
+                Err(Diagnostic::error("network-not-enabled", message)
+                    .help("where you trust the function with it, pass `--network`"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs a program to its end, or takes its output from the cache. An error says that it could not be started; how
+    /// it ended is in the output.
+    pub fn run(&self, program: &Program, input: Vec<u8>) -> Result<Output> {
+        self.check(program)?;
+        let key = cache::key(self, program, &input);
+        if let Some(output) = key.as_ref().and_then(cache::Key::load) {
+            return Ok(output);
+        }
+        let output = match program {
+            Program::Image(image) => self.engine()?.run(image, &self.rules, Arc::new(input)),
+            Program::Exec(exec) => exec.run(&self.rules, Arc::new(input)),
+            Program::Wasm(module) => self.wasm()?.run(module, &self.rules, input),
+        }?;
+        if let Some(key) = key.filter(|_| output.status.is_success()) {
+            key.store(&output);
+        }
+        Ok(output)
+    }
+
+    fn engine(&self) -> Result<&container::Engine> {
+        self.engine.get_or_init(container::Engine::find).as_ref().map_err(Clone::clone)
+    }
+
+    fn wasm(&self) -> Result<&wasm::Engine> {
+        self.wasm.get_or_init(|| wasm::Engine::new(&self.rules)).as_ref().map_err(Clone::clone)
+    }
+}
