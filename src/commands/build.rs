@@ -16,17 +16,16 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let session = Session::new(Arc::new(Disk), report.sources.clone(), options(&args));
     let built = session.build(&args.targets);
     let warnings = session.take_warnings();
-    let (done, failed): (Vec<_>, Vec<_>) = built.into_iter().partition(Result::is_ok);
-    let failed = failed.into_iter().filter_map(Result::err);
-    if let Some(error) = Diagnostic::join(failed) {
-        warnings.iter().for_each(|warning| report.show(warning));
-        return Err(error);
+    if built.iter().any(Result::is_err) {
+        // What went wrong first, what is merely odd after it.
+        let errors = built.into_iter().filter_map(Result::err);
+        return Err(Diagnostic::join(errors.chain(warnings)).expect("there is an error"));
     }
     match args.strict {
         true => Diagnostic::join(warnings.into_iter().map(Diagnostic::into_error)).map_or(Ok(()), Err)?,
         false => warnings.iter().for_each(|warning| report.show(warning)),
     }
-    let done: Vec<Resources> = done.into_iter().filter_map(Result::ok).collect();
+    let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
         None => os::print(join(&done).as_bytes()),
         Some(dir) if dir.is_dir() => match &done[..] {

@@ -15,6 +15,13 @@ pub fn compact(node: &Node) -> String {
     out
 }
 
+/// The same on indented lines, without a line break at the end.
+pub fn indented(node: &Node) -> String {
+    let mut out = String::new();
+    write(node, &mut out, Layout { sorted: true, indented: true }, 0);
+    out
+}
+
 /// Writes a tree as JSON on indented lines, keys in their order, without a line break at the end.
 pub fn pretty(node: &Node) -> String {
     let mut out = String::new();

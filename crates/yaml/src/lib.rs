@@ -18,7 +18,7 @@ pub mod source;
 pub use de::{Options, Spanned, from_node, from_node_with};
 pub use diag::{Diagnostic, Note, Result, Severity};
 pub use document::Document;
-pub use emit::{canonical, canonical_into};
+pub use emit::{canonical, canonical_into, try_canonical_into};
 pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
 pub use parse::{decode, documents, parse, parse_str};

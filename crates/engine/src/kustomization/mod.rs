@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::loader::Folder;
 use crate::objects::expand_merges;
+use crate::transformers::replacement::Replacement;
 use crate::world::Loader;
 
 pub use build::{Options as BuildOptions, Session, emit};
@@ -63,7 +64,7 @@ pub struct Kustomization {
     pub images: Vec<Node>,
     /// Deprecated: part of `images` once read.
     pub image_tags: Vec<Node>,
-    pub replacements: Vec<Node>,
+    pub replacements: Vec<Spanned<Replacement>>,
     pub transformers: Vec<Node>,
     pub validators: Vec<Node>,
     pub vars: Vec<Node>,

@@ -15,6 +15,7 @@ use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
 use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
 use crate::schema::Schema;
+use crate::transformers::replacement::Replacements;
 use crate::transformers::{self, Setup, TransformerConfig};
 use crate::world::{Loader, clean};
 
@@ -181,11 +182,20 @@ impl<'s> Plan<'s> {
         here.not_yet("patchesJson6902", &k.patches_json6902)?;
         here.not_yet("replicas", &k.replicas)?;
         here.not_yet("images", &k.images)?;
-        here.not_yet("replacements", &k.replacements)?;
+        if !k.replacements.is_empty() {
+            let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
+            self.builtin(here, "ReplacementTransformer", replacements);
+        }
         here.not_yet("vars", &k.vars)?;
         let external = self.external(here, &k.transformers)?;
         self.push_external(Role::Transform, external);
         Ok(())
+    }
+
+    /// A built-in that a field of the kustomization asks for.
+    fn builtin(&mut self, here: &Here, kind: &str, transformer: impl Transformer + 'static) {
+        let origin = here.by_builtin(kind);
+        self.steps.push(Step { role: Role::Transform, transformer: Box::new(transformer), origin });
     }
 
     fn push_external(&mut self, role: Role, external: Vec<(Box<dyn Transformer>, Option<Origin>)>) {

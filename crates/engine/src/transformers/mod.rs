@@ -21,6 +21,7 @@ pub mod local_config;
 pub mod namespace;
 pub mod prefix;
 pub mod prefix_suffix;
+pub mod replacement;
 pub mod replica_count;
 pub mod secret;
 mod setter;
@@ -76,6 +77,7 @@ const TABLE: &[(&str, Make)] = &[
     ("NamespaceTransformer", Namespace::make),
     ("PrefixSuffixTransformer", PrefixSuffix::make),
     ("PrefixTransformer", Prefix::make),
+    ("ReplacementTransformer", replacement::Replacements::make),
     ("ReplicaCountTransformer", ReplicaCount::make),
     ("SecretGenerator", SecretGenerator::make),
     ("SuffixTransformer", Suffix::make),

@@ -178,47 +178,12 @@ fn name(unexpected: &Unexpected) -> String {
 
 /// Names the nearest of the known words, or all of them where none is near.
 fn suggestion(word: &str, known: &[&str], all: &str) -> String {
-    let lower = word.to_lowercase();
-    let near = known.iter().map(|k| (distance(&lower, &k.to_lowercase()), k)).min_by_key(|(d, _)| *d);
-    match near {
-        Some((distance, name)) if distance <= 1.max(word.len() / 3) => format!("did you mean `{name}`?"),
-        _ if known.is_empty() => "there are no fields here".into(),
-        _ => {
+    match crate::similar::nearest(word, known.iter().copied()) {
+        Some(name) => format!("did you mean `{name}`?"),
+        None if known.is_empty() => "there are no fields here".into(),
+        None => {
             let names: Vec<String> = known.iter().map(|name| format!("`{name}`")).collect();
             format!("{all} {}", names.join(", "))
         }
-    }
-}
-
-/// How many letters to add, drop, change or swap to make one word of another.
-fn distance(a: &str, b: &str) -> usize {
-    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let changed = last[j] + usize::from(a[i] != b[j]);
-            let mut least = changed.min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::distance;
-
-    #[test]
-    fn distances_count_slips_of_the_keyboard() {
-        assert_eq!(distance("name", "name"), 0);
-        assert_eq!(distance("nmae", "name"), 1);
-        assert_eq!(distance("resource", "resources"), 1);
-        assert_eq!(distance("", "abc"), 3);
     }
 }

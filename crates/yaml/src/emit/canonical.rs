@@ -1,6 +1,8 @@
 //! The canonical form: the tree in one pass, straight into the output.
 
-use super::{order, text};
+use super::order;
+use super::text::{self, Form};
+use crate::diag::{Diagnostic, Result};
 use crate::map::{Entry, Map};
 use crate::node::{Node, Style, Tag, Value};
 
@@ -18,9 +20,18 @@ pub fn canonical(node: &Node) -> String {
 
 /// The same, appended to a text.
 pub fn canonical_into(node: &Node, out: &mut String) {
-    let line_start = out.len();
-    let mut emitter = Emitter { out, line_start, positions: Vec::new() };
+    Emitter::new(out).root(node);
+}
+
+/// The same, with an error for what the reference would refuse to write.
+///
+/// JSON stands between the reference's tree and its output. What JSON cannot say is an error there: infinities, keys that
+/// are not strings; and so are a few control characters. The text is appended all the same, and is the best YAML there is
+/// for the tree.
+pub fn try_canonical_into(node: &Node, out: &mut String) -> Result<()> {
+    let mut emitter = Emitter::new(out);
     emitter.root(node);
+    emitter.refusal.map_or(Ok(()), Err)
 }
 
 struct Emitter<'o> {
@@ -29,6 +40,8 @@ struct Emitter<'o> {
     line_start: usize,
     /// The order of keys of all maps under way, each behind that of the map around it.
     positions: Vec<u32>,
+    /// The first thing the reference would refuse.
+    refusal: Option<Diagnostic>,
 }
 
 /// What stands to the left of a collection's first line.
@@ -40,7 +53,12 @@ enum Lead {
     Indicator,
 }
 
-impl Emitter<'_> {
+impl<'o> Emitter<'o> {
+    fn new(out: &'o mut String) -> Self {
+        let line_start = out.len();
+        Self { out, line_start, positions: Vec::new(), refusal: None }
+    }
+
     fn root(&mut self, node: &Node) {
         match node.value() {
             Value::Map(map) if !map.is_empty() => self.map(map, 0, Lead::Line, is_flow(node)),
@@ -68,15 +86,23 @@ impl Emitter<'_> {
 
     fn entry(&mut self, entry: &Entry, indent: usize, flow: bool) {
         let key = key_text(&entry.key);
+        if !matches!(entry.key.tag(), Tag::Str | Tag::Merge) {
+            self.check_key(&entry.key, indent == 0);
+        }
         if text::is_complex_key(key) {
             self.out.push_str("? ");
-            self.string(key, indent + 2);
+            if key.contains(text::NEXT_LINE) {
+                self.refuse_character(text::NEXT_LINE, &entry.key);
+            }
+            self.string(key, &entry.key, indent + 2);
             text::indent(indent, self.out);
             self.out.push(':');
             return self.beside(&entry.value, indent, flow);
         }
         let place = text::Place { indent, line_start: self.line_start, breaks: false };
-        text::write(key, place, self.out);
+        if text::write(key, place, self.out) == Form::Quoted {
+            self.check_text(key, &entry.key);
+        }
         self.out.push(':');
         match entry.value.value() {
             Value::Map(map) if !map.is_empty() => {
@@ -130,20 +156,21 @@ impl Emitter<'_> {
             Tag::Null if flow && text.is_empty() => self.out.push_str("\"\""),
             Tag::Null => self.out.push_str("null"),
             Tag::Bool => self.out.push_str(if node.as_bool() == Some(true) { "true" } else { "false" }),
-            Tag::Int => return self.number(text, indent),
-            Tag::Float => return self.number(text, indent),
+            Tag::Int | Tag::Float => return self.number(text, node, indent),
             _ if !node.is_scalar() => self.out.push_str(text),
-            Tag::Timestamp => match crate::resolve::timestamp(text) {
-                Some(timestamp) => return self.string(&timestamp, indent),
-                None => return self.string(text, indent),
-            },
-            Tag::Binary => return self.string(crate::binary::text(text).as_deref().unwrap_or(text), indent),
-            _ => return self.string(text, indent),
+            Tag::Timestamp => {
+                let timestamp = crate::resolve::timestamp(text);
+                return self.string(timestamp.as_deref().unwrap_or(text), node, indent);
+            }
+            Tag::Binary => {
+                return self.string(crate::binary::text(text).as_deref().unwrap_or(text), node, indent);
+            }
+            _ => return self.string(text, node, indent),
         }
         self.new_line();
     }
 
-    fn number(&mut self, text: &str, indent: usize) {
+    fn number(&mut self, text: &str, node: &Node, indent: usize) {
         if is_ordinary_integer(text) {
             self.out.push_str(text);
         } else if let Some(n) = crate::resolve::int(text) {
@@ -151,19 +178,69 @@ impl Emitter<'_> {
             write!(self.out, "{n}").expect("a String takes everything");
         } else if let Some(n) = crate::resolve::float(text) {
             crate::number::yaml(n, self.out);
+            if !n.is_finite() {
+                self.refuse(|| {
+                    Diagnostic::error("number-not-finite", format!("`{text}` is no number that JSON knows"))
+                        .at(node.span())
+                        .help(format!("give a finite number, or quote it to make it a string: \"{text}\""))
+                });
+            }
         } else {
-            return self.string(text, indent);
+            return self.string(text, node, indent);
         }
         self.new_line();
     }
 
-    fn string(&mut self, text: &str, indent: usize) {
+    fn string(&mut self, text: &str, node: &Node, indent: usize) {
         let place = text::Place { indent, line_start: self.line_start, breaks: true };
-        if text::write(text, place, self.out) {
-            self.line_start = self.out.len();
-        } else {
-            self.new_line();
+        match text::write(text, place, self.out) {
+            Form::ClosedBlock => {
+                self.line_start = self.out.len();
+                return;
+            }
+            Form::Quoted => self.check_text(text, node),
+            Form::Bare | Form::Block => {}
         }
+        self.new_line();
+    }
+
+    #[cold]
+    fn check_key(&mut self, key: &Node, of_root: bool) {
+        // The reference reads the outermost map as one with strings for keys, but no other.
+        if of_root && key.is_scalar() && !key.is_null() {
+            return;
+        }
+        self.refuse(|| {
+            let message = match key.text() {
+                Some(text) => format!("the key `{text}` is {}, not a string", key.kind_name()),
+                None => format!("a key is {}, not a string", key.kind_name()),
+            };
+            let error = Diagnostic::error("key-not-string", message).at(key.span());
+            match key.text() {
+                Some(text) => error.help(format!("put it in quotes: \"{text}\"")),
+                None => error,
+            }
+        });
+    }
+
+    fn check_text(&mut self, text: &str, node: &Node) {
+        if let Some(c) = text::refused(text) {
+            self.refuse_character(c, node);
+        }
+    }
+
+    #[cold]
+    fn refuse_character(&mut self, c: char, node: &Node) {
+        self.refuse(|| {
+            let message = format!("the control character U+{:04X} cannot be written", c as u32);
+            Diagnostic::error("control-character", message)
+                .at(node.span())
+                .help("remove it, or encode the text, such as under `binaryData` of a ConfigMap")
+        });
+    }
+
+    fn refuse(&mut self, why: impl FnOnce() -> Diagnostic) {
+        self.refusal.get_or_insert_with(why);
     }
 
     fn new_line(&mut self) {

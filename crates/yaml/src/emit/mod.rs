@@ -9,4 +9,4 @@ mod order;
 pub mod preserve;
 mod text;
 
-pub use canonical::{canonical, canonical_into};
+pub use canonical::{canonical, canonical_into, try_canonical_into};

@@ -16,13 +16,29 @@ pub(super) struct Place {
 /// Past this column the next lone space becomes a line break.
 const WIDTH: usize = 80;
 
-/// Appends a string. Gives back whether it ended its own line, as a block with a line break at its end does.
-pub(super) fn write(text: &str, place: Place, out: &mut String) -> bool {
+/// How a string was written.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Form {
+    Bare,
+    Quoted,
+    Block,
+    /// A block that ends in a line break, and with it its last line.
+    ClosedBlock,
+}
+
+/// Appends a string.
+pub(super) fn write(text: &str, place: Place, out: &mut String) -> Form {
     if is_plain(text) && !crate::resolve::is_ambiguous(text) {
         write_plain(text, place, out);
-        return false;
+        return Form::Bare;
     }
     write_guarded(text, place, out)
+}
+
+/// The character for which the reference would not write a string. Before it writes, it reads what it made as JSON with
+/// its YAML reader; JSON leaves these unescaped, and the reader does not take them.
+pub(super) fn refused(text: &str) -> Option<char> {
+    text.chars().find(|c| matches!(c, '\u{7F}'..='\u{84}' | '\u{86}'..='\u{9F}' | '\u{FFFE}' | '\u{FFFF}'))
 }
 
 /// Whether a key needs the long form, `? key` and `: value` on lines of their own.
@@ -116,7 +132,7 @@ fn write_plain(text: &str, place: Place, out: &mut String) {
 
 /// Everything that cannot stand bare.
 #[cold]
-fn write_guarded(text: &str, place: Place, out: &mut String) -> bool {
+fn write_guarded(text: &str, place: Place, out: &mut String) -> Form {
     if place.breaks && text.contains(NEXT_LINE) {
         return write(&fold_next_lines(text), place, out);
     }
@@ -124,7 +140,7 @@ fn write_guarded(text: &str, place: Place, out: &mut String) -> bool {
     if text.contains('\n') {
         if traits.block && place.breaks {
             write_literal(text, place.indent, out);
-            return text.ends_with(is_break);
+            return if text.ends_with(is_break) { Form::ClosedBlock } else { Form::Block };
         }
         write_double_quoted(text, place, out);
     } else if traits.single_quoted && !crate::resolve::is_ambiguous(text) {
@@ -132,10 +148,11 @@ fn write_guarded(text: &str, place: Place, out: &mut String) -> bool {
     } else {
         write_double_quoted(text, place, out);
     }
-    false
+    Form::Quoted
 }
 
-const NEXT_LINE: char = '\u{85}';
+/// A line break to YAML 1.1, an ordinary character to JSON: as part of a key the reference refuses it.
+pub(super) const NEXT_LINE: char = '\u{85}';
 
 /// Folds U+0085 as a line break. The reference passes strings through JSON, which leaves this one break unescaped, and
 /// reads that with YAML's rules: one becomes a space, more become one line break less, spaces around them are lost.

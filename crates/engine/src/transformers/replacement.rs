@@ -1,0 +1,456 @@
+//! `replacements:` copies a value from one resource into fields of others.
+
+mod embedded;
+mod field;
+
+use krm_yaml::de::{Options, from_node_with};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
+use serde::Deserialize;
+
+use self::embedded::Outcome;
+use self::field::{Edit, FieldPath, Kind};
+use super::Setup;
+use crate::pipeline::{Context, Transformer};
+use crate::resource::{Resource, ResourceId};
+use crate::resources::{Names, Resources};
+use crate::selector::{Matcher, Selector};
+use crate::world::Loader;
+
+/// Copies values from a source into fields of targets.
+///
+/// ```yaml
+/// replacements:
+/// - source: {kind: ConfigMap, name: settings, fieldPath: data.host}
+///   targets:
+///   - select: {kind: Deployment}
+///     fieldPaths: ["spec.template.spec.containers.[name=web].env.[name=HOST].value"]
+/// - path: more-replacements.yaml
+/// ```
+///
+/// A path leads through maps by name, through lists by index, `[name=value]` or `*`, and on into JSON or YAML held in a
+/// string. `options` cut a value at a `delimiter` and choose the part at `index`; `create` makes what is missing. The type
+/// of a field that is there stays: a number written into a string remains a string.
+#[derive(Clone, Debug, Default)]
+pub struct Replacements(Vec<Rule>);
+
+/// One entry of `replacements:`, or of a file that `path` names.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Replacement {
+    pub path: Option<Spanned<Text>>,
+    pub source: Option<Spanned<Source>>,
+    pub source_value: Option<Text>,
+    pub targets: Option<Vec<Spanned<Target>>>,
+}
+
+/// Where a value comes from. Empty fields fit anything.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Source {
+    pub group: Text,
+    pub version: Text,
+    pub kind: Text,
+    pub name: Text,
+    pub namespace: Text,
+    pub field_path: Option<Spanned<Text>>,
+    pub options: FieldOptions,
+}
+
+/// Where a value goes.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Target {
+    pub select: Option<Selector>,
+    pub reject: Vec<Selector>,
+    pub field_paths: Vec<Spanned<Text>>,
+    pub options: FieldOptions,
+}
+
+/// What part of a field is meant.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FieldOptions {
+    pub delimiter: Text,
+    pub index: i64,
+    /// Known, and without effect, in the reference too.
+    pub encoding: Text,
+    pub create: bool,
+}
+
+impl Replacements {
+    /// Takes the entries of a kustomization's `replacements:`, reading the files they name.
+    pub fn new(entries: Vec<Spanned<Replacement>>, loader: &dyn Loader) -> Result<Self> {
+        let mut rules = Vec::new();
+        for Spanned { value: mut entry, span } in entries {
+            // Between its kustomization and the transformer the reference forgets an empty list.
+            entry.targets = entry.targets.filter(|targets| !targets.is_empty());
+            Self::add(entry, span, loader, &mut rules)?;
+        }
+        Ok(Self(rules))
+    }
+
+    fn add(entry: Replacement, span: Span, loader: &dyn Loader, rules: &mut Vec<Rule>) -> Result<()> {
+        let Some(path) = entry.path.filter(|path| !path.is_empty()) else {
+            let Replacement { source, source_value, targets, .. } = entry;
+            return Ok(rules.push(Rule::new(source, source_value, targets, span)?));
+        };
+        if entry.source.is_some() || entry.targets.is_some_and(|targets| !targets.is_empty()) {
+            let message = "a replacement has both a path and a source or targets of its own";
+            return Err(Diagnostic::error("replacement-path-and-inline", message)
+                .at(path.span)
+                .help("move what is written here into the file, or make an entry of its own for it"));
+        }
+        let source = loader.load(&path, path.span)?;
+        let Some(document) = krm_yaml::parse(&source)?.into_iter().next() else {
+            return Err(not_replacements(&path, source.span(0, 0), "nothing"));
+        };
+        let root = &document.root;
+        let items = match root {
+            root if root.is_map() => std::slice::from_ref(root),
+            root if root.is_seq() => root.items(),
+            root => return Err(not_replacements(&path, root.span(), root.kind_name())),
+        };
+        for item in items {
+            let entry: Replacement = from_node_with(item, Options::PLUGIN)?;
+            rules.push(Rule::new(entry.source, entry.source_value, entry.targets, item.span())?);
+        }
+        Ok(())
+    }
+
+    /// Makes the built-in `ReplacementTransformer` from its configuration.
+    pub fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        #[derive(Deserialize, Default)]
+        #[serde(default)]
+        struct Config {
+            replacements: Vec<Spanned<Replacement>>,
+        }
+        let config: Config = from_node_with(config, Options::PLUGIN)?;
+        let mut rules = Vec::new();
+        for Spanned { value, span } in config.replacements {
+            Self::add(value, span, &**setup.loader, &mut rules)?;
+        }
+        Ok(Box::new(Self(rules)))
+    }
+}
+
+fn not_replacements(path: &Spanned<Text>, place: Span, found: &str) -> Diagnostic {
+    Diagnostic::error("replacement-file", format!("`{path}` holds {found}, not replacements"))
+        .at(place)
+        .note("named here", path.span)
+        .help("write one replacement, or a list of them")
+}
+
+impl Transformer for Replacements {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.0.iter().try_for_each(|rule| rule.apply(items, cx).map_err(|d| d.at(rule.span)))
+    }
+}
+
+/// A replacement, ready for use.
+#[derive(Clone, Debug)]
+struct Rule {
+    from: From,
+    targets: Vec<Place>,
+    span: Span,
+}
+
+#[derive(Clone, Debug)]
+enum From {
+    Value(Node),
+    Field(Field),
+}
+
+/// A field of another resource.
+#[derive(Clone, Debug)]
+struct Field {
+    source: Spanned<Source>,
+    path: FieldPath,
+}
+
+/// A target, ready for use.
+#[derive(Clone, Debug)]
+struct Place {
+    select: Matcher,
+    reject: Vec<Reject>,
+    paths: Vec<FieldPath>,
+    options: FieldOptions,
+    span: Span,
+}
+
+#[derive(Clone, Debug)]
+struct Reject {
+    matcher: Matcher,
+    by_id: bool,
+    by_labels: bool,
+}
+
+const DEFAULT_PATH: &str = "metadata.name";
+
+impl Rule {
+    fn new(
+        source: Option<Spanned<Source>>,
+        value: Option<Text>,
+        targets: Option<Vec<Spanned<Target>>>,
+        span: Span,
+    ) -> Result<Self> {
+        let help = "write `source: {kind: ..., name: ..., fieldPath: ...}` and `targets:`";
+        let fault = |code, message: &str| Err(Diagnostic::error(code, message).at(span).help(help));
+        let Some(targets) = targets else {
+            return fault("replacement-incomplete", "a replacement needs a source and at least one target");
+        };
+        let from = match (source, value) {
+            (None, None) => {
+                return fault(
+                    "replacement-incomplete",
+                    "a replacement needs a source and at least one target",
+                );
+            }
+            (Some(_), Some(_)) => {
+                return fault(
+                    "replacement-two-sources",
+                    "a replacement has both a `source` and a `sourceValue`",
+                );
+            }
+            (None, Some(text)) => {
+                let tag = resolve::plain(&text);
+                From::Value(Node::scalar(text, tag, Style::Any, span))
+            }
+            (Some(source), None) => {
+                let path = source.field_path.clone().filter(|path| !path.is_empty());
+                let path = path.unwrap_or_else(|| Spanned::new(DEFAULT_PATH.into(), source.span));
+                From::Field(Field { source, path: FieldPath::new(path) })
+            }
+        };
+        let targets = targets.into_iter().map(Place::new).collect::<Result<_>>()?;
+        Ok(Self { from, targets, span })
+    }
+
+    fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let (mut value, source_at) = match &self.from {
+            From::Value(node) => (node.clone(), None),
+            From::Field(field) => {
+                let at = field.find(items)?;
+                (field.value(&items.as_slice()[at])?, Some(at))
+            }
+        };
+        for place in &self.targets {
+            let targets = place.choose(items)?;
+            if targets.is_empty() {
+                cx.warn(
+                    Diagnostic::warning(
+                        "replacement-no-target",
+                        "no resource fits the target of a replacement",
+                    )
+                    .at(place.span)
+                    .help("kind, name and namespace are regular expressions that must fit the whole"),
+                );
+            }
+            for at in targets {
+                for path in &place.paths {
+                    items.edit_at(at, |r| place.write(r, path, &value, cx))?;
+                    // A source that is a target too passes on what it has become.
+                    if let (From::Field(field), true) = (&self.from, source_at == Some(at)) {
+                        value = field.value(&items.as_slice()[at])?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Field {
+    /// The one resource that is meant.
+    fn find(&self, items: &Resources) -> Result<usize> {
+        let names = if self.source.name.is_empty() { Names::All } else { Names::Exact(&self.source.name) };
+        let candidates = items.candidates(names).into_iter();
+        let mut fitting = candidates.filter(|at| items.as_slice()[*at].all_ids().any(|id| self.fits(id)));
+        let Some(found) = fitting.next() else {
+            return Err(Diagnostic::error(
+                "replacement-no-source",
+                "no resource is the source of this replacement",
+            )
+            .at(self.source.span)
+            .help("names, kinds and namespaces of a source must be equal; no patterns here"));
+        };
+        match fitting.next() {
+            None => Ok(found),
+            Some(other) => {
+                let (first, second) = (&items.as_slice()[found], &items.as_slice()[other]);
+                Err(Diagnostic::error(
+                    "replacement-many-sources",
+                    "several resources fit the source of a replacement",
+                )
+                .at(self.source.span)
+                .note(format!("{} is one", first.id()), first.span())
+                .note(format!("{} is another", second.id()), second.span())
+                .help("add the kind, the name or the namespace that tells them apart"))
+            }
+        }
+    }
+
+    fn fits(&self, id: &ResourceId) -> bool {
+        let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
+        // Whether a kind has namespaces at all does not count here: `default` also finds what has none.
+        let default =
+            |namespace: &Text| if namespace.is_empty() { "default".into() } else { namespace.clone() };
+        fits(&self.source.name, &id.name)
+            && (self.source.namespace.is_empty() || default(&self.source.namespace) == default(&id.namespace))
+            && fits(&self.source.kind, &id.gvk.kind)
+            && fits(&self.source.group, &id.gvk.group)
+            && fits(&self.source.version, &id.gvk.version)
+    }
+
+    fn value(&self, r: &Resource) -> Result<Node> {
+        let Some(node) = self.path.get(r.node())?.filter(|node| !node.is_empty()) else {
+            let message = format!("{} has no field `{}`", r.id(), self.path.text());
+            return Err(Diagnostic::error("replacement-source-field", message)
+                .at(self.path.span())
+                .note("the source is defined here", r.span()));
+        };
+        let FieldOptions { delimiter, index, .. } = &self.source.options;
+        if delimiter.is_empty() {
+            return Ok(node.clone());
+        }
+        let Some(text) = node.text() else { return Err(not_a_scalar(self.path.span())) };
+        let text = if node.is_null() { "" } else { text };
+        let part = usize::try_from(*index).ok().and_then(|index| text.split(delimiter.as_str()).nth(index));
+        let Some(part) = part else {
+            let message = format!("`{text}` has no part {index} between `{delimiter}`");
+            return Err(Diagnostic::error("replacement-index", message)
+                .at(self.path.span())
+                .help("parts are counted from 0"));
+        };
+        let mut node = node.clone();
+        field::set_text(&mut node, part);
+        Ok(node)
+    }
+}
+
+fn not_a_scalar(place: Span) -> Diagnostic {
+    Diagnostic::error("replacement-delimiter", "a map or a list cannot be cut with a `delimiter`").at(place)
+}
+
+impl Place {
+    fn new(Spanned { value: target, span }: Spanned<Target>) -> Result<Self> {
+        let Some(select) = target.select else {
+            return Err(Diagnostic::error(
+                "replacement-no-select",
+                "a target does not say which resources are meant",
+            )
+            .at(span)
+            .help("add `select: {kind: ..., name: ...}`; `select: {}` means all"));
+        };
+        let reject = |selector: Selector| {
+            let by_labels = !selector.label_selector.is_empty() || !selector.annotation_selector.is_empty();
+            Ok(Reject { matcher: selector.compile()?, by_id: !selector.has_no_id(), by_labels })
+        };
+        let mut paths = target.field_paths;
+        if paths.is_empty() {
+            paths.push(Spanned::new(DEFAULT_PATH.into(), span));
+        }
+        Ok(Self {
+            select: select.compile().map_err(|d| d.at(span))?,
+            reject: target.reject.into_iter().map(reject).collect::<Result<_>>()?,
+            paths: paths.into_iter().map(FieldPath::new).collect(),
+            options: target.options,
+            span,
+        })
+    }
+
+    /// Where the resources are that are meant. Any id they ever had may be.
+    fn choose(&self, items: &Resources) -> Result<Vec<usize>> {
+        let mut chosen = Vec::new();
+        for at in items.candidates(self.select.names()) {
+            let r = &items.as_slice()[at];
+            if self.select.fits_labels(r)?
+                && r.all_ids().any(|id| self.select.fits_id(id))
+                && !self.rejects(r)?
+            {
+                chosen.push(at);
+            }
+        }
+        Ok(chosen)
+    }
+
+    /// Either reason will do: the reference looks at labels and at ids apart from each other.
+    fn rejects(&self, r: &Resource) -> Result<bool> {
+        for Reject { matcher, by_id, by_labels } in &self.reject {
+            if *by_labels && matcher.fits_labels(r)? || *by_id && r.all_ids().any(|id| matcher.fits_id(id)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn write(&self, r: &mut Resource, path: &FieldPath, value: &Node, cx: &Context) -> Result<()> {
+        let id = r.id().clone();
+        let place = r.span();
+        let create = self.options.create.then(|| Kind::of(value));
+        let mut set = |node: &mut Node| self.set(node, value, path.span());
+        let (found, misfit, lost) = r
+            .edit(cx.schema, |root| {
+                if let Outcome::Written { lost } = embedded::set(root, path, create, &mut set)? {
+                    return Ok((1, false, lost));
+                }
+                let mut edit = Edit::new(create, &mut set);
+                edit.walk(root, path.steps()?)?;
+                Ok::<_, Diagnostic>((edit.found, edit.misfit, edit.lost))
+            })
+            .map_err(|d| d.at(path.span()).note(format!("the target is {id}"), place))?;
+        if found == 0 {
+            let verb = if create.is_some() { "has and can get no" } else { "has no" };
+            let error =
+                Diagnostic::error("replacement-field", format!("{id} {verb} field `{}`", path.text()));
+            let error = error.at(path.span()).note("the target is defined here", place);
+            return Err(if create.is_some() {
+                error
+            } else {
+                error.help("`options: {create: true}` makes it")
+            });
+        }
+        if misfit {
+            let message = format!(
+                "`{}` is not of the type of field `{}`",
+                value.text().unwrap_or_default(),
+                path.text()
+            );
+            return Err(Diagnostic::error("replacement-type", message)
+                .at(path.span())
+                .note(format!("the field is one of {id}"), place)
+                .help(
+                    "a replacement changes a value, never its type: put the value in the target in quotes",
+                ));
+        }
+        if lost {
+            let message = format!(
+                "nothing can be written to `{}` of {id}: it is under a null or in a text",
+                path.text()
+            );
+            cx.warn(Diagnostic::warning("replacement-lost", message).at(path.span()));
+        }
+        Ok(())
+    }
+
+    /// Writes the value into a field; `false` where the field is of another type.
+    fn set(&self, node: &mut Node, value: &Node, place: Span) -> Result<bool> {
+        let FieldOptions { delimiter, index, .. } = &self.options;
+        let mut text = value.text().unwrap_or_default().to_owned();
+        if !delimiter.is_empty() {
+            let Some(old) = node.text() else { return Err(not_a_scalar(place)) };
+            let new = if value.is_null() { "" } else { text.as_str() };
+            let mut parts: Vec<&str> = old.split(delimiter.as_str()).collect();
+            match usize::try_from(*index) {
+                Err(_) => parts.insert(0, new),
+                Ok(index) if index >= parts.len() => parts.push(new),
+                Ok(index) => parts[index] = new,
+            }
+            text = parts.join(delimiter);
+        }
+        if node.is_scalar() {
+            return Ok(field::set_text(node, &text));
+        }
+        *node = value.clone();
+        Ok(true)
+    }
+}

@@ -1,0 +1,76 @@
+//! Values within a text that is JSON or YAML itself: a `config.json` in a ConfigMap.
+
+use krm_yaml::{Diagnostic, Node, Result, Tag, json};
+
+use super::field::{self, Edit, FieldPath, Step};
+
+/// The tree a text holds: of its first document, as in the reference.
+pub(super) fn parse(text: &str) -> Result<Node> {
+    let document = krm_yaml::parse_str(text)?.into_iter().next();
+    document
+        .map(|d| d.root)
+        .ok_or_else(|| Diagnostic::error("replacement-field", "the text to look into is empty"))
+}
+
+/// What came of looking into a text.
+pub(super) enum Outcome {
+    /// The text is written anew; what was made under a null is lost all the same.
+    Written { lost: bool },
+    /// The path does not lead into a text, or to nothing in there.
+    No,
+}
+
+/// Sets a value within a text on the path, where there is one that can be read, and writes the text anew.
+pub(super) fn set(
+    root: &mut Node,
+    path: &FieldPath,
+    create: Option<field::Kind>,
+    set: &mut dyn FnMut(&mut Node) -> Result<bool>,
+) -> Result<Outcome> {
+    let Some((places, mut inner, rest)) = find(root, path.steps()?) else { return Ok(Outcome::No) };
+    let scalar = field::at_mut(root, &places);
+    let text = scalar.text().unwrap_or_default().to_owned();
+    let is_json = text.trim_start().starts_with(['{', '[']);
+    // YAML says in so many words that a value is not of its field's type; JSON cannot.
+    let mut set_tagged = |node: &mut Node| {
+        let fits = set(node)?;
+        if !fits && !is_json {
+            node.trivia_mut().tag = tag_word(node.tag()).map(Into::into);
+        }
+        Ok(fits)
+    };
+    let mut edit = Edit::new(create, &mut set_tagged);
+    // Whatever goes wrong in there, the reference then takes the path for an ordinary one.
+    if edit.walk(&mut inner, rest).is_err() || edit.found == 0 || (is_json && edit.misfit) {
+        return Ok(Outcome::No);
+    }
+    let lost = edit.lost;
+    let new = match is_json {
+        true if text.contains('\n') && text.contains("  ") => json::indented(&inner),
+        true => json::compact(&inner),
+        false => krm_yaml::emit::preserve::fresh(&inner).trim().to_owned(),
+    };
+    field::set_text(scalar, &new);
+    Ok(Outcome::Written { lost })
+}
+
+/// The first text on the path that can be read as a tree: where it is, the tree, and the rest of the path.
+fn find<'s>(root: &Node, steps: &'s [Step]) -> Option<(Vec<usize>, Node, &'s [Step])> {
+    (1..steps.len()).find_map(|end| {
+        let places = field::locate(root, &steps[..end]).ok()??;
+        let scalar = field::at(root, &places);
+        let inner = parse(scalar.text()?).ok()?;
+        Some((places, inner, &steps[end..]))
+    })
+}
+
+fn tag_word(tag: Tag) -> Option<&'static str> {
+    Some(match tag {
+        Tag::Null => "!!null",
+        Tag::Bool => "!!bool",
+        Tag::Int => "!!int",
+        Tag::Float => "!!float",
+        Tag::Timestamp => "!!timestamp",
+        _ => return None,
+    })
+}
