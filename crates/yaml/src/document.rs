@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::node::Node;
+use crate::node::{Node, Text};
 use crate::source::{Source, Span};
 
 /// A document: edit [`Document::root`], then ask for [`Document::text`].
@@ -14,18 +14,36 @@ pub struct Document {
     source: Arc<Source>,
     span: Span,
     references: bool,
+    head: Text,
+    foot: Text,
 }
 
 impl Document {
     /// `span` covers everything of the document in the source: directives, `---`, comments, content, `...`, up to where
     /// the next document begins. The spans of a stream's documents therefore cover the whole source.
     pub(crate) fn new(root: Node, source: Arc<Source>, span: Span) -> Self {
-        Self { original: root.clone(), root, source, span, references: false }
+        let (head, foot) = (Text::new(), Text::new());
+        Self { original: root.clone(), root, source, span, references: false, head, foot }
     }
 
     pub(crate) fn with_references(mut self, references: bool) -> Self {
         self.references = references;
         self
+    }
+
+    pub(crate) fn with_comments(mut self, head: Text, foot: Text) -> Self {
+        (self.head, self.foot) = (head, foot);
+        self
+    }
+
+    /// The comments above the document: those an empty line separates from its first node.
+    pub fn head(&self) -> &str {
+        &self.head
+    }
+
+    /// The comments below the document that are no node's.
+    pub fn foot(&self) -> &str {
+        &self.foot
     }
 
     /// Whether the document was written with anchors, aliases or merge keys.

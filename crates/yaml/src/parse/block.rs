@@ -1,6 +1,6 @@
 //! Block collections: structure by indentation.
 
-use super::comment::{After, Kind};
+use super::comment::{After, last_token};
 use super::cursor::Parser;
 use super::property::Properties;
 use crate::diag::Result;
@@ -24,6 +24,7 @@ impl Parser<'_> {
         let mut above = Properties::default();
         let mut line = Properties::default();
         let mut key_start = None;
+        self.comments.stem = 0;
         while self.at_property() {
             if self.key_allowed {
                 key_start = Some(self.pos);
@@ -31,7 +32,7 @@ impl Parser<'_> {
             let at = self.pos;
             self.property(&mut line)?;
             let end = self.pos;
-            self.skip(After { kind: Kind::Other, start: at })?;
+            self.skip(After::other(at))?;
             if self.key_allowed {
                 above = self.join(above, std::mem::take(&mut line))?;
                 key_start = None;
@@ -93,8 +94,9 @@ impl Parser<'_> {
             b'|' | b'>' => {
                 let node = self.block_scalar()?;
                 let properties = self.join(above, line)?;
-                let node = self.apply(properties, node)?;
-                self.skip(After { kind: Kind::Other, start: here })?;
+                let mut node = self.apply(properties, node)?;
+                self.skip(After::other(here))?;
+                self.comment_on(&mut node);
                 return Ok(node);
             }
             b'*' if line.is_empty() => self.alias()?,
@@ -122,7 +124,7 @@ impl Parser<'_> {
                 return self.apply(above, node);
             }
         }
-        let node = if line.is_empty() && above.is_empty() {
+        let mut node = if line.is_empty() && above.is_empty() {
             node
         } else {
             if node.trivia().alias.is_some() {
@@ -131,7 +133,8 @@ impl Parser<'_> {
             let properties = self.join(above, line)?;
             self.apply(properties, node)?
         };
-        self.skip(After { kind: Kind::Other, start: here })?;
+        self.skip(After::other(last_token(&node)))?;
+        self.comment_on(&mut node);
         Ok(node)
     }
 
@@ -139,15 +142,20 @@ impl Parser<'_> {
     fn block_seq(&mut self, indentless: bool) -> Result<Node> {
         let start = self.pos;
         let column = self.column();
+        let head = self.stem(start);
         self.descend(start)?;
-        let outer = std::mem::replace(&mut self.indent, column);
+        if !indentless {
+            self.indents.push(self.indent);
+            self.indent = column;
+        }
         let first = self.nodes.len();
         let mut end;
         loop {
             let dash = self.pos;
+            self.begin_item(dash);
             self.pos += 1;
             self.key_allowed = true;
-            self.skip(After { kind: Kind::Entry, start: dash })?;
+            self.skip(After::lead(dash))?;
             let item =
                 if self.has_no_content(false) { self.nothing(dash + 1) } else { self.block_node(false)? };
             end = item.span().end as usize;
@@ -163,31 +171,31 @@ impl Parser<'_> {
                 return Err(self.not_an_entry(self.pos, start));
             }
         }
-        self.indent = outer;
+        if !indentless {
+            self.indent = self.indents.pop().expect("pushed above");
+            self.end_seq();
+        }
         self.depth -= 1;
         let items: Vec<Node> = self.nodes.drain(first..).collect();
-        Ok(Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Block, self.span(start, end)))
+        let node = Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Block, self.span(start, end));
+        Ok(with_head(node, head))
     }
 
     /// Reads the block map that begins at `start`: with a key that was read already, and whose `:` is here, or with
     /// the `?` here.
     fn block_map(&mut self, start: usize, key: Option<Node>) -> Result<Node> {
         let column = (start - self.line_start) as i32;
+        let head = self.stem(start);
         self.descend(start)?;
-        let outer = std::mem::replace(&mut self.indent, column);
+        self.indents.push(self.indent);
+        self.indent = column;
         let first = self.entries.len();
         let mut next = key;
         let mut end;
         loop {
             let entry = match next.take() {
-                Some(key) => {
-                    let colon = self.pos;
-                    self.pos += 1;
-                    self.key_allowed = false;
-                    let value = self.block_value(colon)?;
-                    Entry { key, value }
-                }
-                None => self.explicit_entry()?,
+                Some(key) => self.entry(key, first)?,
+                None => self.explicit_entry(first)?,
             };
             end = entry.value.span().end as usize;
             self.entries.push(entry);
@@ -201,32 +209,51 @@ impl Parser<'_> {
                 next = Some(self.block_key(start)?);
             }
         }
-        self.indent = outer;
+        self.indent = self.indents.pop().expect("pushed above");
+        self.end_map(first);
         self.depth -= 1;
-        self.take_map(first, Style::Block, start, end)
+        let node = self.take_map(first, Style::Block, start, end)?;
+        Ok(with_head(node, head))
     }
 
-    /// Reads what is behind the `:` of a block map.
-    fn block_value(&mut self, colon: usize) -> Result<Node> {
-        self.skip(After { kind: Kind::Value, start: colon })?;
-        if self.has_no_content(true) { Ok(self.nothing(colon + 1)) } else { self.block_node(true) }
+    /// Reads the value for a key whose `:` is here.
+    #[inline]
+    fn entry(&mut self, mut key: Node, first: usize) -> Result<Entry> {
+        let colon = self.pos;
+        self.pos += 1;
+        self.key_allowed = false;
+        self.skip(After::value(colon, last_token(&key)))?;
+        self.comment_on(&mut key);
+        self.settle_key(first, &mut key);
+        let mut value = self.block_value(colon + 1)?;
+        self.settle_value(&mut key, &mut value);
+        Ok(Entry { key, value })
     }
 
     /// Reads a key and its value that begin with `?`.
-    fn explicit_entry(&mut self) -> Result<Entry> {
+    fn explicit_entry(&mut self, first: usize) -> Result<Entry> {
         let mark = self.pos;
         self.pos += 1;
         self.key_allowed = true;
-        let key = self.block_value(mark)?;
-        if self.key_allowed && self.column() == self.indent && self.is_indicator(b':') {
-            let colon = self.pos;
-            self.pos += 1;
-            self.key_allowed = true;
-            let value = self.block_value(colon)?;
+        self.skip(After::other(mark))?;
+        let mut key = self.block_value(mark + 1)?;
+        self.settle_key(first, &mut key);
+        if !self.key_allowed || self.column() != self.indent || !self.is_indicator(b':') {
+            let value = self.nothing(key.span().end as usize);
             return Ok(Entry { key, value });
         }
-        let value = self.nothing(key.span().end as usize);
+        let colon = self.pos;
+        self.pos += 1;
+        self.key_allowed = true;
+        self.skip(After::value(colon, last_token(&key)))?;
+        let mut value = self.block_value(colon + 1)?;
+        self.settle_value(&mut key, &mut value);
         Ok(Entry { key, value })
+    }
+
+    /// Reads the node behind a `:` or `?` of a block map, which may be missing.
+    fn block_value(&mut self, at: usize) -> Result<Node> {
+        if self.has_no_content(true) { Ok(self.nothing(at)) } else { self.block_node(true) }
     }
 
     /// Reads a key of a block map, up to its `:`. The map began at `map`.
@@ -278,4 +305,12 @@ impl Parser<'_> {
         self.has_references |= merges;
         Ok(())
     }
+}
+
+/// Gives a node what stands above it.
+pub fn with_head(mut node: Node, head: crate::node::Text) -> Node {
+    if !head.is_empty() {
+        node.trivia_mut().head = head;
+    }
+    node
 }

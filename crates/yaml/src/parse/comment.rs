@@ -1,40 +1,456 @@
 //! Which node a comment belongs to.
+//!
+//! go-yaml decides this while it turns text into tokens and tokens into events, and the result depends on both: a
+//! comment is noted with the token it is to go to, waits until the parser looks at that token, and lands on whichever
+//! event is made next. Its rules are kept here exactly, with the pieces of text that stand in for its tokens:
+//!
+//! 1. White space is read behind every token. A comment on the token's line is noted as *line* comment of the token;
+//!    other comments as *foot* of the token, or as *head* of what follows ([`Parser::read_comments`]).
+//! 2. When a node is complete, and what follows it has been skipped, it takes all comments that were noted for its
+//!    token or an earlier one ([`Parser::comment_on`]).
+//! 3. The end of a block is a token, too; it may lie in front of comments that belong to the parent
+//!    ([`Parser::find_block_ends`]).
+
+use std::collections::VecDeque;
 
 use super::cursor::Parser;
+use crate::node::{Node, Style, Text, Trivia};
 
 /// The token that white space and comments follow.
 #[derive(Clone, Copy)]
-#[allow(dead_code)]
 pub struct After {
     pub kind: Kind,
+    /// Where the token begins that comments below may be the foot of.
     pub start: usize,
+    /// Where the token begins that a comment on the line goes to.
+    pub line: usize,
 }
 
 /// What kind of token, as far as comments care.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
-    /// `-`
-    Entry,
+    /// `-`, `---`, `...` and the beginning of the text: what follows on the line belongs to the next node.
+    Lead,
     /// `:`
     Value,
-    /// `---`, `...` and the beginning of the text.
-    Marker,
     Other,
 }
 
-#[derive(Default)]
-pub struct Comments {}
+/// The start of the token that ends a node: of a flow collection the bracket, else the whole.
+pub fn last_token(node: &Node) -> usize {
+    let span = node.span();
+    let is_flow = node.style() == Style::Flow && node.trivia().alias.is_none();
+    if is_flow { span.end as usize - 1 } else { span.start as usize }
+}
 
-impl Parser<'_> {
-    /// Reads the comments from here on, up to the next token.
-    pub fn read_comments(&mut self, _from: usize, _after: After) {
-        self.pos = self.line_end(self.pos);
+impl After {
+    pub fn lead(start: usize) -> Self {
+        Self { kind: Kind::Lead, start, line: start }
+    }
+
+    pub fn value(start: usize, key: usize) -> Self {
+        Self { kind: Kind::Value, start, line: key }
+    }
+
+    pub fn other(start: usize) -> Self {
+        Self { kind: Kind::Other, start, line: start }
     }
 }
 
+/// Comments on their way to a node.
+#[derive(Default)]
+pub struct Comments {
+    /// Whether there are any.
+    pub active: bool,
+    noted: VecDeque<Noted>,
+    /// What was noted for a token that has been looked at, and waits for a node.
+    ready: Trivia,
+    /// How much of the head was there in front of a `-`: it goes to the collection that is the item, not its first key.
+    pub stem: usize,
+    /// Where the blocks end that end here, inner ones first.
+    block_ends: VecDeque<usize>,
+}
+
+struct Noted {
+    role: Role,
+    text: Text,
+    /// Where the token begins that it is for.
+    token: usize,
+    /// Where the white space that it is in begins.
+    scan: usize,
+    start: usize,
+    end: usize,
+    column: i32,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Role {
+    Head,
+    Line,
+    Foot,
+}
+
+/// Reading comments.
 impl Parser<'_> {
-    /// Reads a comment on the line of the token it follows.
-    pub fn line_comment(&mut self, _of: After) {
-        self.pos = self.line_end(self.pos);
+    /// Reads the comment that begins here, on the line of the token at `token`.
+    pub fn line_comment(&mut self, token: usize) {
+        let start = self.pos;
+        self.pos = self.line_end(start);
+        let text = self.text[start..self.pos].into();
+        self.note(Noted { role: Role::Line, text, token, scan: 0, start, end: 0, column: 0 });
     }
+
+    /// Reads the comment on the line of a token, or else the comments from here on, up to the last line before the next
+    /// token. White space began at `from`; gives where it begins for comments that follow.
+    pub fn read_comments(&mut self, from: usize, after: After) -> usize {
+        let breaks = self.breaks_before(self.pos);
+        if breaks == 0 && after.kind != Kind::Lead {
+            self.line_comment(after.line);
+            return self.pos;
+        }
+        let mut token = after.start;
+        let mut scan = from;
+        let outer_indent = self.indent.max(0);
+        // Lines are counted from this one. A comment on the first line below the token is its foot, if an empty line
+        // follows; on the first line of the text nothing is.
+        let foot_line = if memchr::memchr2(b'\n', b'\r', &self.bytes[..from]).is_none() {
+            None
+        } else if breaks == 0 && self.column() > 1 {
+            Some(2)
+        } else {
+            Some(1 - breaks as i32)
+        };
+        let mut first_gap = breaks <= 1;
+        let mut in_gap = false;
+        let mut text = Text::new();
+        // Where the text began: offset, line as counted, column.
+        let (mut start, mut start_line, mut start_column) = (0, 0, 0);
+        // go-yaml does not count the end of a comment's line until the next comment; see `line = lines` below.
+        let (mut line, mut lines) = (0, 0);
+        let mut pos = self.pos;
+        let mut line_start = self.line_start;
+        loop {
+            while matches!(self.at(pos), b' ' | b'\t') {
+                pos += 1;
+            }
+            let column = (pos - line_start) as i32;
+            let byte = self.at(pos);
+            let len = self.break_len(pos);
+            let closes = self.flow_level > 0 && matches!(byte, b']' | b'}');
+            let dedented = start_column < outer_indent;
+            if closes || len > 0 || pos >= self.bytes.len() {
+                if closes || !in_gap {
+                    let below_token = Some(start_line) == foot_line && after.kind != Kind::Value;
+                    if closes || first_gap && (below_token || dedented) {
+                        if !text.is_empty() {
+                            if dedented {
+                                token = start;
+                            }
+                            let text = std::mem::take(&mut text);
+                            let column = start_column;
+                            self.note(Noted { role: Role::Foot, text, token, scan, start, end: pos, column });
+                            (scan, token) = (pos, pos);
+                        }
+                    } else if !text.is_empty() && len > 0 {
+                        text.push('\n');
+                    }
+                }
+                if len == 0 {
+                    break;
+                }
+                (first_gap, in_gap) = (false, true);
+                pos += len;
+                line_start = pos;
+                line += 1;
+                lines += 1;
+                continue;
+            }
+            if !text.is_empty() && column < outer_indent && column != start_column {
+                let text = std::mem::take(&mut text);
+                let column = start_column;
+                self.note(Noted { role: Role::Foot, text, token, scan, start, end: pos, column });
+                (scan, token) = (pos, pos);
+            }
+            if byte != b'#' {
+                break;
+            }
+            if text.is_empty() {
+                (start, start_line, start_column) = (pos, line, column);
+            } else {
+                text.push('\n');
+            }
+            in_gap = false;
+            self.line_start = line_start;
+            self.pos = self.line_end(pos);
+            text.push_str(&self.text[pos..self.pos]);
+            line = lines;
+            pos = self.pos + self.break_len(self.pos);
+            if pos == self.pos {
+                // The end of the text counts as a character here.
+                pos += 1;
+            } else {
+                line_start = pos;
+                lines += 1;
+            }
+        }
+        if !text.is_empty() {
+            self.note(Noted {
+                role: Role::Head,
+                text,
+                token: start,
+                scan,
+                start,
+                end: pos - 1,
+                column: start_column,
+            });
+        }
+        from
+    }
+
+    fn note(&mut self, comment: Noted) {
+        self.comments.active = true;
+        self.comments.noted.push_back(comment);
+    }
+
+    /// How many line breaks are between `pos` and the text before it.
+    fn breaks_before(&self, pos: usize) -> usize {
+        let mut at = pos;
+        let mut breaks = 0;
+        while at > 0 {
+            match self.bytes[at - 1] {
+                b' ' | b'\t' => at -= 1,
+                b'\n' => {
+                    breaks += 1;
+                    at -= if at > 1 && self.bytes[at - 2] == b'\r' { 2 } else { 1 };
+                }
+                b'\r' => {
+                    breaks += 1;
+                    at -= 1;
+                }
+                0x85 if self.odd_breaks && self.break_len(at - 2) == 2 => {
+                    breaks += 1;
+                    at -= 2;
+                }
+                0xA8 | 0xA9 if self.odd_breaks && self.break_len(at - 3) == 3 => {
+                    breaks += 1;
+                    at -= 3;
+                }
+                _ => break,
+            }
+        }
+        breaks
+    }
+}
+
+/// Handing comments out.
+impl Parser<'_> {
+    /// Gives a scalar, an alias or a flow collection its comments. To be called when what is behind it was skipped.
+    #[inline]
+    pub fn comment_on(&mut self, node: &mut Node) {
+        if self.comments.active {
+            self.comment_on_it(node);
+        }
+    }
+
+    #[cold]
+    fn comment_on_it(&mut self, node: &mut Node) {
+        let span = node.span();
+        if span.is_empty() {
+            return;
+        }
+        let is_alias = node.trivia().alias.is_some();
+        match node.style() {
+            Style::Block if !is_alias => {}
+            Style::Flow if !is_alias => {
+                self.comments.look_at(span.end as usize - 1, false);
+                let ready = self.comments.take();
+                set(node, Text::new(), ready.line, ready.foot);
+            }
+            _ => {
+                self.comments.look_at(span.start as usize, false);
+                let ready = self.comments.take();
+                set(node, ready.head, ready.line, ready.foot);
+            }
+        }
+    }
+
+    /// The head of a flow collection whose bracket is at `start`. To be called when what is behind it was skipped.
+    pub fn flow_head(&mut self, start: usize) -> Text {
+        if !self.comments.active {
+            return Text::new();
+        }
+        self.comments.look_at(start, false);
+        self.comments.take().head
+    }
+
+    /// The head of a block collection that is an item of a sequence and whose first token is at `start`.
+    pub fn stem(&mut self, start: usize) -> Text {
+        let stem = std::mem::take(&mut self.comments.stem);
+        if stem == 0 {
+            return Text::new();
+        }
+        self.comments.look_at(start, false);
+        let head = std::mem::take(&mut self.comments.ready.head);
+        match head.get(stem + 1..) {
+            None => head,
+            Some(rest) => {
+                self.comments.ready.head = rest.into();
+                head[..stem].into()
+            }
+        }
+    }
+
+    /// Notes how much of a head is in front of the `-` at `dash`.
+    #[inline]
+    pub fn begin_item(&mut self, dash: usize) {
+        if self.comments.active {
+            self.comments.look_at(dash, false);
+            self.comments.stem = self.comments.ready.head.len();
+        }
+    }
+
+    /// At the end of a block map: its last key takes what belongs to the end.
+    #[inline]
+    pub fn end_map(&mut self, first: usize) {
+        if self.comments.active {
+            self.end_map_with_comments(first);
+        }
+    }
+
+    #[cold]
+    fn end_map_with_comments(&mut self, first: usize) {
+        let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
+        self.comments.look_at(end, true);
+        let ready = self.comments.take();
+        if let Some(last) = self.entries[first..].last_mut()
+            && !ready.foot.is_empty()
+        {
+            last.key.trivia_mut().foot = ready.foot;
+        }
+    }
+
+    /// At the end of a block sequence that has a block of its own.
+    pub fn end_seq(&mut self) {
+        self.comments.block_ends.pop_front();
+    }
+
+    /// A key was read: a foot that it took is that of the entry before.
+    #[inline]
+    pub fn settle_key(&mut self, first: usize, key: &mut Node) {
+        if key.has_trivia()
+            && !key.trivia().foot.is_empty()
+            && let Some(before) = self.entries[first..].last_mut()
+        {
+            before.key.trivia_mut().foot = std::mem::take(&mut key.trivia_mut().foot);
+        }
+    }
+
+    /// A key and its value were read: the foot goes to the key.
+    #[inline]
+    pub fn settle_value(&mut self, key: &mut Node, value: &mut Node) {
+        if value.has_trivia() && !value.trivia().foot.is_empty() && key.trivia().foot.is_empty() {
+            key.trivia_mut().foot = std::mem::take(&mut value.trivia_mut().foot);
+        }
+    }
+
+    /// In front of the first token of a document without `---`: what is above the last empty line is of the document.
+    pub fn document_head(&mut self) -> Text {
+        self.comments.look_at(self.pos, false);
+        let head = &self.comments.ready.head;
+        let Some(gap) = head
+            .strip_suffix('\n')
+            .map(|h| (h.len(), head.len()))
+            .or_else(|| head.rfind("\n\n").filter(|gap| *gap > 0).map(|gap| (gap, gap + 2)))
+        else {
+            return Text::new();
+        };
+        let (above, below) = (head[..gap.0].into(), head[gap.1..].into());
+        self.comments.ready.head = below;
+        above
+    }
+
+    /// At the end of a document.
+    pub fn document_foot(&mut self) -> Text {
+        if !self.comments.active {
+            return Text::new();
+        }
+        self.comments.look_at(self.pos, false);
+        let ready = self.comments.take();
+        if ready.foot.is_empty() { ready.head } else { ready.foot }
+    }
+
+    /// Finds where the blocks end that end at the token here. White space began at `from`.
+    pub fn find_block_ends(&mut self, from: usize) {
+        let mut indents = self.indents.iter().rev();
+        let mut indent = self.indent;
+        self.comments.block_ends.clear();
+        let column = self.column();
+        let mut end = from.saturating_sub(1);
+        while indent > column {
+            end = self.comments.block_end(indent, end);
+            indent = *indents.next().expect("the outermost is -1");
+        }
+        if !self.at_document_end() {
+            return;
+        }
+        end = self.pos.saturating_sub(1);
+        while indent > -1 {
+            end = self.comments.block_end(indent, end);
+            indent = *indents.next().expect("the outermost is -1");
+        }
+    }
+}
+
+impl Comments {
+    /// Readies what was noted for the token at `token` and earlier ones. The end of a block has no head.
+    fn look_at(&mut self, token: usize, is_block_end: bool) {
+        while let Some(comment) = self.noted.front().filter(|c| c.token <= token) {
+            let into = match comment.role {
+                Role::Head if is_block_end => break,
+                Role::Head => &mut self.ready.head,
+                Role::Line => &mut self.ready.line,
+                Role::Foot => &mut self.ready.foot,
+            };
+            let comment = self.noted.pop_front().expect("there is one in front");
+            if into.is_empty() {
+                *into = comment.text;
+            } else {
+                into.push('\n');
+                into.push_str(&comment.text);
+            }
+        }
+    }
+
+    fn take(&mut self) -> Trivia {
+        self.stem = 0;
+        self.active = !self.noted.is_empty();
+        std::mem::take(&mut self.ready)
+    }
+
+    /// The end of a block at a column: before a comment at that column, where nothing but comments follow it.
+    fn block_end(&mut self, column: i32, mut end: usize) -> usize {
+        let mut stop = end;
+        for comment in self.noted.iter().rev() {
+            if comment.role == Role::Line || comment.end < stop {
+                break;
+            }
+            if comment.column == column {
+                end = comment.start;
+            }
+            stop = comment.scan;
+        }
+        self.block_ends.push_back(end);
+        end
+    }
+}
+
+fn set(node: &mut Node, head: Text, line: Text, foot: Text) {
+    if head.is_empty() && line.is_empty() && foot.is_empty() {
+        return;
+    }
+    let trivia = node.trivia_mut();
+    if !head.is_empty() {
+        trivia.head = head;
+    }
+    (trivia.line, trivia.foot) = (line, foot);
 }

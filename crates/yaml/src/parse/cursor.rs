@@ -29,6 +29,8 @@ pub struct Parser<'s> {
     pub line_start: usize,
     /// The column of the innermost block collection; -1 outside of any.
     pub indent: i32,
+    /// The columns of the block collections around it, -1 first.
+    pub indents: Vec<i32>,
     /// How many flow collections are open.
     pub flow_level: usize,
     /// Whether a simple key, or `-` or `?`, may stand here: at the beginning of a line, and behind `-` and `?`.
@@ -41,7 +43,6 @@ pub struct Parser<'s> {
     pub nodes: Vec<Node>,
     pub entries: Vec<Entry>,
     pub scratch: String,
-    #[allow(dead_code)]
     pub comments: Comments,
     pub anchors: FxHashMap<Text, Anchored>,
     pub handles: Vec<Handle>,
@@ -75,6 +76,7 @@ impl<'s> Parser<'s> {
             pos,
             line_start: pos,
             indent: -1,
+            indents: Vec::new(),
             flow_level: 0,
             key_allowed: true,
             odd_breaks,
@@ -184,25 +186,25 @@ impl<'s> Parser<'s> {
                 self.pos += 1;
             }
         }
-        match self.here() {
-            b' ' | b'\t' | b'\n' | b'\r' | b'#' | 0xC2 | 0xE2 => self.skip_all(from, after),
-            _ => Ok(()),
+        if matches!(self.here(), b' ' | b'\t' | b'\n' | b'\r' | b'#' | 0xC2 | 0xE2) || self.comments.active {
+            self.skip_all(from, after)?;
         }
+        Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    fn skip_all(&mut self, from: usize, after: After) -> Result<()> {
+    fn skip_all(&mut self, mut from: usize, after: After) -> Result<()> {
         loop {
             match self.here() {
                 b' ' => self.pos += 1,
                 b'\t' if self.flow_level > 0 || !self.key_allowed => self.pos += 1,
                 b'\t' => return Err(self.tab_in_indentation(self.pos)),
-                b'#' => self.read_comments(from, after),
+                b'#' => from = self.read_comments(from, after),
                 _ => {
                     let len = self.break_len(self.pos);
                     if len == 0 {
-                        return Ok(());
+                        break;
                     }
                     self.pos += len;
                     self.line_start = self.pos;
@@ -212,6 +214,10 @@ impl<'s> Parser<'s> {
                 }
             }
         }
+        if self.comments.active && self.flow_level == 0 {
+            self.find_block_ends(from);
+        }
+        Ok(())
     }
 
     /// Goes over spaces and tabs.

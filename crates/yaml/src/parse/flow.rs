@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::comment::{After, Kind};
+use super::block::with_head;
+use super::comment::{After, last_token};
 use super::cursor::Parser;
 use super::property::Properties;
 use crate::diag::Result;
@@ -25,67 +26,84 @@ impl Parser<'_> {
 
     fn flow_seq(&mut self, start: usize) -> Result<Node> {
         let first = self.nodes.len();
-        self.skip(After { kind: Kind::Other, start })?;
+        self.skip(After::other(start))?;
+        let head = self.flow_head(start);
         while self.here() != b']' {
             let item = self.pos;
             let node = if self.here() == b'?' {
                 let entry = self.explicit_flow_entry(b']')?;
-                self.single_pair(entry, item)?
+                self.single_pair(entry, item, start)?
             } else {
-                let key = self.flow_node(start)?;
-                if self.here() != b':' || !self.is_key_length(item) {
-                    key
-                } else {
+                let mut node = self.flow_node(start)?;
+                if self.here() == b':' && self.is_key_length(item) {
+                    self.comment_on(&mut node);
                     let value = self.flow_value(b']', start)?;
-                    self.single_pair(Entry { key, value }, item)?
+                    self.single_pair(Entry { key: node, value }, item, start)?
+                } else {
+                    self.flow_separator(b']', start, last_token(&node))?;
+                    self.comment_on(&mut node);
+                    node
                 }
             };
             self.nodes.push(node);
-            self.flow_separator(b']', start)?;
         }
         self.pos += 1;
         let items: Vec<Node> = self.nodes.drain(first..).collect();
-        Ok(Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Flow, self.span(start, self.pos)))
+        let node = Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Flow, self.span(start, self.pos));
+        Ok(with_head(node, head))
     }
 
     /// A map of one entry, as `[a: b]` has it.
-    fn single_pair(&mut self, entry: Entry, start: usize) -> Result<Node> {
+    fn single_pair(&mut self, mut entry: Entry, item: usize, start: usize) -> Result<Node> {
         let end = entry.value.span().end as usize;
+        self.end_flow_entry(&mut entry, b']', start)?;
         let first = self.entries.len();
         self.entries.push(entry);
-        self.take_map(first, Style::Flow, start, end)
+        self.take_map(first, Style::Flow, item, end)
     }
 
     fn flow_map(&mut self, start: usize) -> Result<Node> {
         let first = self.entries.len();
-        self.skip(After { kind: Kind::Other, start })?;
+        self.skip(After::other(start))?;
+        let head = self.flow_head(start);
         while self.here() != b'}' {
             let item = self.pos;
-            let entry = if self.here() == b'?' {
+            let mut entry = if self.here() == b'?' {
                 self.explicit_flow_entry(b'}')?
             } else {
-                let key = self.flow_node(start)?;
+                let mut key = self.flow_node(start)?;
                 let value = if self.here() == b':' && self.is_key_length(item) {
+                    self.comment_on(&mut key);
                     self.flow_value(b'}', start)?
                 } else {
                     self.nothing(key.span().end as usize)
                 };
                 Entry { key, value }
             };
+            self.end_flow_entry(&mut entry, b'}', start)?;
             self.entries.push(entry);
-            self.flow_separator(b'}', start)?;
         }
         self.pos += 1;
-        self.take_map(first, Style::Flow, start, self.pos)
+        let node = self.take_map(first, Style::Flow, start, self.pos)?;
+        Ok(with_head(node, head))
     }
 
-    /// Goes over the comma behind an item, to the next one or the closing bracket.
-    fn flow_separator(&mut self, close: u8, start: usize) -> Result<()> {
+    /// Goes over the comma behind an entry. Comments behind it may still belong to the entry.
+    fn end_flow_entry(&mut self, entry: &mut Entry, close: u8, start: usize) -> Result<()> {
+        let last = if entry.value.span().is_empty() { &mut entry.key } else { &mut entry.value };
+        self.flow_separator(close, start, last_token(last))?;
+        self.comment_on(last);
+        self.settle_value(&mut entry.key, &mut entry.value);
+        Ok(())
+    }
+
+    /// Goes over the comma behind an item, to the next one or the closing bracket. The item's last token began at
+    /// `token`.
+    fn flow_separator(&mut self, close: u8, start: usize, token: usize) -> Result<()> {
         match self.here() {
             b',' => {
-                let comma = self.pos;
                 self.pos += 1;
-                self.skip(After { kind: Kind::Other, start: comma })
+                self.skip(After::other(token))
             }
             byte if byte == close => Ok(()),
             _ => Err(self.no_separator(self.pos, start)),
@@ -96,13 +114,14 @@ impl Parser<'_> {
     fn explicit_flow_entry(&mut self, close: u8) -> Result<Entry> {
         let mark = self.pos;
         self.pos += 1;
-        self.skip(After { kind: Kind::Other, start: mark })?;
-        let key = if matches!(self.here(), b':' | b',') || self.here() == close {
+        self.skip(After::other(mark))?;
+        let mut key = if matches!(self.here(), b':' | b',') || self.here() == close {
             self.nothing(mark + 1)
         } else {
             self.flow_node(mark)?
         };
         let value = if self.here() == b':' {
+            self.comment_on(&mut key);
             self.flow_value(close, mark)?
         } else {
             self.nothing(key.span().end as usize)
@@ -114,7 +133,7 @@ impl Parser<'_> {
     fn flow_value(&mut self, close: u8, start: usize) -> Result<Node> {
         let colon = self.pos;
         self.pos += 1;
-        self.skip(After { kind: Kind::Value, start: colon })?;
+        self.skip(After::value(colon, colon))?;
         if self.here() == b',' || self.here() == close {
             Ok(self.nothing(colon + 1))
         } else {
@@ -130,7 +149,7 @@ impl Parser<'_> {
             let at = self.pos;
             self.property(&mut properties)?;
             behind = self.pos;
-            self.skip(After { kind: Kind::Other, start: at })?;
+            self.skip(After::other(at))?;
         }
         let here = self.pos;
         if self.pos == self.line_start && (self.here() == b'%' || self.at_marker()) || self.at_end() {
@@ -146,7 +165,7 @@ impl Parser<'_> {
             b':' | b',' | b']' | b'}' | b'?' if !properties.is_empty() => self.nothing(behind),
             _ => return Err(self.no_flow_node(here, start)),
         };
-        self.skip(After { kind: Kind::Other, start: here })?;
+        self.skip(After::other(last_token(&node)))?;
         if properties.is_empty() { Ok(node) } else { self.apply(properties, node) }
     }
 }

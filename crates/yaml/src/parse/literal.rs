@@ -1,6 +1,5 @@
 //! Block scalars: `|` and `>`.
 
-use super::comment::{After, Kind};
 use super::cursor::Parser;
 use crate::diag::Result;
 use crate::node::{Node, Style, Tag};
@@ -25,7 +24,7 @@ impl Parser<'_> {
         let header_end = self.pos;
         self.skip_blanks();
         if self.here() == b'#' {
-            self.line_comment(After { kind: Kind::Other, start });
+            self.line_comment(start);
         }
         match self.break_len(self.pos) {
             0 if self.at_end() => {}

@@ -1,6 +1,6 @@
 //! What stands in front of a node: anchors and tags; also aliases, and directives.
 
-use super::comment::{After, Kind};
+use super::comment::After;
 use super::cursor::{Anchored, Parser};
 use crate::diag::Result;
 use crate::node::{Node, Tag, Text, Value};
@@ -271,7 +271,7 @@ impl Parser<'_> {
             }
             self.pos = line_end;
             self.key_allowed = false;
-            self.skip(After { kind: Kind::Other, start })?;
+            self.skip(After::lead(start))?;
         }
         Ok(())
     }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use memchr::memmem;
 use rayon::prelude::*;
 
-use super::comment::{After, Kind};
+use super::comment::After;
 use super::cursor::Parser;
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
+use crate::node::{Node, Text};
 use crate::source::Source;
 
 /// Streams shorter than this are not worth waking another core for.
@@ -116,22 +117,20 @@ impl Parser<'_> {
         self.anchors.clear();
         self.handles.clear();
         (self.expanded, self.has_references) = (0, false);
-        let root = match self.document_root(start, had_one) {
-            Ok(Some(root)) => root,
-            Ok(None) => return None,
-            Err(error) => return Some(Err(error)),
-        };
-        let end = match self.document_end() {
-            Ok(end) => end,
-            Err(error) => return Some(Err(error)),
-        };
-        let document = Document::new(root, source.clone(), source.span(start, end));
-        Some(Ok(document.with_references(self.has_references)))
+        let mut head = Text::new();
+        let root = self.document_root(start, had_one, &mut head).transpose()?;
+        let document = root.and_then(|root| {
+            let foot = self.document_foot();
+            let span = source.span(start, self.document_end()?);
+            let document = Document::new(root, source.clone(), span).with_references(self.has_references);
+            Ok(document.with_comments(head, foot))
+        });
+        Some(document)
     }
 
-    fn document_root(&mut self, start: usize, had_one: bool) -> Result<Option<crate::Node>> {
+    fn document_root(&mut self, start: usize, had_one: bool, head: &mut Text) -> Result<Option<Node>> {
         if !had_one {
-            self.skip(After { kind: Kind::Marker, start: self.pos })?;
+            self.skip(After::lead(self.pos))?;
             if self.at_end() {
                 // Nothing but comments, which are to be kept.
                 return Ok((self.pos > start).then(|| self.nothing(self.pos)));
@@ -139,6 +138,7 @@ impl Parser<'_> {
             let explicit =
                 self.pos == self.line_start && self.here() == b'%' || self.at_marker() && self.here() == b'-';
             if !explicit {
+                *head = self.document_head();
                 return self.block_node(false).map(Some);
             }
         }
@@ -152,7 +152,7 @@ impl Parser<'_> {
         let marker = self.pos;
         self.pos += 3;
         self.key_allowed = false;
-        self.skip(After { kind: Kind::Marker, start: marker })?;
+        self.skip(After::lead(marker))?;
         if self.at_document_end() {
             return Ok(Some(self.nothing(marker + 3)));
         }
@@ -168,7 +168,7 @@ impl Parser<'_> {
             self.key_allowed = false;
             let line_end = self.line_end(self.pos);
             end = line_end + self.break_len(line_end);
-            self.skip(After { kind: Kind::Marker, start: marker })?;
+            self.skip(After::lead(marker))?;
         }
         Ok(if self.at_end() { self.bytes.len() } else { end })
     }
