@@ -1,7 +1,7 @@
 //! Block collections: structure by indentation.
 
 use super::comment::{After, last_token};
-use super::cursor::Parser;
+use super::cursor::{Parser, Twice};
 use super::property::Properties;
 use crate::diag::Result;
 use crate::map::{Entry, Map};
@@ -291,17 +291,22 @@ impl Parser<'_> {
         Ok(Node::new(Value::Map(Arc::new(map)), Tag::Map, style, self.span(start, end)))
     }
 
-    /// Refuses keys that occur twice among the entries from `first` on.
+    /// Looks for keys that occur twice among the entries from `first` on.
     fn check_keys(&mut self, first: usize) -> Result<()> {
-        let mut seen: rustc_hash::FxHashMap<&str, &Entry> = Default::default();
+        let mut seen: rustc_hash::FxHashMap<&str, usize> = Default::default();
         let mut merges = false;
-        for entry in &self.entries[first..] {
+        let mut earlier = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate().skip(first) {
             merges |= entry.key.tag() == Tag::Merge;
             let Some(text) = entry.key.text() else { continue };
-            if let Some(earlier) = seen.insert(text, entry) {
-                return Err(self.duplicate_key(&earlier.key, &entry.key));
+            match seen.insert(text, at) {
+                Some(before) if self.twice == Twice::LastWins => earlier.push(before),
+                Some(before) => return Err(self.duplicate_key(&self.entries[before].key, &entry.key)),
+                None => {}
             }
         }
+        earlier.sort_unstable();
+        earlier.into_iter().rev().for_each(|at| drop(self.entries.remove(at)));
         self.has_references |= merges;
         Ok(())
     }

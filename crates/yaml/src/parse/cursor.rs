@@ -19,7 +19,15 @@ pub const MAX_DEPTH: usize = 500;
 /// A simple key must have its `:` within so many characters.
 const MAX_KEY: usize = 1024;
 
+/// What becomes of a key that a map has twice.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Twice {
+    Refused,
+    LastWins,
+}
+
 pub struct Parser<'s> {
+    pub twice: Twice,
     pub source: &'s Arc<Source>,
     /// The text up to where this parser may read.
     pub text: &'s str,
@@ -62,7 +70,7 @@ pub struct Anchored {
 
 impl<'s> Parser<'s> {
     /// A parser for `range` of the source.
-    pub fn new(source: &'s Arc<Source>, range: std::ops::Range<usize>) -> Result<Self> {
+    pub fn new(source: &'s Arc<Source>, range: std::ops::Range<usize>, twice: Twice) -> Result<Self> {
         let odd_breaks = chars::check(source, range.clone())?;
         let text = &source.text()[..range.end];
         let mut pos = range.start;
@@ -70,6 +78,7 @@ impl<'s> Parser<'s> {
             pos = '\u{feff}'.len_utf8();
         }
         Ok(Self {
+            twice,
             source,
             text,
             bytes: text.as_bytes(),

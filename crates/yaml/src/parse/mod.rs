@@ -40,7 +40,13 @@ pub use stream::{Documents, documents};
 ///
 /// A source with nothing but comments is one document: null, with an empty span. An empty source has no document.
 pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
-    stream::parse(source)
+    stream::parse(source, cursor::Twice::Refused)
+}
+
+/// Reads every document of a source as [`parse`] does, but takes the last of equal keys instead of refusing them: as the
+/// reference reads its `kustomization.yaml`.
+pub fn parse_last_wins(source: &Arc<Source>) -> Result<Vec<Document>> {
+    stream::parse(source, cursor::Twice::LastWins)
 }
 
 /// Reads every document of a text that has no file. For tests and small jobs.

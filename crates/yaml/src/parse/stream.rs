@@ -7,7 +7,7 @@ use memchr::memmem;
 use rayon::prelude::*;
 
 use super::comment::After;
-use super::cursor::Parser;
+use super::cursor::{Parser, Twice};
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
 use crate::node::{Node, Text};
@@ -19,14 +19,14 @@ const PARALLEL_FROM: usize = 128 << 10;
 /// About how much text goes to a core at once.
 const BATCH: usize = 64 << 10;
 
-pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
+pub fn parse(source: &Arc<Source>, twice: Twice) -> Result<Vec<Document>> {
     let len = source.text().len();
     let batches = if len < PARALLEL_FROM { Vec::new() } else { batches(source.text()) };
     if batches.len() < 2 {
-        return documents(source).collect();
+        return Documents::of(source, 0..len, twice).collect();
     }
     let read: Vec<Result<Vec<Document>>> =
-        batches.into_par_iter().map(|range| Documents::of(source, range).collect()).collect();
+        batches.into_par_iter().map(|range| Documents::of(source, range, twice).collect()).collect();
     // In order, so that the first error of the text is the one reported.
     let mut all = Vec::with_capacity(read.iter().flatten().map(Vec::len).sum());
     for documents in read {
@@ -37,7 +37,7 @@ pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
 
 /// Reads the documents of a source one by one, on demand: what comes before an error is to be had.
 pub fn documents(source: &Arc<Source>) -> Documents<'_> {
-    Documents::of(source, 0..source.text().len())
+    Documents::of(source, 0..source.text().len(), Twice::Refused)
 }
 
 /// Cuts a stream in front of lines `---`, into pieces that can be read by themselves: at the beginning of a line
@@ -78,7 +78,7 @@ enum State<'s> {
 }
 
 impl<'s> Documents<'s> {
-    fn of(source: &'s Arc<Source>, range: Range<usize>) -> Self {
+    fn of(source: &'s Arc<Source>, range: Range<usize>, twice: Twice) -> Self {
         let start = range.start;
         let state = if u32::try_from(source.text().len()).is_err() {
             let too_long =
@@ -137,6 +137,9 @@ impl Parser<'_> {
             }
             let explicit =
                 self.pos == self.line_start && self.here() == b'%' || self.at_marker() && self.here() == b'-';
+            if self.at_marker() && !explicit {
+                return Err(self.not_a_document(self.pos));
+            }
             if !explicit {
                 *head = self.document_head();
                 return self.block_node(false).map(Some);
