@@ -85,7 +85,7 @@ impl<'s> Documents<'s> {
                 Diagnostic::error("yaml-too-long", format!("{} has more than 4 GiB", source.name()));
             State::Failed(too_long.help("split it"))
         } else {
-            Parser::new(source, range)
+            Parser::new(source, range, twice)
                 .map_or_else(State::Failed, |parser| State::Reading(Box::new(parser), false))
         };
         Self { source, state, start }
