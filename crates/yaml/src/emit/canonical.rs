@@ -1,7 +1,7 @@
 //! The canonical form: the tree in one pass, straight into the output.
 
-use super::order;
 use super::text::{self, Form};
+use super::{folded, order};
 use crate::diag::{Diagnostic, Result};
 use crate::map::{Entry, Map};
 use crate::node::{Node, Style, Tag, Value};
@@ -153,7 +153,7 @@ impl<'o> Emitter<'o> {
         };
         match node.tag() {
             // The reference writes an empty value between braces or brackets as an empty string.
-            Tag::Null if flow && text.is_empty() => self.out.push_str("\"\""),
+            Tag::Null if flow && text.is_empty() && node.trivia().tag.is_none() => self.out.push_str("\"\""),
             Tag::Null => self.out.push_str("null"),
             Tag::Bool => self.out.push_str(if node.as_bool() == Some(true) { "true" } else { "false" }),
             Tag::Int | Tag::Float => return self.number(text, node, indent),
@@ -164,6 +164,9 @@ impl<'o> Emitter<'o> {
             }
             Tag::Binary => {
                 return self.string(crate::binary::text(text).as_deref().unwrap_or(text), node, indent);
+            }
+            _ if node.style() == Style::Folded => {
+                return self.string(folded::distorted(text).as_deref().unwrap_or(text), node, indent);
             }
             _ => return self.string(text, node, indent),
         }
@@ -206,8 +209,9 @@ impl<'o> Emitter<'o> {
 
     #[cold]
     fn check_key(&mut self, key: &Node, of_root: bool) {
-        // The reference reads the outermost map as one with strings for keys, but no other.
-        if of_root && key.is_scalar() && !key.is_null() {
+        // The reference reads the outermost map as one with strings for keys, but no other. A key that is simply left out
+        // it writes as an empty string.
+        if of_root && key.is_scalar() && !key.is_null() || key.is_null() && key.text() == Some("") {
             return;
         }
         self.refuse(|| {

@@ -4,6 +4,7 @@
 //! [`preserve`] writes what was read, except where the tree was edited.
 
 mod canonical;
+mod folded;
 mod letters;
 mod order;
 pub mod preserve;
