@@ -112,8 +112,8 @@ impl Parser<'_> {
         let mut scan = from;
         let outer_indent = self.indent.max(0);
         // Lines are counted from this one. A comment on the first line below the token is its foot, if an empty line
-        // follows; on the first line of the text nothing is.
-        let foot_line = if memchr::memchr2(b'\n', b'\r', &self.bytes[..from]).is_none() {
+        // follows; behind the first line of a document nothing is.
+        let foot_line = if from <= self.first_line_end {
             None
         } else if breaks == 0 && self.column() > 1 {
             Some(2)
@@ -137,8 +137,9 @@ impl Parser<'_> {
             let byte = self.at(pos);
             let len = self.break_len(pos);
             let closes = self.flow_level > 0 && matches!(byte, b']' | b'}');
+            let ends = pos >= self.bytes.len() || pos == line_start && self.is_document_start(pos);
             let dedented = start_column < outer_indent;
-            if closes || len > 0 || pos >= self.bytes.len() {
+            if closes || len > 0 || ends {
                 if closes || !in_gap {
                     let below_token = Some(start_line) == foot_line && after.kind != Kind::Value;
                     if closes || first_gap && (below_token || dedented) {
@@ -330,8 +331,12 @@ impl Parser<'_> {
     }
 
     /// At the end of a block sequence that has a block of its own.
+    #[inline]
     pub fn end_seq(&mut self) {
-        self.comments.block_ends.pop_front();
+        if self.comments.active {
+            let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
+            self.comments.look_at(end, true);
+        }
     }
 
     /// A key was read: a foot that it took is that of the entry before.
@@ -353,7 +358,7 @@ impl Parser<'_> {
         }
     }
 
-    /// In front of the first token of a document without `---`: what is above the last empty line is of the document.
+    /// In front of the first token of a document: what is above the last empty line is of the document.
     pub fn document_head(&mut self) -> Text {
         self.comments.look_at(self.pos, false);
         let head = &self.comments.ready.head;
@@ -369,12 +374,12 @@ impl Parser<'_> {
         above
     }
 
-    /// At the end of a document.
-    pub fn document_foot(&mut self) -> Text {
+    /// At the end of a document, whose last token is at `end`.
+    pub fn document_foot(&mut self, end: usize) -> Text {
         if !self.comments.active {
             return Text::new();
         }
-        self.comments.look_at(self.pos, false);
+        self.comments.look_at(end, false);
         let ready = self.comments.take();
         if ready.foot.is_empty() { ready.head } else { ready.foot }
     }

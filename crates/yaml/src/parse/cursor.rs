@@ -35,6 +35,8 @@ pub struct Parser<'s> {
     pub pos: usize,
     /// Where the current line begins.
     pub line_start: usize,
+    /// Where the first line of the document ends.
+    pub first_line_end: usize,
     /// The column of the innermost block collection; -1 outside of any.
     pub indent: i32,
     /// The columns of the block collections around it, -1 first.
@@ -84,6 +86,7 @@ impl<'s> Parser<'s> {
             bytes: text.as_bytes(),
             pos,
             line_start: pos,
+            first_line_end: pos,
             indent: -1,
             indents: Vec::new(),
             flow_level: 0,
@@ -171,6 +174,11 @@ impl<'s> Parser<'s> {
             && matches!(self.here(), b'-' | b'.')
             && matches!(self.bytes.get(self.pos..self.pos + 3), Some(b"---" | b"..."))
             && self.is_blank_or_end(self.pos + 3)
+    }
+
+    /// Whether `---` is at the beginning of the line at `pos`.
+    pub fn is_document_start(&self, pos: usize) -> bool {
+        self.bytes[pos..].starts_with(b"---") && self.is_blank_or_end(pos + 3)
     }
 
     /// Whether the document ends here: at the end of the text, a document marker, or a directive.

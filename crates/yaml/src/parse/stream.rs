@@ -120,8 +120,9 @@ impl Parser<'_> {
         let mut head = Text::new();
         let root = self.document_root(start, had_one, &mut head).transpose()?;
         let document = root.and_then(|root| {
-            let foot = self.document_foot();
+            let marker = self.pos;
             let span = source.span(start, self.document_end()?);
+            let foot = self.document_foot(marker);
             let document = Document::new(root, source.clone(), span).with_references(self.has_references);
             Ok(document.with_comments(head, foot))
         });
@@ -130,6 +131,7 @@ impl Parser<'_> {
 
     fn document_root(&mut self, start: usize, had_one: bool, head: &mut Text) -> Result<Option<Node>> {
         if !had_one {
+            self.first_line_end = self.line_end(self.pos);
             self.skip(After::lead(self.pos))?;
             if self.at_end() {
                 // Nothing but comments, which are to be kept.
@@ -155,9 +157,17 @@ impl Parser<'_> {
         let marker = self.pos;
         self.pos += 3;
         self.key_allowed = false;
+        if start > 0 {
+            let line_end = self.line_end(marker);
+            self.first_line_end = self.line_end(line_end + self.break_len(line_end));
+        }
         self.skip(After::lead(marker))?;
         if self.at_document_end() {
             return Ok(Some(self.nothing(marker + 3)));
+        }
+        if start > 0 {
+            // The reference cuts a stream at `---` and reads each piece by itself.
+            *head = self.document_head();
         }
         self.block_node(false).map(Some)
     }
