@@ -191,6 +191,12 @@ def main():
         scope = f"Some({scopes[key]})" if key in scopes else "None"
         print(f'    kind("{kind}", "{group}", "{apiversion}", {root}, {scope}),')
     print("];")
+    print("pub(super) static NAMES: &[Field] = &[")
+    for name in sorted(number):
+        # A name that leads to nothing, or to a list of resources, is as good as an unknown one.
+        if "." in name and not name.startswith("krm.") and number[name] and not name.endswith("List"):
+            print(f'    name("{name}", {number[name]}),')
+    print("];")
 
 
 main()

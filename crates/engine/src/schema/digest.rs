@@ -12,6 +12,8 @@ pub(super) struct Graph {
     pub types: Cow<'static, [Type]>,
     /// Sorted by [`Kind::key`].
     pub kinds: Cow<'static, [Kind]>,
+    /// What definitions are called, for `$ref`s in comments; sorted.
+    pub names: Cow<'static, [Field]>,
 }
 
 /// A type: the fields worth knowing, sorted by name; the type of a map's values or a list's items; and for a list that
@@ -44,11 +46,22 @@ pub(super) struct Kind {
 pub(super) struct Tables {
     pub types: &'static [Type],
     pub kinds: &'static [Kind],
+    pub names: &'static [Field],
 }
 
 impl Graph {
     pub fn of_tables(tables: Tables) -> Self {
-        Self { types: Cow::Borrowed(tables.types), kinds: Cow::Borrowed(tables.kinds) }
+        Self {
+            types: Cow::Borrowed(tables.types),
+            kinds: Cow::Borrowed(tables.kinds),
+            names: Cow::Borrowed(tables.names),
+        }
+    }
+
+    /// The number of a definition.
+    pub fn named(&self, name: &str) -> Option<u32> {
+        let found = self.names.binary_search_by(|known| known.name.as_ref().cmp(name)).ok()?;
+        Some(self.names[found].at)
     }
 
     pub fn get(&self, at: u32) -> super::Type<'_> {
@@ -90,6 +103,10 @@ macro_rules! ty {
     };
 }
 
+const fn name(name: &'static str, at: u32) -> Field {
+    Field { name: Cow::Borrowed(name), at }
+}
+
 const fn kind(
     kind: &'static str,
     group: &'static str,
@@ -106,10 +123,11 @@ macro_rules! digest {
     ($module:ident, $name:ident, $file:literal) => {
         mod $module {
             use super::Scope::{Cluster, Namespaced};
-            use super::{Cow, Field, Kind, Type, kind};
+            use super::{Cow, Field, Kind, Type, kind, name};
             include!($file);
         }
-        pub(super) const $name: Tables = Tables { types: $module::TYPES, kinds: $module::KINDS };
+        pub(super) const $name: Tables =
+            Tables { types: $module::TYPES, kinds: $module::KINDS, names: $module::NAMES };
     };
 }
 

@@ -13,6 +13,7 @@ use krm_yaml::Node;
 
 use crate::resource::Gvk;
 use digest::Graph;
+pub use openapi::CommentSchema;
 
 /// Merge keys and scopes of types. Cheap to clone.
 ///
@@ -61,6 +62,12 @@ impl Schema {
     /// takes the place of the built-in types; scopes of built-in kinds still hold.
     pub fn from_openapi(document: &Node) -> krm_yaml::Result<Self> {
         Ok(Self { graph: Arc::new(openapi::read(document)?), scopes: digest::V1_21.kinds })
+    }
+
+    /// The schema a comment holds (`# {"$ref":"#/definitions/..."}`), which counts for the field it stands at. `None`
+    /// of comments that are no JSON object, or an empty one.
+    pub fn in_comment(&self, comment: &str) -> Option<CommentSchema> {
+        openapi::in_comment(comment, &self.graph)
     }
 
     /// Where resources of this kind live, if known.

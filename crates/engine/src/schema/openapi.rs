@@ -20,7 +20,7 @@ pub(super) fn read(document: &Node) -> Result<Graph> {
             .help("take it from `kustomize openapi fetch`, or write a map with `definitions`"));
     }
     let definitions = document.get("definitions");
-    let mut reader = Reader { definitions, types: Vec::new(), named: FxHashMap::default() };
+    let mut reader = Reader { definitions, known: None, ..Reader::default() };
     let mut kinds: Vec<Kind> = Vec::new();
     for entry in definitions.and_then(Node::as_map).into_iter().flatten() {
         let Some(name) = entry.key.text() else { continue };
@@ -36,6 +36,9 @@ pub(super) fn read(document: &Node) -> Result<Graph> {
         let root = kind.root.map(|at| reader.copy(digest::V1_21.types, at));
         kinds.push(Kind { root, ..kind.clone() });
     }
+    let names = reader.named.iter().map(|(name, at)| Field { name: Cow::Owned(name.clone()), at: *at });
+    let mut names: Vec<Field> = names.collect();
+    names.sort_by(|a, b| a.name.cmp(&b.name));
     kinds.sort_by(|a, b| a.key().cmp(&b.key()));
     kinds.dedup_by(|b, a| a.key() == b.key());
     for kind in scopes(document) {
@@ -46,7 +49,38 @@ pub(super) fn read(document: &Node) -> Result<Graph> {
             Err(at) => kinds.insert(at, kind),
         }
     }
-    Ok(Graph { types: Cow::Owned(reader.types), kinds: Cow::Owned(kinds) })
+    Ok(Graph { types: Cow::Owned(reader.types), kinds: Cow::Owned(kinds), names: Cow::Owned(names) })
+}
+
+/// A schema that a comment holds.
+#[derive(Debug)]
+pub struct CommentSchema {
+    graph: Graph,
+    root: u32,
+}
+
+impl CommentSchema {
+    /// The type of the field the comment stands at.
+    pub fn root(&self) -> super::Type<'_> {
+        self.graph.get(self.root)
+    }
+}
+
+/// Reads a comment as a schema that may point at the definitions of `known`.
+pub(super) fn in_comment(comment: &str, known: &Graph) -> Option<CommentSchema> {
+    let json = comment.trim_start_matches('#').trim();
+    if !json.starts_with('{') || !json.ends_with('}') {
+        return None;
+    }
+    let documents = krm_yaml::parse_str(json).ok()?;
+    let [document] = documents.as_slice() else { return None };
+    if document.root.is_empty() {
+        return None;
+    }
+    let mut reader = Reader { definitions: None, known: Some(known), ..Reader::default() };
+    let root = reader.any(&document.root).unwrap_or_else(|| reader.reserve());
+    let (kinds, names) = (Cow::Borrowed(&[][..]), Cow::Borrowed(&[][..]));
+    Some(CommentSchema { graph: Graph { types: Cow::Owned(reader.types), kinds, names }, root })
 }
 
 fn kind(gvk: &Node) -> Option<Kind> {
@@ -64,17 +98,25 @@ fn scopes(document: &Node) -> impl Iterator<Item = Kind> {
     })
 }
 
+#[derive(Default)]
 struct Reader<'n> {
     definitions: Option<&'n Node>,
+    /// Where names are found that are not among the definitions.
+    known: Option<&'n Graph>,
     types: Vec<Type>,
     /// The number of each definition met so far; given before its fields are read, since types may hold themselves.
     named: FxHashMap<String, u32>,
+    /// The copies made of types of another graph, by their number there.
+    copies: FxHashMap<u32, u32>,
 }
 
 impl Reader<'_> {
     fn named(&mut self, name: &str) -> Option<u32> {
         if let Some(at) = self.named.get(name) {
             return Some(*at);
+        }
+        if let Some(known) = self.known {
+            return known.named(name).map(|at| self.copy(&known.types, at));
         }
         let definitions = self.definitions?;
         let mut schema = definitions.get(name)?;
@@ -127,9 +169,13 @@ impl Reader<'_> {
         Type { fields: Cow::Owned(fields), values, items, merge: merge_keys(schema).map(Cow::Owned) }
     }
 
-    /// Copies a built-in type and all it leads to.
-    fn copy(&mut self, types: &'static [Type], at: u32) -> u32 {
+    /// Copies a type of another graph, and all it leads to.
+    fn copy(&mut self, types: &[Type], at: u32) -> u32 {
+        if let Some(copy) = self.copies.get(&at) {
+            return *copy;
+        }
         let copy = self.reserve();
+        self.copies.insert(at, copy);
         let ty = &types[at as usize];
         let fields = ty.fields.iter();
         let fields = fields.map(|f| Field { at: self.copy(types, f.at), name: f.name.clone() }).collect();

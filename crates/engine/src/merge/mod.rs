@@ -1,0 +1,49 @@
+//! Merging trees: two ways (a source or a patch into a destination) and three ways (what an update changed).
+//!
+//! One [walker](walk) goes down all trees side by side, pairs fields by name and list elements by key, and asks a
+//! visitor what becomes of each: [`two_way`] and [`three_way`] are the two there are. A merge changes no tree it is
+//! given; the result shares with the destination everything that did not change.
+
+mod comments;
+mod lists;
+mod quirks;
+pub mod three_way;
+pub mod two_way;
+mod walk;
+
+pub use three_way::{Conflict, three_way};
+pub use two_way::two_way;
+
+use krm_yaml::Node;
+
+/// How lists are merged, and how closely the reference is followed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// Merge lists no schema speaks of where every element carries one of [`ASSOCIATIVE_KEYS`].
+    pub infer: bool,
+    /// Put elements that are new to the destination first, not last.
+    pub prepend: bool,
+    /// Follow the reference also where it does not do what its documents say: how patches of a build are applied. Refuse
+    /// to merge a map with a list or a scalar, where otherwise the newer value wins.
+    pub as_reference: bool,
+}
+
+impl Options {
+    /// What the patches of a build do.
+    pub const PATCH: Options = Options { infer: false, prepend: true, as_reference: true };
+}
+
+/// The fields that tell list elements apart where no schema says so, the strongest first.
+pub const ASSOCIATIVE_KEYS: [&str; 7] =
+    ["mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort"];
+
+/// What became of a destination.
+#[derive(Clone, Debug)]
+pub enum Merged {
+    /// Nothing changed.
+    Same,
+    /// It is now this.
+    Changed(Node),
+    /// The source says that it is to go.
+    Deleted,
+}

@@ -1,0 +1,181 @@
+//! Applying what changed between an original and an update to a destination.
+
+use std::borrow::Cow;
+
+use krm_yaml::{Node, Result, Span, Text};
+
+use super::two_way::dressed;
+use super::walk::{Outcome, Sources, Start, Visitor, Walk, walk};
+use super::{Merged, Options, comments};
+use crate::schema::Schema;
+
+/// A field that the destination and the update both changed, to different values. The update's was taken.
+#[derive(Clone, Debug)]
+pub struct Conflict {
+    /// Field names, and `[name=web]` for list elements.
+    pub path: Vec<Text>,
+    /// What it was, if it was there.
+    pub original: Option<Node>,
+    /// What the destination made of it; `None` where it was removed.
+    pub dest: Option<Node>,
+    /// What the update made of it; `None` where it was removed.
+    pub updated: Option<Node>,
+    /// The nearest place that can be pointed at, where a side has none of its own.
+    pub near: Span,
+}
+
+/// Applies the difference between `original` and `updated` to `dest`; gives also the conflicts that were met.
+///
+/// What the update added, changed or removed is added, changed or removed; what it left alone stays as the destination
+/// has it. A `null` in the destination or the update clears a field. Lists are merged element by element where the schema
+/// (or [`Options::infer`]) knows what tells the elements apart.
+pub fn three_way(
+    original: Option<&Node>,
+    updated: &Node,
+    dest: &Node,
+    schema: &Schema,
+    options: Options,
+) -> Result<(Merged, Vec<Conflict>)> {
+    if original.is_some_and(|original| comments::same_throughout(original, updated)) {
+        return Ok((Merged::Same, Vec::new()));
+    }
+    let s = Sources { dest: Some(dest), origin: original, updated: Some(updated) };
+    let mut state = Walk { schema, options, path: Some(Vec::new()) };
+    let mut visitor = ThreeWay { conflicts: Vec::new() };
+    let merged = match walk(&mut visitor, s, None, &mut state)? {
+        Outcome::Keep => Merged::Same,
+        Outcome::Clear => Merged::Deleted,
+        Outcome::Set(node) => Merged::Changed(node),
+    };
+    Ok((merged, visitor.conflicts))
+}
+
+struct ThreeWay {
+    conflicts: Vec<Conflict>,
+}
+
+fn present(node: Option<&Node>) -> Option<&Node> {
+    node.filter(|node| !node.is_null())
+}
+
+fn is_null(node: Option<&Node>) -> bool {
+    node.is_some_and(Node::is_null)
+}
+
+impl Visitor for ThreeWay {
+    fn map<'n>(&mut self, s: &Sources<'n>, _: &Walk) -> Result<Start<'n>> {
+        Ok(match s.dest {
+            _ if is_null(s.updated) || is_null(s.dest) => Start::Clear,
+            None if s.updated.is_none() => Start::Clear,
+            dest => Start::From { dest: dest.map(Cow::Borrowed), origin: s.origin.map(Cow::Borrowed) },
+        })
+    }
+
+    fn list<'n>(&mut self, s: &Sources<'n>, walk: &Walk) -> Result<Start<'n>> {
+        let removed = present(s.updated).is_none() && present(s.origin).is_some();
+        if removed && let Some(dest) = s.dest {
+            self.note_conflict(s, Some(dest), walk);
+        }
+        // `null` in both original and update is no change.
+        let cleared = is_null(s.dest) || (is_null(s.updated) && !is_null(s.origin));
+        Ok(match s.dest {
+            _ if removed || cleared => Start::Clear,
+            None if s.updated.is_none() => Start::Clear,
+            dest => Start::From { dest: dest.map(Cow::Borrowed), origin: s.origin.map(Cow::Borrowed) },
+        })
+    }
+
+    fn value(&mut self, s: &Sources, walk: &Walk) -> Outcome {
+        if is_null(s.updated) || is_null(s.dest) {
+            return if s.dest.is_some() { Outcome::Clear } else { Outcome::Keep };
+        }
+        let taken = match (present(s.origin), present(s.updated)) {
+            (None, None) => false,
+            (None, Some(_)) | (Some(_), None) => true,
+            (Some(origin), Some(updated)) => {
+                let commented_anew = match s.dest {
+                    Some(dest) => {
+                        comments::same_throughout(dest, origin) && !comments::same_throughout(origin, updated)
+                    }
+                    None => !comments::same_throughout(origin, updated),
+                };
+                commented_anew || differ(origin, updated)
+            }
+        };
+        if !taken {
+            return Outcome::Keep;
+        }
+        self.note_conflict(s, s.dest, walk);
+        match (s.dest, present(s.updated)) {
+            (None, None) => Outcome::Keep,
+            (Some(_), None) => Outcome::Clear,
+            (None, Some(updated)) => Outcome::Set(updated.clone()),
+            (Some(dest), Some(updated)) if comments::same_throughout(dest, updated) => Outcome::Keep,
+            (Some(dest), Some(updated)) => Outcome::Set(dressed(updated, dest)),
+        }
+    }
+
+    fn done(&mut self, s: &Sources, outcome: Outcome) -> Outcome {
+        let Outcome::Set(node) = &outcome else {
+            // An empty collection the update removed and nobody filled.
+            let empty = |node: Option<&Node>| node.is_some_and(Node::is_empty);
+            let removed = s.updated.is_none() && empty(s.origin) && empty(s.dest);
+            return if removed { Outcome::Clear } else { outcome };
+        };
+        // Nothing is left of what the update removed, or there was nothing to add: no empty shell stays behind. What was
+        // empty in the destination before stays so.
+        let was_empty = s.dest.is_some_and(Node::is_empty);
+        let shell = node.is_empty()
+            && !was_empty
+            && match s.dest {
+                Some(_) => s.updated.is_none() && s.origin.is_some(),
+                None => s.origin.is_some(),
+            };
+        if shell {
+            return Outcome::Clear;
+        }
+        match (s.dest, s.updated) {
+            (None, Some(updated)) => comments::replaced(node, updated).map_or(outcome, Outcome::Set),
+            _ => outcome,
+        }
+    }
+
+    fn key(&mut self, keys: &Sources) -> Option<Node> {
+        match (keys.dest, keys.origin, keys.updated) {
+            (Some(dest), Some(origin), Some(updated)) => {
+                // The update's comments are taken where the destination's are still the original's.
+                let taken = comments::same(dest, origin) && !comments::same(origin, updated);
+                if taken { comments::replaced(dest, updated) } else { None }
+            }
+            (Some(dest), None, Some(updated)) => comments::joined(dest, updated),
+            (None, _, Some(updated)) => Some(updated.clone()),
+            _ => None,
+        }
+    }
+}
+
+/// Whether the values differ: the texts of scalars, and all of lists, comments included.
+fn differ(a: &Node, b: &Node) -> bool {
+    match a.is_scalar() && b.is_scalar() {
+        true => !a.same(b),
+        false => !comments::same_throughout(a, b),
+    }
+}
+
+impl ThreeWay {
+    /// Notes where the destination, too, had changed what the update changed, and not in the same way.
+    fn note_conflict(&mut self, s: &Sources, dest: Option<&Node>, walk: &Walk) {
+        let (original, updated) = (present(s.origin), present(s.updated));
+        if dest == original || dest == updated || original == updated {
+            return;
+        }
+        let near = [dest, updated, original].into_iter().flatten().next().map_or(Span::NONE, Node::span);
+        self.conflicts.push(Conflict {
+            path: walk.path.clone().unwrap_or_default(),
+            original: original.cloned(),
+            dest: dest.cloned(),
+            updated: updated.cloned(),
+            near,
+        });
+    }
+}

@@ -1,0 +1,341 @@
+//! The walk down several trees at once.
+
+use std::borrow::Cow;
+
+use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Text};
+
+use super::{ASSOCIATIVE_KEYS, Options, comments, lists, quirks};
+use crate::resource::Gvk;
+use crate::schema::{Schema, Type};
+
+/// The same place in every tree. In a merge of two, `origin` is what is merged in; in a merge of three, `origin` and
+/// `updated` are the states whose difference is.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sources<'n> {
+    pub dest: Option<&'n Node>,
+    pub origin: Option<&'n Node>,
+    pub updated: Option<&'n Node>,
+}
+
+/// What becomes of a place in the destination.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    /// It stays as it is, also where there is nothing.
+    Keep,
+    Clear,
+    Set(Node),
+}
+
+/// What a collection is merged from.
+pub(super) enum Start<'n> {
+    Keep,
+    Clear,
+    /// Merge into `dest` (into an empty one where there is none), with `origin` rid of its directives.
+    From {
+        dest: Option<Cow<'n, Node>>,
+        origin: Option<Cow<'n, Node>>,
+    },
+}
+
+/// Decides what becomes of each place.
+pub(super) trait Visitor {
+    fn map<'n>(&mut self, s: &Sources<'n>, walk: &Walk) -> Result<Start<'n>>;
+
+    /// The same of a list that is merged element by element.
+    fn list<'n>(&mut self, s: &Sources<'n>, walk: &Walk) -> Result<Start<'n>>;
+
+    /// Of scalars, of lists that are replaced as a whole, and of places where the trees hold different kinds of things.
+    fn value(&mut self, s: &Sources, walk: &Walk) -> Outcome;
+
+    /// After the elements or fields were merged: the last word on the collection.
+    fn done(&mut self, s: &Sources, outcome: Outcome) -> Outcome;
+
+    /// The comments of a field's key: the key to put in place of the destination's, or the key of a new field.
+    fn key(&mut self, keys: &Sources) -> Option<Node>;
+}
+
+/// What the walk knows besides the trees.
+pub(super) struct Walk<'a> {
+    pub schema: &'a Schema,
+    pub options: Options,
+    /// Where it is: field names, and `[name=web]` for list elements. Kept only for visitors that ask for it.
+    pub path: Option<Vec<Text>>,
+}
+
+impl Walk<'_> {
+    /// Does something one step further down.
+    pub fn within<T>(&mut self, step: impl FnOnce() -> Text, work: impl FnOnce(&mut Self) -> T) -> T {
+        if let Some(path) = &mut self.path {
+            path.push(step());
+        }
+        let result = work(self);
+        if let Some(path) = &mut self.path {
+            path.pop();
+        }
+        result
+    }
+}
+
+impl<'n> Sources<'n> {
+    pub fn iter(self) -> impl Iterator<Item = &'n Node> {
+        [self.dest, self.origin, self.updated].into_iter().flatten()
+    }
+
+    fn present(self) -> impl Iterator<Item = &'n Node> {
+        self.iter().filter(|node| !node.is_null())
+    }
+
+    fn entry(self, name: &str) -> Entries<'n> {
+        let entry = |node: Option<&'n Node>| node.and_then(Node::as_map).and_then(|map| map.entry(name));
+        Entries { dest: entry(self.dest), origin: entry(self.origin), updated: entry(self.updated) }
+    }
+}
+
+/// The same field in every tree.
+#[derive(Clone, Copy)]
+struct Entries<'n> {
+    dest: Option<&'n Entry>,
+    origin: Option<&'n Entry>,
+    updated: Option<&'n Entry>,
+}
+
+impl<'n> Entries<'n> {
+    fn values(self) -> Sources<'n> {
+        let value = |entry: Option<&'n Entry>| entry.map(|entry| &entry.value);
+        Sources { dest: value(self.dest), origin: value(self.origin), updated: value(self.updated) }
+    }
+
+    fn keys(self) -> Sources<'n> {
+        let key = |entry: Option<&'n Entry>| entry.map(|entry| &entry.key);
+        Sources { dest: key(self.dest), origin: key(self.origin), updated: key(self.updated) }
+    }
+
+    fn iter(self) -> impl Iterator<Item = &'n Entry> {
+        [self.dest, self.origin, self.updated].into_iter().flatten()
+    }
+}
+
+/// Goes down the trees from here.
+pub(super) fn walk(
+    visitor: &mut dyn Visitor,
+    s: Sources,
+    declared: Option<Type>,
+    walk: &mut Walk,
+) -> Result<Outcome> {
+    let schema = walk.schema;
+    let commented = s.present().find_map(|node| comments::schema(schema, node));
+    let ty = commented.as_ref().map(|schema| schema.root()).or(declared).or_else(|| {
+        // Only a place nothing is known about is asked what it says it is.
+        s.present().find_map(|node| known_kind(schema, node))
+    });
+    let Some(first) = s.present().next() else { return walk_map(visitor, s, ty, walk) };
+    if let Some(other) = s.present().find(|node| shape(node) != shape(first)) {
+        if walk.options.as_reference {
+            return Err(mismatch(first, other));
+        }
+        return Ok(visitor.value(&s, walk));
+    }
+    if first.is_map() {
+        return walk_map(visitor, s, ty, walk);
+    }
+    if first.is_seq()
+        && let Some(keys) = merge_keys(&s, ty, walk.options)
+    {
+        return walk_list(visitor, s, &keys, ty.and_then(Type::items), walk);
+    }
+    Ok(visitor.value(&s, walk))
+}
+
+fn shape(node: &Node) -> u8 {
+    if node.is_map() { 2 } else { u8::from(node.is_seq()) }
+}
+
+fn known_kind<'s>(schema: &'s Schema, node: &Node) -> Option<Type<'s>> {
+    let map = node.as_map()?;
+    let text = |key| map.get(key).and_then(Node::text).filter(|text| !text.is_empty());
+    schema.type_of(&Gvk::new(text("apiVersion")?, text("kind")?))
+}
+
+fn mismatch(first: &Node, other: &Node) -> Diagnostic {
+    let message = format!("cannot merge {} into {}", other.kind_name(), first.kind_name());
+    Diagnostic::error("merge-mismatch", message)
+        .at(other.span())
+        .note(format!("{} is here", first.kind_name()), first.span())
+        .help("write the same kind of value as the resource has, or clear the field with `null` first")
+}
+
+fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut Walk) -> Result<Outcome> {
+    let (dest, origin) = match visitor.map(&s, walk)? {
+        Start::Keep => return Ok(Outcome::Keep),
+        Start::Clear => return Ok(Outcome::Clear),
+        Start::From { dest, origin } => (dest, origin),
+    };
+    let from = Sources { dest: dest.as_deref(), origin: origin.as_deref(), updated: s.updated };
+    let mut edits: Vec<Edit> = Vec::new();
+    for (at, entry) in from.dest.and_then(Node::as_map).into_iter().flatten().enumerate() {
+        let Some(name) = entry.key.text() else { continue };
+        let entries = Entries { dest: Some(entry), ..from.entry(name) };
+        let edit = walk_field(visitor, name, entries, ty, walk)?;
+        if !matches!(edit, (None, Outcome::Keep)) {
+            edits.push(Edit { at, key: edit.0, value: edit.1 });
+        }
+    }
+    let added = new_fields(&from);
+    let mut fields = Vec::with_capacity(added.len());
+    for entries in added {
+        let entry = entries.iter().next().expect("a field is new because some tree has it");
+        let name = entry.key.text().expect("fields whose name is no scalar are passed over");
+        let (key, value) = walk_field(visitor, name, entries, ty, walk)?;
+        if let Outcome::Set(value) = value {
+            // A key of its own: comments are the visitor's to give.
+            let key = key
+                .unwrap_or_else(|| Node::scalar(name, entry.key.tag(), entry.key.style(), entry.key.span()));
+            fields.push((key, value));
+        }
+    }
+    let same = dest.as_deref().zip(s.dest).is_some_and(|(now, then)| std::ptr::eq(now, then));
+    let outcome = match same && edits.is_empty() && fields.is_empty() {
+        true => Outcome::Keep,
+        false => Outcome::Set(edited(dest.as_deref(), edits, fields)),
+    };
+    Ok(visitor.done(&s, outcome))
+}
+
+/// A change of the field at a position.
+struct Edit {
+    at: usize,
+    key: Option<Node>,
+    value: Outcome,
+}
+
+fn walk_field(
+    visitor: &mut dyn Visitor,
+    name: &str,
+    entries: Entries,
+    ty: Option<Type>,
+    walk: &mut Walk,
+) -> Result<(Option<Node>, Outcome)> {
+    let schema = walk.schema;
+    let commented = entries.iter().find_map(|entry| comments::schema_of_field(schema, entry));
+    let field = commented.as_ref().map(|schema| schema.root()).or_else(|| ty?.field(name));
+    let value = walk.within(|| name.into(), |walk| self::walk(visitor, entries.values(), field, walk));
+    Ok((visitor.key(&entries.keys()), value?))
+}
+
+/// The fields the destination lacks, in alphabetical order: where the reference puts them.
+fn new_fields<'n>(s: &Sources<'n>) -> Vec<Entries<'n>> {
+    let map = |node: Option<&'n Node>| node.and_then(Node::as_map);
+    let (dest, origin) = (map(s.dest), map(s.origin));
+    if dest.is_some() && dest.map(std::ptr::from_ref) == origin.map(std::ptr::from_ref) && s.updated.is_none()
+    {
+        return Vec::new();
+    }
+    let lacks = |map: Option<&Map>, name: &str| map.is_none_or(|map| map.position(name).is_none());
+    let mut new: Vec<(&str, Entries)> = Vec::new();
+    for entry in origin.into_iter().flatten() {
+        if let Some(name) = entry.key.text().filter(|name| lacks(dest, name)) {
+            new.push((name, s.entry(name)));
+        }
+    }
+    for entry in map(s.updated).into_iter().flatten() {
+        if let Some(name) = entry.key.text().filter(|name| lacks(dest, name) && lacks(origin, name)) {
+            new.push((name, s.entry(name)));
+        }
+    }
+    new.sort_by(|a, b| a.0.cmp(b.0));
+    new.into_iter().map(|(_, entries)| entries).collect()
+}
+
+fn edited(dest: Option<&Node>, edits: Vec<Edit>, fields: Vec<(Node, Node)>) -> Node {
+    let mut node = dest.cloned().unwrap_or_else(Node::map);
+    if edits.is_empty() && fields.is_empty() {
+        return node;
+    }
+    if node.is_empty() && node.style() == Style::Flow {
+        // `{}` is written that way because it is empty.
+        let style = fields.iter().map(|(_, value)| value.style());
+        if !style.into_iter().any(|style| style == Style::Flow) {
+            node.set_style(Style::Any);
+        }
+    }
+    let map = node.as_map_mut().expect("only maps are merged field by field");
+    let mut gone = Vec::new();
+    for Edit { at, key, value } in edits {
+        if let Some(key) = key {
+            *map.key_at_mut(at) = key;
+        }
+        match value {
+            Outcome::Keep => {}
+            Outcome::Clear => gone.push(at),
+            Outcome::Set(value) => *map.value_at_mut(at) = value,
+        }
+    }
+    match gone.as_slice() {
+        [] => {}
+        [at] => drop(map.remove_at(*at)),
+        _ => {
+            let (mut at, mut next) = (0, gone.iter().peekable());
+            map.retain(|_| {
+                let keep = next.next_if_eq(&&at).is_none();
+                at += 1;
+                keep
+            });
+        }
+    }
+    fields.into_iter().for_each(|(key, value)| map.push(key, value));
+    node
+}
+
+/// The keys a list is merged by; `None` where it is replaced as a whole.
+fn merge_keys<'s>(
+    s: &Sources,
+    ty: Option<Type<'s>>,
+    options: Options,
+) -> Option<Cow<'s, [Cow<'static, str>]>> {
+    if let Some(ty) = ty {
+        return ty.merge_keys().map(Cow::Borrowed);
+    }
+    if !options.infer {
+        return None;
+    }
+    let carries = |key: &&str| {
+        let mut items = s.present().flat_map(Node::items).peekable();
+        items.peek().is_some()
+            && items.all(|item| item.get(key).is_some_and(|value| value.is_scalar() && !value.is_null()))
+    };
+    let key = ASSOCIATIVE_KEYS.into_iter().find(carries)?;
+    Some(Cow::Owned(vec![Cow::Borrowed(key)]))
+}
+
+fn walk_list(
+    visitor: &mut dyn Visitor,
+    s: Sources,
+    keys: &[Cow<'static, str>],
+    items: Option<Type>,
+    walk: &mut Walk,
+) -> Result<Outcome> {
+    let (dest, origin) = match visitor.list(&s, walk)? {
+        Start::Keep => return Ok(Outcome::Keep),
+        Start::Clear => return Ok(Outcome::Clear),
+        Start::From { dest, origin } => (dest, origin),
+    };
+    let from = Sources { dest: dest.as_deref(), origin: origin.as_deref(), updated: s.updated };
+    let merged = match lists::is_regular(&from, keys) || !walk.options.as_reference {
+        true => lists::merge(visitor, from, keys, items, walk)?,
+        false => quirks::merge(visitor, from, keys, items, walk)?,
+    };
+    let same = dest.as_deref().zip(s.dest).is_some_and(|(now, then)| std::ptr::eq(now, then));
+    let outcome = match merged {
+        None if same => Outcome::Keep,
+        None => Outcome::Set(dest.map_or_else(Node::seq, Cow::into_owned)),
+        Some(elements) => {
+            let mut node = dest.map_or_else(Node::seq, Cow::into_owned);
+            if node.is_empty() && node.style() == Style::Flow {
+                node.set_style(Style::Any);
+            }
+            *node.as_seq_mut().expect("only lists are merged element by element") = elements;
+            Outcome::Set(node)
+        }
+    };
+    Ok(visitor.done(&s, outcome))
+}
