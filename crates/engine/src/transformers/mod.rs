@@ -15,6 +15,7 @@ pub mod config;
 pub mod config_map;
 pub mod generator;
 pub mod hash;
+pub mod iam_policy;
 pub mod image_tag;
 pub mod labels;
 pub mod local_config;
@@ -27,12 +28,14 @@ pub mod secret;
 mod setter;
 pub mod sort_order;
 pub mod suffix;
+pub mod value_add;
 
 pub use annotations::Annotations;
 pub use config::TransformerConfig;
 pub use config_map::ConfigMapGenerator;
 pub use generator::{GeneratorArgs, GeneratorOptions};
 pub use hash::Hash;
+pub use iam_policy::IamPolicy;
 pub use image_tag::{Image, ImageTag};
 pub use labels::{Label, Labels, Pairs};
 pub use namespace::Namespace;
@@ -42,6 +45,7 @@ pub use replica_count::{Replica, ReplicaCount};
 pub use secret::SecretGenerator;
 pub use sort_order::{SortOptions, SortOrder};
 pub use suffix::Suffix;
+pub use value_add::ValueAdd;
 
 /// What a built-in is made with, besides its own configuration.
 #[derive(Clone, Copy)]
@@ -72,6 +76,7 @@ const TABLE: &[(&str, Make)] = &[
     ("AnnotationsTransformer", Annotations::make),
     ("ConfigMapGenerator", ConfigMapGenerator::make),
     ("HashTransformer", Hash::make),
+    ("IAMPolicyGenerator", IamPolicy::make),
     ("ImageTagTransformer", ImageTag::make),
     ("LabelTransformer", Labels::make),
     ("NamespaceTransformer", Namespace::make),
@@ -81,6 +86,7 @@ const TABLE: &[(&str, Make)] = &[
     ("ReplicaCountTransformer", ReplicaCount::make),
     ("SecretGenerator", SecretGenerator::make),
     ("SuffixTransformer", Suffix::make),
+    ("ValueAddTransformer", ValueAdd::make),
 ];
 
 /// Reads a built-in's configuration as loosely as the reference does.

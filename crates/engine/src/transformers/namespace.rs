@@ -108,6 +108,11 @@ impl Transformer for Namespace {
 }
 
 impl Namespace {
+    /// Puts one resource into the namespace, whatever made it; its earlier id is forgotten.
+    pub(super) fn put(&self, r: &mut Resource, cx: &Context) -> Result<()> {
+        self.set(r, &FieldSpec::created("metadata/namespace"), cx)
+    }
+
     fn set(&self, r: &mut Resource, own: &FieldSpec, cx: &Context) -> Result<()> {
         let gvk = r.gvk().clone();
         let cluster_scoped = r.id().cluster_scoped;

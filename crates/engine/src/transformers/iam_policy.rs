@@ -1,0 +1,75 @@
+//! `IAMPolicyGenerator` makes a service account that stands for one of a cloud provider.
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
+use serde::Deserialize;
+
+use super::{Setup, read_config};
+use crate::pipeline::{Context, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+
+/// Makes a ServiceAccount that acts as a Google service account.
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: IAMPolicyGenerator
+/// metadata:
+///   name: any
+/// cloud: gke
+/// kubernetesService: {name: web, namespace: shop}
+/// serviceAccount: {name: web-robot, projectId: my-project}
+/// ```
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct IamPolicy {
+    cloud: Spanned<Text>,
+    kubernetes_service: KubernetesService,
+    service_account: ServiceAccount,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(default)]
+struct KubernetesService {
+    name: Text,
+    namespace: Text,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct ServiceAccount {
+    name: Text,
+    project_id: Text,
+}
+
+impl IamPolicy {
+    pub(super) fn make(config: &Node, _setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let policy: Self = read_config(config)?;
+        if *policy.cloud != "gke" {
+            let message = format!("the cloud `{}` is not known", policy.cloud);
+            let place = if policy.cloud.span.is_none() { config.span() } else { policy.cloud.span };
+            return Err(Diagnostic::error("iam-policy-cloud", message).at(place).help("write `cloud: gke`"));
+        }
+        Ok(Box::new(policy))
+    }
+}
+
+impl Transformer for IamPolicy {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        // The reference writes the names into a text and reads it: a name of digits alone is a number.
+        let written = |text: &str| Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE);
+        let KubernetesService { name, namespace } = &self.kubernetes_service;
+        let ServiceAccount { name: account, project_id } = &self.service_account;
+        let robot = format!("{account}@{project_id}.iam.gserviceaccount.com");
+        let mut node: Node = [("apiVersion", "v1"), ("kind", "ServiceAccount")].into_iter().collect();
+        let mut meta: Node =
+            [("annotations", [("iam.gke.io/gcp-service-account", robot)].into_iter().collect::<Node>())]
+                .into_iter()
+                .collect();
+        meta.set("name", written(name));
+        if !namespace.is_empty() {
+            meta.set("namespace", written(namespace));
+        }
+        node.set("metadata", meta);
+        items.push(Resource::new(node, cx.schema))
+    }
+}
