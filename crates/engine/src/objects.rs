@@ -1,14 +1,31 @@
 //! From documents to resources: lists taken apart, anchors resolved, and what is no resource refused.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Tag};
+use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source, Tag};
 use rustc_hash::FxHashSet;
 
 use crate::resource::Resource;
 use crate::schema::Schema;
 
-/// Makes resources of the documents of a source.
+/// Reads the resources of a source.
+pub fn read(source: &Arc<Source>, schema: &Schema) -> Result<Vec<Resource>> {
+    match krm_yaml::parse(source) {
+        Ok(documents) => resources(documents, schema),
+        // Annotations may be written twice: the reference reads the last, and goes on.
+        Err(error) if error.code() == "yaml-duplicate-key" => {
+            let documents = krm_yaml::parse_keeping_twins(source)?;
+            match documents.iter().all(|document| only_annotations_twice(&document.root, true)) {
+                true => resources(documents, schema),
+                false => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes resources of documents.
 pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
     let Some(source) = documents.first().map(|document| document.source().clone()) else {
         return Ok(Vec::new());
@@ -55,7 +72,7 @@ fn is_wrapper(root: &Node) -> bool {
         && (root.get("items").is_some() || root.get("functionConfig").is_some())
 }
 
-/// Refuses what has no kind or name, and keys written twice.
+/// Refuses what has no kind or name.
 fn check(root: &Node) -> Result<()> {
     let text =
         |node: Option<&Node>| node.filter(|n| !n.is_null()).and_then(Node::text).unwrap_or_default().len();
@@ -75,47 +92,27 @@ fn check(root: &Node) -> Result<()> {
         return Err(Diagnostic::error("resource-no-name", format!("this {kind} has no `metadata.name`"))
             .at(root.span()));
     }
-    refuse_duplicates(root, true)
+    Ok(())
 }
 
-/// Refuses keys written twice in one map. Annotations are spared: the reference reads the last, and goes on.
-fn refuse_duplicates(node: &Node, is_root: bool) -> Result<()> {
-    if let Some(map) = node.as_map() {
-        refuse_duplicate_keys(map)?;
-        for entry in map {
-            match is_root && entry.key.text() == Some("metadata") {
-                true => {
-                    let inside = entry.value.as_map().into_iter().flatten();
-                    inside
-                        .filter(|e| e.key.text() != Some("annotations"))
-                        .try_for_each(|e| refuse_duplicates(&e.value, false))?;
-                }
-                false => refuse_duplicates(&entry.value, false)?,
-            }
-        }
-    }
-    node.items().iter().try_for_each(|item| refuse_duplicates(item, false))
-}
-
-fn refuse_duplicate_keys(map: &Map) -> Result<()> {
-    let entries = map.entries();
-    let duplicate = match entries.len() {
-        0 | 1 => None,
-        // A few keys are compared faster than hashed.
-        2..16 => (1..entries.len())
-            .find(|at| entries[..*at].iter().any(|e| e.key.text() == entries[*at].key.text())),
-        _ => {
-            let mut seen = FxHashSet::default();
-            entries.iter().position(|e| !seen.insert(e.key.text()))
-        }
+/// Whether all keys written twice are annotations.
+fn only_annotations_twice(node: &Node, is_root: bool) -> bool {
+    let fine = |entry: &Entry| match is_root && entry.key.text() == Some("metadata") {
+        true => entry.value.as_map().is_some_and(|meta| {
+            is_distinct(meta)
+                && meta
+                    .iter()
+                    .all(|e| e.key.text() == Some("annotations") || only_annotations_twice(&e.value, false))
+        }),
+        false => only_annotations_twice(&entry.value, false),
     };
-    let Some(at) = duplicate else { return Ok(()) };
-    let key = &entries[at].key;
-    let first = entries.iter().find(|e| e.key.text() == key.text()).expect("the key was seen before");
-    let message = format!("the key `{}` is written twice", key.text().unwrap_or_default());
-    Err(Diagnostic::error("duplicate-key", message)
-        .at(key.span())
-        .note("first written here", first.key.span()))
+    node.as_map().is_none_or(|map| is_distinct(map) && map.iter().all(fine))
+        && node.items().iter().all(|item| only_annotations_twice(item, false))
+}
+
+fn is_distinct(map: &Map) -> bool {
+    let mut seen = FxHashSet::default();
+    map.iter().all(|entry| entry.key.text().is_none_or(|key| seen.insert(key)))
 }
 
 /// Puts the entries of what `<<` names where it stands; a map's own entries win over them.

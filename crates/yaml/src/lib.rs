@@ -21,7 +21,7 @@ pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into};
 pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
-pub use parse::{decode, documents, parse, parse_last_wins, parse_str};
+pub use parse::{decode, documents, parse, parse_keeping_twins, parse_last_wins, parse_str};
 pub use path::Path;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use krm_yaml::{Diagnostic, Result, Sources, Span};
+use krm_yaml::{Diagnostic, Result, Sources, Span, Text};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -14,9 +14,16 @@ use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::Origin;
 use crate::resources::Resources;
 use crate::schema::Schema;
+use crate::select::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
 use crate::transformers::local_config::LocalConfig;
+use crate::transformers::{Hash, Labels, SortOrder};
 use crate::world::World;
+
+/// The label `managedByLabel` asks for.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// What it says: the release of kustomize whose output this is, byte for byte.
+const MANAGER: &str = "kustomize-v5.8.0";
 
 /// What all targets of one command share: files, bases, warnings, and what the user allows.
 pub struct Session {
@@ -83,7 +90,18 @@ impl Session {
         let mut last = |transformer: Box<dyn Transformer>| {
             steps.push(Step { role: Role::Transform, transformer, origin: None });
         };
+        last(Box::new(Hash));
         last(Box::new(LocalConfig));
+        match &k.sort_options {
+            Some(options) => last(Box::new(SortOrder::new(options.clone())?)),
+            None if self.options.keep_order => {}
+            None => last(Box::new(SortOrder::legacy())),
+        }
+        if self.options.managed_by_label || asks("managedByLabel") {
+            let label = [(MANAGED_BY.into(), Text::from(MANAGER).into())].into_iter().collect();
+            let fields = FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]);
+            last(Box::new(Labels::new(label, fields)));
+        }
         last(Box::new(BuildMetadata {
             origin: asks("originAnnotations"),
             transformations: asks("transformerAnnotations"),

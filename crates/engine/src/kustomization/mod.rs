@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::loader::Folder;
 use crate::objects::expand_merges;
 use crate::transformers::replacement::Replacement;
+use crate::transformers::{GeneratorArgs, GeneratorOptions, Image, Label, Pairs, Replica, SortOptions};
 use crate::world::Loader;
 
 pub use build::{Options as BuildOptions, Session, emit};
@@ -38,9 +39,9 @@ pub struct Kustomization {
     pub crds: Vec<Spanned<Text>>,
     pub configurations: Vec<Spanned<Text>>,
 
-    pub config_map_generator: Vec<Node>,
-    pub secret_generator: Vec<Node>,
-    pub generator_options: Option<Node>,
+    pub config_map_generator: Vec<GeneratorArgs>,
+    pub secret_generator: Vec<GeneratorArgs>,
+    pub generator_options: GeneratorOptions,
     pub helm_globals: Option<Node>,
     pub helm_charts: Vec<Node>,
     /// Deprecated: part of `helmCharts` once read.
@@ -53,23 +54,23 @@ pub struct Kustomization {
     pub namespace: Spanned<Text>,
     pub name_prefix: Spanned<Text>,
     pub name_suffix: Spanned<Text>,
-    pub labels: Vec<Node>,
+    pub labels: Vec<Label>,
     /// Deprecated, but not the same as `labels`: these go last.
-    pub common_labels: BTreeMap<Text, Text>,
-    pub common_annotations: BTreeMap<Text, Text>,
+    pub common_labels: Pairs,
+    pub common_annotations: Pairs,
     /// Deprecated, but not the same as `patches`: these go after labels and annotations.
     #[serde(rename = "patchesJson6902")]
     pub patches_json6902: Vec<Node>,
-    pub replicas: Vec<Node>,
-    pub images: Vec<Node>,
+    pub replicas: Vec<Replica>,
+    pub images: Vec<Image>,
     /// Deprecated: part of `images` once read.
-    pub image_tags: Vec<Node>,
+    pub image_tags: Vec<Image>,
     pub replacements: Vec<Spanned<Replacement>>,
     pub transformers: Vec<Node>,
     pub validators: Vec<Node>,
     pub vars: Vec<Node>,
 
-    pub sort_options: Option<Node>,
+    pub sort_options: Option<SortOptions>,
     pub build_metadata: Vec<Spanned<Text>>,
 }
 
@@ -97,7 +98,7 @@ impl Kustomization {
     /// Reads a kustomization, and makes of its deprecated fields what replaced them.
     pub fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
         // Documents after the first are ignored, as in the reference.
-        let root = krm_yaml::parse(source)?.into_iter().next().map(|document| document.root);
+        let root = krm_yaml::parse_last_wins(source)?.into_iter().next().map(|document| document.root);
         let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
         expand_merges(&mut root)?;
         let mut kustomization: Self = krm_yaml::de::from_node_with(&root, Options::KUSTOMIZATION)?;

@@ -16,7 +16,10 @@ use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
-use crate::transformers::{self, Setup, TransformerConfig};
+use crate::transformers::{
+    self, Annotations, ConfigMapGenerator, ImageTag, Labels, Namespace, Prefix, ReplicaCount,
+    SecretGenerator, Setup, Suffix, TransformerConfig,
+};
 use crate::world::{Loader, clean};
 
 /// What is known on the way down: what a kustomization inherits from those that lead to it.
@@ -59,6 +62,9 @@ impl<'s> Plan<'s> {
         let k = &file.kustomization;
         self.load(folder, &k.resources, scope)?;
         let here = Here { folder, file, scope };
+        let mut config = TransformerConfig::builtin();
+        config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
+        self.config.merge(&config)?;
         self.generate(&here)?;
         for component in &k.components {
             self.component(&here, component)?;
@@ -123,6 +129,7 @@ impl<'s> Plan<'s> {
         };
         self.level = self.level.max(base.level + 1);
         self.folders.extend(base.folders.iter().cloned());
+        self.config.merge(&base.config)?;
 
         Ok(Use::new(base, place))
     }
@@ -166,8 +173,15 @@ impl<'s> Plan<'s> {
     /// The generators, built-in ones first, in the reference's order.
     fn generate(&mut self, here: &Here) -> Result<()> {
         let k = &here.file.kustomization;
-        here.not_yet("configMapGenerator", &k.config_map_generator)?;
-        here.not_yet("secretGenerator", &k.secret_generator)?;
+        let loader: Arc<dyn Loader> = here.folder.clone();
+        for args in &k.config_map_generator {
+            let generator = ConfigMapGenerator::new(args.clone(), &k.generator_options, loader.clone())?;
+            self.builtin(here, Role::Generate, "ConfigMapGenerator", generator);
+        }
+        for args in &k.secret_generator {
+            let generator = SecretGenerator::new(args.clone(), &k.generator_options, loader.clone());
+            self.builtin(here, Role::Generate, "SecretGenerator", generator);
+        }
         here.not_yet("helmCharts", &k.helm_charts)?;
         let external = self.external(here, &k.generators)?;
         self.push_external(Role::Generate, external);
@@ -177,14 +191,40 @@ impl<'s> Plan<'s> {
     /// The transformers, built-in ones first, in the reference's order: that of the fields in the file does not matter.
     fn transform(&mut self, here: &Here) -> Result<()> {
         let k = &here.file.kustomization;
+        let config = self.config.clone();
         here.not_yet("patches", &k.patches)?;
-        here.not_yet("labels", &k.labels)?;
+        if !k.namespace.is_empty() {
+            let namespace = Namespace::new(k.namespace.clone(), config.namespace.clone());
+            self.builtin(here, Role::Transform, "NamespaceTransformer", namespace);
+        }
+        if !k.name_prefix.is_empty() {
+            let prefix = Prefix::new(k.name_prefix.clone(), config.name_prefix.clone());
+            self.builtin(here, Role::Transform, "PrefixTransformer", prefix);
+        }
+        if !k.name_suffix.is_empty() {
+            let suffix = Suffix::new(k.name_suffix.clone(), config.name_suffix.clone());
+            self.builtin(here, Role::Transform, "SuffixTransformer", suffix);
+        }
+        for labels in Labels::plan(k.labels.clone(), k.common_labels.clone(), &config)? {
+            self.builtin(here, Role::Transform, "LabelTransformer", labels);
+        }
+        if !k.common_annotations.is_empty() {
+            let annotations =
+                Annotations::new(k.common_annotations.clone(), config.common_annotations.clone());
+            self.builtin(here, Role::Transform, "AnnotationsTransformer", annotations);
+        }
         here.not_yet("patchesJson6902", &k.patches_json6902)?;
-        here.not_yet("replicas", &k.replicas)?;
-        here.not_yet("images", &k.images)?;
+        if !k.replicas.is_empty() {
+            let replicas = ReplicaCount::new(k.replicas.clone(), config.replicas.clone());
+            self.builtins(here, "ReplicaCountTransformer", replicas, k.replicas.len());
+        }
+        if !k.images.is_empty() {
+            let images = ImageTag::new(k.images.clone(), config.images.clone());
+            self.builtins(here, "ImageTagTransformer", images, k.images.len());
+        }
         if !k.replacements.is_empty() {
             let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
-            self.builtin(here, "ReplacementTransformer", replacements);
+            self.builtin(here, Role::Transform, "ReplacementTransformer", replacements);
         }
         here.not_yet("vars", &k.vars)?;
         let external = self.external(here, &k.transformers)?;
@@ -193,9 +233,17 @@ impl<'s> Plan<'s> {
     }
 
     /// A built-in that a field of the kustomization asks for.
-    fn builtin(&mut self, here: &Here, kind: &str, transformer: impl Transformer + 'static) {
+    fn builtin(&mut self, here: &Here, role: Role, kind: &str, transformer: impl Transformer + 'static) {
         let origin = here.by_builtin(kind);
-        self.steps.push(Step { role: Role::Transform, transformer: Box::new(transformer), origin });
+        self.steps.push(Step { role, transformer: Box::new(transformer), origin });
+    }
+
+    /// A built-in that stands for several of the reference's, which shows in transformer annotations.
+    fn builtins(&mut self, here: &Here, kind: &str, transformer: impl Transformer + 'static, count: usize) {
+        self.builtin(here, Role::Transform, kind, transformer);
+        if here.scope.origin.is_some() {
+            (1..count).for_each(|_| self.builtin(here, Role::Transform, kind, Nothing));
+        }
     }
 
     fn push_external(&mut self, role: Role, external: Vec<(Box<dyn Transformer>, Option<Origin>)>) {
@@ -238,7 +286,7 @@ impl<'s> Plan<'s> {
             Some(text) if !text.contains(['\n', ':', '{']) => Err(None),
             Some(text) => {
                 let source = self.session.sources().add(here.file.source.name(), text);
-                match krm_yaml::parse(&source).and_then(|docs| objects::resources(docs, &self.schema)) {
+                match objects::read(&source, &self.schema) {
                     Ok(objects) => Ok(objects.into_iter().map(Resource::into_node).collect()),
                     Err(error) => Err(Some(error)),
                 }
@@ -386,7 +434,7 @@ pub fn read_resources(loader: &dyn Loader, path: &Spanned<Text>, schema: &Schema
     let place = path.span();
     let source = loader.load(path, place)?;
     let named_here = |d: Diagnostic| d.note("included here", place);
-    objects::resources(krm_yaml::parse(&source).map_err(named_here)?, schema).map_err(named_here)
+    objects::read(&source, schema).map_err(named_here)
 }
 
 /// Resources as they stood in a file. They are given away, not copied: a plan runs once.
@@ -396,6 +444,15 @@ impl Transformer for Written {
     fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
         let resources = std::mem::take(&mut *self.0.lock().expect("no one panics while holding resources"));
         items.append(Resources::from_vec(resources))
+    }
+}
+
+/// Does nothing, but was there.
+struct Nothing;
+
+impl Transformer for Nothing {
+    fn transform(&self, _items: &mut Resources, _cx: &Context) -> Result<()> {
+        Ok(())
     }
 }
 

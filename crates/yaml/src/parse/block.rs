@@ -299,10 +299,11 @@ impl Parser<'_> {
         for (at, entry) in self.entries.iter().enumerate().skip(first) {
             merges |= entry.key.tag() == Tag::Merge;
             let Some(text) = entry.key.text() else { continue };
-            match seen.insert(text, at) {
-                Some(before) if self.twice == Twice::LastWins => earlier.push(before),
-                Some(before) => return Err(self.duplicate_key(&self.entries[before].key, &entry.key)),
-                None => {}
+            let Some(before) = seen.insert(text, at) else { continue };
+            match self.twice {
+                Twice::Refused => return Err(self.duplicate_key(&self.entries[before].key, &entry.key)),
+                Twice::LastWins => earlier.push(before),
+                Twice::Kept => {}
             }
         }
         earlier.sort_unstable();

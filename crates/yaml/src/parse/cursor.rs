@@ -24,6 +24,7 @@ const MAX_KEY: usize = 1024;
 pub enum Twice {
     Refused,
     LastWins,
+    Kept,
 }
 
 pub struct Parser<'s> {

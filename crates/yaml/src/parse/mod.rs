@@ -49,6 +49,11 @@ pub fn parse_last_wins(source: &Arc<Source>) -> Result<Vec<Document>> {
     stream::parse(source, cursor::Twice::LastWins)
 }
 
+/// Reads every document of a source as [`parse`] does, but leaves equal keys as they are, for the caller to judge.
+pub fn parse_keeping_twins(source: &Arc<Source>) -> Result<Vec<Document>> {
+    stream::parse(source, cursor::Twice::Kept)
+}
+
 /// Reads every document of a text that has no file. For tests and small jobs.
 pub fn parse_str(text: &str) -> Result<Vec<Document>> {
     parse(&Source::detached("<text>", text))
