@@ -13,12 +13,14 @@ pub mod annotations;
 pub mod build_metadata;
 pub mod config;
 pub mod config_map;
+mod crds;
 pub mod generator;
 pub mod hash;
 pub mod iam_policy;
 pub mod image_tag;
 pub mod labels;
 pub mod local_config;
+pub mod name_reference;
 pub mod namespace;
 pub mod prefix;
 pub mod prefix_suffix;
@@ -29,6 +31,7 @@ mod setter;
 pub mod sort_order;
 pub mod suffix;
 pub mod value_add;
+pub mod vars;
 
 pub use annotations::Annotations;
 pub use config::TransformerConfig;
@@ -38,6 +41,7 @@ pub use hash::Hash;
 pub use iam_policy::IamPolicy;
 pub use image_tag::{Image, ImageTag};
 pub use labels::{Label, Labels, Pairs};
+pub use name_reference::NameReference;
 pub use namespace::Namespace;
 pub use prefix::Prefix;
 pub use prefix_suffix::PrefixSuffix;
@@ -46,6 +50,7 @@ pub use secret::SecretGenerator;
 pub use sort_order::{SortOptions, SortOrder};
 pub use suffix::Suffix;
 pub use value_add::ValueAdd;
+pub use vars::{MarkVars, Var, VarSet, Vars};
 
 /// What a built-in is made with, besides its own configuration.
 #[derive(Clone, Copy)]

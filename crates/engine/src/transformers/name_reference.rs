@@ -1,0 +1,342 @@
+//! Names in other resources, brought up to date at the end of a build.
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Text};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::config::NameReferences as Rules;
+use super::setter;
+use crate::pipeline::{Context, Transformer};
+use crate::resource::{Gvk, NO_NAMESPACE, Resource};
+use crate::resources::Resources;
+use crate::select::FieldSpec;
+
+/// Follows renamed resources: where one names another by a name it had before, the name of now is written.
+///
+/// Prefixes, suffixes, hashes and patches rename; this comes after them all, once, at the root. A name is taken to mean a
+/// resource that was once called so, is of the kind the field is for, lives where the referrer can reach it and, if several
+/// do, went through the same prefixes and suffixes. Names of resources outside the build stay as they are. Which fields hold
+/// names is known for the kinds of Kubernetes; `nameReference` in `configurations:` adds others.
+#[derive(Clone, Debug)]
+pub struct NameReference {
+    rules: Rules,
+}
+
+impl NameReference {
+    pub fn new(rules: Rules) -> Self {
+        Self { rules }
+    }
+}
+
+impl Transformer for NameReference {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        if items.iter().all(|r| r.previous_ids().is_empty()) {
+            return Ok(());
+        }
+        // Who names whom is found out side by side, with nothing changed; then what changed is put in place.
+        let changed: Vec<Result<Option<Node>>> = {
+            let all = items.as_slice();
+            let names = Names::new(all);
+            let rules = rules_by_kind(&self.rules, all);
+            all.par_iter().map(|r| follow(r, &rules[&r.original_id().gvk], &names)).collect()
+        };
+        let mut changed = changed.into_iter();
+        items.edit(|r| {
+            if let Some(node) = changed.next().expect("there is one for each")? {
+                r.edit(cx.schema, |root| *root = node);
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A kind that may be named, and a field that may name it.
+type Rule<'r> = (Gvk, &'r FieldSpec);
+
+/// What resources may name, and where, in order, by the kind they were first.
+fn rules_by_kind<'r>(rules: &'r Rules, all: &[Resource]) -> FxHashMap<Gvk, Vec<Rule<'r>>> {
+    let kinds: FxHashSet<&Gvk> = all.iter().map(|r| &r.original_id().gvk).collect();
+    let of = |kind: &Gvk| {
+        let of_rule = |rule: &'r super::config::NameReference| {
+            let target = rule.target();
+            rule.referrers.fitting(kind).map(move |spec| (target.clone(), spec)).collect::<Vec<_>>()
+        };
+        (kind.clone(), rules.iter().flat_map(of_rule).collect())
+    };
+    kinds.into_iter().map(of).collect()
+}
+
+/// Resources by the names they had. One that was never renamed needs no following, and is not among them.
+struct Names<'r> {
+    /// By namespace, then in their order.
+    by_name: FxHashMap<&'r str, Vec<(&'r str, u32)>>,
+    /// Which namespaces of old the resources of a namespace come from; under `None`, those of all.
+    first_namespaces: FxHashSet<(Option<&'r str>, &'r str)>,
+    all: &'r [Resource],
+}
+
+impl<'r> Names<'r> {
+    fn new(all: &'r [Resource]) -> Self {
+        let mut by_name: FxHashMap<&str, Vec<(&str, u32)>> = FxHashMap::default();
+        let mut first_namespaces = FxHashSet::default();
+        for (at, r) in all.iter().enumerate() {
+            let now = r.id().effective_namespace();
+            let first = r.original_id().effective_namespace();
+            first_namespaces.extend([(None, first), (Some(now), first)]);
+            for id in r.previous_ids() {
+                let called_so = by_name.entry(&id.name).or_default();
+                if called_so.last() != Some(&(now, at as u32)) {
+                    called_so.push((now, at as u32));
+                }
+            }
+        }
+        by_name.values_mut().for_each(|called_so| called_so.sort_unstable());
+        Self { by_name, first_namespaces, all }
+    }
+
+    /// Those that were called so and are in a namespace now, in order.
+    fn within(&self, name: &str, namespace: &str) -> impl Iterator<Item = u32> {
+        let called_so = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
+        let from = called_so.partition_point(|(now, _)| *now < namespace);
+        called_so[from..].iter().take_while(move |(now, _)| *now == namespace).map(|(_, at)| *at)
+    }
+}
+
+/// A resource that names others.
+struct Referrer<'r> {
+    resource: &'r Resource,
+    names: &'r Names<'r>,
+    /// Of a RoleBinding: the namespaces of the service accounts it names.
+    account_namespaces: Vec<&'r str>,
+    /// Of a role binding: what kind of role it names.
+    role: Option<Gvk>,
+}
+
+/// The resource with its references brought up to date, if any changed.
+fn follow(resource: &Resource, rules: &[Rule], names: &Names) -> Result<Option<Node>> {
+    if rules.is_empty() {
+        return Ok(None);
+    }
+    let account_namespaces = account_namespaces(resource)?;
+    let referrer = Referrer { resource, names, account_namespaces, role: role(resource.node()) };
+    let mut changed: Option<Node> = None;
+    for (kind, spec) in rules {
+        let mut changes = Ok(false);
+        spec.visit(changed.as_ref().unwrap_or(resource.node()), &mut |field| {
+            if let Ok(false) = changes {
+                changes = referrer.would_change(field, kind, spec);
+            }
+        });
+        if changes? {
+            let root = changed.get_or_insert_with(|| resource.node().clone());
+            spec.edit(root, None, &mut |field| referrer.change(field, kind, spec))?;
+        }
+    }
+    Ok(changed)
+}
+
+impl<'r> Referrer<'r> {
+    fn would_change(&self, field: &Node, kind: &Gvk, spec: &FieldSpec) -> Result<bool> {
+        if field.is_null() {
+            return Ok(false);
+        }
+        if let Some(items) = field.as_seq() {
+            return items.iter().try_fold(false, |changes, item| {
+                if item.is_seq() {
+                    return Err(not_a_name(item));
+                }
+                Ok(changes | self.would_change(item, kind, spec)?)
+            });
+        }
+        match field.text() {
+            Some(name) => Ok(self.by_name(name, kind, spec)?.is_some_and(|target| target.name() != name)),
+            None => {
+                let (name, target) = self.by_name_and_namespace(field, kind, spec)?;
+                Ok(target.is_some_and(|t| t.name() != name || !t.namespace().is_empty()))
+            }
+        }
+    }
+
+    fn change(&self, field: &mut Node, kind: &Gvk, spec: &FieldSpec) -> Result<()> {
+        if field.is_null() {
+            return Ok(());
+        }
+        if field.is_seq() {
+            let items = field.as_seq_mut().expect("just seen to be a list");
+            return items.iter_mut().try_for_each(|item| self.change(item, kind, spec));
+        }
+        if let Some(name) = field.text() {
+            return match self.by_name(name, kind, spec)? {
+                Some(target) if target.name() != name => setter::untyped(field, target.name(), Span::NONE),
+                _ => Ok(()),
+            };
+        }
+        let (name, Some(target)) = self.by_name_and_namespace(field, kind, spec)? else { return Ok(()) };
+        let (new, namespace) = (target.name(), target.namespace());
+        if new == name && namespace.is_empty() {
+            return Ok(());
+        }
+        let write = |field: &mut Node, key: &str, text: &str| match field.get_mut(key) {
+            Some(value) => setter::untyped(value, text, Span::NONE),
+            None => {
+                field.set(key, setter::fresh(text));
+                Ok(())
+            }
+        };
+        write(field, "name", new)?;
+        // No namespace may mean any; it must not take the place of one that is written.
+        if namespace.is_empty() { Ok(()) } else { write(field, "namespace", namespace) }
+    }
+
+    /// What a name alone means.
+    fn by_name(&self, name: &str, kind: &Gvk, spec: &FieldSpec) -> Result<Option<&'r Resource>> {
+        let candidates = self.candidates(name, |_| true);
+        self.choose(candidates, kind, spec, name, |a, b| a.name() == b.name())
+    }
+
+    /// What a map with a name, and maybe a namespace, means; gives the name, too.
+    fn by_name_and_namespace(
+        &self,
+        field: &Node,
+        kind: &Gvk,
+        spec: &FieldSpec,
+    ) -> Result<(Text, Option<&'r Resource>)> {
+        let Some(name) = field.get("name").and_then(Node::text) else {
+            let message = format!("the field `{}` should hold a name", spec.path);
+            return Err(Diagnostic::error("name-reference-no-name", message)
+                .at(field.span())
+                .help("add `name` here, or make the path of the `nameReference` lead to the name itself"));
+        };
+        let candidates = match field.get("namespace").map(|n| n.text().unwrap_or_default()) {
+            None => self.candidates(name, |_| true),
+            Some(namespace) if namespace == NO_NAMESPACE => Vec::new(),
+            // Written before or after namespaces were set: if anything came from such a namespace, that is meant.
+            Some(namespace) if self.came_from(namespace) => {
+                self.candidates(name, |t| t.original_id().effective_namespace() == namespace)
+            }
+            Some(namespace) => self.candidates(name, |t| t.id().effective_namespace() == namespace),
+        };
+        let same = |a: &Resource, b: &Resource| a.name() == b.name() && a.namespace() == b.namespace();
+        Ok((name.into(), self.choose(candidates, kind, spec, name, same)?))
+    }
+
+    /// Whether anything within reach was first in that namespace.
+    fn came_from(&self, namespace: &str) -> bool {
+        let from = |now| self.names.first_namespaces.contains(&(now, namespace));
+        let id = self.resource.id();
+        match id.cluster_scoped {
+            true => from(None),
+            false => {
+                let reach = [id.effective_namespace(), NO_NAMESPACE];
+                reach.iter().chain(&self.account_namespaces).any(|now| from(Some(now)))
+            }
+        }
+    }
+
+    /// What was once called so and is within reach, in order.
+    fn candidates(&self, name: &str, wanted: impl Fn(&Resource) -> bool) -> Vec<&'r Resource> {
+        let names = self.names;
+        let id = self.resource.id();
+        let mut found: Vec<u32> = match id.cluster_scoped {
+            // Who lives outside namespaces reaches into all of them.
+            true => names.by_name.get(name).into_iter().flatten().map(|(_, at)| *at).collect(),
+            false => {
+                names.within(name, id.effective_namespace()).chain(names.within(name, NO_NAMESPACE)).collect()
+            }
+        };
+        for namespace in &self.account_namespaces {
+            let there = names.within(name, if namespace.is_empty() { "default" } else { namespace });
+            let accounts = there.filter(|at| {
+                let r = &names.all[*at as usize];
+                r.kind() == "ServiceAccount" && r.namespace() == *namespace
+            });
+            found.extend(accounts);
+        }
+        found.sort_unstable();
+        found.dedup();
+        found.into_iter().map(|at| &names.all[at as usize]).filter(|r| wanted(r)).collect()
+    }
+
+    /// Of several, the one that is meant.
+    fn choose(
+        &self,
+        mut candidates: Vec<&'r Resource>,
+        kind: &Gvk,
+        spec: &FieldSpec,
+        name: &str,
+        same: impl Fn(&Resource, &Resource) -> bool,
+    ) -> Result<Option<&'r Resource>> {
+        let was = |r: &Resource, kind: &Gvk| r.previous_ids().iter().any(|id| id.gvk.fits(kind));
+        candidates.retain(|r| was(r, kind));
+        if let Some(role) = self.role.as_ref().filter(|_| spec.path.as_str().ends_with("roleRef/name")) {
+            candidates.retain(|r| was(r, role));
+        }
+        if candidates.len() > 1 {
+            candidates.retain(|r| self.same_history(r, true));
+            if candidates.len() > 1 {
+                candidates.retain(|r| self.same_history(r, false));
+            }
+        }
+        match candidates[..] {
+            [] => Ok(None),
+            [first, ref others @ ..] if others.iter().all(|other| same(first, other)) => Ok(Some(first)),
+            _ => Err(self.ambiguous(name, &candidates)),
+        }
+    }
+
+    /// Whether both went through the same prefixes and suffixes, as far as both went.
+    fn same_history(&self, target: &Resource, none_fits_all: bool) -> bool {
+        let same = |a: &[Text], b: &[Text]| match (a, b) {
+            ([], []) => true,
+            ([], _) | (_, []) => none_fits_all,
+            _ => a.ends_with(b) || b.ends_with(a),
+        };
+        let referrer = self.resource;
+        same(&target.prefixes, &referrer.prefixes) && same(&target.suffixes, &referrer.suffixes)
+    }
+
+    fn ambiguous(&self, name: &str, candidates: &[&Resource]) -> Diagnostic {
+        let message = format!("{} names `{name}`, and several resources were called so", self.resource.id());
+        let diagnostic = Diagnostic::error("name-reference-ambiguous", message).at(self.resource.span());
+        let note = |d: Diagnostic, r: &&Resource| d.note(format!("it may mean {}", r.id()), r.span());
+        candidates.iter().fold(diagnostic, note).help("give them different names, or namespaces of their own")
+    }
+}
+
+fn not_a_name(node: &Node) -> Diagnostic {
+    Diagnostic::error("name-reference-not-a-name", format!("expected a name, found {}", node.kind_name()))
+        .at(node.span())
+        .help("correct the value here, or the path of the `nameReference`")
+}
+
+/// The kind of role a binding names, where it says so in full.
+fn role(root: &Node) -> Option<Gvk> {
+    let text = |key| root.at(["roleRef", key]).and_then(Node::text).map(Text::from);
+    Some(Gvk { group: text("apiGroup")?, version: Text::new(), kind: text("kind")? })
+}
+
+/// Other namespaces a RoleBinding reaches into: those of its service accounts.
+fn account_namespaces(r: &Resource) -> Result<Vec<&str>> {
+    let subjects = match r.kind() {
+        "RoleBinding" => r.node().get("subjects").map(Node::items).unwrap_or_default(),
+        _ => &[],
+    };
+    let mut namespaces = Vec::new();
+    for subject in subjects.iter().filter(|s| s.get("kind").and_then(Node::text) == Some("ServiceAccount")) {
+        match subject.get("namespace").map(|namespace| (namespace, namespace.as_str())) {
+            None => {}
+            Some((_, Some(namespace))) => namespaces.push(namespace),
+            Some((node, None)) => {
+                return Err(Diagnostic::error(
+                    "subject-namespace",
+                    "the namespace of this subject is no text",
+                )
+                .at(node.span())
+                .help("write the namespace of the service account, or leave the field out"));
+            }
+        }
+    }
+    namespaces.sort_unstable();
+    namespaces.dedup();
+    Ok(namespaces)
+}
