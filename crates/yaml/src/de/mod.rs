@@ -60,18 +60,31 @@ pub struct Options {
     pub old_booleans: bool,
     /// Whether numbers and booleans may stand for strings.
     pub loose_strings: bool,
+    /// Whether all scalars are but text, to be read as whatever type is asked for: `"3"` as a number, `1.10` as a string
+    /// just so. For places where everything is text, such as the data of a ConfigMap.
+    pub only_text: bool,
     /// Whether fields nobody knows are passed over.
     pub unknown_fields: bool,
 }
 
 impl Options {
     /// What the reference lets pass in a kustomization file, which it reads with YAML 1.1 and Go's JSON.
-    pub const KUSTOMIZATION: Options =
-        Options { case_insensitive: true, old_booleans: true, loose_strings: false, unknown_fields: false };
+    pub const KUSTOMIZATION: Options = Options {
+        case_insensitive: true,
+        old_booleans: true,
+        loose_strings: false,
+        only_text: false,
+        unknown_fields: false,
+    };
 
     /// What the reference lets pass in a built-in's own configuration and the files it names.
-    pub const PLUGIN: Options =
-        Options { case_insensitive: true, old_booleans: true, loose_strings: true, unknown_fields: true };
+    pub const PLUGIN: Options = Options {
+        case_insensitive: true,
+        old_booleans: true,
+        loose_strings: true,
+        only_text: false,
+        unknown_fields: true,
+    };
 }
 
 /// A value and where it was written.

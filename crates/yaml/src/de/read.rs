@@ -39,9 +39,16 @@ impl<'n> Reader<'n> {
         if self.key {
             return Some(Scalar::Str(text));
         }
-        Some(match self.node.tag() {
+        let tag = match self.node.tag() {
+            Tag::Str if self.options.only_text => match crate::resolve::plain(text) {
+                tag @ (Tag::Bool | Tag::Int | Tag::Float) => tag,
+                _ => Tag::Str,
+            },
+            tag => tag,
+        };
+        Some(match tag {
             Tag::Null => Scalar::Null,
-            Tag::Bool => Scalar::Bool(self.node.as_bool().unwrap_or_default()),
+            Tag::Bool => Scalar::Bool(matches!(text.as_bytes().first(), Some(b't' | b'T' | b'y' | b'Y'))),
             Tag::Int | Tag::Float => match (crate::resolve::int(text), crate::resolve::float(text)) {
                 (Some(n), _) => Scalar::Int(n),
                 (None, Some(n)) => Scalar::Float(n),
@@ -73,6 +80,9 @@ impl<'n> Reader<'n> {
     }
 
     fn str<V: Visitor<'n>>(self, visitor: V) -> Result<V::Value> {
+        if let Some(text) = self.node.text().filter(|_| self.options.only_text && !self.is_null()) {
+            return self.placed(visitor.visit_borrowed_str(text));
+        }
         match self.scalar() {
             Some(Scalar::Str(text)) => self.placed(visitor.visit_borrowed_str(text)),
             Some(Scalar::Null) => visitor.visit_borrowed_str(""),

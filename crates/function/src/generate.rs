@@ -1,0 +1,92 @@
+//! Generating objects that people may go on editing.
+
+use krm_yaml::Node;
+
+use crate::list::ResourceList;
+use crate::object::Object;
+
+/// Fields by which an item of a list is known again, in the order they are tried.
+const KEYS: [&str; 7] = ["mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort"];
+
+impl ResourceList {
+    /// Adds a generated object, or renews the one generated before.
+    ///
+    /// What people added to the object since stays as long as the generator says nothing about it: it generates a
+    /// Deployment without `cpu`, someone sets `cpu`, and the next run keeps it. So do comments, file and place in it.
+    ///
+    /// ```
+    /// use krm_function::{Object, ResourceList};
+    /// let mut list = ResourceList::parse("\
+    /// kind: ResourceList
+    /// items:
+    /// - {apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: web:1, tty: true}]}}
+    /// ")?;
+    /// list.generate(Object::parse(
+    ///     "{apiVersion: v1, kind: Pod, metadata: {name: web}, spec: {containers: [{name: web, image: web:2}]}}")?);
+    /// let container = list.items[0].field("spec.containers.[name=web]").unwrap();
+    /// assert_eq!(container.get("image").unwrap().text(), Some("web:2"));
+    /// assert_eq!(container.get("tty").unwrap().text(), Some("true"));
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn generate(&mut self, generated: Object) {
+        match self.items.iter_mut().find(|item| is_same(item, &generated)) {
+            Some(item) => lay_over(item, &generated),
+            None => self.items.push(generated),
+        }
+    }
+
+    /// The object with this identity; an empty namespace is none.
+    pub fn find(&self, api_version: &str, kind: &str, namespace: &str, name: &str) -> Option<&Object> {
+        self.items.iter().find(|item| {
+            (item.api_version(), item.kind(), item.namespace(), item.name())
+                == (api_version, kind, namespace, name)
+        })
+    }
+}
+
+fn is_same(a: &Object, b: &Object) -> bool {
+    // Another version of the same kind is the same object, which the generator moves on.
+    a.group() == b.group() && a.kind() == b.kind() && a.name() == b.name() && a.namespace() == b.namespace()
+}
+
+/// Lays one tree over another: what both have is taken from above, what only one has stays. A null above removes.
+pub fn lay_over(below: &mut Node, above: &Node) {
+    if below == above {
+        return;
+    }
+    match (below.is_map() && above.is_map(), shared_key(below, above)) {
+        (true, _) => {
+            for entry in above.as_map().into_iter().flatten() {
+                let Some(key) = entry.key.text() else { continue };
+                if entry.value.is_null() {
+                    below.remove(key);
+                } else if let Some(field) = below.get_mut(key) {
+                    lay_over(field, &entry.value);
+                } else if let Some(map) = below.as_map_mut() {
+                    map.push(entry.key.clone(), entry.value.clone());
+                }
+            }
+        }
+        (false, Some(key)) => {
+            let items = below.as_seq_mut().expect("a list has keys");
+            for new in above.items() {
+                let id = new.get(key).and_then(Node::text);
+                match items.iter_mut().find(|old| old.get(key).and_then(Node::text) == id) {
+                    Some(old) => lay_over(old, new),
+                    None => items.push(new.clone()),
+                }
+            }
+        }
+        (false, None) => below.assign(above.clone()),
+    }
+}
+
+/// The field by which the items of both lists are known, where all of them have it.
+fn shared_key(below: &Node, above: &Node) -> Option<&'static str> {
+    let (below, above) = (below.as_seq()?, above.as_seq()?);
+    if below.is_empty() || above.is_empty() {
+        return None;
+    }
+    let has = |key| move |item: &Node| item.get(key).is_some_and(Node::is_scalar);
+    KEYS.into_iter().find(|key| below.iter().chain(above).all(has(key)))
+}

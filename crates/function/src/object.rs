@@ -1,0 +1,247 @@
+//! One Kubernetes object in the hands of a function.
+
+use std::ops::{Deref, DerefMut};
+
+use krm_yaml::path::Missing;
+use krm_yaml::{Diagnostic, Node, Path, Result, Source};
+
+use crate::annotations;
+
+/// A Kubernetes object. It derefs to its [`Node`]; edits keep comments, quotes and the order of keys.
+///
+/// ```
+/// use krm_function::Object;
+/// let mut web = Object::parse("
+/// apiVersion: apps/v1
+/// kind: Deployment
+/// metadata:
+///   name: web
+/// spec:
+///   replicas: 1 # for now
+/// ")?;
+/// web.set_field("spec.replicas", 3)?;
+/// web.set_label("tier", "front");
+/// assert_eq!(web.to_string(), "\
+/// apiVersion: apps/v1
+/// kind: Deployment
+/// metadata:
+///   name: web
+///   labels:
+///     tier: front
+/// spec:
+///   replicas: 3 # for now
+/// ");
+/// # Ok::<(), krm_yaml::Diagnostic>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Object(Node);
+
+impl Object {
+    /// An object with nothing but its identity.
+    pub fn new(api_version: &str, kind: &str, name: &str) -> Self {
+        let mut node = Node::map();
+        node.set("apiVersion", api_version);
+        node.set("kind", kind);
+        node.set("metadata", Node::from_iter([("name", name)]));
+        Self(node)
+    }
+
+    /// Reads the one object of a text.
+    pub fn parse(text: &str) -> Result<Self> {
+        let mut all = Self::parse_all(text)?;
+        match all.len() {
+            1 => Ok(all.remove(0)),
+            n => Err(Diagnostic::error("object-not-one", format!("expected one object, found {n}"))),
+        }
+    }
+
+    /// Reads all objects of a text: what a generator does with its template.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>> {
+        let documents = krm_yaml::parse(&Source::detached("<template>", text))?;
+        let objects = documents.into_iter().map(|doc| doc.root).filter(|root| !root.is_null());
+        objects
+            .map(|root| match root.is_map() {
+                true => Ok(Self(root)),
+                false => {
+                    let message = format!("expected an object, found {}", root.kind_name());
+                    Err(Diagnostic::error("object-not-a-map", message).at(root.span()))
+                }
+            })
+            .collect()
+    }
+
+    pub fn into_node(self) -> Node {
+        self.0
+    }
+
+    fn text_at(&self, keys: &[&str]) -> &str {
+        self.0.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default()
+    }
+
+    /// `apps/v1`; empty where there is none.
+    pub fn api_version(&self) -> &str {
+        self.text_at(&["apiVersion"])
+    }
+
+    /// `apps`; empty for the core group.
+    pub fn group(&self) -> &str {
+        self.api_version().split_once('/').map_or("", |(group, _)| group)
+    }
+
+    pub fn kind(&self) -> &str {
+        self.text_at(&["kind"])
+    }
+
+    pub fn name(&self) -> &str {
+        self.text_at(&["metadata", "name"])
+    }
+
+    /// Empty where none is written.
+    pub fn namespace(&self) -> &str {
+        self.text_at(&["metadata", "namespace"])
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.0.at(["metadata", "labels", key]).and_then(Node::text)
+    }
+
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.0.at(["metadata", "annotations", key]).and_then(Node::text)
+    }
+
+    pub fn set_label(&mut self, key: &str, value: &str) {
+        self.set_in_metadata("labels", key, value);
+    }
+
+    pub fn set_annotation(&mut self, key: &str, value: &str) {
+        self.set_in_metadata("annotations", key, value);
+    }
+
+    fn set_in_metadata(&mut self, map: &str, key: &str, value: &str) {
+        if let Some(map) = self.0.map_at("metadata").and_then(|meta| meta.map_at(map)) {
+            map.set(key, value);
+        }
+    }
+
+    /// Removes an annotation, and the map it stood in where that is empty now.
+    pub fn remove_annotation(&mut self, key: &str) -> Option<Node> {
+        let removed = self.0.at_mut(["metadata", "annotations"])?.remove(key)?;
+        let metadata = self.0.get_mut("metadata")?;
+        if metadata.get("annotations").is_some_and(Node::is_empty) {
+            metadata.remove("annotations");
+        }
+        Some(removed)
+    }
+
+    /// The file it stands in, as the orchestrator says.
+    pub fn path(&self) -> Option<&str> {
+        self.annotation(annotations::PATH).or_else(|| self.annotation(annotations::LEGACY_PATH))
+    }
+
+    /// Which document of its file it is, from 0.
+    pub fn index(&self) -> Option<usize> {
+        let text = self.annotation(annotations::INDEX).or_else(|| self.annotation(annotations::LEGACY_INDEX));
+        text?.parse().ok()
+    }
+
+    /// The first node a path leads to: `spec.template.spec.containers.[name=web].image`.
+    pub fn field(&self, path: &str) -> Option<&Node> {
+        Path::dotted(path).ok()?.get(&self.0)
+    }
+
+    /// All nodes a path leads to: `spec.template.spec.containers.*.image`.
+    pub fn fields(&self, path: &str) -> Vec<&Node> {
+        Path::dotted(path).map(|path| path.get_all(&self.0)).unwrap_or_default()
+    }
+
+    /// Sets the field a path leads to; what is missing on the way is made.
+    pub fn set_field(&mut self, path: &str, value: impl Into<Node>) -> Result<()> {
+        Path::dotted(path)?.set(&mut self.0, value.into(), Missing::Create)
+    }
+
+    /// Lets every node a path leads to be changed, and says how many there were.
+    pub fn edit_fields(&mut self, path: &str, edit: impl FnMut(&mut Node) -> Result<()>) -> Result<usize> {
+        Path::dotted(path)?.edit(&mut self.0, Missing::Skip, edit)
+    }
+
+    /// Removes what a path leads to.
+    pub fn remove_field(&mut self, path: &str) -> Result<Vec<Node>> {
+        Path::dotted(path)?.remove(&mut self.0, Missing::Skip)
+    }
+
+    /// Where the pod is described in this kind of object, if it is one that runs pods.
+    fn pod_spec_keys(&self) -> Option<&'static [&'static str]> {
+        match self.kind() {
+            "Pod" => Some(&["spec"]),
+            "CronJob" => Some(&["spec", "jobTemplate", "spec", "template", "spec"]),
+            "PodTemplate" => Some(&["template", "spec"]),
+            _ if self.0.at(["spec", "template", "spec"]).is_some() => Some(&["spec", "template", "spec"]),
+            _ => None,
+        }
+    }
+
+    /// The description of its pods, of a Deployment, StatefulSet, Job, CronJob, Pod and the like.
+    pub fn pod_spec(&self) -> Option<&Node> {
+        self.0.at(self.pod_spec_keys()?.iter().copied())
+    }
+
+    /// The same for editing.
+    pub fn pod_spec_mut(&mut self) -> Option<&mut Node> {
+        let keys = self.pod_spec_keys()?;
+        self.0.at_mut(keys.iter().copied())
+    }
+
+    /// Its containers, those that run before the others included, each with the path to it.
+    pub fn containers(&self) -> Vec<(String, &Node)> {
+        let (Some(keys), Some(spec)) = (self.pod_spec_keys(), self.pod_spec()) else { return Vec::new() };
+        let of = |list: &'static str| {
+            let containers = spec.get(list).map_or(&[][..], Node::items);
+            let path = keys.join(".");
+            containers.iter().enumerate().map(move |(i, one)| (format!("{path}.{list}[{i}]"), one))
+        };
+        of("initContainers").chain(of("containers")).collect()
+    }
+
+    /// Lets each of its containers be changed.
+    pub fn edit_containers(&mut self, mut edit: impl FnMut(&mut Node) -> Result<()>) -> Result<()> {
+        let Some(spec) = self.pod_spec_mut() else { return Ok(()) };
+        for list in ["initContainers", "containers"] {
+            if let Some(containers) = spec.get_mut(list).and_then(Node::as_seq_mut) {
+                containers.iter_mut().try_for_each(&mut edit)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl From<Node> for Object {
+    fn from(node: Node) -> Self {
+        Self(node)
+    }
+}
+
+impl From<Object> for Node {
+    fn from(object: Object) -> Self {
+        object.0
+    }
+}
+
+impl Deref for Object {
+    type Target = Node;
+    fn deref(&self) -> &Node {
+        &self.0
+    }
+}
+
+impl DerefMut for Object {
+    fn deref_mut(&mut self) -> &mut Node {
+        &mut self.0
+    }
+}
+
+/// As YAML, with its comments.
+impl std::fmt::Display for Object {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&krm_yaml::emit::preserve::fresh(&self.0))
+    }
+}

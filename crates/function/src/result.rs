@@ -1,0 +1,211 @@
+//! What a function has to say: the `results` of a list.
+
+use std::fmt;
+
+use krm_yaml::Node;
+
+use crate::object::Object;
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    Info,
+    Warning,
+    Error,
+}
+
+impl Severity {
+    /// The word on the wire.
+    pub fn word(self) -> &'static str {
+        match self {
+            Severity::Info => "info",
+            Severity::Warning => "warning",
+            Severity::Error => "error",
+        }
+    }
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// One result. It is kept as it came, so that fields nobody here knows survive.
+///
+/// ```
+/// use krm_function::{FunctionResult, Object};
+/// let web = Object::new("apps/v1", "Deployment", "web");
+/// let result = FunctionResult::error("no limit on memory").on(&web).field("spec.template.spec");
+/// assert_eq!(result.to_string(), "[error] apps/v1/Deployment/web spec.template.spec: no limit on memory");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct FunctionResult(Node);
+
+/// Making one.
+impl FunctionResult {
+    pub fn new(severity: Severity, message: &str) -> Self {
+        Self(Node::from_iter([("message", message), ("severity", severity.word())]))
+    }
+
+    /// A result that makes the function fail.
+    pub fn error(message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Error, message.as_ref())
+    }
+
+    pub fn warning(message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Warning, message.as_ref())
+    }
+
+    pub fn info(message: impl AsRef<str>) -> Self {
+        Self::new(Severity::Info, message.as_ref())
+    }
+
+    /// Says which object it is about, and in which file that stands.
+    pub fn on(mut self, object: &Object) -> Self {
+        let mut reference = Node::from_iter([
+            ("apiVersion", object.api_version()),
+            ("kind", object.kind()),
+            ("name", object.name()),
+        ]);
+        if !object.namespace().is_empty() {
+            reference.set("namespace", object.namespace());
+        }
+        self.0.set("resourceRef", reference);
+        if let Some(path) = object.path() {
+            let mut file = Node::from_iter([("path", path)]);
+            if let Some(index) = object.index() {
+                file.set("index", index as i64);
+            }
+            self.0.set("file", file);
+        }
+        self
+    }
+
+    /// Says which field it is about: `spec.template.spec.containers[3].resources.limits.cpu`.
+    pub fn field(self, path: impl AsRef<str>) -> Self {
+        self.in_map("field", "path", path.as_ref())
+    }
+
+    /// The value the field has.
+    pub fn current_value(self, value: impl Into<Node>) -> Self {
+        self.in_map("field", "currentValue", value)
+    }
+
+    /// The value that would be right.
+    pub fn proposed_value(self, value: impl Into<Node>) -> Self {
+        self.in_map("field", "proposedValue", value)
+    }
+
+    /// Something for other tools.
+    pub fn tag(self, key: &str, value: &str) -> Self {
+        self.in_map("tags", key, value)
+    }
+
+    fn in_map(mut self, map: &str, key: &str, value: impl Into<Node>) -> Self {
+        if let Some(map) = self.0.map_at(map) {
+            map.set(key, value);
+        }
+        self
+    }
+}
+
+/// Reading one, in today's shape and in the older ones.
+impl FunctionResult {
+    pub fn message(&self) -> &str {
+        self.text(&["message"]).unwrap_or_default()
+    }
+
+    /// An error where it does not say.
+    pub fn severity(&self) -> Severity {
+        match self.text(&["severity"]).unwrap_or_default().to_ascii_lowercase().as_str() {
+            "info" => Severity::Info,
+            "warning" | "warn" => Severity::Warning,
+            _ => Severity::Error,
+        }
+    }
+
+    fn text(&self, keys: &[&str]) -> Option<&str> {
+        self.0.at(keys.iter().copied()).and_then(Node::text).filter(|text| !text.is_empty())
+    }
+
+    /// The object it is about; older functions put its name under `metadata`.
+    pub fn resource(&self) -> Option<ResourceRef<'_>> {
+        self.0.get("resourceRef").filter(|r| r.is_map())?;
+        let of = |key| self.text(&["resourceRef", key]);
+        let meta = |key| of(key).or_else(|| self.text(&["resourceRef", "metadata", key])).unwrap_or_default();
+        Some(ResourceRef {
+            api_version: of("apiVersion").unwrap_or_default(),
+            kind: of("kind").unwrap_or_default(),
+            name: meta("name"),
+            namespace: meta("namespace"),
+        })
+    }
+
+    pub fn field_path(&self) -> Option<&str> {
+        self.text(&["field", "path"])
+    }
+
+    pub fn current(&self) -> Option<&Node> {
+        self.0.at(["field", "currentValue"])
+    }
+
+    /// The value that would be right; older functions call it the suggested one.
+    pub fn proposed(&self) -> Option<&Node> {
+        self.0.at(["field", "proposedValue"]).or_else(|| self.0.at(["field", "suggestedValue"]))
+    }
+
+    /// The file the object stands in.
+    pub fn file(&self) -> Option<&str> {
+        self.text(&["file", "path"])
+    }
+
+    /// Which document of the file it is, from 0.
+    pub fn file_index(&self) -> usize {
+        self.text(&["file", "index"]).and_then(|text| text.parse().ok()).unwrap_or(0)
+    }
+
+    pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
+        let entries = self.0.get("tags").and_then(Node::as_map).into_iter().flatten();
+        entries.filter_map(|entry| Some((entry.key.text()?, entry.value.text()?)))
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.0
+    }
+}
+
+/// An object named by a result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ResourceRef<'a> {
+    pub api_version: &'a str,
+    pub kind: &'a str,
+    pub name: &'a str,
+    pub namespace: &'a str,
+}
+
+/// `apps/v1/Deployment/shop/web`
+impl fmt::Display for ResourceRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [self.api_version, self.kind, self.namespace, self.name];
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        f.write_str(&parts.join("/"))
+    }
+}
+
+impl From<Node> for FunctionResult {
+    fn from(node: Node) -> Self {
+        Self(node)
+    }
+}
+
+/// `[error] apps/v1/Deployment/web spec.replicas: too few`
+impl fmt::Display for FunctionResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}]", self.severity())?;
+        let resource = self.resource().map(|r| r.to_string()).filter(|text| !text.is_empty());
+        let about: Vec<&str> = resource.as_deref().into_iter().chain(self.field_path()).collect();
+        about.iter().try_for_each(|part| write!(f, " {part}"))?;
+        write!(f, "{} {}", if about.is_empty() { "" } else { ":" }, self.message())
+    }
+}

@@ -1,0 +1,192 @@
+//! A closure as a program: stdin to stdout, errors to stderr.
+
+use std::error::Error;
+use std::io::{IsTerminal, Read, Write};
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Source, Sources};
+
+use crate::annotations;
+use crate::list::ResourceList;
+use crate::object::Object;
+use crate::result::Severity;
+
+/// What a function gives back: nothing, or why it failed.
+pub type Outcome = Result<(), Box<dyn Error>>;
+
+/// Runs a closure as a function, and is all there is to do in `main`.
+///
+/// Reads a list from stdin, lets the closure change it, writes it to stdout. An error goes to stderr and makes the exit
+/// status 1; so does a result that is an error, with the list written all the same. Given files instead of stdin
+/// (`my-function --config config.yaml a.yaml b.yaml`), it prints the objects that come out, for trying things out.
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// fn main() -> ExitCode {
+///     krm_function::run(|list| {
+///         for object in &mut list.items {
+///             object.set_label("team", "shop");
+///         }
+///         Ok(())
+///     })
+/// }
+/// ```
+pub fn run(function: impl FnOnce(&mut ResourceList) -> Outcome) -> ExitCode {
+    run_with_help("", function)
+}
+
+/// As [`run`], with a text for `--help`: what the function does, and the fields of its functionConfig.
+pub fn run_with_help(help: &str, function: impl FnOnce(&mut ResourceList) -> Outcome) -> ExitCode {
+    let mut args = std::env::args();
+    let program = args.next().unwrap_or_default();
+    let name =
+        Path::new(&program).file_stem().and_then(|name| name.to_str()).unwrap_or("function").to_string();
+    let args = match Args::parse(args) {
+        Ok(args) => args,
+        Err(message) => {
+            eprintln!("{name}: {message}\nTry '{name} --help'.");
+            return ExitCode::from(2);
+        }
+    };
+    // With nothing to read, a person has most likely just typed the name.
+    if args.help || (args.files.is_empty() && std::io::stdin().is_terminal()) {
+        print!("{}", help_text(&name, help));
+        return ExitCode::SUCCESS;
+    }
+    let sources = Sources::new();
+    match args.call(&sources, function) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprint!("{}", describe(&*error, &sources));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[derive(Default)]
+struct Args {
+    help: bool,
+    config: Option<String>,
+    files: Vec<String>,
+}
+
+impl Args {
+    fn parse(mut args: impl Iterator<Item = String>) -> Result<Self, String> {
+        let mut parsed = Self::default();
+        while let Some(arg) = args.next() {
+            match arg.as_str() {
+                "-h" | "--help" => parsed.help = true,
+                "--config" => parsed.config = Some(args.next().ok_or("--config needs a file")?),
+                _ if arg.starts_with("--config=") => {
+                    parsed.config = Some(arg["--config=".len()..].to_string())
+                }
+                _ if arg.starts_with('-') && arg != "-" => return Err(format!("unknown option '{arg}'")),
+                _ => parsed.files.push(arg),
+            }
+        }
+        match parsed.config.is_some() && parsed.files.is_empty() {
+            true => Err("--config is for trying things out: name the files to work on too".into()),
+            false => Ok(parsed),
+        }
+    }
+
+    /// Reads, calls, writes. Says whether no result was an error.
+    fn call(
+        &self,
+        sources: &Sources,
+        function: impl FnOnce(&mut ResourceList) -> Outcome,
+    ) -> Result<bool, Box<dyn Error>> {
+        let mut list = match self.files.is_empty() {
+            true => ResourceList::decode(&read("-", sources)?)?,
+            false => self.read_files(sources)?,
+        };
+        function(&mut list)?;
+        if !self.files.is_empty() {
+            list = self.for_people(list);
+        }
+        std::io::stdout().lock().write_all(list.to_string().as_bytes())?;
+        for result in
+            list.results.iter().filter(|r| !self.files.is_empty() || r.severity() == Severity::Error)
+        {
+            eprintln!("{result}");
+        }
+        Ok(!list.has_errors())
+    }
+
+    /// What an orchestrator would send for these files.
+    fn read_files(&self, sources: &Sources) -> Result<ResourceList, Box<dyn Error>> {
+        let mut items = Vec::new();
+        for file in &self.files {
+            for (index, mut object) in
+                ResourceList::decode(&read(file, sources)?)?.items.into_iter().enumerate()
+            {
+                object.set_annotation(annotations::PATH, file);
+                object.set_annotation(annotations::INDEX, &index.to_string());
+                items.push(object);
+            }
+        }
+        let config = match &self.config {
+            Some(file) => ResourceList::decode(&read(file, sources)?)?.items.into_iter().next(),
+            None => None,
+        };
+        Ok(ResourceList::new(items, config))
+    }
+
+    /// The objects alone, without what was said about their files.
+    fn for_people(&self, list: ResourceList) -> ResourceList {
+        let strip = |mut object: Object| {
+            object.remove_annotation(annotations::PATH);
+            object.remove_annotation(annotations::INDEX);
+            object
+        };
+        let mut bare = ResourceList::bare(list.items.into_iter().map(strip).collect());
+        bare.results = list.results;
+        bare
+    }
+}
+
+fn read(file: &str, sources: &Sources) -> Result<Arc<Source>, Box<dyn Error>> {
+    let mut bytes = Vec::new();
+    let (name, read) = match file {
+        "-" => ("<stdin>", std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())),
+        _ => (file, std::fs::read(file).map(|content| bytes = content)),
+    };
+    read.map_err(|e| format!("cannot read {name}: {e}"))?;
+    let text = krm_yaml::decode(bytes).map_err(|_| format!("{name} is not UTF-8"))?;
+    Ok(sources.add(name, text))
+}
+
+/// An error for people: with its place and advice where it has any.
+fn describe(error: &(dyn Error + 'static), sources: &Sources) -> String {
+    let Some(diagnostic) = error.downcast_ref::<Diagnostic>() else { return format!("error: {error}\n") };
+    let mut text = format!("error: {diagnostic}\n");
+    if let Some(source) = sources.get(diagnostic.place().file) {
+        let at = source.position(diagnostic.place().start as usize);
+        text += &format!(" --> {}:{}:{}\n", source.name(), at.line, at.column);
+    }
+    diagnostic.advice().iter().for_each(|advice| text += &format!("help: {advice}\n"));
+    text
+}
+
+fn help_text(name: &str, help: &str) -> String {
+    let about = match help.trim() {
+        "" => "A KRM function.".to_string(),
+        help => help.to_string(),
+    };
+    format!(
+        "{about}\n
+Usage: {name} < LIST
+       {name} [--config FILE] FILE...
+
+Reads a ResourceList on stdin and writes it to stdout: what an orchestrator such as `krm fn run` does with it.
+Given files, works on the objects in them and prints what becomes of them.
+
+      --config FILE  The functionConfig, for working on files
+  -h, --help         Print this
+"
+    )
+}
