@@ -6,6 +6,7 @@ use std::sync::Arc;
 use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source, Tag};
 use rustc_hash::FxHashSet;
 
+use crate::memory;
 use crate::resource::Resource;
 use crate::schema::Schema;
 
@@ -53,7 +54,11 @@ pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resour
         check(&root)?;
         let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
         match root.get("items").filter(|_| kind.ends_with("List")) {
-            None => result.push(Resource::new(root, schema)),
+            None => {
+                let mut resource = Resource::new(root, schema);
+                memory::recall(&mut resource, schema)?;
+                result.push(resource);
+            }
             Some(items) if items.is_null() => {}
             // Items of lists come behind all other documents of a file, as in the reference.
             Some(items) if items.is_seq() => roots.extend(items.items().iter().cloned()),

@@ -138,6 +138,28 @@ pub enum Behavior {
     Merge,
 }
 
+impl Behavior {
+    /// The behaviour of this name; anything else is none.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "create" => Self::Create,
+            "replace" => Self::Replace,
+            "merge" => Self::Merge,
+            _ => Self::Unspecified,
+        }
+    }
+
+    /// Its name, where it has one.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Unspecified => None,
+            Self::Create => Some("create"),
+            Self::Replace => Some("replace"),
+            Self::Merge => Some("merge"),
+        }
+    }
+}
+
 /// A resource in flight. What the build remembers about it is kept in fields, never in its annotations.
 #[derive(Clone, Debug)]
 pub struct Resource {
@@ -254,6 +276,11 @@ impl Resource {
     /// Takes over another's history: what `behavior: replace` and function output do.
     pub fn inherit_ids(&mut self, other: &Resource) {
         self.previous = other.previous.clone();
+    }
+
+    /// Gives it a history: what comes in from outside may bring one.
+    pub fn set_previous_ids(&mut self, previous: Vec<ResourceId>) {
+        self.previous = previous;
     }
 
     pub fn gvk(&self) -> &Gvk {

@@ -8,12 +8,15 @@ use krm_yaml::{Result, Span};
 
 use crate::pipeline::{Context, Pipeline, Transformer};
 use crate::resources::Resources;
+use crate::schema::Schema;
 use crate::transformers::TransformerConfig;
 
 /// A kustomization as others see it: what it gives, and the rules it hands up.
 pub struct Base {
     pub pipeline: Pipeline,
     pub config: TransformerConfig,
+    /// The schema it decided on for all that come after it.
+    pub schema_chosen: Option<Arc<Schema>>,
     /// Every folder it is made of, to tell cycles when it is used again.
     pub folders: Vec<PathBuf>,
     /// Bases stand above all bases they use.
@@ -26,12 +29,14 @@ impl Base {
     pub fn new(
         pipeline: Pipeline,
         config: TransformerConfig,
+        schema_chosen: Option<Arc<Schema>>,
         folders: Vec<PathBuf>,
         level: usize,
     ) -> Arc<Self> {
         Arc::new(Self {
             pipeline,
             config,
+            schema_chosen,
             folders,
             level,
             uses: AtomicUsize::new(0),

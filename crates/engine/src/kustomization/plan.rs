@@ -22,6 +22,9 @@ use crate::transformers::{
 };
 use crate::world::{Loader, clean};
 
+/// The OpenAPI schema that is built in.
+const BUILTIN_SCHEMA: &str = "v1.21.2";
+
 /// What is known on the way down: what a kustomization inherits from those that lead to it.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Scope {
@@ -39,6 +42,8 @@ pub struct Plan<'s> {
     pub steps: Vec<Step>,
     pub config: TransformerConfig,
     pub schema: Arc<Schema>,
+    /// A kustomization has said which schema to use: the first one that does decides.
+    schema_chosen: bool,
     folders: Vec<PathBuf>,
     level: usize,
 }
@@ -51,6 +56,7 @@ impl<'s> Plan<'s> {
             steps: Vec::new(),
             config: TransformerConfig::default(),
             schema,
+            schema_chosen: false,
             folders: Vec::new(),
             level: 0,
         }
@@ -60,6 +66,7 @@ impl<'s> Plan<'s> {
     pub fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Scope) -> Result<()> {
         self.folders.push(folder.root().to_owned());
         let k = &file.kustomization;
+        self.choose_schema(folder, k)?;
         self.load(folder, &k.resources, scope)?;
         let here = Here { folder, file, scope };
         let mut config = TransformerConfig::builtin();
@@ -72,6 +79,35 @@ impl<'s> Plan<'s> {
         self.transform(&here)?;
         let validators = self.external(&here, &k.validators)?;
         self.push_external(Role::Validate, validators);
+        Ok(())
+    }
+
+    /// `openapi:`, a file or the version that is built in.
+    fn choose_schema(&mut self, folder: &Folder, k: &Kustomization) -> Result<()> {
+        let schema = match (k.openapi.get("path"), k.openapi.get("version")) {
+            (None, None) => return Ok(()),
+            (Some(_), Some(version)) => {
+                let message = "`openapi` can have a `path` or a `version`, not both";
+                return Err(Diagnostic::error("openapi-both", message).at(version.span()));
+            }
+            (None, Some(version)) if *version.value != *BUILTIN_SCHEMA => {
+                let message = format!("there is no OpenAPI schema `{version}`");
+                return Err(Diagnostic::error("openapi-version", message).at(version.span()).help(format!(
+                    "the one that is built in is `{BUILTIN_SCHEMA}`; any other can be given as `path:`"
+                )));
+            }
+            (None, Some(_)) => self.schema.clone(),
+            (Some(path), None) => {
+                let source = folder.load(path, path.span())?;
+                let document = krm_yaml::parse(&source)?.into_iter().next();
+                let document = document.map_or_else(Node::null, |document| document.root);
+                Arc::new(Schema::from_openapi(&document).map_err(|d| d.at(path.span()))?)
+            }
+        };
+        if !self.schema_chosen {
+            self.schema_chosen = true;
+            self.schema = schema;
+        }
         Ok(())
     }
 
@@ -112,7 +148,9 @@ impl<'s> Plan<'s> {
             Scope { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
         let key = (folder.root().to_owned(), scope.clone());
         let known = || self.session.bases().get(&key).cloned();
-        let base = match self.shares.then(known).flatten() {
+        // What a schema changes cannot be shared with those that have another.
+        let shares = self.shares && !self.schema_chosen;
+        let base = match shares.then(known).flatten() {
             Some(base) => {
                 base.folders.iter().try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
                 base
@@ -120,13 +158,17 @@ impl<'s> Plan<'s> {
             None => {
                 let base =
                     self.plan_base(&folder, &scope, place).map_err(|d| d.note("included here", place))?;
-                match self.shares {
+                match shares {
                     // Where another thread planned it meanwhile, its plan counts.
                     true => self.session.bases().entry(key).or_insert(base).clone(),
                     false => base,
                 }
             }
         };
+        if let Some(schema) = base.schema_chosen.as_ref().filter(|_| !self.schema_chosen) {
+            self.schema_chosen = true;
+            self.schema = schema.clone();
+        }
         self.level = self.level.max(base.level + 1);
         self.folders.extend(base.folders.iter().cloned());
         self.config.merge(&base.config)?;
@@ -143,13 +185,11 @@ impl<'s> Plan<'s> {
                 .help("list it under `components:`"));
         }
         let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
+        plan.schema_chosen = self.schema_chosen;
         plan.add(folder, &file, scope)?;
-        Ok(Base::new(
-            Pipeline { steps: plan.steps, schema: plan.schema },
-            plan.config,
-            plan.folders,
-            plan.level,
-        ))
+        let schema_chosen = (plan.schema_chosen && !self.schema_chosen).then(|| plan.schema.clone());
+        let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
+        Ok(Base::new(pipeline, plan.config, schema_chosen, plan.folders, plan.level))
     }
 
     /// `components:`, each a folder whose steps join ours.
