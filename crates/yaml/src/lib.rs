@@ -7,6 +7,7 @@ pub mod document;
 pub mod emit;
 pub mod json;
 pub mod map;
+pub mod merge_keys;
 pub mod node;
 mod number;
 pub mod parse;

@@ -7,6 +7,8 @@
 use std::fmt;
 use std::sync::{Arc, OnceLock, RwLock};
 
+use crate::diag::{Diagnostic, Result};
+
 /// Names a [`Source`]. `FileId::NONE` is the place of things nobody wrote.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
 pub struct FileId(u32);
@@ -173,6 +175,20 @@ impl Sources {
         source
     }
 
+    /// Takes in the bytes of a file: UTF-8, or UTF-16 with a byte order mark. What is no text is an error with its place.
+    pub fn add_bytes(&self, name: impl Into<Box<str>>, bytes: Vec<u8>) -> Result<Arc<Source>> {
+        match crate::parse::decode(bytes) {
+            Ok(text) => Ok(self.add(name, text)),
+            Err(bad) => {
+                let source = self.add(name, bad.shown);
+                let end = source.text().len().min(bad.offset + '\u{fffd}'.len_utf8());
+                Err(Diagnostic::error("yaml-encoding", format!("this is not {} text", bad.encoding))
+                    .at(source.span(bad.offset, end))
+                    .help("save the file as UTF-8; what is no text belongs into a file of its own"))
+            }
+        }
+    }
+
     pub fn get(&self, id: FileId) -> Option<Arc<Source>> {
         let all = self.0.read().expect("no one panics while holding the list of sources");
         all.get((id.0 as usize).checked_sub(1)?).cloned()
@@ -182,6 +198,19 @@ impl Sources {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn bytes_that_are_no_text_are_refused_at_their_place() {
+        let sources = Sources::new();
+        assert_eq!(sources.add_bytes("a", "ä".into()).unwrap().text(), "ä");
+        let error = sources.add_bytes("b", b"a: b\n\xC3(".to_vec()).unwrap_err();
+        let source = sources.get(error.place().file).unwrap();
+        assert_eq!(
+            (error.code(), source.name(), source.position(5)),
+            ("yaml-encoding", "b", Position { line: 2, column: 1 })
+        );
+        assert_eq!(error.place(), source.span(5, 8));
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {

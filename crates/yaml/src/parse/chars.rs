@@ -8,8 +8,7 @@ use crate::source::Source;
 
 /// Turns the bytes of a file into text: UTF-8, or UTF-16 where a byte order mark says so.
 ///
-/// Where the bytes are neither, the error's second half is a text to show it in: what could be read, with `U+FFFD` for
-/// what could not. The offset is the place of the fault in that text.
+/// See [`Sources::add_bytes`](crate::Sources::add_bytes) for an error to show to people.
 pub fn decode(bytes: Vec<u8>) -> Result<String, BadEncoding> {
     match bytes.get(..2) {
         Some([0xFF, 0xFE]) => decode_utf16(&bytes[2..], u16::from_le_bytes),
@@ -22,7 +21,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, BadEncoding> {
     }
 }
 
-/// Bytes that are no text. [`Sources::add_bytes`](crate::Sources::add_bytes) makes a diagnostic of it.
+/// Bytes that are no text.
 #[derive(Debug)]
 pub struct BadEncoding {
     /// Where in `shown` the fault is.
@@ -30,16 +29,6 @@ pub struct BadEncoding {
     /// The text as far as it can be read, `U+FFFD` standing for what cannot.
     pub shown: String,
     pub encoding: &'static str,
-}
-
-impl BadEncoding {
-    /// The error, placed in a source made of [`BadEncoding::shown`].
-    pub fn report(offset: usize, encoding: &str, source: &Source) -> Diagnostic {
-        let end = offset + '\u{fffd}'.len_utf8();
-        Diagnostic::error("yaml-encoding", format!("this is not {encoding} text"))
-            .at(source.span(offset, end.min(source.text().len())))
-            .help("save the file as UTF-8; data that is not text belongs into `binaryData` or a file of its own")
-    }
 }
 
 fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, BadEncoding> {

@@ -100,14 +100,23 @@ impl Parser<'_> {
         self.note(Noted { role: Role::Line, text, token, scan: 0, start, end: 0, column: 0 });
     }
 
-    /// Reads the comment on the line of a token, or else the comments from here on, up to the last line before the next
-    /// token. White space began at `from`; gives where it begins for comments that follow.
-    pub fn read_comments(&mut self, from: usize, after: After) -> usize {
-        let breaks = self.breaks_before(self.pos);
-        if breaks == 0 && after.kind != Kind::Lead {
-            self.line_comment(after.line);
-            return self.pos;
+    /// Reads the comment on the line of a token, where there is one. White space began at `from`.
+    pub fn comment_on_line(&mut self, from: usize, after: After) -> bool {
+        if after.kind == Kind::Lead || self.pos != from {
+            return false;
         }
+        let blanks = self.bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
+        if self.at(from + blanks) != b'#' || self.breaks_before(from) > 0 {
+            return false;
+        }
+        self.pos += blanks;
+        self.line_comment(after.line);
+        true
+    }
+
+    /// Reads the comments from here on, up to the last line before the next token. White space began at `from`.
+    pub fn read_comments(&mut self, from: usize, after: After) {
+        let breaks = self.breaks_before(self.pos);
         let mut token = after.start;
         let mut scan = from;
         let outer_indent = self.indent.max(0);
@@ -205,7 +214,6 @@ impl Parser<'_> {
                 column: start_column,
             });
         }
-        from
     }
 
     fn note(&mut self, comment: Noted) {

@@ -213,12 +213,15 @@ impl<'s> Parser<'s> {
     #[cold]
     #[inline(never)]
     fn skip_all(&mut self, mut from: usize, after: After) -> Result<()> {
+        if self.comment_on_line(from, after) {
+            from = self.pos;
+        }
         loop {
             match self.here() {
                 b' ' => self.pos += 1,
                 b'\t' if self.flow_level > 0 || !self.key_allowed => self.pos += 1,
                 b'\t' => return Err(self.tab_in_indentation(self.pos)),
-                b'#' => from = self.read_comments(from, after),
+                b'#' => self.read_comments(from, after),
                 _ => {
                     let len = self.break_len(self.pos);
                     if len == 0 {

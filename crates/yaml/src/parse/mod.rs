@@ -26,7 +26,7 @@ use crate::diag::Result;
 use crate::document::Document;
 use crate::source::Source;
 
-pub use chars::decode;
+pub use chars::{BadEncoding, decode};
 pub use stream::{Documents, documents};
 
 /// Reads every document of a source. Long streams are read on several cores.

@@ -230,7 +230,7 @@ impl Parser<'_> {
                 let Some(byte) = hex else { return Err(self.bad_tag(start)) };
                 bytes.push(byte);
                 self.pos += 3;
-            } else if is_word(byte) || b";/?:@&=+$,.!~*'()[]".contains(&byte) {
+            } else if is_uri(byte) {
                 bytes.push(byte);
                 self.pos += 1;
             } else {
@@ -262,7 +262,9 @@ impl Parser<'_> {
                     }
                 }
                 Some("TAG") => match (words.next(), words.next(), words.next()) {
-                    (Some(handle), Some(prefix), None) if is_handle(handle) => {
+                    (Some(handle), Some(prefix), None)
+                        if is_handle(handle) && prefix.bytes().all(|b| b == b'%' || is_uri(b)) =>
+                    {
                         self.declare(start, handle, prefix)?
                     }
                     _ => return Err(self.bad_directive(start, line_end)),
@@ -300,6 +302,11 @@ fn is_handle(text: &str) -> bool {
     inner.is_some_and(|inner| {
         inner.is_empty() || inner.strip_suffix('!').is_some_and(|i| i.bytes().all(is_word))
     })
+}
+
+/// The characters of tags.
+fn is_uri(byte: u8) -> bool {
+    is_word(byte) || b";/?:@&=+$,.!~*'()[]".contains(&byte)
 }
 
 /// The characters of the names of anchors.
