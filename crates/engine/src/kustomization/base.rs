@@ -10,11 +10,13 @@ use crate::pipeline::{Context, Pipeline, Transformer};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::TransformerConfig;
+use crate::transformers::vars::VarSet;
 
 /// A kustomization as others see it: what it gives, and the rules it hands up.
 pub struct Base {
     pub pipeline: Pipeline,
     pub config: TransformerConfig,
+    pub vars: VarSet,
     /// The schema it decided on for all that come after it.
     pub schema_chosen: Option<Arc<Schema>>,
     /// Every folder it is made of, to tell cycles when it is used again.
@@ -29,6 +31,7 @@ impl Base {
     pub fn new(
         pipeline: Pipeline,
         config: TransformerConfig,
+        vars: VarSet,
         schema_chosen: Option<Arc<Schema>>,
         folders: Vec<PathBuf>,
         level: usize,
@@ -36,6 +39,7 @@ impl Base {
         Arc::new(Self {
             pipeline,
             config,
+            vars,
             schema_chosen,
             folders,
             level,

@@ -17,6 +17,8 @@ use crate::schema::Schema;
 use crate::select::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
 use crate::transformers::local_config::LocalConfig;
+use crate::transformers::name_reference::NameReference;
+use crate::transformers::vars::Vars;
 use crate::transformers::{Hash, Labels, SortOrder};
 use crate::world::World;
 
@@ -91,6 +93,10 @@ impl Session {
             steps.push(Step { role: Role::Transform, transformer, origin: None });
         };
         last(Box::new(Hash));
+        last(Box::new(NameReference::new(plan.config.name_reference)));
+        if !plan.vars.is_empty() {
+            last(Box::new(Vars::new(plan.vars, plan.config.var_reference)));
+        }
         last(Box::new(LocalConfig));
         match &k.sort_options {
             Some(options) => last(Box::new(SortOrder::new(options.clone())?)),

@@ -15,6 +15,7 @@ use serde::Deserialize;
 use crate::loader::Folder;
 use crate::objects::expand_merges;
 use crate::transformers::replacement::Replacement;
+use crate::transformers::vars::Var;
 use crate::transformers::{GeneratorArgs, GeneratorOptions, Image, Label, Pairs, Replica, SortOptions};
 use crate::world::Loader;
 
@@ -68,7 +69,7 @@ pub struct Kustomization {
     pub replacements: Vec<Spanned<Replacement>>,
     pub transformers: Vec<Node>,
     pub validators: Vec<Node>,
-    pub vars: Vec<Node>,
+    pub vars: Vec<Var>,
 
     pub sort_options: Option<SortOptions>,
     pub build_metadata: Vec<Spanned<Text>>,

@@ -16,6 +16,7 @@ use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
+use crate::transformers::vars::{MarkVars, VarSet};
 use crate::transformers::{
     self, Annotations, ConfigMapGenerator, ImageTag, Labels, Namespace, Prefix, ReplicaCount,
     SecretGenerator, Setup, Suffix, TransformerConfig,
@@ -41,6 +42,7 @@ pub struct Plan<'s> {
     shares: bool,
     pub steps: Vec<Step>,
     pub config: TransformerConfig,
+    pub vars: VarSet,
     pub schema: Arc<Schema>,
     /// A kustomization has said which schema to use: the first one that does decides.
     schema_chosen: bool,
@@ -55,6 +57,7 @@ impl<'s> Plan<'s> {
             shares,
             steps: Vec::new(),
             config: TransformerConfig::default(),
+            vars: VarSet::default(),
             schema,
             schema_chosen: false,
             folders: Vec::new(),
@@ -71,6 +74,7 @@ impl<'s> Plan<'s> {
         let here = Here { folder, file, scope };
         let mut config = TransformerConfig::builtin();
         config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
+        config.merge(&TransformerConfig::from_crds(&**folder, &k.crds)?)?;
         self.config.merge(&config)?;
         self.generate(&here)?;
         for component in &k.components {
@@ -79,6 +83,10 @@ impl<'s> Plan<'s> {
         self.transform(&here)?;
         let validators = self.external(&here, &k.validators)?;
         self.push_external(Role::Validate, validators);
+        if !k.vars.is_empty() {
+            self.vars.extend(k.vars.clone())?;
+            self.steps.push(Step::new(Role::Transform, MarkVars(k.vars.clone())));
+        }
         Ok(())
     }
 
@@ -172,6 +180,7 @@ impl<'s> Plan<'s> {
         self.level = self.level.max(base.level + 1);
         self.folders.extend(base.folders.iter().cloned());
         self.config.merge(&base.config)?;
+        self.vars.merge(base.vars.clone())?;
 
         Ok(Use::new(base, place))
     }
@@ -189,7 +198,7 @@ impl<'s> Plan<'s> {
         plan.add(folder, &file, scope)?;
         let schema_chosen = (plan.schema_chosen && !self.schema_chosen).then(|| plan.schema.clone());
         let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
-        Ok(Base::new(pipeline, plan.config, schema_chosen, plan.folders, plan.level))
+        Ok(Base::new(pipeline, plan.config, plan.vars, schema_chosen, plan.folders, plan.level))
     }
 
     /// `components:`, each a folder whose steps join ours.
@@ -266,7 +275,6 @@ impl<'s> Plan<'s> {
             let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
             self.builtin(here, Role::Transform, "ReplacementTransformer", replacements);
         }
-        here.not_yet("vars", &k.vars)?;
         let external = self.external(here, &k.transformers)?;
         self.push_external(Role::Transform, external);
         Ok(())
