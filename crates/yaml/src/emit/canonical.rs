@@ -89,18 +89,12 @@ impl<'o> Emitter<'o> {
         if !matches!(entry.key.tag(), Tag::Str | Tag::Merge) {
             self.check_key(&entry.key, indent == 0);
         }
-        if text::is_complex_key(key) {
-            self.out.push_str("? ");
-            if key.contains(text::NEXT_LINE) {
-                self.refuse_character(text::NEXT_LINE, &entry.key);
+        if !text::write_simple_key(key, self.out) {
+            if text::is_complex_key(key) {
+                return self.complex_entry(entry, indent, flow);
             }
-            self.string(key, &entry.key, indent + 2);
-            text::indent(indent, self.out);
-            self.out.push(':');
-            return self.beside(&entry.value, indent, flow);
-        }
-        let place = text::Place { indent, line_start: self.line_start, breaks: false };
-        if text::write(key, place, self.out) == Form::Quoted {
+            let place = text::Place { indent, line_start: self.line_start, breaks: false };
+            text::write(key, place, self.out);
             self.check_text(key, &entry.key);
         }
         self.out.push(':');
@@ -118,6 +112,20 @@ impl<'o> Emitter<'o> {
                 self.leaf(&entry.value, indent + 2, flow);
             }
         }
+    }
+
+    /// An entry whose key is too long or has line breaks: `? key` and `: value` on lines of their own.
+    #[cold]
+    fn complex_entry(&mut self, entry: &Entry, indent: usize, flow: bool) {
+        let key = key_text(&entry.key);
+        if key.contains(text::NEXT_LINE) {
+            self.refuse_character(text::NEXT_LINE, &entry.key);
+        }
+        self.out.push_str("? ");
+        self.string(key, &entry.key, indent + 2);
+        text::indent(indent, self.out);
+        self.out.push(':');
+        self.beside(&entry.value, indent, flow);
     }
 
     fn seq(&mut self, items: &[Node], indent: usize, lead: Lead, flow: bool) {
@@ -152,6 +160,7 @@ impl<'o> Emitter<'o> {
             Value::Map(_) => "{}",
         };
         match node.tag() {
+            Tag::Str if node.style() != Style::Folded => return self.string(text, node, indent),
             // The reference writes an empty value between braces or brackets as an empty string.
             Tag::Null if flow && text.is_empty() && node.trivia().tag.is_none() => self.out.push_str("\"\""),
             Tag::Null => self.out.push_str("null"),

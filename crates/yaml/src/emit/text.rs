@@ -41,6 +41,18 @@ pub(super) fn refused(text: &str) -> Option<char> {
     text.chars().find(|c| matches!(c, '\u{7F}'..='\u{84}' | '\u{86}'..='\u{9F}' | '\u{FFFE}' | '\u{FFFF}'))
 }
 
+/// Appends a key where it can stand bare and short, as almost all can; otherwise nothing.
+pub(super) fn write_simple_key(key: &str, out: &mut String) -> bool {
+    let simple = key.len() <= LONGEST_KEY && is_plain(key) && !crate::resolve::is_ambiguous(key);
+    if simple {
+        out.push_str(key);
+    }
+    simple
+}
+
+/// In bytes; a longer key takes lines of its own.
+const LONGEST_KEY: usize = 128;
+
 /// Whether a key needs the long form, `? key` and `: value` on lines of their own.
 pub(super) fn is_complex_key(key: &str) -> bool {
     key.len() > 128
