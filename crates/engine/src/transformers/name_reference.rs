@@ -31,7 +31,8 @@ impl NameReference {
 impl Transformer for NameReference {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         if items.iter().all(|r| r.previous_ids().is_empty()) {
-            return Ok(());
+            // Nobody was renamed; only what the reference refuses on the way is to be refused.
+            return items.iter().try_for_each(|r| account_namespaces(r).map(drop));
         }
         // Who names whom is found out side by side, with nothing changed; then what changed is put in place.
         let changed: Vec<Result<Option<Node>>> = {
