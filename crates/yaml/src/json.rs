@@ -141,3 +141,64 @@ fn string(text: &str, out: &mut String) {
     out.push_str(&text[start..]);
     out.push('"');
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Style;
+    use crate::source::Span;
+
+    fn plain(text: &str) -> Node {
+        Node::scalar(text, crate::resolve::plain(text), Style::Plain, Span::NONE)
+    }
+
+    fn tree() -> Node {
+        let list = Node::from(vec![plain("0x10"), plain("~"), Node::seq(), Node::map()]);
+        Node::from_iter([("b", list), ("a10", plain("TRUE")), ("a2", plain("1.0"))])
+    }
+
+    #[test]
+    fn compact_sorts_keys_byte_by_byte() {
+        assert_eq!(compact(&tree()), r#"{"a10":true,"a2":1,"b":[16,null,[],{}]}"#);
+    }
+
+    #[test]
+    fn pretty_keeps_the_order_and_indents_by_two() {
+        let lines = [
+            "{",
+            "  \"b\": [",
+            "    16,",
+            "    null,",
+            "    [],",
+            "    {}",
+            "  ],",
+            "  \"a10\": true,",
+            "  \"a2\": 1",
+            "}",
+        ];
+        assert_eq!(pretty(&tree()), lines.join("\n"));
+        assert_eq!(pretty(&Node::map()), "{}");
+    }
+
+    #[test]
+    fn strings_are_escaped_for_html_and_for_nothing_else() {
+        let text = "\"\\/\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}<>&\u{2028}\u{2029}\u{2027}é😀";
+        let expected =
+            "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\u{7f}\\u003c\\u003e\\u0026\\u2028\\u2029\u{2027}é😀\"";
+        assert_eq!(compact(&Node::from(text)), expected);
+    }
+
+    #[test]
+    fn numbers_are_those_of_go() {
+        for (written, expected) in [
+            ("1e3", "1000"),
+            ("1e21", "1e+21"),
+            ("1e-7", "1e-7"),
+            ("0.000001", "0.000001"),
+            ("-0.0", "-0"),
+            ("1_0", "10"),
+        ] {
+            assert_eq!(compact(&plain(written)), expected, "{written}");
+        }
+    }
+}
