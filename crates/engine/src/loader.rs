@@ -77,6 +77,34 @@ impl Folder {
         }))
     }
 
+    /// Opens the Composition an import names by its file or its folder. Unlike a base it may lie above: cycles are told by
+    /// the files that lead to each other.
+    pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, String)> {
+        let world = &self.files.world;
+        let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
+        let (root, shown, file) = match world.is_dir(&real) {
+            true => (real, clean(&self.shown.join(path)), None),
+            false => {
+                let (root, name) =
+                    (real.parent().unwrap_or(&self.root), real.file_name().unwrap_or_default());
+                let shown = clean(&self.shown.join(path).join(".."));
+                (root.to_owned(), shown, Some(name.to_string_lossy().into_owned()))
+            }
+        };
+        let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
+        let folder = Arc::new(Self { files, shown, root, restricted, parent });
+        let file = match file {
+            Some(file) => file,
+            None => crate::composition::find(&folder, place)?.map(str::to_owned).ok_or_else(|| {
+                let message = format!("there is no Composition in `{}`", folder.shown.display());
+                Diagnostic::error("composition-not-found", message)
+                    .at(place)
+                    .help("it needs a file called `composition.yaml`")
+            })?,
+        };
+        Ok((folder, file))
+    }
+
     /// A base may not be, nor hold, a folder that led to it.
     pub fn refuse_cycle(&self, base: &Path, place: Span) -> Result<()> {
         let mut folder = Some(self);

@@ -1,0 +1,86 @@
+//! Looking at configuration: drawing it, searching it, counting it, formatting it.
+//!
+//! Everything here works on [`Item`]s, resources with the file they stand in, and gives text or a choice of items back.
+
+pub mod format;
+pub mod quantity;
+pub mod query;
+pub mod tree;
+
+use std::collections::BTreeMap;
+
+use krm_yaml::Node;
+
+/// The annotation of resources that are configuration for tools and never reach a cluster.
+pub const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
+
+/// A resource and where it stands in a package.
+#[derive(Clone, Debug)]
+pub struct Item {
+    /// The file, relative to the package, with `/`; empty where there is none.
+    pub path: String,
+    /// Its place among the documents of the file.
+    pub index: usize,
+    pub node: Node,
+}
+
+impl Item {
+    fn text(&self, keys: &[&str]) -> &str {
+        self.node.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default()
+    }
+
+    pub fn kind(&self) -> &str {
+        self.text(&["kind"])
+    }
+
+    pub fn api_version(&self) -> &str {
+        self.text(&["apiVersion"])
+    }
+
+    pub fn name(&self) -> &str {
+        self.text(&["metadata", "name"])
+    }
+
+    pub fn namespace(&self) -> &str {
+        self.text(&["metadata", "namespace"])
+    }
+
+    /// Whether it is configuration for tools alone. Any value but `false` says so.
+    pub fn is_local(&self) -> bool {
+        let local = self.node.at(["metadata", "annotations", LOCAL_CONFIG]).and_then(Node::text);
+        local.is_some_and(|value| value != "false")
+    }
+
+    /// The folder of the file; `.` for the package itself.
+    pub fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or(".", |(folder, _)| folder)
+    }
+
+    /// The file without its folder.
+    pub fn file(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&self.path, |(_, file)| file)
+    }
+}
+
+/// Which resources to show.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Locality {
+    pub include_local: bool,
+    pub exclude_non_local: bool,
+}
+
+impl Locality {
+    pub fn keeps(self, item: &Item) -> bool {
+        match item.is_local() {
+            true => self.include_local,
+            false => !self.exclude_non_local,
+        }
+    }
+}
+
+/// How many resources there are of each kind, by kind in alphabetical order.
+pub fn count(items: &[Item]) -> BTreeMap<&str, usize> {
+    let mut counts = BTreeMap::new();
+    items.iter().for_each(|item| *counts.entry(item.kind()).or_default() += 1);
+    counts
+}

@@ -1,0 +1,206 @@
+//! A package as a tree: folders, files, resources, and fields of them.
+
+use std::collections::BTreeMap;
+
+use krm_yaml::{Diagnostic, Node, Result};
+
+use super::Item;
+use super::format::rank;
+use super::query::{FieldPath, one_line};
+
+/// What the branches stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Structure {
+    /// Folders and files.
+    Folders,
+    /// Who owns whom, by `metadata.ownerReferences`.
+    Owners,
+}
+
+/// A field to show beneath each resource that has it.
+pub struct Field {
+    path: FieldPath,
+    /// What it is shown under.
+    name: String,
+    /// For fields of containers: the field's own name, shown once for each container.
+    part: Option<String>,
+}
+
+/// Where containers stand, in all kinds that have them.
+const CONTAINERS: &[&str] =
+    &["spec.template.spec.containers", "spec.jobTemplate.spec.template.spec.containers", "spec.containers"];
+
+impl Field {
+    /// Any field: `spec.replicas`, `spec.template.spec.containers[name=.*].image`.
+    pub fn new(path: &str) -> Result<Self> {
+        let list = CONTAINERS.iter().find(|list| path.starts_with(**list));
+        let part = list.and_then(|_| path.rsplit_once('.')).map(|(_, last)| last.to_owned());
+        let name = list.map_or_else(|| path.to_owned(), |list| (*list).to_owned());
+        Ok(Self { path: FieldPath::parse(path)?, name, part })
+    }
+
+    /// A field of every container, whatever kind holds it.
+    pub fn of_containers(part: &str) -> impl Iterator<Item = Self> {
+        let fields = CONTAINERS.iter().map(move |list| Self::new(&format!("{list}[name=.*].{part}")));
+        fields.map(|field| field.expect("written here, and right"))
+    }
+}
+
+/// A line of the drawing, and the lines beneath it.
+#[derive(Default)]
+pub struct Branch {
+    /// The file, in brackets before the text.
+    pub tag: Option<String>,
+    pub text: String,
+    pub branches: Vec<Branch>,
+}
+
+impl Branch {
+    pub fn new(text: impl Into<String>) -> Self {
+        Self { text: text.into(), ..Self::default() }
+    }
+}
+
+/// Makes the tree. Without a structure, that of owners is taken where any resource has one.
+pub fn tree(root: &str, items: &[Item], fields: &[Field], structure: Option<Structure>) -> Result<Branch> {
+    let has_owners = || items.iter().any(|item| item.node.at(["metadata", "ownerReferences"]).is_some());
+    match structure.unwrap_or(if has_owners() { Structure::Owners } else { Structure::Folders }) {
+        Structure::Folders => Ok(by_folder(root, items, fields)),
+        Structure::Owners => by_owner(items, fields),
+    }
+}
+
+fn by_folder(root: &str, items: &[Item], fields: &[Field]) -> Branch {
+    let mut folders: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
+    for item in items.iter().filter(|item| !item.kind().is_empty()) {
+        folders.entry(item.folder()).or_default().push(item);
+    }
+    // Every folder stands under the nearest one above it that holds resources. They come in order, so those above a
+    // folder are the ones still open.
+    let mut open: Vec<(&str, Branch)> = vec![(".", Branch::new(root))];
+    for (folder, mut items) in folders {
+        if folder != "." {
+            while open.len() > 1 && !is_within(folder, open.last().expect("never empty").0) {
+                close(&mut open);
+            }
+            let name = folder.rsplit_once('/').map_or(folder, |(_, name)| name);
+            open.push((folder, Branch::new(name)));
+        }
+        items.sort_by_key(|item| order(item));
+        let branch = &mut open.last_mut().expect("never empty").1;
+        branch.branches.extend(items.iter().map(|item| resource(item, item.file(), fields)));
+    }
+    while open.len() > 1 {
+        close(&mut open);
+    }
+    open.pop().expect("the root is never closed").1
+}
+
+fn is_within(folder: &str, above: &str) -> bool {
+    folder.strip_prefix(above).is_some_and(|rest| rest.starts_with('/'))
+}
+
+fn close(open: &mut Vec<(&str, Branch)>) {
+    let (_, done) = open.pop().expect("asked only where more than the root is open");
+    open.last_mut().expect("the root stays").1.branches.push(done);
+}
+
+fn order(item: &Item) -> (&str, &str, &str, &str, &str) {
+    (item.file(), item.namespace(), item.name(), item.kind(), item.api_version())
+}
+
+fn by_owner(items: &[Item], fields: &[Field]) -> Result<Branch> {
+    let mut owned: BTreeMap<String, Vec<&Item>> = BTreeMap::new();
+    let mut roots = Vec::new();
+    let ids: BTreeMap<String, &Item> = items.iter().map(|item| (identity(item), item)).collect();
+    for item in items {
+        let Some(reference) = item.node.at(["metadata", "ownerReferences"]).and_then(|o| o.items().first())
+        else {
+            roots.push(item);
+            continue;
+        };
+        let text = |key| reference.get(key).and_then(Node::text).unwrap_or_default();
+        let owner = format!("{} {}/{}", text("kind"), item.namespace(), text("name"));
+        if !ids.contains_key(&owner) {
+            return Err(Diagnostic::error(
+                "owner-missing",
+                format!("owner `{owner}` is not among the resources"),
+            )
+            .at(reference.span())
+            .help("give all resources, or draw the folders with `--graph-structure directory`"));
+        }
+        owned.entry(owner).or_default().push(item);
+    }
+    let mut tree = Branch::new(".");
+    let mut drawn = 0;
+    roots.sort_by_key(|item| order(item));
+    tree.branches = roots.iter().map(|item| with_owned(item, &owned, fields, &mut drawn)).collect();
+    if drawn < items.len() {
+        return Err(Diagnostic::error("owner-cycle", "some resources own each other in a circle"));
+    }
+    Ok(tree)
+}
+
+fn with_owned(
+    item: &Item,
+    owned: &BTreeMap<String, Vec<&Item>>,
+    fields: &[Field],
+    drawn: &mut usize,
+) -> Branch {
+    *drawn += 1;
+    let mut branch = resource(item, "Resource", fields);
+    let mut children = owned.get(&identity(item)).cloned().unwrap_or_default();
+    children.sort_by_key(|item| order(item));
+    branch.branches.extend(children.iter().map(|child| with_owned(child, owned, fields, drawn)));
+    branch
+}
+
+fn identity(item: &Item) -> String {
+    format!("{} {}/{}", item.kind(), item.namespace(), item.name())
+}
+
+fn resource(item: &Item, tag: &str, fields: &[Field]) -> Branch {
+    let text = match item.namespace() {
+        "" => format!("{} {}", item.kind(), item.name()),
+        namespace => format!("{} {}/{}", item.kind(), namespace, item.name()),
+    };
+    Branch { tag: Some(tag.to_owned()), text, branches: field_branches(item, fields) }
+}
+
+fn field_branches(item: &Item, fields: &[Field]) -> Vec<Branch> {
+    let mut values: BTreeMap<(usize, &str), String> = BTreeMap::new();
+    let mut lists: BTreeMap<(usize, &str), BTreeMap<String, Vec<(&str, String)>>> = BTreeMap::new();
+    for field in fields {
+        for found in field.path.find(&item.node) {
+            let key = (rank(&field.name), field.name.as_str());
+            match &field.part {
+                None => {
+                    values.entry(key).or_insert_with(|| one_line(found.node));
+                }
+                Some(part) => {
+                    let containers = lists.entry(key).or_default();
+                    containers
+                        .entry(found.chosen_by.join("/"))
+                        .or_default()
+                        .push((part, one_line(found.node)));
+                }
+            }
+        }
+    }
+    let mut branches: BTreeMap<(usize, &str), Branch> = BTreeMap::new();
+    for (key, value) in values {
+        branches.insert(key, Branch::new(format!("{}: {value}", key.1)));
+    }
+    for (key, containers) in lists {
+        let mut list = Branch::new(key.1);
+        for (number, mut parts) in containers.into_values().enumerate() {
+            parts.sort_by(|a, b| (rank(a.0), a).cmp(&(rank(b.0), b)));
+            let mut container = Branch::new(number.to_string());
+            container.branches =
+                parts.iter().map(|(name, value)| Branch::new(format!("{name}: {value}"))).collect();
+            list.branches.push(container);
+        }
+        branches.insert(key, list);
+    }
+    branches.into_values().collect()
+}

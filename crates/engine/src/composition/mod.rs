@@ -1,0 +1,185 @@
+//! Composition (KEP-2299): lists of transformers that import, override and reorder each other.
+//!
+//! A Composition is a list of transformers, built-ins and functions side by side, run one after the other on what the one
+//! before left. It may import the lists of others, change fields of what it imported, and put the whole into another order;
+//! however deep that goes, [`consolidate`] makes one list of it before anything runs.
+
+mod consolidate;
+mod identity;
+
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
+use serde::Deserialize;
+
+use crate::loader::Folder;
+use crate::world::Loader;
+
+pub use consolidate::{Entry, Planner, consolidate};
+pub use identity::{Identity, default_name};
+
+/// The names a Composition may have in its folder.
+pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];
+
+pub const API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+
+/// A Composition as it was written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Composition {
+    api_version: Spanned<Text>,
+    kind: Spanned<Text>,
+    pub transformers_from: Vec<Import>,
+    pub transformer_overrides: Vec<Node>,
+    /// Objects, or paths of files that hold some.
+    pub transformers: Vec<Node>,
+    pub transformer_order: Vec<Spanned<Ordered>>,
+}
+
+/// An entry of `transformersFrom`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Import {
+    pub path: Spanned<Text>,
+    import_mode: Spanned<Text>,
+}
+
+/// Where imported transformers go: before one's own, or behind them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ImportMode {
+    Prepend,
+    Append,
+}
+
+impl Import {
+    pub fn mode(&self) -> Result<ImportMode> {
+        match self.import_mode.as_str() {
+            "" | "prepend" => Ok(ImportMode::Prepend),
+            "append" => Ok(ImportMode::Append),
+            other => Err(Diagnostic::error("import-mode", format!("there is no import mode `{other}`"))
+                .at(self.import_mode.span())
+                .help("it is `prepend`, which is the default, or `append`")),
+        }
+    }
+}
+
+/// An entry of `transformerOrder`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Ordered {
+    pub name: Text,
+    pub kind: Text,
+    pub api_version: Text,
+}
+
+/// What the fields were called in drafts of the proposal.
+const OLD_FIELDS: [(&str, &str); 4] = [
+    ("modules", "transformers"),
+    ("modulesFrom", "transformersFrom"),
+    ("moduleOverrides", "transformerOverrides"),
+    ("moduleOrder", "transformerOrder"),
+];
+
+/// The file of a folder's Composition, if it has one. Beside a kustomization, or twice, it is an error.
+pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
+    let mut found = FILE_NAMES.into_iter().filter(|name| folder.has_file(name));
+    let (Some(name), second) = (found.next(), found.next()) else { return Ok(None) };
+    let other =
+        second.or_else(|| crate::kustomization::FILE_NAMES.into_iter().find(|name| folder.has_file(name)));
+    match other {
+        None => Ok(Some(name)),
+        Some(other) => {
+            let message = format!("`{}` holds both `{name}` and `{other}`", folder.shown().display());
+            Err(Diagnostic::error("composition-ambiguous", message)
+                .at(place)
+                .help("a folder is described by one of them; move the other into a folder of its own"))
+        }
+    }
+}
+
+impl Composition {
+    /// Reads the Composition in a file of the folder.
+    pub fn load(folder: &Folder, file: &str, place: Span) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
+        let source = folder.load(file, place)?;
+        let (composition, warnings) = Self::parse(&source)?;
+        Ok((composition, source, warnings))
+    }
+
+    fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
+        let mut documents = krm_yaml::parse(source)?.into_iter().map(|document| document.root);
+        let Some(mut root) = documents.next().filter(|root| !root.is_null()) else {
+            return Ok((Self::default(), Vec::new()));
+        };
+        if let Some(second) = documents.find(|root| !root.is_null()) {
+            return Err(Diagnostic::error("composition-documents", "a Composition is one document")
+                .at(second.span())
+                .help("list its transformers under `transformers:`"));
+        }
+        crate::objects::expand_merges(&mut root)?;
+        refuse_old_fields(&root)?;
+        let composition: Self = krm_yaml::from_node(&root)?;
+        let mut warnings = Vec::new();
+        composition.check_type(&root, &mut warnings)?;
+        Ok((composition, warnings))
+    }
+
+    fn check_type(&self, root: &Node, warnings: &mut Vec<Diagnostic>) -> Result<()> {
+        if *self.kind != "Composition" {
+            let message = match self.kind.as_str() {
+                "" => "a Composition needs `kind: Composition`".to_owned(),
+                other => format!("the kind of a Composition cannot be `{other}`"),
+            };
+            let place = if self.kind.span().is_none() { first_line(root) } else { self.kind.span() };
+            return Err(Diagnostic::error("composition-kind", message)
+                .at(place)
+                .help("write `kind: Composition`"));
+        }
+        match self.api_version.as_str() {
+            API_VERSION => Ok(()),
+            "" => {
+                let warning =
+                    Diagnostic::warning("composition-no-version", "a Composition needs an apiVersion");
+                warnings
+                    .push(warning.at(first_line(root)).help(format!("write `apiVersion: {API_VERSION}`")));
+                Ok(())
+            }
+            other => {
+                let message = format!("the apiVersion of a Composition cannot be `{other}`");
+                Err(Diagnostic::error("composition-version", message)
+                    .at(self.api_version.span())
+                    .help(format!("it is `{API_VERSION}`")))
+            }
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.transformers_from.is_empty() && self.transformers.is_empty()
+    }
+}
+
+fn first_line(root: &Node) -> Span {
+    root.as_map().and_then(|map| map.entries().first()).map_or(root.span(), |entry| entry.key.span())
+}
+
+fn refuse_old_fields(root: &Node) -> Result<()> {
+    let errors = root.as_map().into_iter().flatten().filter_map(|entry| {
+        let key = entry.key.text()?;
+        let (old, new) = OLD_FIELDS.iter().find(|(old, _)| *old == key)?;
+        let message = format!("`{old}` is the name of a draft");
+        Some(
+            Diagnostic::error("composition-old-field", message)
+                .at(entry.key.span())
+                .help(format!("write `{new}`")),
+        )
+    });
+    let providers =
+        root.as_map().into_iter().flatten().flat_map(|entry| entry.value.items()).filter_map(|item| {
+            let entry = item.as_map()?.entry("provider").filter(|_| item.get("runtime").is_none())?;
+            Some(
+                Diagnostic::error("composition-old-field", "`provider` is the name of a draft")
+                    .at(entry.key.span())
+                    .help("write `runtime`"),
+            )
+        });
+    Diagnostic::join(errors.chain(providers)).map_or(Ok(()), Err)
+}
