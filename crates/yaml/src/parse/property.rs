@@ -215,7 +215,13 @@ impl Parser<'_> {
             Some("map") => Some(Tag::Map),
             _ => None,
         };
-        Ok(WrittenTag { written: self.text[start..self.pos].into(), means, at: start })
+        // A tag that leans on a directive is kept in words that mean the same without it.
+        let written = if self.handles.is_empty() {
+            self.text[start..self.pos].into()
+        } else {
+            independent(&full).into()
+        };
+        Ok(WrittenTag { written, means, at: start })
     }
 
     /// Reads the characters a tag may have, `%41` standing for `A`.
@@ -294,6 +300,26 @@ fn fits(text: &str, tag: Tag) -> bool {
         Tag::Float => matches!(crate::resolve::plain(text), Tag::Float | Tag::Int),
         Tag::Binary => crate::binary::decode(text).is_some(),
         _ => true,
+    }
+}
+
+/// A tag in full, written so that it needs no directive.
+fn independent(full: &str) -> String {
+    let escaped = |text: &str| {
+        let mut out = String::new();
+        for byte in text.bytes() {
+            if is_word(byte) || b";/?:@&=+$,.~*'()[]".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                out.push_str(&format!("%{byte:02X}"));
+            }
+        }
+        out
+    };
+    match (full.strip_prefix(CORE), full.strip_prefix('!')) {
+        (Some(name), _) => format!("!!{}", escaped(name)),
+        (_, Some(name)) => format!("!{}", escaped(name)),
+        _ => format!("!<{}>", escaped(full)),
     }
 }
 

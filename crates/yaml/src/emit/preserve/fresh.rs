@@ -20,9 +20,9 @@ pub(super) type Anchors = FxHashMap<Text, Node>;
 const LONGEST_SIMPLE_KEY: usize = 128;
 
 /// Writes trees at the end of a text.
-pub(super) struct Writer<'w> {
-    pub out: &'w mut String,
-    anchors: &'w mut Anchors,
+pub(super) struct Writer<'o, 'w> {
+    out: &'o mut String,
+    anchors: &'o mut Anchors,
     layout: Layout,
     newline: &'static str,
     /// Where the present line begins in `out`.
@@ -41,6 +41,12 @@ pub(super) struct Writer<'w> {
     copying: usize,
     /// Strings and keys in double quotes throughout, as in JSON.
     json: bool,
+    /// A whole document is being written.
+    whole: bool,
+    /// No comments.
+    quiet: bool,
+    /// The indentation of the lines of a block scalar, where that is given.
+    inner: Option<isize>,
 }
 
 /// Comments on their way to the place where they are written.
@@ -54,9 +60,9 @@ struct Pending<'w> {
     key_line: &'w str,
 }
 
-impl<'w> Writer<'w> {
+impl<'o, 'w> Writer<'o, 'w> {
     /// A writer at the start of a line.
-    pub fn new(out: &'w mut String, anchors: &'w mut Anchors, layout: Layout, newline: &'static str) -> Self {
+    pub fn new(out: &'o mut String, anchors: &'o mut Anchors, layout: Layout, newline: &'static str) -> Self {
         let line_start = out.len();
         Self {
             out,
@@ -72,14 +78,28 @@ impl<'w> Writer<'w> {
             pending: Pending::default(),
             copying: 0,
             json: false,
+            whole: false,
+            quiet: false,
+            inner: None,
         }
     }
 
     /// Writes a whole document, and ends its last line.
-    pub fn document(&mut self, root: &'w Node) {
+    pub fn document(&mut self, head: &'w str, root: &'w Node, foot: &'w str) {
+        self.whole = true;
+        self.pending.head = head;
+        if !head.is_empty() {
+            self.head_comment();
+            self.put_break();
+        }
         self.announce(root, "");
         self.head_comment();
         self.node(root, Role::Root);
+        if !foot.is_empty() {
+            self.pending.foot = foot;
+            // A blank line parts it from the content.
+            self.foot_indent = 0;
+        }
         self.finish();
     }
 
@@ -90,7 +110,7 @@ impl<'w> Writer<'w> {
             self.line_comment();
         }
         self.foot_comment();
-        if self.column() > 0 {
+        if self.column() > 0 || self.whole && self.out.is_empty() {
             self.put_break();
         }
     }
@@ -101,7 +121,7 @@ impl<'w> Writer<'w> {
         let mut tail = "";
         for (key, value) in entries {
             self.entry(key, value, tail);
-            tail = self.comment(&key.trivia().foot);
+            tail = &key.trivia().foot;
         }
         self.pending.tail = tail;
         self.finish();
@@ -116,34 +136,35 @@ impl<'w> Writer<'w> {
         self.finish();
     }
 
-    /// Writes a value behind the `:` of a key at a column, or behind the `-` of an item: what is on the same line with a
-    /// space in front, a block on the lines below. Does not end the line.
-    pub fn value_behind(&mut self, value: &'w Node, key_line: &'w str, column: isize, role: Role) {
-        self.line_start = self.out.rfind('\n').map_or(0, |at| at + 1);
-        (self.indent, self.whitespace) = (column, false);
-        self.indention = role == Role::Item;
-        self.pending.key_line = key_line;
-        self.announce(value, "");
-        if role == Role::Value {
-            self.give_key_comment(value);
+    /// Writes what a collection holds at a column, on lines of its own; `copies` where it is a copy of what an anchor
+    /// names.
+    pub fn contents(&mut self, node: &'w Node, column: usize, copies: bool) {
+        self.copying += usize::from(copies);
+        match node.value() {
+            Value::Map(map) => self.entries(map.iter().map(|entry| (&entry.key, &entry.value)), column),
+            Value::Seq(items) => self.items(items.iter(), column),
+            Value::Scalar(_) => {}
         }
-        self.node(value, role);
-        // A block ends behind its last text: what follows is up to the caller, comments below included.
-        self.pending = Pending::default();
     }
 
-    /// Writes a node as it stands within brackets or braces, on one line.
+    /// Writes a node that begins on a line with what holds it, which stands at `column`. The further lines of a block
+    /// scalar get the indentation `inner`.
+    pub fn inline(&mut self, node: &'w Node, role: Role, column: isize, inner: Option<isize>) {
+        (self.indent, self.inner) = (column, inner);
+        self.node(node, role);
+    }
+
+    /// Writes a node as it stands within brackets or braces, on one line and without comments.
     pub fn flow_node(&mut self, node: &'w Node, role: Role, json: bool) {
-        (self.flow_level, self.whitespace, self.json) = (1, true, json);
-        self.node_without_comments(node, role);
+        (self.flow_level, self.quiet, self.json) = (1, true, json);
+        self.node(node, role);
     }
 
-    /// `key: value` within braces.
+    /// Writes `key: value` as it stands within braces, on one line and without comments.
     pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, json: bool) {
         self.flow_node(key, Role::Key, json);
         self.indicator(":", false);
-        self.whitespace = false;
-        self.node_without_comments(value, Role::Value);
+        self.node(value, Role::Value);
     }
 }
 
@@ -160,9 +181,12 @@ pub(super) enum Role {
 }
 
 /// Nodes.
-impl<'w> Writer<'w> {
+impl<'w> Writer<'_, 'w> {
     /// Takes note of a node's comments before anything of it is written.
     fn announce(&mut self, node: &'w Node, tail: &'w str) {
+        if self.quiet {
+            return;
+        }
         let trivia = node.trivia();
         let set = |slot: &mut &'w str, comment: &'w str| {
             if !comment.is_empty() {
@@ -179,6 +203,9 @@ impl<'w> Writer<'w> {
 
     /// Takes note of the comments that stand behind or below a collection.
     fn announce_end(&mut self, node: &'w Node) {
+        if self.quiet {
+            return;
+        }
         let trivia = node.trivia();
         if !trivia.line.is_empty() {
             self.pending.line = &trivia.line;
@@ -224,8 +251,16 @@ impl<'w> Writer<'w> {
                 self.scalar(node, role);
                 self.comments_behind(role);
             }
-            Value::Seq(items) if self.is_flow(node, items.is_empty()) => self.flow_seq(node, items),
-            Value::Map(map) if self.is_flow(node, map.is_empty()) => self.flow_map(node, map.entries()),
+            Value::Seq(items) if self.is_flow(node, items.is_empty()) => {
+                let outer = self.flow_start("[", role);
+                self.flow_items(items);
+                self.flow_end("]", outer, node);
+            }
+            Value::Map(map) if self.is_flow(node, map.is_empty()) => {
+                let outer = self.flow_start("{", role);
+                self.flow_entries(map.entries());
+                self.flow_end("}", outer, node);
+            }
             Value::Seq(items) => {
                 self.comments_behind(role);
                 self.block_seq(node, items, role);
@@ -261,7 +296,7 @@ impl<'w> Writer<'w> {
         let mut tail = "";
         for entry in entries {
             self.entry(&entry.key, &entry.value, tail);
-            tail = self.comment(&entry.key.trivia().foot);
+            tail = &entry.key.trivia().foot;
         }
         if !tail.is_empty() {
             self.pending.tail = tail;
@@ -317,7 +352,10 @@ impl<'w> Writer<'w> {
     fn block_seq(&mut self, node: &'w Node, items: &'w [Node], role: Role) {
         let outer = self.indent;
         self.indent = match role {
-            Role::Value if outer >= 0 => outer + self.layout.seq as isize,
+            // Behind a `:` on a line of its own the first item stands beside it.
+            Role::Value if outer >= 0 && (self.column() == 0 || !self.indention) => {
+                outer + self.layout.seq as isize
+            }
             _ => self.deeper(role),
         };
         for item in items {
@@ -347,20 +385,17 @@ impl<'w> Writer<'w> {
 }
 
 /// Flow collections.
-impl<'w> Writer<'w> {
-    fn flow_seq(&mut self, node: &'w Node, items: &'w [Node]) {
-        self.flow_start("[");
+impl<'w> Writer<'_, 'w> {
+    fn flow_items(&mut self, items: &'w [Node]) {
         let mut comma = false;
         for item in items {
             self.announce(item, "");
             self.flow_separator(comma);
             comma = self.flow_value(item, Role::Item);
         }
-        self.flow_end(node, "]");
     }
 
-    fn flow_map(&mut self, node: &'w Node, entries: &'w [crate::map::Entry]) {
-        self.flow_start("{");
+    fn flow_entries(&mut self, entries: &'w [crate::map::Entry]) {
         let mut comma = false;
         for entry in entries {
             self.announce(&entry.key, "");
@@ -382,13 +417,16 @@ impl<'w> Writer<'w> {
             }
             comma = self.flow_value(&entry.value, Role::Value);
         }
-        self.flow_end(node, "}");
     }
 
-    fn flow_start(&mut self, bracket: &'static str) {
+    /// Opens a bracket; gives back the indentation outside of it.
+    fn flow_start(&mut self, bracket: &'static str, role: Role) -> isize {
         self.indicator(bracket, true);
         self.whitespace = true;
+        let role = if self.flow_level > 0 { Role::Value } else { role };
+        let inner = self.scalar_indent(role);
         self.flow_level += 1;
+        std::mem::replace(&mut self.indent, inner)
     }
 
     /// Writes the comma before an item, and the comment above it.
@@ -410,8 +448,9 @@ impl<'w> Writer<'w> {
         !commented
     }
 
-    fn flow_end(&mut self, node: &'w Node, bracket: &'static str) {
+    fn flow_end(&mut self, bracket: &'static str, outer: isize, node: &'w Node) {
         self.flow_level -= 1;
+        self.indent = outer;
         if self.column() == 0 {
             self.write_indent();
         }
@@ -420,16 +459,10 @@ impl<'w> Writer<'w> {
         self.line_comment();
         self.foot_comment();
     }
-
-    fn node_without_comments(&mut self, node: &'w Node, role: Role) {
-        let flow_level = self.flow_level;
-        self.node(node, role);
-        self.flow_level = flow_level;
-    }
 }
 
 /// Scalars.
-impl<'w> Writer<'w> {
+impl<'w> Writer<'_, 'w> {
     fn scalar(&mut self, node: &'w Node, role: Role) {
         let text = node.text().unwrap_or("");
         let place = Place { flow: self.flow_level > 0, key: role == Role::Key };
@@ -438,7 +471,7 @@ impl<'w> Writer<'w> {
         let traits = Traits::of(text);
         let json_string = self.json && (node.tag() == Tag::Str || role == Role::Key);
         let wanted = if json_string { Style::DoubleQuoted } else { node.style() };
-        match scalar::style(node, wanted, traits, place) {
+        match scalar::style(node, text, wanted, traits, place) {
             Style::SingleQuoted => self.single_quoted(text, role),
             Style::DoubleQuoted => {
                 self.space();
@@ -488,7 +521,7 @@ impl<'w> Writer<'w> {
         self.indent = outer;
     }
 
-    /// The column of the further lines of a scalar.
+    /// The column of the further lines of a scalar, or of a flow collection.
     fn scalar_indent(&self, role: Role) -> isize {
         match role {
             _ if self.indent < 0 => self.layout.step as isize,
@@ -498,7 +531,7 @@ impl<'w> Writer<'w> {
     }
 
     fn block_header(&mut self, indicator: &'static str, text: &str, role: Role) -> isize {
-        let inner = self.scalar_indent(role);
+        let inner = self.inner.take().unwrap_or_else(|| self.scalar_indent(role));
         let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize);
         self.indicator(indicator, true);
         self.put(&hints);
@@ -541,7 +574,11 @@ impl<'w> Writer<'w> {
                     .map(|line| line.trim_end_matches(is_break))
                     .find(|l| !l.is_empty());
                 let folds = |line: &str| !line.starts_with([' ', '\t']);
-                if line.ends_with('\n') && folds(content) && next.is_some_and(folds) {
+                let needs_another = match next {
+                    Some(next) => folds(next),
+                    None => self.whole && ends_once(text) && folds(text.trim_start_matches(is_break)),
+                };
+                if line.ends_with('\n') && folds(content) && needs_another {
                     self.put_break();
                 }
             }
@@ -560,11 +597,7 @@ impl<'w> Writer<'w> {
 }
 
 /// Comments.
-impl<'w> Writer<'w> {
-    fn comment(&self, comment: &'w str) -> &'w str {
-        comment
-    }
-
+impl<'w> Writer<'_, 'w> {
     fn head_comment(&mut self) {
         let tail = std::mem::take(&mut self.pending.tail);
         if !tail.is_empty() {
@@ -624,7 +657,7 @@ impl<'w> Writer<'w> {
 }
 
 /// The line being written.
-impl Writer<'_> {
+impl Writer<'_, '_> {
     fn column(&self) -> usize {
         self.out.len() - self.line_start
     }
@@ -693,8 +726,16 @@ impl Writer<'_> {
 
 /// The tag that must be written: one that was, or one without which the text would mean something else.
 fn tag(node: &Node) -> Option<Cow<'_, str>> {
-    if let Some(tag) = &node.trivia().tag {
-        return Some(Cow::Borrowed(tag));
+    match node.trivia().tag.as_deref() {
+        Some("!") | None => {}
+        Some(tag) => {
+            let long = tag.strip_prefix("!<").and_then(|tag| tag.strip_suffix('>'));
+            return Some(match long.map(|long| (long, long.strip_prefix("tag:yaml.org,2002:"))) {
+                Some((_, Some(core))) => Cow::Owned(format!("!!{core}")),
+                Some((local, None)) if local.starts_with('!') => Cow::Borrowed(local),
+                _ => Cow::Borrowed(tag),
+            });
+        }
     }
     let text = node.text()?;
     let name = match node.tag() {
@@ -706,6 +747,11 @@ fn tag(node: &Node) -> Option<Cow<'_, str>> {
         _ => return None,
     };
     Some(Cow::Borrowed(name))
+}
+
+/// Whether a text ends in one line break. The reference puts an empty line behind it where it folds.
+fn ends_once(text: &str) -> bool {
+    text.strip_suffix('\n').is_some_and(|rest| !rest.ends_with(is_break))
 }
 
 fn is_simple_key(key: &Node) -> bool {

@@ -1,7 +1,14 @@
 //! The form it was written in.
 
+mod align;
+mod block;
+mod editor;
+mod flow;
 mod fresh;
+mod lines;
 mod scalar;
+mod stream;
+mod value;
 
 use crate::document::Document;
 use crate::node::Node;
@@ -34,8 +41,25 @@ impl Layout {
 
 /// The text of a document after edits: see [`Document::text`].
 pub fn document(doc: &Document) -> String {
-    let _ = doc;
-    todo!()
+    document_with(doc, Comments::Honour)
+}
+
+/// As [`document`], with a say in what becomes of comments that the edited tree lacks.
+pub fn document_with(doc: &Document, comments: Comments) -> String {
+    let mut out = String::new();
+    stream::document_into(doc, comments, &mut out);
+    out
+}
+
+/// The text of a stream of documents after edits. Documents may have been added, removed or moved; a `---` is put where
+/// one is needed.
+pub fn stream(docs: &[Document]) -> String {
+    stream_with(docs, Comments::Honour)
+}
+
+/// As [`stream`], with a say in what becomes of comments that the edited trees lack.
+pub fn stream_with(docs: &[Document], comments: Comments) -> String {
+    stream::stream(docs, comments)
 }
 
 /// Writes a tree that has no text of its own, with its comments and styles, keys in their order.
@@ -45,8 +69,13 @@ pub fn fresh(node: &Node) -> String {
 
 /// As [`fresh`], with a choice of indentation.
 pub fn fresh_with(node: &Node, layout: Layout) -> String {
+    fresh_document("", node, "", layout)
+}
+
+/// As [`fresh`], with comments above and below the document ([`Document::head`], [`Document::foot`]).
+pub fn fresh_document(head: &str, root: &Node, foot: &str, layout: Layout) -> String {
     let mut out = String::new();
     let mut anchors = fresh::Anchors::default();
-    fresh::Writer::new(&mut out, &mut anchors, layout, "\n").document(node);
+    fresh::Writer::new(&mut out, &mut anchors, layout, "\n").document(head, root, foot);
     out
 }

@@ -77,9 +77,8 @@ impl Traits {
 }
 
 /// The style a scalar is written in: the one it asks for where that keeps its type and text, else the next that does.
-pub(super) fn style(node: &Node, wanted: Style, traits: Traits, place: Place) -> Style {
-    let text = node.text().unwrap_or("");
-    let tagged = node.trivia().tag.is_some();
+pub(super) fn style(node: &Node, text: &str, wanted: Style, traits: Traits, place: Place) -> Style {
+    let tagged = node.trivia().tag.as_deref().is_some_and(|tag| tag != "!");
     let string = matches!(node.tag(), Tag::Str | Tag::Binary | Tag::Other);
     let mut style = match wanted {
         // A number in quotes would be a string.

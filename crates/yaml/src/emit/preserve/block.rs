@@ -1,0 +1,385 @@
+//! Edits in block collections: entries and items that were added, removed or moved, each with its lines.
+
+use super::Layout;
+use super::align::{self, Piece};
+use super::editor::{Editor, Line, Slot};
+use super::fresh::Role;
+use super::lines::{Line as Kind, comment_lines};
+use crate::map::{Entry, Map};
+use crate::node::{Node, Seq, Style, Value};
+
+/// The lines of one child of a block collection.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    /// Where the comments above it begin, or it itself where it has none.
+    head: usize,
+    /// Its first character: of the key, or the `-`.
+    begin: usize,
+    /// Behind its last character.
+    end: usize,
+    /// The beginning of the line below it and the comments that belong to it.
+    tail: usize,
+}
+
+/// A child: an entry of a map, or an item of a sequence.
+#[derive(Clone, Copy)]
+enum Child<'n> {
+    Entry(&'n Entry),
+    Item(&'n Node),
+}
+
+impl<'n> Child<'n> {
+    /// The node that has the comments above and below.
+    fn bearer(self) -> &'n Node {
+        match self {
+            Child::Entry(entry) => &entry.key,
+            Child::Item(item) => item,
+        }
+    }
+
+    fn value(self) -> &'n Node {
+        match self {
+            Child::Entry(entry) => &entry.value,
+            Child::Item(item) => item,
+        }
+    }
+
+    /// The comment behind it: on the value, or on the key where the value is a block.
+    fn line(self) -> &'n str {
+        match self {
+            Child::Entry(entry) if entry.value.trivia().line.is_empty() => &entry.key.trivia().line,
+            _ => &self.value().trivia().line,
+        }
+    }
+}
+
+impl Editor<'_> {
+    pub fn block_map(&mut self, old: &Node, a: &Map, b: &Map, slot: Slot<'_>) {
+        let pieces = align::entries(a, b, self.comments);
+        let olds: Vec<Child<'_>> = a.iter().map(Child::Entry).collect();
+        let news: Vec<Child<'_>> = b.iter().map(Child::Entry).collect();
+        self.block(old, &olds, &news, &pieces, slot);
+    }
+
+    pub fn block_seq(&mut self, old: &Node, a: &Seq, b: &Seq, slot: Slot<'_>) {
+        let pieces = align::items(a, b, self.comments);
+        let olds: Vec<Child<'_>> = a.iter().map(Child::Item).collect();
+        let news: Vec<Child<'_>> = b.iter().map(Child::Item).collect();
+        self.block(old, &olds, &news, &pieces, slot);
+    }
+
+    fn block(
+        &mut self,
+        old: &Node,
+        olds: &[Child<'_>],
+        news: &[Child<'_>],
+        pieces: &[Piece],
+        slot: Slot<'_>,
+    ) {
+        let start = old.span().start as usize;
+        let (column, own_line) = self.lines.column(start);
+        let frame = Frame { node: old, start, column, own_line, slot };
+        if align::is_identity(pieces, olds.len()) {
+            let mut end = start;
+            for (at, (old, piece)) in olds.iter().zip(pieces).enumerate() {
+                let new = news[piece.new];
+                if !self.is_same_child(*old, new) {
+                    let part = self.part(*old, at == 0, end, frame);
+                    self.child(*old, new, part, frame);
+                }
+                end = old.value().span().end as usize;
+            }
+            return;
+        }
+        let mut parts = Vec::with_capacity(olds.len());
+        let mut end = start;
+        for (at, old) in olds.iter().enumerate() {
+            let part = self.part(*old, at == 0, end, frame);
+            end = part.end;
+            parts.push(part);
+        }
+        // What lies between the comments below one child and above the next is blank, and parts them.
+        for at in 1..parts.len() {
+            parts[at - 1].tail = self.last_text_line(parts[at - 1].end, parts[at].head);
+        }
+        self.rearrange(olds, news, pieces, &parts, frame);
+    }
+
+    fn is_same_child(&self, old: Child<'_>, new: Child<'_>) -> bool {
+        self.is_same(old.value(), new.value()) && self.is_same(old.bearer(), new.bearer())
+    }
+
+    /// Finds the lines of a child, given where the one before it ends.
+    fn part(&self, child: Child<'_>, first: bool, before: usize, frame: Frame<'_>) -> Part {
+        let begin = if first { frame.start } else { self.lines.skip_to_token(before) };
+        let colon = match child {
+            Child::Entry(entry) => self.behind_colon(entry),
+            Child::Item(_) => begin + 1,
+        };
+        let end = (child.value().span().end as usize).max(colon);
+        let head = if first && !frame.own_line {
+            begin
+        } else {
+            let floor = if first { frame.floor(self) } else { self.lines.next_line(before) };
+            let line = self.lines.line_start(begin);
+            self.lines.comments_above(line, comment_lines(&child.bearer().trivia().head), floor.min(line))
+        };
+        let below = self.lines.next_line(end);
+        let tail = self.lines.comments_below(below, tail_lines(child), self.end);
+        Part { head, begin, end, tail }
+    }
+
+    /// Right behind the `:` of an entry; behind its key where it has none.
+    fn behind_colon(&self, entry: &Entry) -> usize {
+        let key = entry.key.span();
+        let behind = self.lines.skip_to_token(key.end as usize);
+        let value = entry.value.span();
+        let is_there = self.lines.text.as_bytes().get(behind) == Some(&b':');
+        let is_its = value.is_empty() && value.start as usize == behind + 1 || value.start as usize > behind;
+        if is_there && is_its { behind + 1 } else { key.end as usize }
+    }
+
+    /// The beginning of the line below the last text before `next`, from the line of `end` on.
+    fn last_text_line(&self, end: usize, next: usize) -> usize {
+        let mut pos = self.lines.next_line(end);
+        let mut last = pos;
+        while pos < next {
+            let below = self.lines.next_line(pos);
+            if self.lines.kind(pos) != Kind::Blank {
+                last = below;
+            }
+            pos = below;
+        }
+        last.min(next)
+    }
+
+    /// Edits a child in its place: the comment above, the key, the value, the comments behind and below.
+    fn child(&mut self, old: Child<'_>, new: Child<'_>, part: Part, frame: Frame<'_>) {
+        let (was, is) = (old.bearer().trivia(), new.bearer().trivia());
+        if let Line::Becomes(head) = self.change(&was.head, &is.head) {
+            self.copy_to(part.head);
+            self.put_comment(head, frame.column, part.head == part.begin && !frame.own_line);
+            self.skip_to(if part.head == part.begin {
+                part.begin
+            } else {
+                self.lines.line_start(part.begin)
+            });
+        }
+        let line = self.change(old.line(), new.line());
+        let slot = |after| Slot {
+            role: if matches!(old, Child::Entry(_)) { Role::Value } else { Role::Item },
+            after,
+            column: frame.column as isize,
+            line,
+            parent: Some(frame.node),
+            json: false,
+        };
+        match (old, new) {
+            (Child::Entry(old), Child::Entry(new)) => {
+                let after = self.behind_colon(old);
+                let (from, to) = (old.key.span().start as usize, old.key.span().end as usize);
+                if old.key.text() != new.key.text() && old.key.is_scalar() {
+                    let text = self.key_text(&old.key, &new.key);
+                    self.copy_to(from);
+                    self.put(&text);
+                    self.skip_to(to);
+                }
+                let has_colon = after > to;
+                if !has_colon && !(old.value == new.value) {
+                    self.copy_to(to);
+                    self.start_line();
+                    self.put(&" ".repeat(frame.column));
+                    self.put(":");
+                }
+                if has_colon || !(old.value == new.value) {
+                    self.node(&old.value, &new.value, slot(after));
+                }
+            }
+            (Child::Item(old), Child::Item(new)) => self.node(old, new, slot(part.begin + 1)),
+            _ => {}
+        }
+        if let Line::Becomes(foot) = self.change(&was.foot, &is.foot) {
+            let body = self.lines.comments_below(
+                self.lines.next_line(part.end),
+                tail_lines(old) - comment_lines(&was.foot),
+                self.end,
+            );
+            self.copy_to(body);
+            if !foot.is_empty() {
+                self.start_line();
+                self.put_comment(foot, frame.column, false);
+            }
+            self.skip_to(part.tail);
+        }
+    }
+
+    /// A new key, in the quotes of the old one where that can be.
+    fn key_text(&mut self, old: &Node, new: &Node) -> String {
+        let style = if new.style() == Style::Any { old.style() } else { new.style() };
+        let key = new.clone().with_style(style);
+        let mut bare = key.clone();
+        bare.clear_trivia();
+        self.fresh(Layout::COMPACT, |writer| writer.inline(&bare, Role::Key, 0, None))
+    }
+
+    /// Writes a comment on lines of its own, from the start of a line.
+    fn put_comment(&mut self, comment: &str, column: usize, inline: bool) {
+        for (at, line) in comment.lines().enumerate() {
+            if !line.trim().is_empty() {
+                if at > 0 || !inline {
+                    self.put(&" ".repeat(column));
+                }
+                if !line.trim_start().starts_with('#') {
+                    self.put("# ");
+                }
+                self.put(line.trim_start());
+            }
+            self.put(self.newline);
+        }
+        if inline && !comment.is_empty() {
+            self.put(&" ".repeat(column));
+        }
+    }
+
+    /// Writes the pieces one after the other.
+    fn rearrange(
+        &mut self,
+        olds: &[Child<'_>],
+        news: &[Child<'_>],
+        pieces: &[Piece],
+        parts: &[Part],
+        frame: Frame<'_>,
+    ) {
+        let last = parts.len() - 1;
+        // Where all others are parted by blank lines, new ones are too.
+        let enough = if matches!(olds[0], Child::Entry(_)) { 2 } else { 1 };
+        let airy = last >= enough && (0..last).all(|at| parts[at].tail < parts[at + 1].head);
+        self.copy_to(parts[0].head);
+        // Where the lines go on behind the last piece of the original that was written.
+        let mut gap_of = None;
+        for (at, piece) in pieces.iter().enumerate() {
+            let new = news[piece.new];
+            let inline = at == 0 && !frame.own_line;
+            if at > 0 {
+                self.start_line();
+                let follows = pieces[at - 1].new;
+                self.separate(gap_of, piece.old, airy, parts, news[follows]);
+            }
+            match piece.old {
+                Some(old) => {
+                    self.cursor = parts[old].head;
+                    if inline && old > 0 {
+                        self.cursor = self.lines.skip_blanks(self.cursor);
+                    } else if !inline && old == 0 && !frame.own_line {
+                        self.put(&" ".repeat(frame.column));
+                    }
+                    self.child(olds[old], new, parts[old], frame);
+                    self.copy_to(parts[old].tail);
+                    gap_of = Some(old);
+                }
+                None => {
+                    let text = self.fresh_child(new, frame);
+                    self.put(if inline { text.trim_start_matches(' ') } else { &text });
+                }
+            }
+        }
+        self.cursor = parts[last].tail;
+    }
+
+    /// Writes the blank lines between two pieces: those that stood behind the one or before the other.
+    fn separate(
+        &mut self,
+        before: Option<usize>,
+        after: Option<usize>,
+        airy: bool,
+        parts: &[Part],
+        previous: Child<'_>,
+    ) {
+        if ends_in_kept_breaks(previous.value()) {
+            return;
+        }
+        let text = self.lines.text;
+        let gap = |at: usize| match parts.get(at + 1) {
+            Some(next) => &text[parts[at].tail..next.head],
+            None => "",
+        };
+        let Some(after) = after else {
+            if airy {
+                self.put(self.newline);
+            }
+            return;
+        };
+        let behind = before.map_or("", gap);
+        let above = after.checked_sub(1).map_or("", gap);
+        let gap = if above.len() > behind.len() { above } else { behind };
+        self.put(if gap.is_empty() && airy { self.newline } else { gap });
+    }
+
+    /// Writes a child that has no text yet.
+    fn fresh_child(&mut self, new: Child<'_>, frame: Frame<'_>) -> String {
+        let layout = self.layout_in(Some(frame.node));
+        match new {
+            Child::Entry(entry) => {
+                self.fresh(layout, |writer| writer.entries([(&entry.key, &entry.value)], frame.column))
+            }
+            Child::Item(item) => self.fresh(layout, |writer| writer.items([item], frame.column)),
+        }
+    }
+}
+
+/// A block collection in the text.
+#[derive(Clone, Copy)]
+struct Frame<'n> {
+    node: &'n Node,
+    /// Its first character.
+    start: usize,
+    column: usize,
+    /// Whether it begins on a line of its own.
+    own_line: bool,
+    slot: Slot<'n>,
+}
+
+impl Frame<'_> {
+    /// The first line that a comment above the first child may stand on.
+    fn floor(self, editor: &Editor<'_>) -> usize {
+        let after = self.slot.after;
+        let whole_line = self.slot.role == Role::Root && editor.lines.line_start(after) == after;
+        if whole_line { after } else { editor.lines.next_line(after) }
+    }
+}
+
+/// How many lines of comments stand below a child that are its own or of something in it.
+fn tail_lines(child: Child<'_>) -> usize {
+    let own = comment_lines(&child.bearer().trivia().foot);
+    match child {
+        Child::Entry(entry) => own + comment_lines(&entry.value.trivia().foot) + own_tail_lines(&entry.value),
+        Child::Item(item) => own + own_tail_lines(item),
+    }
+}
+
+/// How many lines of comments stand below a node that are of something in it.
+pub(super) fn own_tail_lines(node: &Node) -> usize {
+    if node.style() == Style::Flow || node.trivia().alias.is_some() {
+        return 0;
+    }
+    match node.value() {
+        Value::Scalar(_) => 0,
+        Value::Seq(items) => items.last().map_or(0, |item| tail_lines(Child::Item(item))),
+        Value::Map(map) => map.entries().last().map_or(0, |entry| tail_lines(Child::Entry(entry))),
+    }
+}
+
+/// Whether a node ends in a block scalar to which blank lines behind it would belong.
+fn ends_in_kept_breaks(node: &Node) -> bool {
+    if node.trivia().alias.is_some() || node.style() == Style::Flow {
+        return false;
+    }
+    match node.value() {
+        Value::Scalar(text) => {
+            matches!(node.style(), Style::Literal | Style::Folded | Style::Any)
+                && (text.ends_with("\n\n") || text.as_str() == "\n")
+        }
+        Value::Seq(items) => items.last().is_some_and(ends_in_kept_breaks),
+        Value::Map(map) => map.entries().last().is_some_and(|entry| ends_in_kept_breaks(&entry.value)),
+    }
+}

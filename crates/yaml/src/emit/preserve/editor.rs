@@ -1,0 +1,398 @@
+//! Walks the original and the edited tree together, and copies the text as long as they agree.
+//!
+//! The editor has a cursor in the original text. Everything before it has been dealt with: copied to the output, or
+//! left out. Edits move the cursor forward, copying what they do not change; only a block that moves makes it jump.
+
+use super::fresh::{Anchors, Role, Writer};
+use super::lines::Lines;
+use super::{Comments, Layout};
+use crate::document::Document;
+use crate::node::{Node, Style, Tag, Value};
+
+pub(super) struct Editor<'d> {
+    pub lines: Lines<'d>,
+    pub comments: Comments,
+    pub out: String,
+    pub cursor: usize,
+    /// Where the document ends.
+    pub end: usize,
+    pub newline: &'static str,
+    pub anchors: Anchors,
+    /// Whether there are aliases, which an edit elsewhere may have made wrong.
+    references: bool,
+    original: &'d Node,
+    layout: Option<Layout>,
+}
+
+/// Where a node stands in the original text.
+#[derive(Clone, Copy)]
+pub(super) struct Slot<'n> {
+    pub role: Role,
+    /// Right behind the `:` or the `-` that the node follows.
+    pub after: usize,
+    /// The column of the collection that holds it; -1 of the root.
+    pub column: isize,
+    /// What the comment behind it becomes.
+    pub line: Line<'n>,
+    /// The collection that holds it, in the original.
+    pub parent: Option<&'n Node>,
+    /// Within brackets that are written as JSON.
+    pub json: bool,
+}
+
+/// What becomes of a comment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Line<'n> {
+    Stays,
+    Becomes(&'n str),
+}
+
+impl<'d> Editor<'d> {
+    pub fn new(doc: &'d Document, comments: Comments) -> Self {
+        let text = doc.source().text();
+        let range = doc.span().range();
+        let newline = match text[range.clone()].find('\n') {
+            Some(at) if text[range.clone()].as_bytes()[..at].ends_with(b"\r") => "\r\n",
+            _ => "\n",
+        };
+        Self {
+            lines: Lines { text },
+            comments,
+            out: String::with_capacity(range.len() + 256),
+            cursor: range.start,
+            end: range.end,
+            newline,
+            anchors: Anchors::default(),
+            references: doc.has_references(),
+            original: doc.original(),
+            layout: None,
+        }
+    }
+
+    /// Copies the text up to a position.
+    pub fn copy_to(&mut self, pos: usize) {
+        if pos > self.cursor {
+            self.out.push_str(&self.lines.text[self.cursor..pos]);
+            self.cursor = pos;
+        }
+    }
+
+    /// Leaves out the text up to a position.
+    pub fn skip_to(&mut self, pos: usize) {
+        self.cursor = self.cursor.max(pos);
+    }
+
+    pub fn put(&mut self, text: &str) {
+        self.out.push_str(text);
+    }
+
+    /// Goes to a new line, unless at the start of one.
+    pub fn start_line(&mut self) {
+        if !self.out.is_empty() && !self.out.ends_with(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+            self.put(self.newline);
+        }
+    }
+
+    /// What becomes of a comment that was `old` and is `new` in the edited tree.
+    pub fn change<'n>(&self, old: &str, new: &'n str) -> Line<'n> {
+        if old == new || self.comments == Comments::Keep && new.is_empty() {
+            Line::Stays
+        } else {
+            Line::Becomes(new)
+        }
+    }
+
+    /// Writes the rest of a line, from a position behind its text, with the comment it is to have.
+    pub fn rest_of_line(&mut self, pos: usize, line: Line<'_>) {
+        match line {
+            Line::Stays => {
+                self.skip_to(pos);
+                self.copy_to(self.lines.line_end(pos));
+            }
+            Line::Becomes(comment) => {
+                let end = self.lines.line_end(pos);
+                if !comment.is_empty() {
+                    // What stood between text and comment stands there still.
+                    let text = self.lines.text;
+                    let gap = &text[pos..self.lines.skip_blanks(pos)];
+                    let commented = pos + gap.len() < end && !gap.is_empty();
+                    self.out.push_str(if commented { gap } else { " " });
+                    self.put_comment_line(comment);
+                }
+                self.skip_to(end);
+            }
+        }
+    }
+
+    /// Writes a comment behind a text: on one line, whatever it was.
+    fn put_comment_line(&mut self, comment: &str) {
+        let mut lines = comment.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or("#");
+        if !first.trim_start().starts_with('#') {
+            self.put("# ");
+        }
+        self.put(first.trim_start());
+        for line in lines {
+            self.put(" ");
+            self.put(line.trim_start());
+        }
+    }
+
+    /// Edits the text of a node. The cursor ends up at or before the end of its text where nothing changed, else right
+    /// behind it.
+    pub fn node(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
+        if self.is_same(old, new) && slot.line == Line::Stays {
+            return;
+        }
+        if old.trivia().alias.is_some() || new.trivia().alias.is_some() && old != new {
+            self.aliased(old, new, slot);
+        } else {
+            self.unaliased(old, new, slot);
+        }
+    }
+
+    /// Whether nothing was changed in a tree; a quick answer that may be no.
+    pub fn is_same(&self, old: &Node, new: &Node) -> bool {
+        !self.references && old.same(new) && self.has_same_trivia(old, new)
+    }
+
+    fn has_same_trivia(&self, old: &Node, new: &Node) -> bool {
+        !old.has_trivia() && !new.has_trivia() || old.trivia() == new.trivia()
+    }
+
+    fn aliased(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
+        let stays = old.trivia().alias.as_ref().is_some_and(|name| {
+            let named = self.anchors.get(name);
+            named.is_some_and(|named| named == new)
+        });
+        if stays { self.line_comment(old, slot) } else { self.replace(old, new, slot) }
+    }
+
+    fn unaliased(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
+        let in_flow = old.style() == Style::Flow;
+        match (old.value(), new.value()) {
+            (Value::Scalar(_), Value::Scalar(_)) if is_equal(old, new) => self.line_comment(old, slot),
+            (Value::Map(a), Value::Map(b)) if a.is_empty() && b.is_empty() => self.line_comment(old, slot),
+            (Value::Seq(a), Value::Seq(b)) if a.is_empty() && b.is_empty() => self.line_comment(old, slot),
+            (Value::Map(a), Value::Map(b)) if in_flow && !a.is_empty() => {
+                self.properties(old, new, slot);
+                self.flow_map(old, a, new, b, slot.json);
+                self.line_comment(old, slot);
+            }
+            (Value::Seq(a), Value::Seq(b)) if in_flow && !a.is_empty() => {
+                self.properties(old, new, slot);
+                self.flow_seq(old, a, b, slot.json);
+                self.line_comment(old, slot);
+            }
+            (Value::Map(a), Value::Map(b)) if !a.is_empty() && !b.is_empty() => {
+                self.properties(old, new, slot);
+                self.comment_above_block(old, slot);
+                self.block_map(old, a, b, slot);
+            }
+            (Value::Seq(a), Value::Seq(b)) if !a.is_empty() && !b.is_empty() => {
+                self.properties(old, new, slot);
+                self.comment_above_block(old, slot);
+                self.block_seq(old, a, b, slot);
+            }
+            _ => return self.replace(old, new, slot),
+        }
+        if let Some(name) = old.trivia().anchor.as_ref().filter(|_| self.references) {
+            self.anchors.insert(name.clone(), new.clone());
+        }
+    }
+
+    /// Changes the comment behind a text that stays.
+    fn line_comment(&mut self, old: &Node, slot: Slot<'_>) {
+        if slot.line == Line::Stays {
+            return;
+        }
+        let behind = self.behind_first_line(old, slot);
+        self.copy_to(behind);
+        self.rest_of_line(behind, slot.line);
+    }
+
+    /// Changes the comment behind a key or a `-` whose block begins below.
+    fn comment_above_block(&mut self, old: &Node, slot: Slot<'_>) {
+        let behind = self.behind_properties(old, slot);
+        if slot.line != Line::Stays && self.lines.line_end(behind) < old.span().start as usize {
+            self.copy_to(behind);
+            self.rest_of_line(behind, slot.line);
+        }
+    }
+
+    /// Where the text of a node ends on the line that a comment behind it stands on.
+    pub fn behind_first_line(&self, old: &Node, slot: Slot<'_>) -> usize {
+        let (start, end) = (old.span().start as usize, old.span().end as usize);
+        match old.style() {
+            Style::Literal | Style::Folded if old.trivia().alias.is_none() => {
+                let signs = self.lines.text[start + 1..end]
+                    .bytes()
+                    .take_while(|b| matches!(b, b'0'..=b'9' | b'+' | b'-'));
+                start + 1 + signs.count()
+            }
+            _ => end.max(slot.after),
+        }
+    }
+
+    /// Where the anchor and the tag end that stand in front of a node, on the line that its `:` or `-` stands on.
+    pub fn behind_properties(&self, old: &Node, slot: Slot<'_>) -> usize {
+        let start = (old.span().start as usize).max(slot.after);
+        let line_end = self.lines.line_end(slot.after).min(start);
+        let mut behind = slot.after;
+        for (from, to) in self.property_words(old, slot) {
+            if from < line_end {
+                behind = to;
+            }
+        }
+        behind
+    }
+
+    /// The places of the anchor and the tag in front of a node.
+    fn property_words(&self, old: &Node, slot: Slot<'_>) -> Vec<(usize, usize)> {
+        let mut words = Vec::new();
+        let count = usize::from(old.trivia().anchor.is_some()) + usize::from(old.trivia().tag.is_some());
+        let mut pos = slot.after;
+        while words.len() < count {
+            pos = self.lines.skip_to_token(pos);
+            let bytes = self.lines.text[pos..].bytes();
+            let len =
+                bytes.take_while(|b| !matches!(b, b' ' | b'\t' | b'\n' | b'\r' | b',' | b']' | b'}')).count();
+            if len == 0 || !matches!(self.lines.text.as_bytes()[pos], b'&' | b'!') {
+                break;
+            }
+            words.push((pos, pos + len));
+            pos += len;
+        }
+        words
+    }
+
+    /// Changes the anchor and the tag in front of a collection whose text stays. A missing anchor stays: something may
+    /// refer to it.
+    fn properties(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
+        let (was, is) = (old.trivia(), new.trivia());
+        let anchor = is.anchor.as_ref().or(was.anchor.as_ref());
+        let tag_stays = was.tag == is.tag || self.comments == Comments::Keep;
+        if anchor == was.anchor.as_ref() && tag_stays {
+            return;
+        }
+        let words = self.property_words(old, slot);
+        let tag = if tag_stays { was.tag.as_ref() } else { is.tag.as_ref() };
+        let text = [anchor.map(|a| format!("&{a}")), tag.map(|t| t.to_string())];
+        let text = text.into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let Some((start, _)) = words.first() else {
+            return self.add_properties(old, &text, slot);
+        };
+        self.copy_to(*start);
+        self.put(&text);
+        for (from, to) in &words {
+            // The second may stand on a line of its own.
+            if self.lines.line_end(self.cursor) < *from {
+                self.copy_to(*from);
+            }
+            self.skip_to(*to);
+        }
+        if text.is_empty() {
+            self.skip_to(self.lines.skip_blanks(self.cursor));
+        }
+    }
+
+    /// Adds an anchor and a tag to a collection that had none.
+    fn add_properties(&mut self, old: &Node, text: &str, slot: Slot<'_>) {
+        let start = old.span().start as usize;
+        if old.style() == Style::Flow {
+            self.copy_to(start);
+            self.put(text);
+            self.put(" ");
+            return;
+        }
+        let inline = self.lines.line_end(slot.after) > start;
+        self.copy_to(if slot.role == Role::Root { start } else { slot.after });
+        if slot.role != Role::Root {
+            self.put(" ");
+        }
+        self.put(text);
+        if slot.role == Role::Root || inline {
+            self.put(self.newline);
+            self.put(&" ".repeat(self.lines.column(start).0));
+            self.skip_to(start);
+        }
+    }
+
+    /// How blocks are indented in the document.
+    pub fn layout(&mut self) -> Layout {
+        if let Some(layout) = self.layout {
+            return layout;
+        }
+        let (mut step, mut seq) = (None, None);
+        self.find_layout(self.original, &mut step, &mut seq);
+        let layout =
+            Layout { step: step.unwrap_or(Layout::COMPACT.step), seq: seq.unwrap_or(Layout::COMPACT.seq) };
+        self.layout = Some(layout);
+        layout
+    }
+
+    fn find_layout(&self, node: &Node, step: &mut Option<usize>, seq: &mut Option<usize>) {
+        if node.style() == Style::Flow || node.trivia().alias.is_some() || step.is_some() && seq.is_some() {
+            return;
+        }
+        match node.value() {
+            Value::Scalar(_) => {}
+            Value::Seq(items) => items.iter().for_each(|item| self.find_layout(item, step, seq)),
+            Value::Map(map) => {
+                let column = self.lines.column(node.span().start as usize).0;
+                for entry in map.iter() {
+                    let offset = self.block_offset(&entry.value, column);
+                    match entry.value.value() {
+                        Value::Map(_) if step.is_none() => *step = offset.filter(|offset| *offset > 0),
+                        Value::Seq(_) if seq.is_none() => *seq = offset,
+                        _ => {}
+                    }
+                    self.find_layout(&entry.value, step, seq);
+                }
+            }
+        }
+    }
+
+    /// How blocks are indented in a map: as its other blocks are, else as in all the document.
+    pub fn layout_in(&mut self, parent: Option<&Node>) -> Layout {
+        const ENOUGH: usize = 64;
+        let mut layout = self.layout();
+        let Some((node, map)) = parent.and_then(|node| Some((node, node.as_map()?))) else { return layout };
+        if node.style() == Style::Flow {
+            return layout;
+        }
+        let column = self.lines.column(node.span().start as usize).0;
+        for entry in map.entries().iter().take(ENOUGH).rev() {
+            match (entry.value.value(), self.block_offset(&entry.value, column)) {
+                (Value::Seq(_), Some(offset)) => layout.seq = offset,
+                (Value::Map(_), Some(offset)) if offset > 0 => layout.step = offset,
+                _ => {}
+            }
+        }
+        layout
+    }
+
+    /// How much deeper than a column a block stands; `None` of what is no block.
+    pub fn block_offset(&self, node: &Node, column: usize) -> Option<usize> {
+        if node.is_scalar() || node.is_empty() || node.style() == Style::Flow || node.trivia().alias.is_some()
+        {
+            return None;
+        }
+        self.lines.column(node.span().start as usize).0.checked_sub(column)
+    }
+
+    /// Writes something that has no text yet.
+    pub fn fresh<'n>(&mut self, layout: Layout, write: impl FnOnce(&mut Writer<'_, 'n>)) -> String {
+        let mut text = String::new();
+        write(&mut Writer::new(&mut text, &mut self.anchors, layout, self.newline));
+        text
+    }
+}
+
+/// Equal scalars, whose text need not change.
+pub(super) fn is_equal(old: &Node, new: &Node) -> bool {
+    if old.tag() == Tag::Other {
+        return new.tag() == Tag::Other && old.text() == new.text() && old.trivia().tag == new.trivia().tag;
+    }
+    old == new
+}

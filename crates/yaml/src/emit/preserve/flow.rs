@@ -1,0 +1,242 @@
+//! Edits within brackets and braces.
+
+use super::align::{self, Piece};
+use super::editor::{Editor, Line, Slot, is_equal};
+use super::fresh::Role;
+use crate::map::Map;
+use crate::node::{Node, Seq, Style, Tag, Value};
+
+/// A child in the text: from its first character to behind its last.
+#[derive(Clone, Copy)]
+struct Part {
+    begin: usize,
+    end: usize,
+}
+
+/// What stands before a child, by where it ends.
+#[derive(Clone, Copy)]
+enum Before {
+    Bracket(usize),
+    Item(usize),
+    Key(usize),
+}
+
+impl Editor<'_> {
+    pub fn flow_map(&mut self, old: &Node, a: &Map, new: &Node, b: &Map, json: bool) {
+        let json = json || is_json(old);
+        if !self.has_brackets(old) && (b.len() != 1 || a.entries()[0].key != b.entries()[0].key) {
+            return self.replace_flow(old, new, json);
+        }
+        let pieces = align::entries(a, b, self.comments);
+        let parts = |editor: &Self| {
+            let spans = a.iter().map(|e| (e.key.span().end as usize).max(e.value.span().end as usize));
+            editor.flow_parts(old, spans)
+        };
+        let child = |editor: &mut Self, piece: Piece| {
+            let entry = &b.entries()[piece.new];
+            let Some(at) = piece.old else {
+                let layout = editor.layout();
+                let text = editor.fresh(layout, |writer| writer.flow_entry(&entry.key, &entry.value, json));
+                return editor.put(&text);
+            };
+            let was = &a.entries()[at];
+            if was.key.text() != entry.key.text() {
+                editor.copy_to(was.key.span().start as usize);
+                let layout = editor.layout();
+                let text = editor.fresh(layout, |writer| writer.flow_node(&entry.key, Role::Key, json));
+                editor.put(&text);
+                editor.skip_to(was.key.span().end as usize);
+            }
+            editor.flow_child(&was.value, &entry.value, Before::Key(was.key.span().end as usize), json);
+        };
+        self.flow(old, a.len(), &pieces, parts, child);
+    }
+
+    pub fn flow_seq(&mut self, old: &Node, a: &Seq, b: &Seq, json: bool) {
+        let json = json || is_json(old);
+        let pieces = align::items(a, b, self.comments);
+        let parts = |editor: &Self| editor.flow_parts(old, a.iter().map(|item| item.span().end as usize));
+        let child = |editor: &mut Self, piece: Piece| {
+            let item = &b[piece.new];
+            match piece.old {
+                Some(0) => {
+                    editor.flow_child(&a[0], item, Before::Bracket(old.span().start as usize + 1), json)
+                }
+                Some(at) => {
+                    editor.flow_child(&a[at], item, Before::Item(a[at - 1].span().end as usize), json)
+                }
+                None => {
+                    let layout = editor.layout();
+                    let text = editor.fresh(layout, |writer| writer.flow_node(item, Role::Item, json));
+                    editor.put(&text);
+                }
+            }
+        };
+        self.flow(old, a.len(), &pieces, parts, child);
+    }
+
+    /// Whether a map has braces of its own; `[a: b]` holds one that has not.
+    fn has_brackets(&self, old: &Node) -> bool {
+        matches!(self.lines.text.as_bytes().get(old.span().start as usize), Some(b'{' | b'['))
+    }
+
+    /// Finds the children, given where each ends.
+    fn flow_parts(&self, old: &Node, ends: impl Iterator<Item = usize>) -> Vec<Part> {
+        let mut pos = old.span().start as usize + usize::from(self.has_brackets(old));
+        let mut parts = Vec::new();
+        for end in ends {
+            let mut begin = self.lines.skip_to_token(pos);
+            if !parts.is_empty() && self.lines.text.as_bytes().get(begin) == Some(&b',') {
+                begin = self.lines.skip_to_token(begin + 1);
+            }
+            let end = end.max(begin);
+            parts.push(Part { begin, end });
+            pos = end;
+        }
+        parts
+    }
+
+    fn flow(
+        &mut self,
+        old: &Node,
+        len: usize,
+        pieces: &[Piece],
+        parts: impl FnOnce(&Self) -> Vec<Part>,
+        mut child: impl FnMut(&mut Self, Piece),
+    ) {
+        let (start, end) = (old.span().start as usize, old.span().end as usize);
+        if align::is_identity(pieces, len) {
+            pieces.iter().for_each(|piece| child(self, *piece));
+            return;
+        }
+        if pieces.is_empty() {
+            self.copy_to(start);
+            self.put(if old.is_map() { "{}" } else { "[]" });
+            return self.skip_to(end);
+        }
+        let parts = parts(self);
+        let separator = self.flow_separator(start, &parts);
+        self.copy_to(parts[0].begin);
+        for (at, piece) in pieces.iter().enumerate() {
+            if at > 0 {
+                match (pieces[at - 1].old, piece.old) {
+                    (Some(before), Some(after)) if before + 1 == after => self.copy_to(parts[after].begin),
+                    _ => self.put(&separator),
+                }
+            }
+            if let Some(old) = piece.old {
+                self.cursor = parts[old].begin;
+            }
+            child(self, *piece);
+            if let Some(old) = piece.old {
+                self.copy_to(parts[old].end);
+            }
+        }
+        self.cursor = parts[parts.len() - 1].end;
+        self.copy_to(end);
+    }
+
+    /// What parts two children: as between the first two, or what stands before the only one.
+    fn flow_separator(&self, start: usize, parts: &[Part]) -> String {
+        let text = self.lines.text;
+        let (gap, next) = match parts {
+            [first, second, ..] => (&text[first.end..second.begin], second.begin),
+            [only] => (&text[start + 1..only.begin], only.begin),
+            [] => ("", start),
+        };
+        if gap.contains(['\n', '\r']) {
+            let line = self.lines.line_start(next);
+            return format!(",{}{}", self.newline, " ".repeat(next - line));
+        }
+        let tight = parts.len() > 1 && gap.trim_start().len() == 1;
+        if tight { ",".into() } else { ", ".into() }
+    }
+
+    /// Edits a value or an item within brackets.
+    fn flow_child(&mut self, old: &Node, new: &Node, before: Before, json: bool) {
+        if self.is_same(old, new) {
+            return;
+        }
+        let role = if matches!(before, Before::Key(_)) { Role::Value } else { Role::Item };
+        let alias = old.trivia().alias.is_some() || new.trivia().alias.is_some() && old != new;
+        let structured = match (old.value(), new.value()) {
+            (Value::Map(a), Value::Map(b)) => !a.is_empty() && !b.is_empty(),
+            (Value::Seq(a), Value::Seq(b)) => !a.is_empty() && !b.is_empty(),
+            _ => false,
+        };
+        if structured && !alias {
+            let after = self.behind(before).unwrap_or(old.span().start as usize);
+            let slot = Slot { role, after, column: 0, line: Line::Stays, parent: None, json };
+            return self.node(old, new, slot);
+        }
+        let stays = match &old.trivia().alias {
+            Some(name) => self.anchors.get(name).is_some_and(|named| named == new),
+            None => is_equal(old, new),
+        };
+        if !stays {
+            self.replace_flow_child(old, new, before, role, json);
+        } else if let Some(name) = old.trivia().anchor.as_ref() {
+            self.anchors.insert(name.clone(), new.clone());
+        }
+    }
+
+    fn replace_flow_child(&mut self, old: &Node, new: &Node, before: Before, role: Role, json: bool) {
+        let mut new = new.clone();
+        if new.style() == Style::Any && old.is_scalar() && new.is_scalar() && old.trivia().alias.is_none() {
+            new.set_style(old.style());
+        }
+        if let (Some(anchor), None) = (&old.trivia().anchor, &new.trivia().anchor) {
+            new.trivia_mut().anchor = Some(anchor.clone());
+        }
+        let layout = self.layout();
+        let text = self.fresh(layout, |writer| writer.flow_node(&new, role, json));
+        let (start, end) = (old.span().start as usize, old.span().end as usize);
+        let has_properties = old.trivia().anchor.is_some() || old.trivia().tag.is_some();
+        let behind = self.behind(before);
+        if start == end && !has_properties {
+            // Nothing stood there: `{a}`, `{a:}` or `{a: }`.
+            self.copy_to(start);
+            self.put(if behind.is_some() { " " } else { ": " });
+            return self.put(&text);
+        }
+        let from = behind
+            .filter(|_| has_properties)
+            .map_or(start, |behind| self.lines.skip_to_token(behind).min(start));
+        self.copy_to(from);
+        self.put(&text);
+        self.skip_to(end);
+    }
+
+    /// Right behind what stands between a child and what is before it; `None` where a key has no `:`.
+    fn behind(&self, before: Before) -> Option<usize> {
+        match before {
+            Before::Bracket(pos) => Some(pos),
+            Before::Item(end) => Some(self.lines.skip_to_token(end) + 1),
+            Before::Key(end) => {
+                let colon = self.lines.skip_to_token(end);
+                (self.lines.text.as_bytes().get(colon) == Some(&b':')).then_some(colon + 1)
+            }
+        }
+    }
+
+    /// Writes a whole flow collection anew.
+    fn replace_flow(&mut self, old: &Node, new: &Node, json: bool) {
+        let layout = self.layout();
+        let text = self.fresh(layout, |writer| writer.flow_node(new, Role::Item, json));
+        self.copy_to(old.span().start as usize);
+        self.put(&text);
+        self.skip_to(old.span().end as usize);
+    }
+}
+
+/// Whether a flow collection is written as JSON: by its first key or string.
+fn is_json(node: &Node) -> bool {
+    fn first_style(node: &Node) -> Option<Style> {
+        match node.value() {
+            Value::Scalar(_) => (node.tag() == Tag::Str).then(|| node.style()),
+            Value::Seq(items) => items.iter().find_map(first_style),
+            Value::Map(map) => map.entries().first().map(|entry| entry.key.style()),
+        }
+    }
+    first_style(node) == Some(Style::DoubleQuoted)
+}

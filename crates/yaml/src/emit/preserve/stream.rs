@@ -1,0 +1,147 @@
+//! Whole documents, and streams of them.
+
+use super::Comments;
+use super::editor::{Editor, Line, Slot};
+use super::fresh::Role;
+use super::lines::{Line as Kind, Lines};
+use crate::document::Document;
+
+pub(super) fn stream(docs: &[Document], comments: Comments) -> String {
+    let mut out = String::with_capacity(docs.iter().map(|doc| doc.span().len() + 1).sum());
+    let mut previous: Option<&Document> = None;
+    for doc in docs {
+        if let Some(previous) = previous.filter(|previous| !follows(previous, doc)) {
+            end_line(&mut out);
+            let ended = Lines { text: previous.source().text() }.kind_of_last(previous) == Last::EndMarker;
+            let mut text = String::new();
+            document_into(doc, comments, &mut text);
+            if !begins_with_marker(&text) && !ended {
+                out.push_str("---\n");
+            }
+            out.push_str(&text);
+        } else {
+            document_into(doc, comments, &mut out);
+        }
+        previous = Some(doc);
+    }
+    out
+}
+
+/// Whether a document stands right behind another in the same text.
+fn follows(previous: &Document, doc: &Document) -> bool {
+    std::sync::Arc::ptr_eq(previous.source(), doc.source()) && previous.span().end == doc.span().start
+}
+
+/// Whether the content of a document is introduced by `---`.
+fn begins_with_marker(text: &str) -> bool {
+    let content = |line: &&str| !matches!(line.trim_start().as_bytes().first(), None | Some(b'#' | b'%'));
+    let first = text.trim_start_matches('\u{feff}').lines().find(content);
+    first
+        .and_then(|line| line.strip_prefix("---"))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with([' ', '\t']))
+}
+
+fn end_line(out: &mut String) {
+    if !out.is_empty() && !out.ends_with(['\n', '\r']) {
+        out.push('\n');
+    }
+}
+
+/// Appends the text of a document.
+pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String) {
+    let (old, new) = (doc.original(), &doc.root);
+    let text = &doc.source().text()[doc.span().range()];
+    if old.same(new) && old.trivia() == new.trivia() {
+        out.push_str(text);
+        return;
+    }
+    let mut editor = Editor::new(doc, comments);
+    if old.span().is_empty() && old.is_null() && old.trivia().anchor.is_none() && old.trivia().tag.is_none() {
+        editor.fill(doc);
+    } else {
+        editor.root(doc);
+    }
+    let end = editor.end;
+    editor.copy_to(end);
+    out.push_str(&editor.out);
+}
+
+impl Editor<'_> {
+    /// Edits the root of a document.
+    fn root(&mut self, doc: &Document) {
+        let (old, new) = (doc.original(), &doc.root);
+        let after = self.content_start(doc);
+        let line =
+            if old.is_scalar() { self.change(&old.trivia().line, &new.trivia().line) } else { Line::Stays };
+        let slot = Slot { role: Role::Root, after, column: -1, line, parent: None, json: false };
+        self.node(old, new, slot);
+    }
+
+    /// Where the content of a document may begin: behind its `---`, or at its first line.
+    fn content_start(&self, doc: &Document) -> usize {
+        let bytes = self.lines.text.as_bytes();
+        let mut start = doc.span().start as usize;
+        if bytes[start..].starts_with("\u{feff}".as_bytes()) {
+            start += "\u{feff}".len();
+        }
+        let mut pos = start;
+        loop {
+            pos = self.lines.skip_to_token(pos);
+            let begins_line = self.lines.line_start(pos) == pos || pos == start;
+            if begins_line && bytes.get(pos) == Some(&b'%') {
+                pos = self.lines.line_end(pos);
+            } else if begins_line
+                && bytes[pos..].starts_with(b"---")
+                && pos < doc.original().span().start as usize
+            {
+                return pos + 3;
+            } else {
+                return start;
+            }
+        }
+    }
+
+    /// Writes a root where there was none.
+    fn fill(&mut self, doc: &Document) {
+        let layout = self.layout();
+        let text = self.fresh(layout, |writer| writer.document("", &doc.root, ""));
+        let end = self.end;
+        let lines = self.lines;
+        // In front of a `...`, where there is one.
+        let mut line = doc.span().start as usize;
+        let mut place = end;
+        while line < end {
+            if lines.text[line..].starts_with("...") {
+                place = line;
+                break;
+            }
+            line = lines.next_line(line);
+        }
+        self.copy_to(place);
+        self.start_line();
+        self.put(&text);
+    }
+}
+
+/// What ends a document.
+#[derive(PartialEq, Eq)]
+enum Last {
+    EndMarker,
+    Other,
+}
+
+impl Lines<'_> {
+    fn kind_of_last(self, doc: &Document) -> Last {
+        let range = doc.span().range();
+        let mut line = range.start;
+        let mut last = Last::Other;
+        while line < range.end {
+            if self.kind(line) == Kind::Other {
+                let is_marker = self.text[line..].starts_with("...");
+                last = if is_marker { Last::EndMarker } else { Last::Other };
+            }
+            line = self.next_line(line);
+        }
+        last
+    }
+}
