@@ -19,7 +19,6 @@ impl Quantity {
     fn parse(text: &str) -> Option<Self> {
         let end =
             text.find(|c: char| !c.is_ascii_digit() && !matches!(c, '.' | '+' | '-')).unwrap_or(text.len());
-        // An exponent's sign belongs to the suffix, and a number has at most one sign, in front.
         let (number, suffix) = text.split_at(end);
         let (sign, plain) = match number.as_bytes().first()? {
             b'-' => (-1, &number[1..]),
@@ -27,7 +26,8 @@ impl Quantity {
             _ => (1, number),
         };
         let (whole, fraction) = plain.split_once('.').unwrap_or((plain, ""));
-        if (whole.is_empty() && fraction.is_empty()) || whole.len() + fraction.len() > 30 {
+        let digits = || whole.bytes().chain(fraction.bytes());
+        if digits().count() == 0 || digits().count() > 30 || !digits().all(|b| b.is_ascii_digit()) {
             return None;
         }
         let digits: i128 = format!("{whole}{fraction}").parse().ok()?;
