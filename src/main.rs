@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod os;
+mod remote;
 mod report;
 
 use std::process::ExitCode;

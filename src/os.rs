@@ -2,8 +2,12 @@
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use krm_engine::remote::Repository;
 use krm_engine::{Diagnostic, Result, World};
+
+use crate::remote::Remote;
 
 /// Writes to standard output. A reader that went away (`krm build | head`) wanted no more: that is success.
 pub fn print(bytes: &[u8]) -> Result<()> {
@@ -28,9 +32,11 @@ pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 
-/// Real files.
-#[derive(Debug)]
-pub struct Disk;
+/// Real files, and what is fetched from elsewhere.
+#[derive(Default)]
+pub struct Disk {
+    remote: Remote,
+}
 
 impl World for Disk {
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
@@ -56,5 +62,13 @@ impl World for Disk {
 
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         path.canonicalize()
+    }
+
+    fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+        self.remote.fetch(repository)
+    }
+
+    fn get(&self, address: &str) -> Result<Arc<[u8]>> {
+        self.remote.get(address)
     }
 }

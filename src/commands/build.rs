@@ -13,7 +13,7 @@ use crate::os::{self, Disk};
 use crate::report::Report;
 
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
-    let session = Session::new(Arc::new(Disk), report.sources.clone(), options(&args));
+    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args));
     let built = session.build(&args.targets);
     let warnings = session.take_warnings();
     if built.iter().any(Result::is_err) {

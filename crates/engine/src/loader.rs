@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use krm_yaml::{Diagnostic, Result, Source, Sources, Span, nearest};
 use rustc_hash::FxHashMap;
 
+use crate::remote::{self, Repository};
 use crate::world::{Loader, World, clean};
 
 /// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
@@ -18,6 +19,21 @@ pub struct Folder {
     /// Files must be in or below the root.
     restricted: bool,
     parent: Option<Arc<Folder>>,
+    /// The clone this folder is in, if any.
+    checkout: Option<Arc<Checkout>>,
+}
+
+/// What a path leads to.
+pub enum Entry<T> {
+    /// A folder, here or in a repository.
+    Folder,
+    File(T),
+}
+
+/// A repository that was fetched.
+struct Checkout {
+    repository: Repository,
+    dir: PathBuf,
 }
 
 /// Every file read in this run, each once.
@@ -33,9 +49,21 @@ impl Files {
     }
 }
 
+impl Checkout {
+    /// Temporary folders mean nothing to anybody: what is in a clone is shown by its address.
+    fn shown(&self, real: &Path) -> PathBuf {
+        let inside = real.strip_prefix(&self.dir).unwrap_or(real).display().to_string();
+        let slashes = if inside.is_empty() { "" } else { "//" };
+        format!("{}{slashes}{inside}", self.repository.url).into()
+    }
+}
+
 impl Folder {
     /// Opens the folder a user named.
     pub fn open(files: &Arc<Files>, target: &str, restricted: bool) -> Result<Arc<Self>> {
+        if let Some(repository) = Repository::parse(target) {
+            return Self::cloned(files, repository, None, Span::NONE);
+        }
         let shown = clean(Path::new(target));
         let root = files.world.real_path(&shown).map_err(|_| not_found(target, Span::NONE))?;
         if !files.world.is_dir(&root) {
@@ -43,11 +71,15 @@ impl Folder {
             return Err(Diagnostic::error("target-not-a-folder", message)
                 .help("name the folder that holds the kustomization"));
         }
-        Ok(Arc::new(Self { files: files.clone(), root, shown, restricted, parent: None }))
+        Ok(Arc::new(Self { files: files.clone(), root, shown, restricted, parent: None, checkout: None }))
     }
 
     /// Opens the folder of a base or component, named at `place`.
     pub fn base(self: &Arc<Self>, path: &str, place: Span) -> Result<Arc<Self>> {
+        if let Some(repository) = Repository::parse(path) {
+            self.refuse_repository_cycle(&repository, place)?;
+            return Self::cloned(&self.files, repository, Some(self.clone()), place);
+        }
         if Path::new(path).is_absolute() {
             let message = format!("the path of a base must be relative, not `{path}`");
             return Err(Diagnostic::error("base-absolute", message).at(place).help(
@@ -67,13 +99,15 @@ impl Folder {
             let message = format!("`{path}` is a file, where a folder is expected");
             return Err(Diagnostic::error("base-not-a-folder", message).at(place));
         }
+        self.refuse_leaving(&root, path, place)?;
         self.refuse_cycle(&root, place)?;
         Ok(Arc::new(Self {
             files: self.files.clone(),
-            shown: clean(&self.shown.join(path)),
+            shown: self.shown_below(path, &root),
             root,
             restricted: self.restricted,
             parent: Some(self.clone()),
+            checkout: self.checkout.clone(),
         }))
     }
 
@@ -92,7 +126,9 @@ impl Folder {
             }
         };
         let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
-        let folder = Arc::new(Self { files, shown, root, restricted, parent });
+        self.refuse_leaving(&root, path, place)?;
+        let checkout = self.checkout.clone();
+        let folder = Arc::new(Self { files, shown, root, restricted, parent, checkout });
         let file = match file {
             Some(file) => file,
             None => crate::composition::find(&folder, place)?.map(str::to_owned).ok_or_else(|| {
@@ -103,6 +139,72 @@ impl Folder {
             })?,
         };
         Ok((folder, file))
+    }
+
+    /// Fetches a repository, and opens the folder its address names.
+    fn cloned(
+        files: &Arc<Files>,
+        repository: Repository,
+        parent: Option<Arc<Self>>,
+        place: Span,
+    ) -> Result<Arc<Self>> {
+        let dir = files.world.fetch(&repository).map_err(|d| d.at(place))?;
+        let address = &repository.address;
+        let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
+        let Ok(root) = files.world.real_path(&dir.join(&repository.path)) else {
+            let message =
+                format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
+            return fault("repository-no-folder", message);
+        };
+        if !root.starts_with(&dir) {
+            return fault("base-outside-repository", format!("`{address}` leads out of its repository"));
+        }
+        if !files.world.is_dir(&root) {
+            return fault("base-not-a-folder", format!("`{address}` is a file, where a folder is expected"));
+        }
+        let checkout = Checkout { repository, dir };
+        let shown = checkout.shown(&root);
+        let checkout = Some(Arc::new(checkout));
+        // What comes from elsewhere may never read files of this machine.
+        Ok(Arc::new(Self { files: files.clone(), root, shown, restricted: true, parent, checkout }))
+    }
+
+    /// What is in a repository may not lead out of it.
+    fn refuse_leaving(&self, root: &Path, path: &str, place: Span) -> Result<()> {
+        match &self.checkout {
+            Some(checkout) if !root.starts_with(&checkout.dir) => {
+                let message = format!("`{path}` leads out of the repository `{}`", checkout.repository.url);
+                Err(Diagnostic::error("base-outside-repository", message)
+                    .at(place)
+                    .help("what a repository is made of must be in it, or be a repository itself"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How a path from here is shown, given what it leads to.
+    fn shown_below(&self, path: &str, real: &Path) -> PathBuf {
+        match &self.checkout {
+            Some(checkout) => checkout.shown(real),
+            None => clean(&self.shown.join(path)),
+        }
+    }
+
+    /// An address may not be, nor begin with, one that led to it.
+    fn refuse_repository_cycle(&self, repository: &Repository, place: Span) -> Result<()> {
+        let mut folder = Some(self);
+        while let Some(visited) = folder {
+            if let Some(checkout) = &visited.checkout
+                && checkout.repository.address.starts_with(&repository.address)
+            {
+                let message = format!("`{}` leads to itself", repository.address);
+                return Err(Diagnostic::error("repository-cycle", message)
+                    .at(place)
+                    .note(format!("it was reached as `{}`", checkout.repository.address), Span::NONE));
+            }
+            folder = visited.parent.as_deref();
+        }
+        Ok(())
     }
 
     /// A base may not be, nor hold, a folder that led to it.
@@ -131,6 +233,36 @@ impl Folder {
     /// Whether the path leads to a folder.
     pub fn is_dir(&self, path: &str) -> bool {
         self.files.world.is_dir(&clean(&self.root.join(path)))
+    }
+
+    /// What a path under `resources:` leads to. Repositories are fetched on the way, since only then it is known.
+    pub fn look<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Entry<T>> {
+        let Some(repository) = Repository::parse(path) else {
+            return match self.is_dir(path) {
+                true => Ok(Entry::Folder),
+                false => read().map(Entry::File),
+            };
+        };
+        let file = match remote::is_http(path) {
+            true if repository.is_surely_one() => None,
+            true => Some(read()),
+            false if self.files.world.is_file(&self.root.join(path)) => Some(read()),
+            false => None,
+        };
+        let fetch = || self.files.world.fetch(&repository);
+        match file {
+            Some(Ok(file)) => Ok(Entry::File(file)),
+            None => fetch().map(|_| Entry::Folder),
+            // An address that is no file may be a repository: the reference tries both, so must we.
+            Some(Err(no_file)) => match fetch() {
+                Ok(_) => Ok(Entry::Folder),
+                Err(no_repository) if no_file.code() == "http-status" || no_file.code() == "http-failed" => {
+                    let message = format!("it is no file either: {no_file}");
+                    Err(no_repository.note(message, Span::NONE))
+                }
+                Err(_) => Err(no_file),
+            },
+        }
     }
 
     /// Whether a file of this name lies in the folder itself.
@@ -197,7 +329,10 @@ fn path_with_name(path: &str, name: &str) -> String {
 
 impl Loader for Folder {
     fn load(&self, path: &str, place: Span) -> Result<Arc<Source>> {
-        let real = self.locate(path, place)?;
+        let real = match remote::is_http(path) {
+            true => PathBuf::from(path),
+            false => self.locate(path, place)?,
+        };
         let texts = || self.files.texts.lock().expect("no one panics while holding the texts");
         if let Some(source) = texts().get(&real) {
             return Ok(source.clone());
@@ -207,13 +342,19 @@ impl Loader for Folder {
             let at = error.utf8_error().valid_up_to();
             Diagnostic::error("not-utf8", format!("`{path}` is not text: byte {at} is no UTF-8")).at(place)
         })?;
-        let name = clean(&self.shown.join(path)).display().to_string();
+        let name = match remote::is_http(path) {
+            true => path.to_owned(),
+            false => self.shown_below(path, &real).display().to_string(),
+        };
         // Two threads may have read it at once; the first one counts.
         Ok(texts().entry(real).or_insert_with(|| self.files.sources.add(name, text)).clone())
     }
 
     fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>> {
-        let real = self.locate(path, place)?;
+        let real = match remote::is_http(path) {
+            true => PathBuf::new(),
+            false => self.locate(path, place)?,
+        };
         self.read(&real, path, place)
     }
 
@@ -224,6 +365,9 @@ impl Loader for Folder {
 
 impl Folder {
     fn read(&self, real: &Path, path: &str, place: Span) -> Result<Vec<u8>> {
+        if remote::is_http(path) {
+            return self.files.world.get(path).map(|bytes| bytes.to_vec()).map_err(|d| d.at(place));
+        }
         self.files.world.read(real).map_err(|error| {
             Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)
         })

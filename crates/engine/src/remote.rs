@@ -60,6 +60,14 @@ impl Repository {
         })
     }
 
+    /// Whether asking for a file behind the address can be spared: GitHub has none at addresses like these.
+    pub fn is_surely_one(&self) -> bool {
+        let is_file = [".yaml", ".yml", ".json"].iter().any(|ending| self.path.ends_with(ending));
+        let of_github =
+            ["raw/", "blob/", "releases/", "archive/"].iter().any(|start| self.path.starts_with(start));
+        self.url.starts_with("https://github.com/") && !is_file && !of_github
+    }
+
     /// Whether both are fetched by the very same commands.
     pub fn same_fetch(&self, other: &Self) -> bool {
         self.url == other.url && self.reference == other.reference && self.submodules == other.submodules

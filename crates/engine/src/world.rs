@@ -3,7 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Result, Source, Span};
+use krm_yaml::{Diagnostic, Result, Source, Span};
+
+use crate::remote::Repository;
 
 /// Files, repositories, the network. The engine touches none of them except through this.
 pub trait World: Send + Sync {
@@ -15,6 +17,20 @@ pub trait World: Send + Sync {
     fn list(&self, dir: &Path) -> std::io::Result<Vec<String>>;
     /// The real path, links resolved.
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf>;
+
+    /// The folder a repository is cloned to; fetched when first asked for, then kept to the end of the run.
+    fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+        Err(no_network(&repository.address))
+    }
+
+    /// The bytes behind an `https://` address; fetched when first asked for, then kept to the end of the run.
+    fn get(&self, address: &str) -> Result<Arc<[u8]>> {
+        Err(no_network(address))
+    }
+}
+
+fn no_network(address: &str) -> Diagnostic {
+    Diagnostic::error("no-network", format!("`{address}` cannot be fetched: there is no network here"))
 }
 
 /// Reads the files a configuration names, relative to its folder and within the load restrictions.

@@ -9,9 +9,10 @@ use rayon::prelude::*;
 use super::base::{Base, Use};
 use super::build::Session;
 use super::{BUILD_METADATA, Kustomization};
-use crate::loader::Folder;
+use crate::loader::{Entry, Folder};
 use crate::objects;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::remote::Repository;
 use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
 use crate::schema::Schema;
@@ -121,24 +122,22 @@ impl<'s> Plan<'s> {
 
     /// `resources:`, each a file or a base.
     fn load(&mut self, folder: &Arc<Folder>, paths: &[Spanned<Text>], scope: &Scope) -> Result<()> {
-        let is_dir: Vec<bool> = paths.iter().map(|path| folder.is_dir(path)).collect();
         let schema = self.schema.clone();
-        let read = |(path, is_dir): (&Spanned<Text>, &bool)| match is_dir {
-            true => None,
-            false => Some(read_resources(&**folder, path, &schema)),
-        };
-        let files: Vec<_> = paths.par_iter().zip(&is_dir).map(read).collect();
+        // Side by side: reading and parsing take time, and fetching takes more.
+        let look = |path: &Spanned<Text>| folder.look(path, || read_resources(&**folder, path, &schema));
+        let found: Vec<_> = paths.par_iter().map(look).collect();
         let mut errors = Vec::new();
-        for (path, file) in paths.iter().zip(files) {
-            let step = match file {
-                Some(resources) => resources.map(|mut resources| {
+        for (path, found) in paths.iter().zip(found) {
+            let step = match found {
+                Ok(Entry::File(mut resources)) => {
                     if let Some(origin) = &scope.origin {
                         let origin = append(origin, path);
                         resources.iter_mut().for_each(|r| r.origin = Some(Box::new(origin.clone())));
                     }
-                    Step::new(Role::Load, Written(Mutex::new(resources)))
-                }),
-                None => self.base(folder, path, scope).map(|base| Step::new(Role::Load, base)),
+                    Ok(Step::new(Role::Load, Written(Mutex::new(resources))))
+                }
+                Ok(Entry::Folder) => self.base(folder, path, scope).map(|base| Step::new(Role::Load, base)),
+                Err(error) => Err(error.at(path.span())),
             };
             match step {
                 Ok(step) => self.steps.push(step),
@@ -454,6 +453,17 @@ fn by_config(config: &Resource) -> Option<Origin> {
 
 /// An origin one step further.
 fn append(origin: &Origin, path: &str) -> Origin {
+    if let Some(repository) = Repository::parse(path) {
+        // The reference shows the root of a repository under this name.
+        let path = if repository.path.is_empty() { "notCloned" } else { &repository.path };
+        let path = clean(std::path::Path::new(path)).display().to_string().into();
+        return Origin {
+            path,
+            repo: repository.url.into(),
+            reference: repository.reference.into(),
+            ..origin.clone()
+        };
+    }
     let path = clean(&std::path::Path::new(origin.path.as_str()).join(path));
     Origin { path: path.display().to_string().into(), ..origin.clone() }
 }

@@ -12,6 +12,7 @@ pub mod container;
 pub mod exec;
 mod process;
 mod signals;
+mod tool;
 #[cfg(feature = "wasm")]
 mod wasi;
 pub mod wasm;
@@ -25,6 +26,7 @@ use krm_yaml::{Diagnostic, Result};
 
 pub use container::{Image, Mount, Pull};
 pub use exec::Exec;
+pub use tool::{Scratch, run_tool};
 pub use wasm::Module;
 
 /// What to start.
