@@ -1,0 +1,227 @@
+//! What came back: which resource is which, and whether all is as it may be.
+
+use std::collections::hash_map::Entry;
+
+use krm_function::Object;
+use krm_function::annotations::{self, INTERNAL};
+use krm_yaml::{Diagnostic, Node, Result};
+use rustc_hash::FxHashMap;
+
+use super::{Home, Item, Returned, reconcile};
+
+/// Annotations that live only between sending and receiving.
+const PASSING: [&str; 6] = [
+    annotations::ID,
+    annotations::LEGACY_ID,
+    annotations::PATH,
+    annotations::LEGACY_PATH,
+    annotations::INDEX,
+    annotations::LEGACY_INDEX,
+];
+
+/// Internal annotations that the reference's own library may leave behind. They mean nothing here.
+const LEFT_BEHIND: [&str; 2] = [
+    "internal.config.kubernetes.io/seqindent",
+    "internal.config.kubernetes.io/annotations-migration-resource-id",
+];
+
+/// Makes what came back into edits of what was sent.
+pub(super) fn items(sent: &[Item], received: Vec<Object>) -> Result<Vec<Returned>> {
+    received.iter().try_for_each(has_a_kind)?;
+    let origins = match_up(sent, &received);
+    let returned = received.into_iter().zip(origins).map(|(object, from)| {
+        let old = from.map(|from| &sent[from]);
+        internal_annotations_are_kept(&object, old)?;
+        let home = home(&object, old)?;
+        let node = restore(object, old);
+        Ok(Returned { item: Item { node, home }, from })
+    });
+    returned.collect()
+}
+
+fn has_a_kind(object: &Object) -> Result<()> {
+    if object.get("kind").and_then(Node::as_str).is_some_and(|kind| !kind.is_empty()) {
+        return Ok(());
+    }
+    let who = match object.name() {
+        "" => "a resource".to_string(),
+        name => format!("resource `{name}`"),
+    };
+    Err(Diagnostic::error("function-item-without-kind", format!("it returned {who} without a kind"))
+        .at(object.span()))
+}
+
+/// Finds for each object received the one it was: by the id it was sent with, or where the program dropped that, by what
+/// it is called. Each one sent is found once: a copy is a new resource.
+fn match_up(sent: &[Item], received: &[Object]) -> Vec<Option<usize>> {
+    let mut by_id: FxHashMap<usize, usize> = FxHashMap::default();
+    let mut origins = vec![None; received.len()];
+    for (at, object) in received.iter().enumerate() {
+        let id = object.annotation(annotations::ID).or_else(|| object.annotation(annotations::LEGACY_ID));
+        let id = id.and_then(|id| id.parse::<usize>().ok()).and_then(|id| id.checked_sub(1));
+        let Some(from) = id.filter(|from| *from < sent.len()) else { continue };
+        match by_id.entry(from) {
+            Entry::Vacant(free) => {
+                free.insert(at);
+                origins[at] = Some(from);
+            }
+            // Of two with one id, the one that is still called so is the one.
+            Entry::Occupied(mut taken) => {
+                let same_name = |at: usize| identity(&received[at]) == identity_of(&sent[from].node);
+                if !same_name(*taken.get()) && same_name(at) {
+                    origins[*taken.get()] = None;
+                    origins[at] = Some(from);
+                    taken.insert(at);
+                }
+            }
+        }
+    }
+    if origins.iter().all(Option::is_some) {
+        return origins;
+    }
+    let mut by_name: FxHashMap<_, Vec<usize>> = FxHashMap::default();
+    for (from, item) in sent.iter().enumerate().rev().filter(|(from, _)| !by_id.contains_key(from)) {
+        by_name.entry(identity_of(&item.node)).or_default().push(from);
+    }
+    for (at, object) in received.iter().enumerate() {
+        if origins[at].is_none() {
+            origins[at] = by_name.get_mut(&identity(object)).and_then(Vec::pop);
+        }
+    }
+    origins
+}
+
+/// Group, kind, namespace and name.
+type Identity = (String, String, String, String);
+
+fn identity(object: &Object) -> Identity {
+    (object.group().into(), object.kind().into(), object.namespace().into(), object.name().into())
+}
+
+fn identity_of(node: &Node) -> Identity {
+    identity(&Object::from(node.clone()))
+}
+
+/// Refuses what a function did to annotations that are not its own. Dropping them all is forgiven: they are put back.
+fn internal_annotations_are_kept(object: &Object, old: Option<&Item>) -> Result<()> {
+    let annotations = object.at(["metadata", "annotations"]).and_then(Node::as_map);
+    for entry in annotations.into_iter().flatten() {
+        let key = entry.key.text().unwrap_or_default();
+        if !key.starts_with(INTERNAL) || PASSING.contains(&key) || LEFT_BEHIND.contains(&key) {
+            continue;
+        }
+        let was = old.and_then(|old| old.node.at(["metadata", "annotations", key]));
+        if was != Some(&entry.value) {
+            let verb = if was.is_some() { "changed" } else { "added" };
+            let message =
+                format!("it {verb} the internal annotation `{key}` of {} `{}`", object.kind(), object.name());
+            return Err(Diagnostic::error("function-internal-annotation", message)
+                .at(entry.value.span())
+                .help(format!("annotations under `{INTERNAL}` belong to the orchestrator; only path and index may be changed")));
+        }
+    }
+    Ok(())
+}
+
+/// Where the resource is to stand. The two names of each annotation may have drifted apart: the one that was changed
+/// counts.
+fn home(object: &Object, old: Option<&Item>) -> Result<Option<Home>> {
+    let was = old.and_then(|old| old.home.as_ref());
+    let path =
+        newer(object, [annotations::PATH, annotations::LEGACY_PATH], was.map(|home| home.path.as_str()))?;
+    let was_index = was.map(|home| home.index.to_string());
+    let index = newer(object, [annotations::INDEX, annotations::LEGACY_INDEX], was_index.as_deref())?;
+    let Some(path) = path.or(was.map(|home| home.path.as_str())).filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let refused = |message: String| {
+        Err(Diagnostic::error(
+            "function-bad-place",
+            format!("{message} for {} `{}`", object.kind(), object.name()),
+        )
+        .at(object.span())
+        .help("a path must be relative and stay below the folder, an index a number from 0"))
+    };
+    let Some(path) = clean_path(path) else { return refused(format!("it asks for the file `{path}`")) };
+    let index = match index.map(str::parse) {
+        Some(Ok(index)) => index,
+        Some(Err(_)) => return refused(format!("it asks for the index `{}`", index.unwrap_or_default())),
+        // Moved to another file without saying where in it: to its end.
+        None if was.is_none_or(|home| home.path != path) => usize::MAX,
+        None => was.map_or(usize::MAX, |home| home.index),
+    };
+    Ok(Some(Home { path, index }))
+}
+
+fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<Option<&'o str>> {
+    let [internal, legacy] = keys.map(|key| object.annotation(key));
+    match (internal, legacy) {
+        (Some(a), Some(b)) if a != b => match (was == Some(a), was == Some(b)) {
+            (false, false) => {
+                let message =
+                    format!("it gives {} `{}` two places: `{a}` and `{b}`", object.kind(), object.name());
+                Err(Diagnostic::error("function-two-places", message)
+                    .at(object.span())
+                    .help(format!("`{}` and `{}` must say the same", keys[0], keys[1])))
+            }
+            (true, _) => Ok(Some(b)),
+            (false, true) => Ok(Some(a)),
+        },
+        (a, b) => Ok(a.or(b)),
+    }
+}
+
+/// A relative path without `.` and `..`; `None` of one that is absolute or leads out of its folder.
+pub(crate) fn clean_path(path: &str) -> Option<String> {
+    if path.starts_with('/') || path.contains(['\\', '\0']) {
+        return None;
+    }
+    let mut parts = Vec::new();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." => {
+                parts.pop()?;
+            }
+            part => parts.push(part),
+        }
+    }
+    (!parts.is_empty() && !path.ends_with('/')).then(|| parts.join("/"))
+}
+
+/// Takes away what was put on for the way, and gives back what was there before.
+fn restore(mut object: Object, old: Option<&Item>) -> Node {
+    let Some(old) = old else {
+        PASSING.iter().chain(&LEFT_BEHIND).for_each(|key| drop(object.remove_annotation(key)));
+        return object.into_node();
+    };
+    let before = Object::from(old.node.clone());
+    for key in PASSING.into_iter().chain(LEFT_BEHIND) {
+        match before.annotation(key) {
+            Some(value) => object.set_annotation(key, value),
+            None => drop(object.remove_annotation(key)),
+        }
+    }
+    // Maps that were not there before and are empty now came with the annotations.
+    if object.get("metadata").is_some_and(Node::is_empty) && before.get("metadata").is_none() {
+        object.remove("metadata");
+    }
+    if let (Some(empty), None) =
+        (before.at(["metadata", "annotations"]), object.at(["metadata", "annotations"]))
+        && empty.is_empty()
+    {
+        let empty = empty.clone();
+        if let Some(metadata) = object.map_at("metadata") {
+            metadata.set("annotations", empty);
+        }
+    }
+    let internal = before.at(["metadata", "annotations"]).and_then(Node::as_map).into_iter().flatten();
+    for entry in internal {
+        if let (Some(key), Some(value)) = (entry.key.text(), entry.value.text())
+            && key.starts_with(INTERNAL)
+        {
+            object.set_annotation(key, value);
+        }
+    }
+    reconcile(&old.node, &object)
+}

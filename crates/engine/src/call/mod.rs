@@ -1,0 +1,257 @@
+//! Functions: programs that are transformers.
+//!
+//! A call is the one place where resources become bytes in the middle of a run: [`Function::call`] writes a list, lets the
+//! [runtime](crate::runtime) run the program, reads what comes back, and makes it edits of what was sent
+//! ([`reconcile`]). The annotations by which a resource is known again exist only in between.
+
+mod decode;
+mod reconcile;
+mod spec;
+mod transform;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use krm_function::annotations::{self, LOCAL_CONFIG};
+use krm_function::{FunctionResult, Object, ResourceList};
+use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
+
+use crate::runtime::{Output, Program, Runtime, Status};
+
+pub use reconcile::reconcile;
+pub use spec::FunctionSpec;
+
+/// A program and its configuration.
+#[derive(Clone)]
+pub struct Function {
+    program: Program,
+    config: Option<Node>,
+    /// A failure lets the others run, and is told at the end.
+    pub defer_failure: bool,
+    place: Span,
+    runtime: Arc<Runtime>,
+}
+
+/// A resource on its way through functions.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub node: Node,
+    /// Where it stands; `None` where nobody keeps it in files.
+    pub home: Option<Home>,
+}
+
+/// A place in a package.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Home {
+    /// Relative, with slashes.
+    pub path: String,
+    /// Which document of the file, from 0.
+    pub index: usize,
+}
+
+/// What came back from a call.
+pub struct Answer {
+    pub items: Vec<Returned>,
+    pub results: Vec<FunctionResult>,
+    /// The results as they came, whatever their shape.
+    pub raw_results: Option<Node>,
+    /// Why it failed, if it did. There may be results all the same.
+    pub failure: Option<Diagnostic>,
+    pub status: Status,
+    pub stderr: String,
+    pub elapsed: Duration,
+    /// Nothing was started: it had run on the same input before.
+    pub cached: bool,
+}
+
+/// A resource that came back.
+#[derive(Clone, Debug)]
+pub struct Returned {
+    pub item: Item,
+    /// Which of those sent it is; `None` of a new one.
+    pub from: Option<usize>,
+}
+
+impl Function {
+    /// The function a resource configures; `None` where it configures none. Refuses one that the user did not allow.
+    ///
+    /// `dir` is where the program runs and what its paths are relative to (the folder of the kustomization, or the one the
+    /// command was given in); `local` is the folder of the functionConfig, which containers see at `/local`.
+    pub fn from_config(
+        config: &Node,
+        dir: &Path,
+        local: Option<&Path>,
+        runtime: &Arc<Runtime>,
+    ) -> Result<Option<Self>> {
+        let Some((spec, place)) = FunctionSpec::of(config)? else { return Ok(None) };
+        let program = spec.program(dir, local, place)?;
+        let mut function = Self::new(program, Some(config.clone()), runtime).map_err(|d| d.at(place))?;
+        function.defer_failure = spec.defer_failure;
+        function.place = place;
+        Ok(Some(function))
+    }
+
+    /// A function given by hand. Refuses one that the user did not allow.
+    pub fn new(program: Program, mut config: Option<Node>, runtime: &Arc<Runtime>) -> Result<Self> {
+        runtime.check(&program)?;
+        if let Some(config) = &mut config {
+            // It is for us; the function's own schema need not know it.
+            config.remove("runtime");
+        }
+        Ok(Self { program, config, defer_failure: false, place: Span::NONE, runtime: runtime.clone() })
+    }
+
+    /// What it is called in messages: the image or the path.
+    pub fn name(&self) -> &str {
+        self.program.name()
+    }
+
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    pub fn config(&self) -> Option<&Node> {
+        self.config.as_ref()
+    }
+
+    /// Where it was declared.
+    pub fn place(&self) -> Span {
+        self.place
+    }
+
+    /// Runs the program on resources. An error says that it could not be started; that it failed is in the answer.
+    pub fn call(&self, items: &[Item], sources: &Sources) -> Result<Answer> {
+        let input = self.encode(items).into_bytes();
+        let output = self.runtime.run(&self.program, input).map_err(|d| d.at(self.place))?;
+        Ok(self.answer(items, output, sources))
+    }
+
+    /// What the program is sent.
+    fn encode(&self, items: &[Item]) -> String {
+        let sent = items.iter().enumerate().map(|(i, item)| {
+            let mut object = Object::from(item.node.clone());
+            if let Some(home) = &item.home {
+                let index = home.index.to_string();
+                for (key, value) in [
+                    (annotations::INDEX, &index),
+                    (annotations::LEGACY_INDEX, &index),
+                    (annotations::PATH, &home.path),
+                    (annotations::LEGACY_PATH, &home.path),
+                ] {
+                    object.set_annotation(key, value);
+                }
+            }
+            let id = (i + 1).to_string();
+            object.set_annotation(annotations::ID, &id);
+            object.set_annotation(annotations::LEGACY_ID, &id);
+            object
+        });
+        ResourceList::new(sent.collect(), self.config.clone().map(Object::from)).to_string()
+    }
+
+    fn answer(&self, items: &[Item], output: Output, sources: &Sources) -> Answer {
+        let Output { stdout, stderr, stderr_dropped, status, elapsed, cached } = output;
+        let mut answer = Answer {
+            items: Vec::new(),
+            results: Vec::new(),
+            raw_results: None,
+            failure: None,
+            status,
+            stderr: stderr_text(&stderr, stderr_dropped),
+            elapsed,
+            cached,
+        };
+        // Read even after a failure: that is where results are worth most.
+        let read = self.read(stdout, sources).and_then(|list| {
+            answer.raw_results = list.raw_results().cloned();
+            answer.results = list.results;
+            decode::items(items, list.items)
+        });
+        let fault = match (answer.status.is_success(), read) {
+            (true, Ok(items)) => {
+                answer.items = items;
+                None
+            }
+            (true, Err(fault)) => Some(fault),
+            (false, _) if answer.status.code().is_none() => {
+                Some(Diagnostic::error("function-stopped", format!("{}", answer.status)))
+            }
+            (false, _) => Some(Diagnostic::error("function-failed", format!("{}", answer.status))),
+        };
+        answer.failure = fault.map(|fault| self.failure(fault, &answer));
+        answer
+    }
+
+    fn read(&self, stdout: Vec<u8>, sources: &Sources) -> Result<ResourceList> {
+        if stdout.iter().all(u8::is_ascii_whitespace) {
+            return Err(Diagnostic::error("function-printed-nothing", "it printed nothing")
+                .help("a function must print a ResourceList, even one without items"));
+        }
+        let not_a_list = |what: String| {
+            Diagnostic::error(
+                "function-output-malformed",
+                format!("it printed what is no list of resources: {what}"),
+            )
+        };
+        let name = format!("output of {}", self.name());
+        let text = krm_yaml::decode(stdout).map_err(|_| not_a_list("it is not UTF-8".into()))?;
+        // What it printed cannot be opened and looked at, so the place is shown with its text.
+        let source = sources.add(name, text);
+        ResourceList::decode(&source).map_err(|e| not_a_list(e.to_string()).at(e.place()))
+    }
+
+    /// Names the function, and adds what may help to see why.
+    fn failure(&self, fault: Diagnostic, answer: &Answer) -> Diagnostic {
+        let message = format!("function `{}` failed: {fault}", self.name());
+        let mut failure = Diagnostic::error(fault.code(), message).at(fault.place()).at(self.place);
+        for note in fault.notes() {
+            failure = failure.note(note.message.clone(), note.place);
+        }
+        if !answer.status.is_success() || !answer.stderr.is_empty() {
+            let stderr = match answer.stderr.trim_end() {
+                "" => "it printed nothing to stderr".to_string(),
+                text => format!("the end of its stderr:\n{}", last_lines(text)),
+            };
+            failure = failure.note(stderr, Span::NONE);
+        }
+        if answer.status.is_success() {
+            failure = failure.note(format!("{}", answer.status), Span::NONE);
+        }
+        fault.advice().iter().fold(failure, |failure, advice| failure.help(advice.clone()))
+    }
+
+    /// The configuration as one of the resources: what a generator is given, there being nothing else.
+    fn config_as_item(&self) -> Option<Item> {
+        let mut object = Object::from(self.config.clone()?);
+        object.set_annotation(LOCAL_CONFIG, "true");
+        Some(Item { node: object.into_node(), home: None })
+    }
+}
+
+impl std::fmt::Debug for Function {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Function({})", self.name())
+    }
+}
+
+fn stderr_text(stderr: &[u8], dropped: u64) -> String {
+    let text = String::from_utf8_lossy(stderr);
+    match dropped {
+        0 => text.into_owned(),
+        // The first line kept is most likely half a one.
+        _ => text.split_once('\n').map_or(&*text, |(_, rest)| rest).to_owned(),
+    }
+}
+
+/// As much of the end of a text as one wants to see in an error.
+fn last_lines(text: &str) -> String {
+    const MOST: usize = 20;
+    let lines: Vec<&str> = text.lines().collect();
+    let from = lines.len().saturating_sub(MOST);
+    let shown = lines[from..].iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n");
+    match from {
+        0 => shown,
+        _ => format!("  ... ({from} lines more)\n{shown}"),
+    }
+}

@@ -1,0 +1,197 @@
+//! Which program a functionConfig is for.
+
+use std::path::{Component, Path};
+
+use krm_function::annotations::{FUNCTION, LEGACY_CONTAINER, LEGACY_FUNCTION};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned};
+use serde::Deserialize;
+
+use crate::runtime::{EnvVar, Exec, Image, Module, Mount, Program};
+
+/// What an annotation or a `runtime` field says.
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct FunctionSpec {
+    /// A failure lets the others run, and is told at the end.
+    pub defer_failure: bool,
+    container: Option<ContainerSpec>,
+    exec: Option<ExecSpec>,
+    wasm: Option<WasmSpec>,
+    starlark: Option<Spanned<serde::de::IgnoredAny>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct ContainerSpec {
+    image: String,
+    network: Network,
+    mounts: Vec<MountSpec>,
+    envs: Vec<String>,
+}
+
+/// `true`, or as it was written before: `{required: true}`.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(untagged)]
+enum Network {
+    Wanted(bool),
+    Older { required: bool },
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Network::Wanted(false)
+    }
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+struct MountSpec {
+    r#type: String,
+    src: Spanned<String>,
+    dst: String,
+    rw: bool,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+struct ExecSpec {
+    path: String,
+    args: Vec<String>,
+    envs: Vec<String>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+struct WasmSpec {
+    path: String,
+    args: Vec<String>,
+    envs: Vec<String>,
+}
+
+impl FunctionSpec {
+    /// What a resource says about the program it configures, and where it says so; `None` of one that configures none.
+    ///
+    /// Looked for in this order: the annotation `config.kubernetes.io/function`, its older name, the field
+    /// `metadata.configFn`, the annotation that names an image alone, and the field `runtime`.
+    pub fn of(config: &Node) -> Result<Option<(Self, Span)>> {
+        let declared = Self::in_metadata(config)?;
+        let Some(runtime) = config.get("runtime").filter(|runtime| names_a_program(runtime)) else {
+            return Ok(declared);
+        };
+        let place = runtime.span();
+        let spec: Self = krm_yaml::from_node(runtime).map_err(|e| malformed("runtime", &e, e.place()))?;
+        match declared {
+            Some((other, there)) if other != spec => Err(Diagnostic::error(
+                "function-declared-twice",
+                "two different programs are named for one configuration",
+            )
+            .at(place)
+            .note("the other one", there)
+            .help("keep one of them")),
+            _ => Ok(Some((spec, place))),
+        }
+    }
+
+    fn in_metadata(config: &Node) -> Result<Option<(Self, Span)>> {
+        let annotation = |key| {
+            let node = config.at(["metadata", "annotations", key])?;
+            node.text().filter(|text| !text.is_empty()).map(|text| (key, text, node.span()))
+        };
+        if let Some((key, text, place)) = annotation(FUNCTION).or_else(|| annotation(LEGACY_FUNCTION)) {
+            // The text has lines of its own; the place to show is the annotation.
+            let parsed = krm_yaml::parse_str(text).map_err(|e| malformed(key, &e, place))?;
+            let root = parsed.into_iter().next().map_or_else(Node::null, |doc| doc.root);
+            let spec = krm_yaml::from_node(&root).map_err(|e| malformed(key, &e, place))?;
+            return Ok(Some((spec, place)));
+        }
+        if let Some(field) = config.at(["metadata", "configFn"]).filter(|field| !field.is_null()) {
+            let spec =
+                krm_yaml::from_node(field).map_err(|e| malformed("metadata.configFn", &e, e.place()))?;
+            return Ok(Some((spec, field.span())));
+        }
+        Ok(annotation(LEGACY_CONTAINER).map(|(_, image, place)| {
+            let container = ContainerSpec { image: image.into(), ..ContainerSpec::default() };
+            (Self { container: Some(container), ..Self::default() }, place)
+        }))
+    }
+
+    /// The program to start. `dir` is where it runs and what its paths are relative to, `local` the folder of the
+    /// functionConfig.
+    pub fn program(&self, dir: &Path, local: Option<&Path>, place: Span) -> Result<Program> {
+        if self.starlark.is_some() {
+            return Err(Diagnostic::error("function-starlark", "functions in Starlark are not supported")
+                .at(place)
+                .help("run the script with the catalog's `starlark` function, an image that takes it as configuration"));
+        }
+        if let Some(container) = self.container.as_ref().filter(|container| !container.image.is_empty()) {
+            return container.program(dir, local, place);
+        }
+        if let Some(exec) = self.exec.as_ref().filter(|exec| !exec.path.is_empty()) {
+            let env = exec.envs.iter().map(|text| EnvVar::parse(text)).collect();
+            return Ok(Program::Exec(Exec {
+                path: exec.path.clone(),
+                args: exec.args.clone(),
+                env,
+                dir: dir.to_path_buf(),
+            }));
+        }
+        if let Some(wasm) = self.wasm.as_ref().filter(|wasm| !wasm.path.is_empty()) {
+            let env = wasm.envs.iter().map(|text| EnvVar::parse(text)).collect();
+            let path = dir.join(&wasm.path).to_string_lossy().into_owned();
+            return Ok(Program::Wasm(Module { path, args: wasm.args.clone(), env }));
+        }
+        Err(Diagnostic::error("function-without-program", "the function names no program to run")
+            .at(place)
+            .help("name one: `container: {image: ...}`, `exec: {path: ...}` or `wasm: {path: ...}`"))
+    }
+}
+
+impl ContainerSpec {
+    fn program(&self, dir: &Path, local: Option<&Path>, place: Span) -> Result<Program> {
+        let mounts = self.mounts.iter().map(|mount| mount.resolve(dir, place)).collect::<Result<_>>()?;
+        Ok(Program::Image(Image {
+            image: self.image.clone(),
+            network: matches!(self.network, Network::Wanted(true) | Network::Older { required: true }),
+            mounts,
+            env: self.envs.iter().map(|text| EnvVar::parse(text)).collect(),
+            local: local.map(Path::to_path_buf),
+            args: Vec::new(),
+        }))
+    }
+}
+
+impl MountSpec {
+    /// A file that is handed around must not reach beyond its own folder; whoever runs it may, with `--mount`.
+    fn resolve(&self, dir: &Path, place: Span) -> Result<Mount> {
+        let source = Path::new(self.src.as_str());
+        let leaves = source.components().try_fold(0_i32, |depth, part| match part {
+            Component::ParentDir => (depth > 0).then_some(depth - 1),
+            Component::Normal(_) => Some(depth + 1),
+            _ => Some(depth),
+        });
+        if source.is_absolute() || leaves.is_none() {
+            let message = format!("a function may not mount `{}`", self.src.as_str());
+            return Err(Diagnostic::error("function-mount-outside", message)
+                .at(place)
+                .help("mounts a file declares must be relative and below its folder; others can be given with `--mount`"));
+        }
+        let mount = Mount {
+            kind: self.r#type.clone(),
+            source: self.src.value.clone(),
+            target: self.dst.clone(),
+            writable: self.rw,
+        };
+        Ok(mount.within(dir))
+    }
+}
+
+/// Whether a field called `runtime` is the one that names a program: other kinds may have one of their own.
+fn names_a_program(runtime: &Node) -> bool {
+    ["container", "exec", "wasm", "starlark"].iter().any(|key| runtime.get(key).is_some_and(Node::is_map))
+}
+
+fn malformed(what: &str, error: &Diagnostic, place: Span) -> Diagnostic {
+    let diagnostic =
+        Diagnostic::error("function-malformed", format!("`{what}` cannot be read: {error}")).at(place);
+    error.advice().iter().fold(diagnostic, |d, advice| d.help(advice.clone()))
+}
