@@ -57,12 +57,20 @@ fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
             for (i, entry) in map.iter().enumerate() {
                 let entry = sorted.get(i).copied().unwrap_or(entry);
                 separate(i, out, layout, depth + 1);
-                string(entry.key.text().unwrap_or_default(), out);
+                key(&entry.key, out);
                 out.push_str(if layout.indented { ": " } else { ":" });
                 write(&entry.value, out, layout, depth + 1);
             }
             close('}', map.is_empty(), out, layout, depth);
         }
+    }
+}
+
+/// Appends a key. One that is a collection, for which JSON has no words, is written as JSON in a string.
+fn key(key: &Node, out: &mut String) {
+    match key.text() {
+        Some(text) => string(text, out),
+        None => string(&compact(key), out),
     }
 }
 
@@ -178,6 +186,12 @@ mod tests {
         ];
         assert_eq!(pretty(&tree()), lines.join("\n"));
         assert_eq!(pretty(&Node::map()), "{}");
+    }
+
+    #[test]
+    fn keys_are_strings_whatever_they_were() {
+        let tree = Node::from_iter([(plain("1"), plain("a")), (Node::from(vec![plain("x")]), plain("b"))]);
+        assert_eq!(compact(&tree), r#"{"[\"x\"]":"b","1":"a"}"#);
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The canonical form, case by case: a tree as JSON, and the text the reference writes for it.
 
-use krm_yaml::{Node, canonical, json, parse_str};
+use krm_yaml::{Node, canonical, json, parse_str, try_canonical_into};
 
 const CASES: &str = include_str!("tables/canonical.txt");
 
@@ -76,4 +76,25 @@ fn deep_trees_are_written() {
         _ => Node::from_iter([("k", tree)]),
     });
     assert!(canonical(&tree).ends_with("- x\n"));
+}
+
+#[test]
+fn what_json_cannot_say_is_refused_but_written() {
+    let rows = [
+        ("a: .inf\n", "number-not-finite", "a: .inf\n"),
+        ("a:\n  1: b\n", "key-not-string", "a:\n  \"1\": b\n"),
+        ("? [a, b]\n: c\n", "key-not-string", "? - a\n  - b\n: c\n"),
+        ("a: \"\\x7f\"\n", "control-character", "a: \"\\x7F\"\n"),
+    ];
+    for (yaml, code, expected) in rows {
+        let mut out = String::new();
+        let tree = &parse_str(yaml).unwrap_or_else(|error| panic!("{yaml}: {error:?}"))[0].root;
+        let error = try_canonical_into(tree, &mut out).expect_err(yaml);
+        assert_eq!((error.code(), out.as_str()), (code, expected));
+        assert!(!error.place().is_empty(), "{yaml}: the place is shown");
+    }
+    // The outermost map is read as one whose keys are strings.
+    let mut out = String::new();
+    try_canonical_into(&parse_str("1: b\n").expect("it is YAML")[0].root, &mut out).expect("it is written");
+    assert_eq!(out, "\"1\": b\n");
 }

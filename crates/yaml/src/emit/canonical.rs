@@ -90,7 +90,7 @@ impl<'o> Emitter<'o> {
             self.check_key(&entry.key, indent == 0);
         }
         if !text::write_simple_key(key, self.out) {
-            if text::is_complex_key(key) {
+            if text::is_complex_key(key) || !entry.key.is_scalar() {
                 return self.complex_entry(entry, indent, flow);
             }
             let place = text::Place { indent, line_start: self.line_start, breaks: false };
@@ -114,15 +114,20 @@ impl<'o> Emitter<'o> {
         }
     }
 
-    /// An entry whose key is too long or has line breaks: `? key` and `: value` on lines of their own.
+    /// An entry whose key is too long, has line breaks or is a collection: `? key` and `: value` on lines of their own.
     #[cold]
     fn complex_entry(&mut self, entry: &Entry, indent: usize, flow: bool) {
         let key = key_text(&entry.key);
         if key.contains(text::NEXT_LINE) {
             self.refuse_character(text::NEXT_LINE, &entry.key);
         }
-        self.out.push_str("? ");
-        self.string(key, &entry.key, indent + 2);
+        self.out.push('?');
+        if entry.key.is_scalar() {
+            self.out.push(' ');
+            self.string(key, &entry.key, indent + 2);
+        } else {
+            self.beside(&entry.key, indent, flow);
+        }
         text::indent(indent, self.out);
         self.out.push(':');
         self.beside(&entry.value, indent, flow);
