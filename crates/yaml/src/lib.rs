@@ -1,4 +1,93 @@
 //! A YAML tree that loses nothing.
+//!
+//! Reading keeps comments, styles and the place of every value. Writing has two forms: the one the text was written in,
+//! where only the lines an edit had to change differ, and the canonical one, byte for byte what `kustomize build` prints.
+//!
+//! ```
+//! use krm_yaml::path::{Missing, Path};
+//! use krm_yaml::{Node, canonical, parse_str};
+//!
+//! let text = "\
+//! ## The front door.
+//! kind: Service
+//! metadata: {name: web}    # everyone calls it so
+//! spec:
+//!     ports:
+//!     - {name: http, port: 80}   # behind the proxy
+//! ";
+//! let mut service = parse_str(text)?.remove(0);
+//!
+//! // Look.
+//! assert_eq!(service.root.at(["metadata", "name"]).and_then(Node::as_str), Some("web"));
+//!
+//! // Edit: by path, with creation of what is missing, or by hand.
+//! let port = Path::dotted("spec.ports.[name=http].port")?;
+//! port.set(&mut service.root, Node::from(8080), Missing::Refuse)?;
+//! service.root.get_mut("spec").expect("it has one").set("type", "NodePort");
+//!
+//! // Write: as it was, apart from the edits...
+//! assert_eq!(service.text(), "\
+//! ## The front door.
+//! kind: Service
+//! metadata: {name: web}    # everyone calls it so
+//! spec:
+//!     ports:
+//!     - {name: http, port: 8080}   # behind the proxy
+//!     type: NodePort
+//! ");
+//!
+//! // ...or in canonical form.
+//! assert_eq!(canonical(&service.root), "\
+//! kind: Service
+//! metadata:
+//!   name: web
+//! spec:
+//!   ports:
+//!   - name: http
+//!     port: 8080
+//!   type: NodePort
+//! ");
+//! # Ok::<(), krm_yaml::Diagnostic>(())
+//! ```
+//!
+//! # Finding the way
+//!
+//! | to | see |
+//! | --- | --- |
+//! | read bytes, files, streams | [`parse()`], [`documents`], [`decode`], [`Sources`] |
+//! | look and edit | [`Node`], [`Map`], [`path`] |
+//! | read into your own types | [`from_node`], [`Spanned`], [`de`] |
+//! | write | [`Document::text`], [`canonical()`], [`json`], [`emit::preserve`] |
+//! | say what is wrong, and where | [`Diagnostic`], [`Span`] |
+//!
+//! # What it costs
+//!
+//! A node is forty bytes. Collections are shared and copied on write: a clone costs a counter, an edit copies the way from
+//! the root down to it. Long streams are read on several cores. Nesting is limited, and so is what aliases may expand to,
+//! so that no input takes more than its share of stack, memory or time.
+//!
+//! # Which YAML
+//!
+//! The one that go-yaml reads, since that is what the world's manifests are tried against: the syntax of YAML 1.1 with some
+//! of 1.2, and types that are a mix of both.
+//!
+//! * `true` and `false` are booleans in lower, upper and title case. `yes`, `no`, `on`, `off`, `y` and `n` are strings, but
+//!   are quoted in canonical form, as other readers think otherwise.
+//! * `0x1F`, `0o17`, `017` and `0b11` are integers, `1_000` too. What does not fit 64 bits is a float. Dates and times are
+//!   timestamps, and become strings of RFC 3339 in canonical form and JSON.
+//! * Equal keys in a map are an error, unless [asked otherwise](parse_last_wins).
+//!
+//! Of the YAML test suite, every case that go-yaml accepts gives the same JSON, and every invalid one it refuses is
+//! refused. What remains are its habits, which this crate shares:
+//!
+//! * Refused, though valid: `%YAML 1.2` and directives other than `%YAML 1.1` and `%TAG`; keys left out (`: value`); a
+//!   flow key on another line than its `:`; `:x` as a flow scalar; the escape `\/`; anchors with other characters than
+//!   letters, digits, `-` and `_`; tabs where an indentation could be.
+//! * Accepted, though invalid: a comment without a space before its `#` after a quote or bracket; quoted and flow text
+//!   less indented than the block around it; `[-]`; the escape `\'`; `%TAG` that goes on for later documents; anything
+//!   behind the end of a root that is a scalar or in brackets, when only the first document is asked for.
+//! * Accepted, though go-yaml makes no value of it: keys that are collections, which become JSON in a string where JSON is
+//!   written and an error where the canonical form [is checked](try_canonical_into); a stream without any document.
 
 pub mod binary;
 pub mod de;
@@ -26,3 +115,8 @@ pub use parse::{decode, documents, parse, parse_keeping_twins, parse_last_wins, 
 pub use path::Path;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};
+
+// The example of the README has to run, too.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
