@@ -361,6 +361,10 @@ impl Loader for Folder {
     fn root(&self) -> &Path {
         &self.root
     }
+
+    fn source(&self, place: Span) -> Option<Arc<Source>> {
+        self.files.sources.get(place.file)
+    }
 }
 
 impl Folder {

@@ -33,11 +33,16 @@ pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resour
     };
     // Looking at the text once is cheaper than looking at every key.
     let may_merge = source.text().contains("<<");
-    let only_one = documents.iter().filter(|d| !d.root.is_null()).count() == 1;
+    // Dropping the rest of the document makes the tree our own, so that edits need not copy it.
+    let trees = documents.into_iter().map(|document| document.root).collect();
+    of_trees(trees, may_merge, schema)
+}
+
+/// Makes resources of the trees of documents; `may_merge` says that keys `<<` may be among them.
+pub fn of_trees(trees: Vec<Node>, may_merge: bool, schema: &Schema) -> Result<Vec<Resource>> {
+    let only_one = trees.iter().filter(|root| !root.is_null()).count() == 1;
     let mut roots = VecDeque::new();
-    for document in documents {
-        // Dropping the rest of the document makes the tree our own, so that edits need not copy it.
-        let mut root = document.root;
+    for mut root in trees {
         if may_merge {
             expand_merges(&mut root)?;
         }

@@ -18,6 +18,13 @@ pub trait Transformer: Send + Sync {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()>;
 }
 
+/// One after the other, as one step.
+impl<T: Transformer> Transformer for Vec<T> {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.iter().try_for_each(|transformer| transformer.transform(items, cx))
+    }
+}
+
 /// What a step may ask for.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {

@@ -238,8 +238,10 @@ impl Resources {
         let history = self.items[at].previous_ids().len();
         let result = edit(&mut self.items[at]);
         let now = &self.items[at];
-        // Most edits leave the id alone; then the index stays, and a patch per resource is no rebuild per patch.
-        if now.previous_ids().len() != history
+        // Most edits leave the id alone, or only remember it; then the index stays, and a patch per resource is no
+        // rebuild per patch.
+        let remembered = now.previous_ids().get(history..);
+        if !remembered.is_some_and(|ids| ids.iter().all(|id| *id == before))
             || *now.id() != before
             || now.id().namespace != before.namespace
         {

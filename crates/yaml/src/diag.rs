@@ -93,6 +93,14 @@ impl Diagnostic {
         Some(all.fold(first, Diagnostic::and))
     }
 
+    /// Moves every place, as when a text turns out to stand within another.
+    pub fn relocate(mut self, find: &dyn Fn(Span) -> Span) -> Self {
+        self.0.place = find(self.0.place);
+        self.0.notes.iter_mut().for_each(|note| note.place = find(note.place));
+        self.0.others = self.0.others.into_iter().map(|other| other.relocate(find)).collect();
+        self
+    }
+
     /// The same as an error: what strict mode does to a warning.
     pub fn into_error(mut self) -> Self {
         self.0.severity = Severity::Error;

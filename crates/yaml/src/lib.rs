@@ -93,6 +93,7 @@ pub mod binary;
 pub mod de;
 pub mod diag;
 pub mod document;
+pub mod embedded;
 pub mod emit;
 pub mod json;
 pub mod map;

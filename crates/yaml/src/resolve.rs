@@ -113,7 +113,7 @@ fn word(text: &str) -> Tag {
 }
 
 /// The booleans of YAML 1.1 that are strings today.
-pub(crate) fn old_boolean(text: &str) -> Option<bool> {
+pub fn old_boolean(text: &str) -> Option<bool> {
     match text {
         "y" | "Y" | "yes" | "Yes" | "YES" | "on" | "On" | "ON" => Some(true),
         "n" | "N" | "no" | "No" | "NO" | "off" | "Off" | "OFF" => Some(false),

@@ -143,6 +143,11 @@ impl Source {
         Position { line, column }
     }
 
+    /// The byte a line (from 1) begins at.
+    pub fn line_start(&self, line: usize) -> Option<usize> {
+        self.lines().get(line.checked_sub(1)?).map(|start| *start as usize)
+    }
+
     /// The text of a line (from 1), without its line break.
     pub fn line(&self, line: usize) -> &str {
         let lines = self.lines();

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use crate::loader::Folder;
 use crate::objects::expand_merges;
+use crate::transformers::patch;
 use crate::transformers::replacement::Replacement;
 use crate::transformers::vars::Var;
 use crate::transformers::{GeneratorArgs, GeneratorOptions, Image, Label, Pairs, Replica, SortOptions};
@@ -50,8 +51,8 @@ pub struct Kustomization {
     pub generators: Vec<Node>,
 
     /// Deprecated, but not the same as `patches`: these go first.
-    pub patches_strategic_merge: Vec<Spanned<Text>>,
-    pub patches: Vec<Node>,
+    pub patches_strategic_merge: Vec<Node>,
+    pub patches: Vec<Spanned<patch::Entry>>,
     pub namespace: Spanned<Text>,
     pub name_prefix: Spanned<Text>,
     pub name_suffix: Spanned<Text>,
@@ -61,7 +62,7 @@ pub struct Kustomization {
     pub common_annotations: Pairs,
     /// Deprecated, but not the same as `patches`: these go after labels and annotations.
     #[serde(rename = "patchesJson6902")]
-    pub patches_json6902: Vec<Node>,
+    pub patches_json6902: Vec<Spanned<patch::Entry>>,
     pub replicas: Vec<Replica>,
     pub images: Vec<Image>,
     /// Deprecated: part of `images` once read.

@@ -19,8 +19,8 @@ use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
 use crate::transformers::{
-    self, Annotations, ConfigMapGenerator, ImageTag, Labels, Namespace, Prefix, ReplicaCount,
-    SecretGenerator, Setup, Suffix, TransformerConfig,
+    self, Annotations, ConfigMapGenerator, ImageTag, Labels, Namespace, Patch, PatchJson6902,
+    PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, Setup, Suffix, TransformerConfig,
 };
 use crate::world::{Loader, clean};
 
@@ -240,7 +240,15 @@ impl<'s> Plan<'s> {
     fn transform(&mut self, here: &Here) -> Result<()> {
         let k = &here.file.kustomization;
         let config = self.config.clone();
-        here.not_yet("patches", &k.patches)?;
+        if !k.patches_strategic_merge.is_empty() {
+            let patches = PatchStrategicMerge::new(&k.patches_strategic_merge, &**here.folder)?;
+            self.builtin(here, Role::Transform, "PatchStrategicMergeTransformer", patches);
+        }
+        if !k.patches.is_empty() {
+            let read = |entry: &Spanned<_>| Patch::new(&entry.value, entry.span, &**here.folder);
+            let patches: Vec<Patch> = all(k.patches.par_iter().map(read).collect())?;
+            self.builtins(here, "PatchTransformer", patches, k.patches.len());
+        }
         if !k.namespace.is_empty() {
             let namespace = Namespace::new(k.namespace.clone(), config.namespace.clone());
             self.builtin(here, Role::Transform, "NamespaceTransformer", namespace);
@@ -261,7 +269,11 @@ impl<'s> Plan<'s> {
                 Annotations::new(k.common_annotations.clone(), config.common_annotations.clone());
             self.builtin(here, Role::Transform, "AnnotationsTransformer", annotations);
         }
-        here.not_yet("patchesJson6902", &k.patches_json6902)?;
+        if !k.patches_json6902.is_empty() {
+            let read = |entry: &Spanned<_>| PatchJson6902::new(&entry.value, entry.span, &**here.folder);
+            let patches: Vec<PatchJson6902> = all(k.patches_json6902.iter().map(read).collect())?;
+            self.builtins(here, "PatchJson6902Transformer", patches, k.patches_json6902.len());
+        }
         if !k.replicas.is_empty() {
             let replicas = ReplicaCount::new(k.replicas.clone(), config.replicas.clone());
             self.builtins(here, "ReplicaCountTransformer", replicas, k.replicas.len());
@@ -390,6 +402,15 @@ fn check_build_metadata(k: &Kustomization) -> Result<()> {
             let help = format!("possible values are `{}`", BUILD_METADATA.join("`, `"));
             Err(Diagnostic::error("unknown-value", message).at(option.span()).help(help))
         }
+    }
+}
+
+/// All of them, or all that is wrong with them.
+fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
+    let (good, errors): (Vec<_>, Vec<_>) = results.into_iter().partition(Result::is_ok);
+    match Diagnostic::join(errors.into_iter().filter_map(Result::err)) {
+        None => Ok(good.into_iter().filter_map(Result::ok).collect()),
+        Some(errors) => Err(errors),
     }
 }
 

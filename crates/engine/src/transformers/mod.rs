@@ -22,6 +22,9 @@ pub mod labels;
 pub mod local_config;
 pub mod name_reference;
 pub mod namespace;
+pub mod patch;
+pub mod patch_json6902;
+pub mod patch_strategic_merge;
 pub mod prefix;
 pub mod prefix_suffix;
 pub mod replacement;
@@ -43,6 +46,9 @@ pub use image_tag::{Image, ImageTag};
 pub use labels::{Label, Labels, Pairs};
 pub use name_reference::NameReference;
 pub use namespace::Namespace;
+pub use patch::Patch;
+pub use patch_json6902::PatchJson6902;
+pub use patch_strategic_merge::PatchStrategicMerge;
 pub use prefix::Prefix;
 pub use prefix_suffix::PrefixSuffix;
 pub use replica_count::{Replica, ReplicaCount};
@@ -85,6 +91,9 @@ const TABLE: &[(&str, Make)] = &[
     ("ImageTagTransformer", ImageTag::make),
     ("LabelTransformer", Labels::make),
     ("NamespaceTransformer", Namespace::make),
+    ("PatchJson6902Transformer", PatchJson6902::make),
+    ("PatchStrategicMergeTransformer", PatchStrategicMerge::make),
+    ("PatchTransformer", Patch::make),
     ("PrefixSuffixTransformer", PrefixSuffix::make),
     ("PrefixTransformer", Prefix::make),
     ("ReplacementTransformer", replacement::Replacements::make),

@@ -1,0 +1,264 @@
+//! `patches:` changes resources by strategic merge or by JSON patch, whichever the patch turns out to be.
+
+use krm_yaml::{Diagnostic, Node, Result, Span, embedded};
+use serde::Deserialize;
+
+use super::patch_strategic_merge::{Changes, apply, find_target};
+use super::{Setup, read_config};
+use crate::json_patch::JsonPatch;
+use crate::objects;
+use crate::pipeline::{Context, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+use crate::schema::Schema;
+use crate::selector::{Matcher, Selector};
+use crate::world::Loader;
+
+/// Applies a patch, written here or in a file, to the resources that `target` chooses, or, of a strategic merge patch
+/// without a target, to the resource it names.
+///
+/// ```yaml
+/// patches:
+/// - path: more-memory.yaml
+/// - target: {kind: Deployment, labelSelector: tier=front}
+///   patch: |-
+///     - {op: replace, path: /spec/replicas, value: 3}
+/// - patch: |-
+///     $patch: delete
+///     apiVersion: v1
+///     kind: Service
+///     metadata: {name: old}
+/// ```
+///
+/// A list of operations is a [JSON patch](JsonPatch), anything else a partial resource that is merged: see
+/// [`PatchStrategicMerge`](super::PatchStrategicMerge). A target that fits nothing is a warning. With `options:
+/// {allowNameChange: true}` (or `allowKindChange`) a strategic merge patch may rename what it changes.
+#[derive(Clone, Debug)]
+pub struct Patch {
+    patch: Kind,
+    target: Option<Chosen>,
+    may_change: Changes,
+    place: Span,
+}
+
+#[derive(Clone, Debug)]
+enum Kind {
+    Merge(Vec<Resource>),
+    Json(JsonPatch),
+}
+
+/// An entry of `patches:` or `patchesJson6902:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Entry {
+    pub path: Option<Node>,
+    pub patch: Option<Node>,
+    pub target: Option<Selector>,
+    pub options: Option<Changes>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Config {
+    path: Option<Node>,
+    patch: Option<Node>,
+    target: Option<Selector>,
+    options: Option<Changes>,
+}
+
+impl Patch {
+    /// Reads an entry of `patches:`.
+    pub fn new(entry: &Entry, place: Span, loader: &dyn Loader) -> Result<Self> {
+        let Entry { path, patch, target, options } = entry;
+        let text = Text::new(path.as_ref(), patch.as_ref(), place)?;
+        let patch = classify(text.parse(loader)?).map_err(|d| text.noted(d))?;
+        let target = target.as_ref().map(|target| Chosen::new(target, place)).transpose()?;
+        match &patch {
+            Kind::Json(_) if target.is_none() => {
+                Err(Diagnostic::error("json-patch-no-target", "a JSON patch does not say what it is for")
+                    .at(place)
+                    .help("add a `target:` with kind and name"))
+            }
+            Kind::Merge(patches) if target.is_some() && patches.len() > 1 => {
+                let message = "several patches in one entry cannot share a target";
+                Err(Diagnostic::error("patch-several", message).at(patches[1].span()).help(
+                    "make an entry of its own for each, or leave out the target: each names its resource",
+                ))
+            }
+            _ => Ok(Self { patch, target, may_change: options.unwrap_or_default(), place }),
+        }
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { path, patch, target, options } = read_config(config)?;
+        let entry = Entry { path, patch, target, options };
+        Ok(Box::new(Self::new(&entry, config.span(), &**setup.loader)?))
+    }
+}
+
+/// A list is a JSON patch, unless there is nothing in it; all else must be resources.
+fn classify(trees: Vec<Node>) -> Result<Kind> {
+    match trees.first() {
+        Some(first) if first.is_seq() && !first.is_empty() => JsonPatch::read(first).map(Kind::Json),
+        _ => {
+            let trees = trees.into_iter().filter(|tree| !tree.is_empty()).collect();
+            objects::of_trees(trees, true, &Schema::builtin()).map(Kind::Merge)
+        }
+    }
+}
+
+impl Transformer for Patch {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        match (&self.patch, &self.target) {
+            (Kind::Json(patch), Some(target)) => {
+                for at in target.find(items, cx)? {
+                    items.edit_at(at, |r| {
+                        r.remember_id();
+                        apply_json(patch, r, cx)
+                    })?;
+                }
+                Ok(())
+            }
+            (Kind::Json(_), None) => unreachable!("a JSON patch without a target is refused when it is read"),
+            (Kind::Merge(patches), None) => patches.iter().try_for_each(|patch| {
+                let at = find_target(items, patch, cx)?;
+                items.edit_at(at, |r| apply(patch.node(), r, self.may_change, cx))?;
+                drop_deleted(items, &[at]);
+                Ok(())
+            }),
+            (Kind::Merge(patches), Some(target)) => {
+                let Some(patch) = patches.first() else { return Ok(()) };
+                let chosen = target.find(items, cx)?;
+                for at in &chosen {
+                    items.edit_at(*at, |r| apply(&aimed(patch.node(), r), r, self.may_change, cx))?;
+                }
+                drop_deleted(items, &chosen);
+                match self.may_change.name || self.may_change.kind {
+                    true => items.refuse_twins().map_err(|d| d.note("renamed by this patch", self.place)),
+                    false => Ok(()),
+                }
+            }
+        }
+    }
+}
+
+/// Drops resources that a patch deleted, before the next patch looks for them.
+pub(super) fn drop_deleted(items: &mut Resources, changed: &[usize]) {
+    if changed.iter().any(|at| items.as_slice()[*at].node().is_empty()) {
+        items.drop_empty();
+    }
+}
+
+/// The patch with the version of the resource a target chose for it: only the kind may be another.
+fn aimed(patch: &Node, r: &Resource) -> Node {
+    let mut patch = patch.clone();
+    if let Some(version) = r.node().get("apiVersion")
+        && patch.get("apiVersion").map(Node::text) != Some(version.text())
+    {
+        patch.set("apiVersion", version.clone());
+    }
+    patch
+}
+
+/// Applies a JSON patch to a resource.
+pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, cx: &Context) -> Result<()> {
+    let (id, span) = (r.id().clone(), r.span());
+    r.edit(cx.schema, |root| patch.apply(root)).map_err(|d| d.note(format!("patching {id}"), span))?;
+    match r.name().is_empty() || r.kind().is_empty() {
+        false => Ok(()),
+        true => Err(Diagnostic::error(
+            "json-patch-identity",
+            format!("the patch leaves {id} without a kind or a name"),
+        )
+        .at(span)
+        .help("to remove a resource, use a strategic merge patch with `$patch: delete`")),
+    }
+}
+
+/// A target, ready for use.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    matcher: Matcher,
+    place: Span,
+}
+
+impl Chosen {
+    pub fn new(target: &Selector, place: Span) -> Result<Self> {
+        Ok(Self { matcher: target.compile().map_err(|d| d.at(place))?, place })
+    }
+
+    /// Where the chosen resources are; a warning where there are none.
+    pub fn find(&self, items: &Resources, cx: &Context) -> Result<Vec<usize>> {
+        let found = self.matcher.select(items).map_err(|d| d.at(self.place))?;
+        if found.is_empty() {
+            cx.warn(
+                Diagnostic::warning("patch-target-no-match", "the target of this patch fits no resource")
+                    .at(self.place)
+                    .help("use names as they are written in the base, before any prefix or suffix"),
+            );
+        }
+        Ok(found)
+    }
+}
+
+/// The text of a patch: written here, or in a file.
+pub(super) enum Text<'n> {
+    Inline(&'n Node),
+    File(&'n Node),
+}
+
+impl<'n> Text<'n> {
+    /// One of the two must be given, and not both.
+    pub fn new(path: Option<&'n Node>, inline: Option<&'n Node>, place: Span) -> Result<Self> {
+        for given in
+            [path, inline].into_iter().flatten().filter(|node| node.as_str().is_none() && !node.is_null())
+        {
+            let message = format!("expected a text, found {}", given.kind_name());
+            return Err(Diagnostic::error("patch-not-a-text", message)
+                .at(given.span())
+                .help("write the patch as a text: put `|-` behind `patch:` and indent what follows"));
+        }
+        let given =
+            |node: Option<&'n Node>| node.filter(|node| !node.text().unwrap_or_default().trim().is_empty());
+        match (given(path), given(inline)) {
+            (Some(path), None) => Ok(Text::File(path)),
+            (None, Some(inline)) => Ok(Text::Inline(inline)),
+            (Some(path), Some(_)) => {
+                Err(Diagnostic::error("patch-twice", "a patch is given both as a file and as a text")
+                    .at(path.span())
+                    .help("make two entries of it"))
+            }
+            (None, None) => Err(Diagnostic::error("patch-missing", "there is no patch in this entry")
+                .at(place)
+                .help("name a file with `path`, or write the patch behind `patch: |-`")),
+        }
+    }
+
+    /// The documents of the patch. White space around an inline one is left out, as in the reference.
+    pub fn parse(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
+        match self {
+            Text::Inline(text) => embedded::parse_trimmed(text, loader.source(text.span()).as_ref()),
+            Text::File(_) => self.parse_whole(loader),
+        }
+    }
+
+    /// The same, with all white space.
+    pub fn parse_whole(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
+        match self {
+            Text::Inline(text) => embedded::parse(text, loader.source(text.span()).as_ref()),
+            Text::File(path) => {
+                let source = loader.load(path.text().unwrap_or_default(), path.span())?;
+                let documents = krm_yaml::parse(&source).map_err(|d| self.noted(d))?;
+                Ok(documents.into_iter().map(|document| document.root).collect())
+            }
+        }
+    }
+
+    /// A mistake in a file, with the place that names the file.
+    pub fn noted(&self, diagnostic: Diagnostic) -> Diagnostic {
+        match self {
+            Text::Inline(text) => diagnostic.at(text.span()),
+            Text::File(path) => diagnostic.note("included here", path.span()),
+        }
+    }
+}

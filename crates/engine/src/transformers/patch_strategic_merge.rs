@@ -1,0 +1,209 @@
+//! `patchesStrategicMerge:` merges partial resources into those of the same name.
+
+use krm_yaml::{Diagnostic, Node, Result, Span, embedded, nearest};
+use serde::Deserialize;
+
+use super::patch::drop_deleted;
+use super::{Setup, read_config};
+use crate::merge::{Merged, Options, two_way};
+use crate::objects;
+use crate::pipeline::{Context, Transformer};
+use crate::resource::{Resource, ResourceId};
+use crate::resources::Resources;
+use crate::schema::Schema;
+use crate::world::Loader;
+
+/// Merges each patch into the resource it names by apiVersion, kind, name and namespace, as they are now or once were.
+///
+/// ```yaml
+/// patchesStrategicMerge:
+/// - more-memory.yaml
+/// - |-
+///   apiVersion: apps/v1
+///   kind: Deployment
+///   metadata: {name: web}
+///   spec: {replicas: 3}
+/// ```
+///
+/// Maps are merged, lists too where the Kubernetes types say by what key; `null` removes a field, and `$patch: delete`
+/// what it stands in, be it the whole resource. Name, kind and namespace stay. The field is deprecated: `patches` does the
+/// same, and more.
+#[derive(Clone, Debug)]
+pub struct PatchStrategicMerge {
+    patches: Vec<Resource>,
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct Config {
+    paths: Vec<Node>,
+    patches: Option<Node>,
+}
+
+impl PatchStrategicMerge {
+    /// Reads the patches; each entry is one itself, or the path of a file with some.
+    pub fn new(entries: &[Node], loader: &dyn Loader) -> Result<Self> {
+        let mut patches = Vec::new();
+        for entry in entries {
+            patches.extend(read_entry(entry, loader)?);
+        }
+        Self::of(patches, entries.first().map_or(Span::NONE, Node::span))
+    }
+
+    fn of(patches: Vec<Resource>, place: Span) -> Result<Self> {
+        match patches.is_empty() {
+            true => Err(Diagnostic::error("patch-empty", "there is no patch in here").at(place)),
+            false => Ok(Self { patches }),
+        }
+    }
+
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let Config { paths, patches: inline } = read_config(config)?;
+        if paths.is_empty() && inline.is_none() {
+            return Err(Diagnostic::error("patch-nothing-given", "neither `paths` nor `patches` is given")
+                .at(config.span())
+                .help("list files under `paths`, or write patches under `patches: |-`"));
+        }
+        let mut patches = Vec::new();
+        for path in &paths {
+            patches.extend(read_entry(path, &**setup.loader)?);
+        }
+        if let Some(inline) = &inline {
+            patches.extend(read_inline(inline, &**setup.loader)?);
+        }
+        Ok(Box::new(Self::of(patches, config.span())?))
+    }
+}
+
+fn read_inline(text: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
+    let trees = embedded::parse(text, loader.source(text.span()).as_ref())?;
+    objects::of_trees(trees, true, &Schema::builtin())
+}
+
+/// A patch, or the path of a file: the reference tries them in this order.
+fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
+    let Some(text) = entry.as_str() else {
+        let message = format!("expected a path or a patch as a text, found {}", entry.kind_name());
+        return Err(Diagnostic::error("patch-entry", message)
+            .at(entry.span())
+            .help("put `|-` in front of the patch and indent it"));
+    };
+    let inline = match text.contains(['\n', ':', '{']) {
+        true => Some(read_inline(entry, loader)),
+        false => None,
+    };
+    match inline {
+        Some(Ok(patches)) => Ok(patches),
+        // Several lines are no path: then it is the patch that has the fault.
+        Some(Err(error)) if text.trim_end().contains('\n') => Err(error),
+        _ => {
+            let named_here = |d: Diagnostic| d.note("included here", entry.span());
+            let source = loader.load(text, entry.span())?;
+            objects::read(&source, &Schema::builtin()).map_err(named_here)
+        }
+    }
+}
+
+impl Transformer for PatchStrategicMerge {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        for patch in &self.patches {
+            let at = find_target(items, patch, cx)?;
+            items.edit_at(at, |r| apply(patch.node(), r, Changes::default(), cx))?;
+            drop_deleted(items, &[at]);
+        }
+        Ok(())
+    }
+}
+
+/// What of a resource's identity a patch may change.
+#[derive(Clone, Copy, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Changes {
+    #[serde(rename = "allowNameChange")]
+    pub name: bool,
+    #[serde(rename = "allowKindChange")]
+    pub kind: bool,
+}
+
+/// The one resource a patch names.
+pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> Result<usize> {
+    let id = ResourceId::of(patch.node(), cx.schema);
+    let found = items.find_any(&id).iter().map(|at| *at as usize);
+    let mut found = found.filter(|at| !items.as_slice()[*at].node().is_empty());
+    match (found.next(), found.next()) {
+        (Some(at), None) => Ok(at),
+        (Some(first), Some(second)) => {
+            let (first, second) = (&items.as_slice()[first], &items.as_slice()[second]);
+            Err(Diagnostic::error(
+                "patch-ambiguous",
+                format!("this patch fits several resources called {id}"),
+            )
+            .at(patch.span())
+            .note(format!("{} is one", first.id()), first.span())
+            .note(format!("{} is another", second.id()), second.span())
+            .help("name one of them with `patches` and `target`"))
+        }
+        (None, _) => Err(no_target(items, patch, &id)),
+    }
+}
+
+fn no_target(items: &Resources, patch: &Resource, id: &ResourceId) -> Diagnostic {
+    let name = patch.node().at(["metadata", "name"]).map_or(patch.span(), Node::span);
+    let diagnostic =
+        Diagnostic::error("patch-no-match", format!("no resource fits the patch of {id}")).at(name);
+    let of_kind = || items.iter().filter(|r| r.kind() == id.gvk.kind);
+    if let Some(same) = of_kind().find(|r| r.name() == id.name || r.original_id().name == id.name) {
+        let advice = match same.gvk() == &id.gvk {
+            true => format!("the resource is in namespace `{}`", same.id().effective_namespace()),
+            false => format!("the resource has `apiVersion: {}`", same.gvk().api_version()),
+        };
+        return diagnostic.note("this one has the same kind and name", same.span()).help(advice);
+    }
+    match nearest(&id.name, of_kind().map(Resource::name)) {
+        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+        None => diagnostic.help(
+            "a patch has the apiVersion, kind, name and namespace of its resource; to choose others, use `target`",
+        ),
+    }
+}
+
+/// Merges a patch into a resource, which keeps its namespace, and its name and kind where they may not change.
+pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Context) -> Result<()> {
+    if may_change.name || may_change.kind {
+        r.remember_id();
+    }
+    let mut node = match two_way(patch, r.node(), cx.schema, Options::PATCH) {
+        Ok(Merged::Same) => return Ok(()),
+        Ok(Merged::Changed(node)) if !node.is_empty() => node,
+        Ok(_) => Node::null(),
+        Err(error) => return Err(error.at(patch.span()).note(format!("patching {}", r.id()), r.span())),
+    };
+    if !node.is_null() {
+        let old = r.node();
+        if !may_change.kind {
+            restore(&mut node, old.get("kind"), "kind");
+        }
+        let (name, namespace) = (old.at(["metadata", "name"]), old.at(["metadata", "namespace"]));
+        let moved =
+            |key, old: Option<&Node>| node.at(["metadata", key]).map(Node::text) != old.map(Node::text);
+        let renamed = !may_change.name && moved("name", name);
+        if (renamed || moved("namespace", namespace))
+            && let Some(metadata) = node.map_at("metadata")
+        {
+            if renamed {
+                restore(metadata, name, "name");
+            }
+            restore(metadata, namespace, "namespace");
+        }
+    }
+    r.edit(cx.schema, |root| *root = node);
+    Ok(())
+}
+
+fn restore(map: &mut Node, old: Option<&Node>, key: &str) {
+    match old {
+        Some(old) if map.get(key).map(Node::text) == Some(old.text()) => {}
+        Some(old) => map.set(key, old.clone()),
+        None => drop(map.remove(key)),
+    }
+}
