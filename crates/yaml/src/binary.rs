@@ -29,7 +29,7 @@ pub fn decode(base64: &str) -> Option<Vec<u8>> {
             }
             _ => return None,
         };
-        if padding > 0 && byte != b'=' || filled == 0 && padding > 0 {
+        if padding > 0 && (byte != b'=' || filled == 0) {
             return None;
         }
         group[filled] = value;

@@ -54,7 +54,8 @@ impl Parser<'_> {
             return true;
         }
         // go-yaml lets the signs of block scalars stand below the key they belong to.
-        !(indentless && self.is_indicator(b'-')) && !matches!(self.here(), b'|' | b'>')
+        let continues = indentless && self.is_indicator(b'-') || matches!(self.here(), b'|' | b'>');
+        !continues
     }
 
     /// Reads a node whose properties have been read; a key that begins with them begins at `key_start`.
