@@ -121,6 +121,7 @@ impl From<&Policy> for Rules {
             as_current_user: policy.as_current_user,
             mounts: policy.mounts.iter().map(|text| Mount::parse(text)).collect(),
             env: policy.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            cache_dir: crate::runtime::cache_dir(),
             ..Rules::default()
         }
     }

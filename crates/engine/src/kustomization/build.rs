@@ -13,6 +13,7 @@ use crate::loader::{Files, Folder};
 use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::Origin;
 use crate::resources::Resources;
+use crate::runtime::{Rules, Runtime};
 use crate::schema::Schema;
 use crate::select::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
@@ -31,6 +32,7 @@ const MANAGER: &str = "kustomize-v5.8.0";
 pub struct Session {
     files: Arc<Files>,
     options: Options,
+    runtime: Arc<Runtime>,
     bases: Mutex<Bases>,
     warnings: Mutex<Vec<Diagnostic>>,
 }
@@ -53,7 +55,13 @@ pub struct Options {
 impl Session {
     pub fn new(world: Arc<dyn World>, sources: Sources, options: Options) -> Self {
         let files = Files::new(world, sources);
-        Self { files, options, bases: Mutex::default(), warnings: Mutex::default() }
+        let runtime = Arc::new(Runtime::new(Rules::from(&options.policy)));
+        Self { files, options, runtime, bases: Mutex::default(), warnings: Mutex::default() }
+    }
+
+    /// What runs functions.
+    pub(super) fn runtime(&self) -> &Arc<Runtime> {
+        &self.runtime
     }
 
     /// Builds every target, side by side; what they have in common is built once.

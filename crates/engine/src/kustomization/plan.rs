@@ -9,12 +9,14 @@ use rayon::prelude::*;
 use super::base::{Base, Use};
 use super::build::Session;
 use super::{BUILD_METADATA, Kustomization};
+use crate::call::Function;
 use crate::loader::{Entry, Folder};
 use crate::objects;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
 use crate::remote::Repository;
 use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
+use crate::runtime::Runtime;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
@@ -332,7 +334,8 @@ impl<'s> Plan<'s> {
         let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
         pipeline.transform(&mut configs, &self.session.context(&self.schema))?;
         let loader: Arc<dyn Loader> = here.folder.clone();
-        configs.iter().map(|config| Ok((make(config, &loader)?, by_config(config)))).collect()
+        let runtime = self.session.runtime();
+        configs.iter().map(|config| Ok((make(config, &loader, runtime)?, by_config(config)))).collect()
     }
 
     fn inline(&self, here: &Here, entry: &Node) -> Result<Inline> {
@@ -490,7 +493,7 @@ fn append(origin: &Origin, path: &str) -> Origin {
 }
 
 /// Makes a step of its configuration.
-fn make(config: &Resource, loader: &Arc<dyn Loader>) -> Result<Box<dyn Transformer>> {
+fn make(config: &Resource, loader: &Arc<dyn Loader>, runtime: &Arc<Runtime>) -> Result<Box<dyn Transformer>> {
     let gvk = config.gvk();
     let place = config.node().get("kind").map_or(config.span(), Node::span);
     if gvk.group.is_empty() && gvk.version == "builtin" {
@@ -504,8 +507,15 @@ fn make(config: &Resource, loader: &Arc<dyn Loader>) -> Result<Box<dyn Transform
         };
         return make(config.node(), &Setup { loader, defaults: None });
     }
-    Err(Diagnostic::error("function-not-yet", format!("functions cannot be run yet: {}", config.id()))
-        .at(place))
+    let root = loader.root();
+    if let Some(function) = Function::from_config(config.node(), root, Some(root), runtime)? {
+        return Ok(Box::new(function));
+    }
+    let message = format!("{} is neither a built-in nor a function", config.id());
+    Err(Diagnostic::error("plugin-unknown", message)
+        .at(place)
+        .help("a built-in has `apiVersion: builtin`")
+        .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program"))
 }
 
 /// Reads a file of resources.

@@ -129,6 +129,13 @@ impl Limits {
     }
 }
 
+/// Where programs of this user keep what they can make again.
+pub fn cache_dir() -> Option<PathBuf> {
+    let absolute = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(caches.join("krm"))
+}
+
 /// A variable for a function's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvVar {
