@@ -1,12 +1,23 @@
 //! Block collections: structure by indentation.
 
 use super::comment::{After, last_token};
-use super::cursor::{Parser, Twice};
+use super::cursor::Parser;
 use super::property::Properties;
 use crate::diag::Result;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Style, Tag, Value};
 use std::sync::Arc;
+
+/// The properties in front of a node.
+#[derive(Default)]
+struct Written {
+    /// Those on earlier lines belong to the node.
+    above: Properties,
+    /// Those on the line of the content belong to its first key, where it turns out a map.
+    line: Properties,
+    /// Where that key begins, if one may begin there.
+    key_start: Option<usize>,
+}
 
 impl Parser<'_> {
     /// Reads the node that begins here. `indentless` where it is the value of a map, below whose key a sequence may
@@ -15,34 +26,43 @@ impl Parser<'_> {
         if self.at_property() {
             return self.block_node_with_properties(indentless);
         }
-        self.block_content(None, Properties::default(), Properties::default(), indentless)
+        self.block_content(None, indentless)
     }
 
     #[cold]
     fn block_node_with_properties(&mut self, indentless: bool) -> Result<Node> {
-        // Those of earlier lines belong to the node, those of this line to its first key, where it turns out a map.
-        let mut above = Properties::default();
-        let mut line = Properties::default();
-        let mut key_start = None;
+        let mut written = Box::new(Written::default());
         self.comments.stem = 0;
         while self.at_property() {
             if self.key_allowed {
-                key_start = Some(self.pos);
+                written.key_start = Some(self.pos);
             }
             let at = self.pos;
-            self.property(&mut line)?;
+            self.property(&mut written.line)?;
             let end = self.pos;
             self.skip(After::other(at))?;
             if self.key_allowed {
-                above = self.join(above, std::mem::take(&mut line))?;
-                key_start = None;
+                written.above = self.join(written.above, std::mem::take(&mut written.line))?;
+                written.key_start = None;
             }
             if self.has_no_content(indentless) {
-                let properties = self.join(above, line)?;
-                return self.apply(properties, self.nothing(end));
+                let nothing = self.nothing(end);
+                return self.with_properties(Some(written), nothing);
             }
         }
-        self.block_content(key_start, above, line, indentless)
+        self.block_content(Some(written), indentless)
+    }
+
+    /// Gives a node all properties that were written before it.
+    #[inline]
+    fn with_properties(&mut self, written: Option<Box<Written>>, node: Node) -> Result<Node> {
+        match written {
+            None => Ok(node),
+            Some(written) => {
+                let properties = self.join(written.above, written.line)?;
+                self.apply(properties, node)
+            }
+        }
     }
 
     /// Whether what comes next is no part of the node that may begin here.
@@ -58,16 +78,13 @@ impl Parser<'_> {
         !continues
     }
 
-    /// Reads a node whose properties have been read; a key that begins with them begins at `key_start`.
-    fn block_content(
-        &mut self,
-        key_start: Option<usize>,
-        above: Properties,
-        line: Properties,
-        indentless: bool,
-    ) -> Result<Node> {
+    /// Reads a node whose properties have been read.
+    fn block_content(&mut self, written: Option<Box<Written>>, indentless: bool) -> Result<Node> {
         let here = self.pos;
-        let key_start = key_start.or(self.key_allowed.then_some(here));
+        let key_start = match &written {
+            Some(written) if written.key_start.is_some() => written.key_start,
+            _ => self.key_allowed.then_some(here),
+        };
         let node = match self.here() {
             b'-' if self.is_blank_or_end(here + 1) => {
                 if !self.key_allowed {
@@ -75,33 +92,32 @@ impl Parser<'_> {
                 }
                 let is_indentless = indentless && self.column() == self.indent;
                 let node = self.block_seq(is_indentless)?;
-                let properties = self.join(above, line)?;
-                return self.apply(properties, node);
+                return self.with_properties(written, node);
             }
             b'?' if self.is_blank_or_end(here + 1) => {
                 if !self.key_allowed {
                     return Err(self.key_not_allowed(here));
                 }
                 let node = self.block_map(here, None)?;
-                let properties = self.join(above, line)?;
-                return self.apply(properties, node);
+                return self.with_properties(written, node);
             }
             b':' if self.is_blank_or_end(here + 1) => {
-                if line.is_empty() || key_start.is_none() {
+                if key_start.is_none_or(|start| start == here) {
                     return Err(self.value_without_key(here));
                 }
                 self.nothing(here)
             }
             b'|' | b'>' => {
                 let node = self.block_scalar()?;
-                let properties = self.join(above, line)?;
-                let mut node = self.apply(properties, node)?;
+                let mut node = self.with_properties(written, node)?;
                 self.skip(After::other(here))?;
                 self.comment_on(&mut node);
                 return Ok(node);
             }
-            b'*' if line.is_empty() => self.alias()?,
-            b'*' => return Err(self.property_of_alias(here)),
+            b'*' if written.as_ref().is_some_and(|w| !w.line.is_empty()) => {
+                return Err(self.property_of_alias(here));
+            }
+            b'*' => self.alias()?,
             b'[' | b'{' => self.flow_collection()?,
             b'\'' | b'"' => {
                 self.key_allowed = false;
@@ -120,20 +136,20 @@ impl Parser<'_> {
                 let Some(start) = key_start.filter(|start| self.is_key_length(*start)) else {
                     return Err(self.value_not_allowed(self.pos, here));
                 };
-                let key = self.apply(line, node)?;
-                let node = self.block_map(start, Some(key))?;
-                return self.apply(above, node);
+                return match written {
+                    None => self.block_map(start, Some(node)),
+                    Some(written) => {
+                        let key = self.apply(written.line, node)?;
+                        let node = self.block_map(start, Some(key))?;
+                        self.apply(written.above, node)
+                    }
+                };
             }
         }
-        let mut node = if line.is_empty() && above.is_empty() {
-            node
-        } else {
-            if node.trivia().alias.is_some() {
-                return Err(self.property_of_alias(here));
-            }
-            let properties = self.join(above, line)?;
-            self.apply(properties, node)?
-        };
+        if written.is_some() && node.trivia().alias.is_some() {
+            return Err(self.property_of_alias(here));
+        }
+        let mut node = self.with_properties(written, node)?;
         self.skip(After::other(last_token(&node)))?;
         self.comment_on(&mut node);
         Ok(node)
@@ -177,8 +193,7 @@ impl Parser<'_> {
             self.end_seq();
         }
         self.depth -= 1;
-        let items: Vec<Node> = self.nodes.drain(first..).collect();
-        let node = Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Block, self.span(start, end));
+        let node = self.take_seq(first, Style::Block, start, end);
         Ok(with_head(node, head))
     }
 
@@ -199,7 +214,7 @@ impl Parser<'_> {
                 None => self.explicit_entry(first)?,
             };
             end = entry.value.span().end as usize;
-            self.entries.push(entry);
+            self.push_entry(entry);
             if self.at_document_end() || self.column() < column {
                 break;
             }
@@ -287,34 +302,26 @@ impl Parser<'_> {
     /// Makes a map of the entries from `first` on, which it takes.
     pub fn take_map(&mut self, first: usize, style: Style, start: usize, end: usize) -> Result<Node> {
         self.check_keys(first)?;
-        let entries: Vec<Entry> = self.entries.drain(first..).collect();
-        let map = Map::from_entries(entries);
+        let map = Map::from_entries(take(&mut self.entries, first));
         Ok(Node::new(Value::Map(Arc::new(map)), Tag::Map, style, self.span(start, end)))
     }
 
-    /// Looks for keys that occur twice among the entries from `first` on.
-    fn check_keys(&mut self, first: usize) -> Result<()> {
-        let mut seen: rustc_hash::FxHashMap<&str, usize> = Default::default();
-        let mut merges = false;
-        let mut earlier = Vec::new();
-        for (at, entry) in self.entries.iter().enumerate().skip(first) {
-            merges |= entry.key.tag() == Tag::Merge;
-            let Some(text) = entry.key.text() else { continue };
-            let Some(before) = seen.insert(text, at) else { continue };
-            match self.twice {
-                Twice::Refused => return Err(self.duplicate_key(&self.entries[before].key, &entry.key)),
-                Twice::LastWins => earlier.push(before),
-                Twice::Kept => {}
-            }
-        }
-        earlier.sort_unstable();
-        earlier.into_iter().rev().for_each(|at| drop(self.entries.remove(at)));
-        self.has_references |= merges;
-        Ok(())
+    /// Makes a sequence of the nodes from `first` on, which it takes.
+    pub fn take_seq(&mut self, first: usize, style: Style, start: usize, end: usize) -> Node {
+        let items = take(&mut self.nodes, first);
+        Node::new(Value::Seq(Arc::new(items)), Tag::Seq, style, self.span(start, end))
     }
 }
 
+/// Takes the end of a stack as a vector just as large.
+fn take<T>(stack: &mut Vec<T>, first: usize) -> Vec<T> {
+    let mut taken = Vec::with_capacity(stack.len() - first);
+    taken.extend(stack.drain(first..));
+    taken
+}
+
 /// Gives a node what stands above it.
+#[inline]
 pub fn with_head(mut node: Node, head: crate::node::Text) -> Node {
     if !head.is_empty() {
         node.trivia_mut().head = head;

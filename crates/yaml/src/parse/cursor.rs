@@ -53,6 +53,8 @@ pub struct Parser<'s> {
     /// are made in one piece.
     pub nodes: Vec<Node>,
     pub entries: Vec<Entry>,
+    /// A hash for the key of each of the entries.
+    pub hashes: Vec<u32>,
     pub scratch: String,
     pub comments: Comments,
     pub anchors: FxHashMap<Text, Anchored>,
@@ -96,6 +98,7 @@ impl<'s> Parser<'s> {
             depth: 0,
             nodes: Vec::new(),
             entries: Vec::new(),
+            hashes: Vec::new(),
             scratch: String::new(),
             comments: Comments::default(),
             anchors: FxHashMap::default(),

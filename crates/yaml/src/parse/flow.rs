@@ -1,14 +1,12 @@
 //! Flow collections: `[]` and `{}`.
 
-use std::sync::Arc;
-
 use super::block::with_head;
 use super::comment::{After, last_token};
 use super::cursor::Parser;
 use super::property::Properties;
 use crate::diag::Result;
 use crate::map::Entry;
-use crate::node::{Node, Style, Tag, Value};
+use crate::node::{Node, Style};
 
 impl Parser<'_> {
     /// Reads the flow collection that begins here, to behind its closing bracket.
@@ -48,8 +46,7 @@ impl Parser<'_> {
             self.nodes.push(node);
         }
         self.pos += 1;
-        let items: Vec<Node> = self.nodes.drain(first..).collect();
-        let node = Node::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Flow, self.span(start, self.pos));
+        let node = self.take_seq(first, Style::Flow, start, self.pos);
         Ok(with_head(node, head))
     }
 
@@ -58,7 +55,7 @@ impl Parser<'_> {
         let end = entry.value.span().end as usize;
         self.end_flow_entry(&mut entry, b']', start)?;
         let first = self.entries.len();
-        self.entries.push(entry);
+        self.push_entry(entry);
         self.take_map(first, Style::Flow, item, end)
     }
 
@@ -81,7 +78,7 @@ impl Parser<'_> {
                 Entry { key, value }
             };
             self.end_flow_entry(&mut entry, b'}', start)?;
-            self.entries.push(entry);
+            self.push_entry(entry);
         }
         self.pos += 1;
         let node = self.take_map(first, Style::Flow, start, self.pos)?;

@@ -5,8 +5,8 @@
 //! [crate's documentation](crate#which-yaml).
 //!
 //! The files follow the text: [`cursor`] moves over white space and comments, [`block`] and [`flow`] read collections,
-//! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`comment`] decides
-//! which node a comment belongs to, [`fault`] says what is wrong, and [`stream`] puts documents together.
+//! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`keys`] looks for keys given
+//! twice, [`comment`] decides which node a comment belongs to, [`fault`] says what is wrong, and [`stream`] puts documents together.
 
 mod block;
 mod chars;
@@ -14,6 +14,7 @@ mod comment;
 mod cursor;
 mod fault;
 mod flow;
+mod keys;
 mod literal;
 mod plain;
 mod property;

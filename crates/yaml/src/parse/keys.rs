@@ -1,0 +1,112 @@
+//! Keys that a map has twice.
+
+use super::cursor::{Parser, Twice};
+use crate::diag::Result;
+use crate::map::Entry;
+use crate::node::Tag;
+
+/// Up to this many keys, comparing each with each is quicker than sorting.
+const FEW: usize = 32;
+
+impl Parser<'_> {
+    /// Puts an entry to those of the map being read.
+    #[inline]
+    pub fn push_entry(&mut self, entry: Entry) {
+        self.has_references |= entry.key.tag() == Tag::Merge;
+        self.hashes.push(entry.key.text().map_or(0, hash));
+        self.entries.push(entry);
+    }
+
+    /// Looks for keys that occur twice among the entries from `first` on.
+    #[inline]
+    pub fn check_keys(&mut self, first: usize) -> Result<()> {
+        let hashes = &self.hashes[first..];
+        let suspect = match hashes.len() {
+            0 | 1 => false,
+            2..=FEW => hashes.iter().enumerate().any(|(at, hash)| {
+                // Without leaving early, so that many are compared at once.
+                hashes[..at].iter().fold(false, |found, earlier| found | (earlier == hash))
+            }),
+            _ => true,
+        };
+        self.hashes.truncate(first);
+        if suspect { self.check_texts(first) } else { Ok(()) }
+    }
+
+    /// The same, by the texts of the keys.
+    #[cold]
+    fn check_texts(&mut self, first: usize) -> Result<()> {
+        let mut keys: Vec<(u32, u32, &str)> = Vec::with_capacity(self.entries.len() - first);
+        for (at, entry) in self.entries.iter().enumerate().skip(first) {
+            if let Some(text) = entry.key.text() {
+                keys.push((hash(text), at as u32, text));
+            }
+        }
+        keys.sort_unstable_by(|a, b| (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1)));
+        let pairs = keys.windows(2).filter(|pair| (pair[0].0, pair[0].2) == (pair[1].0, pair[1].2));
+        let mut twice: Vec<(usize, usize)> =
+            pairs.map(|pair| (pair[0].1 as usize, pair[1].1 as usize)).collect();
+        let Some((earlier, later)) = twice.iter().min_by_key(|pair| pair.1) else { return Ok(()) };
+        if self.twice == Twice::Refused {
+            return Err(self.duplicate_key(&self.entries[*earlier].key, &self.entries[*later].key));
+        }
+        twice.sort_unstable();
+        twice.iter().rev().for_each(|(earlier, _)| drop(self.entries.remove(*earlier)));
+        Ok(())
+    }
+}
+
+/// A quick hash: of the length, and of eight bytes at either end.
+#[inline]
+fn hash(text: &str) -> u32 {
+    let bytes = text.as_bytes();
+    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
+    let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
+    let mixed = match bytes {
+        [] => 0,
+        [a] => u64::from(*a),
+        [a, .., b] if bytes.len() < 4 => u64::from(*a) | u64::from(bytes[1]) << 8 | u64::from(*b) << 16,
+        _ if bytes.len() < 8 => u64::from(half(0)) | u64::from(half(bytes.len() - 4)) << 32,
+        _ => word(0) ^ word(bytes.len() - 8).rotate_left(29),
+    };
+    ((mixed ^ (bytes.len() as u64) << 57).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Node, Source, parse_last_wins, parse_str};
+
+    #[test]
+    fn a_key_given_twice_is_shown_at_both_places() {
+        let long: String = (0..100).map(|i| format!("key-{i}: {i}\n")).collect();
+        for (text, first, second) in [
+            ("a: 1\nb: 2\na: 3\n".to_owned(), 0, 10),
+            ("{a: 1, \"a\": 2}".to_owned(), 1, 7),
+            ("x: {p: {q: 1, 'q': 2}}".to_owned(), 8, 14),
+            (format!("{long}key-7: x\n"), 7 * 9, long.len()),
+            ("<<: {a: 1}\n<<: {b: 1}".to_owned(), 0, 11),
+        ] {
+            let error = parse_str(&text).unwrap_err();
+            assert_eq!(error.code(), "yaml-duplicate-key", "{text}");
+            assert_eq!(
+                (error.notes()[0].place.start as usize, error.place().start as usize),
+                (first, second),
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_of_one_hash_are_told_apart() {
+        assert!(parse_str("12345678-abc-12345678: 1\n12345678-abd-12345678: 2\n[1]: a\n[2]: b\n").is_ok());
+    }
+
+    #[test]
+    fn the_last_key_wins_where_that_was_asked_for() {
+        let source = Source::detached("t", "a: 1\nb: 2\na: 3\nc: {d: 1, d: 2, d: 3}\nb: 4\n");
+        let root = parse_last_wins(&source).unwrap().remove(0).root;
+        assert_eq!(crate::json::compact(&root), r#"{"a":3,"b":4,"c":{"d":3}}"#);
+        assert_eq!(root.as_map().unwrap().len(), 3);
+        assert_eq!(root.get("a").and_then(Node::as_i64), Some(3));
+    }
+}
