@@ -121,7 +121,11 @@ impl Namespace {
         r.edit(cx.schema, |root| {
             let mut write = |field: &mut Node| self.write(field);
             if !cluster_scoped {
-                own.edit(root, Some(Create::Scalar), &mut write)?;
+                own.edit(root, Some(Create::Scalar), &mut |field| match field.text() {
+                    // A null that is spelt out counts as set here.
+                    Some(text) if self.unset_only && !text.is_empty() => Ok(()),
+                    _ => write(field),
+                })?;
             }
             if binding {
                 self.set_subjects(root)?;

@@ -1,10 +1,10 @@
 //! `replicas:` sets how many copies a workload runs.
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use super::{Setup, read_config};
+use super::{Setup, read_config, setter};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resources::Resources;
@@ -84,6 +84,7 @@ impl ReplicaCount {
     /// Whether the resource, under that name, is of a kind that has a count.
     fn set(&self, r: &mut Resource, replica: &Replica, cx: &Context) -> Result<bool> {
         let Replica { name, count } = replica;
+        let number = count.value.to_string();
         let mut found = false;
         let gvk = r.gvk().clone();
         for spec in self.field_specs.as_slice() {
@@ -93,7 +94,9 @@ impl ReplicaCount {
             found = true;
             if spec.fits(&gvk) {
                 r.edit(cx.schema, |root| {
-                    spec.edit(root, Some(Create::Scalar), &mut |field| write(field, count.value, count.span))
+                    spec.edit(root, Some(Create::Scalar), &mut |field| {
+                        setter::untyped(field, &number, count.span)
+                    })
                 })?;
             }
         }
@@ -108,15 +111,4 @@ impl ReplicaCount {
             .help("use the name as written in the base, before any prefix or suffix")
             .help(format!("kinds with a number of replicas: {}", kinds.join(", ")))
     }
-}
-
-fn write(field: &mut Node, count: i64, place: Span) -> Result<()> {
-    if !field.is_scalar() {
-        let message = format!("expected a number of replicas, found {}", field.kind_name());
-        return Err(Diagnostic::error("replicas-not-a-number", message)
-            .at(field.span())
-            .help("write a number here, or nothing"));
-    }
-    field.assign(Node::scalar(count.to_string(), Tag::Int, Style::Any, place));
-    Ok(())
 }

@@ -1,5 +1,7 @@
 //! `sortOptions:` says in which order resources are printed.
 
+use std::cmp::Reverse;
+
 use krm_yaml::{Diagnostic, Result, Spanned, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
@@ -142,14 +144,17 @@ impl Transformer for SortOrder {
 fn places(items: &Resources, rank: impl Fn(&Text) -> i64) -> FxHashMap<Gvk, usize> {
     let mut gvks: Vec<Gvk> =
         items.iter().map(|r| r.gvk()).collect::<FxHashSet<_>>().into_iter().cloned().collect();
+    // Of several kinds called Namespace the one without a group comes first, and the others follow it.
+    let is_core = |gvk: &Gvk| gvk.kind == "Namespace" && gvk.group.is_empty();
+    let core = gvks.iter().filter(|gvk| is_core(gvk)).map(gvk_text).max();
     gvks.sort_by_cached_key(|gvk| {
         let text = gvk_text(gvk);
-        // Of several kinds called Namespace the one without a group comes first.
-        let (core, other) = match gvk.kind == "Namespace" && gvk.group.is_empty() {
-            true => (Some(std::cmp::Reverse(text)), None),
-            false => (None, Some(text)),
+        let (first, then) = match &core {
+            Some(core) if is_core(gvk) => (core.clone(), (0, Some(Reverse(text)), None)),
+            Some(core) if gvk.kind == "Namespace" => (core.clone(), (1, None, Some(text))),
+            _ => (text, (0, None, None)),
         };
-        (rank(&gvk.kind), core.is_none(), core, other)
+        (rank(&gvk.kind), first, then)
     });
     gvks.into_iter().enumerate().map(|(at, gvk)| (gvk, at)).collect()
 }
