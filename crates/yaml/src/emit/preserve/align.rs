@@ -129,19 +129,21 @@ pub(super) fn items(old: &[Node], new: &[Node], comments: Comments) -> Vec<Piece
             pair(&mut pieces, at, *found);
         }
     }
-    pair_leftovers(old, new, &mut pieces);
+    pair_leftovers(old, new, &mut pieces, comments);
     pieces
 }
 
 /// Pairs what stands unpaired between two neighbours that were found, one by one and in order.
-fn pair_leftovers(old: &[Node], new: &[Node], pieces: &mut [Piece]) {
+fn pair_leftovers(old: &[Node], new: &[Node], pieces: &mut [Piece], comments: Comments) {
     let mut taken = vec![false; old.len()];
     pieces.iter().filter_map(|piece| piece.old).for_each(|at| taken[at] = true);
+    // A comment that is kept should not come to stand beside something altogether different.
+    let fits = |old: &Node, new: &Node| comments == Comments::Honour || same_kind(old, new);
     let mut next = 0;
     for piece in pieces {
         match piece.old {
             Some(at) => next = at + 1,
-            None if next < old.len() && !taken[next] && same_kind(&old[next], &new[piece.new]) => {
+            None if next < old.len() && !taken[next] && fits(&old[next], &new[piece.new]) => {
                 piece.old = Some(next);
                 next += 1;
             }

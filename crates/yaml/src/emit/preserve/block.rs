@@ -84,7 +84,7 @@ impl Editor<'_> {
             for (at, (old, piece)) in olds.iter().zip(pieces).enumerate() {
                 let new = news[piece.new];
                 if !self.is_same_child(*old, new) {
-                    let part = self.part(*old, at == 0, end, frame);
+                    let part = self.part(olds, at, end, frame);
                     self.child(*old, new, part, frame);
                 }
                 end = old.value().span().end as usize;
@@ -93,8 +93,8 @@ impl Editor<'_> {
         }
         let mut parts = Vec::with_capacity(olds.len());
         let mut end = start;
-        for (at, old) in olds.iter().enumerate() {
-            let part = self.part(*old, at == 0, end, frame);
+        for at in 0..olds.len() {
+            let part = self.part(olds, at, end, frame);
             end = part.end;
             parts.push(part);
         }
@@ -110,18 +110,24 @@ impl Editor<'_> {
     }
 
     /// Finds the lines of a child, given where the one before it ends.
-    fn part(&self, child: Child<'_>, first: bool, before: usize, frame: Frame<'_>) -> Part {
-        let begin = if first { frame.start } else { self.lines.skip_to_token(before) };
+    fn part(&self, children: &[Child<'_>], at: usize, before: usize, frame: Frame<'_>) -> Part {
+        let child = children[at];
+        let begin = if at == 0 { frame.start } else { self.lines.skip_to_token(before) };
         let colon = match child {
             Child::Entry(entry) => self.behind_colon(entry),
             Child::Item(_) => begin + 1,
         };
         let end = (child.value().span().end as usize).max(colon);
-        let head = if first && !frame.own_line {
+        let head = if at == 0 && !frame.own_line {
             begin
         } else {
-            let floor = if first { frame.floor(self) } else { self.lines.next_line(before) };
             let line = self.lines.line_start(begin);
+            let floor = match at.checked_sub(1) {
+                None => frame.floor(self),
+                Some(at) => {
+                    self.lines.comments_below(self.lines.next_line(before), tail_lines(children[at]), line)
+                }
+            };
             self.lines.comments_above(line, comment_lines(&child.bearer().trivia().head), floor.min(line))
         };
         let below = self.lines.next_line(end);
@@ -262,8 +268,9 @@ impl Editor<'_> {
             let inline = at == 0 && !frame.own_line;
             if at > 0 {
                 self.start_line();
-                let follows = pieces[at - 1].new;
-                self.separate(gap_of, piece.old, airy, parts, news[follows]);
+                if !self.keeps_breaks(pieces[at - 1], olds, news) {
+                    self.separate(gap_of, piece.old, airy, parts);
+                }
             }
             match piece.old {
                 Some(old) => {
@@ -272,6 +279,10 @@ impl Editor<'_> {
                         self.cursor = self.lines.skip_blanks(self.cursor);
                     } else if !inline && old == 0 && !frame.own_line {
                         self.put(&" ".repeat(frame.column));
+                    }
+                    let moved = at > 0 && pieces[at - 1].old.map(|before| before + 1) != Some(old);
+                    if moved && may_be_block_scalar(news[pieces[at - 1].new].value()) {
+                        self.outdent_comments(frame.column);
                     }
                     self.child(olds[old], new, parts[old], frame);
                     self.copy_to(parts[old].tail);
@@ -284,20 +295,27 @@ impl Editor<'_> {
             }
         }
         self.cursor = parts[last].tail;
+        let Some(piece) = pieces.last() else { return };
+        if self.keeps_breaks(*piece, olds, news) {
+            self.skip_blank_lines();
+        }
+        if piece.old != Some(last) && may_be_block_scalar(news[piece.new].value()) {
+            self.outdent_comments(frame.column);
+        }
+    }
+
+    /// Whether blank lines behind a piece would become part of a block scalar at its end.
+    fn keeps_breaks(&self, piece: Piece, olds: &[Child<'_>], news: &[Child<'_>]) -> bool {
+        let written = |old: usize| {
+            let last = last_scalar(olds[old].value())?;
+            let header = self.lines.text[last.span().range()].lines().next()?;
+            Some(matches!(last.style(), Style::Literal | Style::Folded) && header.contains('+'))
+        };
+        ends_in_kept_breaks(news[piece.new].value()) || piece.old.and_then(written).unwrap_or(false)
     }
 
     /// Writes the blank lines between two pieces: those that stood behind the one or before the other.
-    fn separate(
-        &mut self,
-        before: Option<usize>,
-        after: Option<usize>,
-        airy: bool,
-        parts: &[Part],
-        previous: Child<'_>,
-    ) {
-        if ends_in_kept_breaks(previous.value()) {
-            return;
-        }
+    fn separate(&mut self, before: Option<usize>, after: Option<usize>, airy: bool, parts: &[Part]) {
         let text = self.lines.text;
         let gap = |at: usize| match parts.get(at + 1) {
             Some(next) => &text[parts[at].tail..next.head],
@@ -370,16 +388,30 @@ pub(super) fn own_tail_lines(node: &Node) -> usize {
 }
 
 /// Whether a node ends in a block scalar to which blank lines behind it would belong.
-fn ends_in_kept_breaks(node: &Node) -> bool {
+pub(super) fn ends_in_kept_breaks(node: &Node) -> bool {
+    last_scalar(node).is_some_and(|last| {
+        let quoted = matches!(last.style(), Style::SingleQuoted | Style::DoubleQuoted);
+        !quoted && last.text().is_some_and(|text| text.ends_with("\n\n") || text == "\n")
+    })
+}
+
+/// Whether a node ends in what is, or may be written as, a block scalar.
+pub(super) fn may_be_block_scalar(node: &Node) -> bool {
+    last_scalar(node).is_some_and(|last| match last.style() {
+        Style::SingleQuoted | Style::DoubleQuoted => false,
+        Style::Literal | Style::Folded => true,
+        _ => last.text().is_some_and(|text| text.contains('\n')),
+    })
+}
+
+/// The scalar that a block ends in.
+pub(super) fn last_scalar(node: &Node) -> Option<&Node> {
     if node.trivia().alias.is_some() || node.style() == Style::Flow {
-        return false;
+        return None;
     }
     match node.value() {
-        Value::Scalar(text) => {
-            matches!(node.style(), Style::Literal | Style::Folded | Style::Any)
-                && (text.ends_with("\n\n") || text.as_str() == "\n")
-        }
-        Value::Seq(items) => items.last().is_some_and(ends_in_kept_breaks),
-        Value::Map(map) => map.entries().last().is_some_and(|entry| ends_in_kept_breaks(&entry.value)),
+        Value::Scalar(_) => Some(node),
+        Value::Seq(items) => last_scalar(items.last()?),
+        Value::Map(map) => last_scalar(&map.entries().last()?.value),
     }
 }

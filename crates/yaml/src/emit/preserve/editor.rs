@@ -3,6 +3,7 @@
 //! The editor has a cursor in the original text. Everything before it has been dealt with: copied to the output, or
 //! left out. Edits move the cursor forward, copying what they do not change; only a block that moves makes it jump.
 
+use super::block::last_scalar;
 use super::fresh::{Anchors, Role, Writer};
 use super::lines::Lines;
 use super::{Comments, Layout};
@@ -89,7 +90,27 @@ impl<'d> Editor<'d> {
     /// Goes to a new line, unless at the start of one.
     pub fn start_line(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+            self.strip_last_block();
             self.put(self.newline);
+        }
+    }
+
+    /// A block scalar that ended with the text, without a line break, must not get one now that a line follows.
+    fn strip_last_block(&mut self) {
+        let last =
+            last_scalar(self.original).filter(|last| matches!(last.style(), Style::Literal | Style::Folded));
+        let Some(last) = last else { return };
+        let written = &self.lines.text[last.span().range()];
+        let header = 1 + written[1..].bytes().take_while(|b| b"0123456789+-".contains(b)).count();
+        let ends_text = last.span().end as usize == self.lines.text.len() && self.out.ends_with(written);
+        let bare = last.text().is_some_and(|text| !text.ends_with('\n'));
+        if ends_text && bare && !written[..header].contains('-') {
+            let behind = self.out.len() - written.len() + header;
+            if written[..header].contains('+') {
+                self.out.replace_range(behind - header..behind, &written[..header].replace('+', "-"));
+            } else {
+                self.out.insert(behind, '-');
+            }
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Writer<'o, 'w> {
     /// The indentation of a comment below a block just written: the next line of that indentation keeps its distance.
     foot_indent: isize,
     pending: Pending<'w>,
-    /// How deep we are in copies of what an anchor names; anchors in there would name things twice.
+    /// How deep we are in copies of what an anchor names: comments and anchors in there would stand twice.
     copying: usize,
     /// Strings and keys in double quotes throughout, as in JSON.
     json: bool,
@@ -184,7 +184,7 @@ pub(super) enum Role {
 impl<'w> Writer<'_, 'w> {
     /// Takes note of a node's comments before anything of it is written.
     fn announce(&mut self, node: &'w Node, tail: &'w str) {
-        if self.quiet {
+        if self.quiet || self.copying > 0 {
             return;
         }
         let trivia = node.trivia();
@@ -203,7 +203,7 @@ impl<'w> Writer<'_, 'w> {
 
     /// Takes note of the comments that stand behind or below a collection.
     fn announce_end(&mut self, node: &'w Node) {
-        if self.quiet {
+        if self.quiet || self.copying > 0 {
             return;
         }
         let trivia = node.trivia();
@@ -478,7 +478,7 @@ impl<'w> Writer<'_, 'w> {
                 scalar::double_quoted(text, self.out);
                 self.wrote_text();
             }
-            Style::Literal => self.literal(text, role),
+            Style::Literal => self.literal(text, role, !self.whole || node.style() == Style::Literal),
             Style::Folded => self.folded(text, role),
             _ if text.is_empty() => self.indention = false,
             _ => {
@@ -530,9 +530,9 @@ impl<'w> Writer<'_, 'w> {
         }
     }
 
-    fn block_header(&mut self, indicator: &'static str, text: &str, role: Role) -> isize {
+    fn block_header(&mut self, indicator: &'static str, text: &str, role: Role, guarded: bool) -> isize {
         let inner = self.inner.take().unwrap_or_else(|| self.scalar_indent(role));
-        let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize);
+        let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize, guarded);
         self.indicator(indicator, true);
         self.put(&hints);
         if self.pending.line.is_empty() || matches!(role, Role::Key | Role::LongKey) {
@@ -544,8 +544,8 @@ impl<'w> Writer<'_, 'w> {
         std::mem::replace(&mut self.indent, inner)
     }
 
-    fn literal(&mut self, text: &str, role: Role) {
-        let outer = self.block_header("|", text, role);
+    fn literal(&mut self, text: &str, role: Role, guarded: bool) {
+        let outer = self.block_header("|", text, role, guarded);
         for line in text.split_inclusive(is_break) {
             let content = line.trim_end_matches(is_break);
             if !content.is_empty() {
@@ -559,7 +559,7 @@ impl<'w> Writer<'_, 'w> {
     }
 
     fn folded(&mut self, text: &str, role: Role) {
-        let outer = self.block_header(">", text, role);
+        let outer = self.block_header(">", text, role, true);
         let lines: Vec<&str> = text.split_inclusive(is_break).collect();
         for (at, line) in lines.iter().enumerate() {
             let content = line.trim_end_matches(is_break);

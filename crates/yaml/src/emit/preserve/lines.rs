@@ -92,23 +92,23 @@ impl Lines<'_> {
         (before.len(), before.bytes().all(|b| b == b' '))
     }
 
-    /// Goes up from the beginning of a line over `count` lines of comments, and the blank ones between them. Gives the
-    /// beginning of the uppermost, as far as there are so many above `floor`.
+    /// Goes up from the beginning of a line over `count` lines of comments, and the blank ones between them, and over
+    /// further ones that no blank line parts from these. Gives the beginning of the uppermost, but nothing above `floor`.
     pub fn comments_above(self, line: usize, count: usize, floor: usize) -> usize {
         let (mut found, mut top) = (line, line);
         let mut left = count;
-        while left > 0 && top > floor {
+        while top > floor {
             let above = self.line_start(top - self.break_before(top));
             if above < floor {
                 break;
             }
             match self.kind(above) {
                 Line::Comment => {
-                    left -= 1;
+                    left = left.saturating_sub(1);
                     found = above;
                 }
-                Line::Blank => {}
-                Line::Other => break,
+                Line::Blank if left > 0 => {}
+                Line::Blank | Line::Other => break,
             }
             top = above;
         }

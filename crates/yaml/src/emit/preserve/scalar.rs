@@ -136,9 +136,12 @@ pub(super) fn double_quoted(text: &str, out: &mut String) {
 
 /// What stands behind the `|` or `>` of a block scalar: the indentation, where it cannot be guessed from the text, and
 /// what becomes of the line breaks at the end.
-pub(super) fn block_hints(text: &str, indent: usize) -> String {
+///
+/// A tab at the beginning is no indentation, and readers refuse it as such unless told; the reference does not tell
+/// them, and so neither do we where its bytes are wanted (`guarded` is not set).
+pub(super) fn block_hints(text: &str, indent: usize, guarded: bool) -> String {
     let mut hints = String::new();
-    if text.starts_with([' ', '\n']) || text.starts_with(is_break) {
+    if text.starts_with(' ') || text.starts_with(is_break) || guarded && text.starts_with('\t') {
         hints.push_str(&indent.to_string());
     }
     let mut from_behind = text.chars().rev();

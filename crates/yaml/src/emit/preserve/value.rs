@@ -1,9 +1,10 @@
 //! Values that are written anew, in the place of others.
 
 use super::Comments;
-use super::block::own_tail_lines;
+use super::block::{ends_in_kept_breaks, last_scalar, may_be_block_scalar, own_tail_lines};
 use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
+use super::lines::Line as Kind;
 use crate::node::{Node, Style, Tag, Trivia};
 use crate::resolve;
 
@@ -19,8 +20,9 @@ impl Editor<'_> {
         let text = self.fresh(layout, |writer| writer.inline(new, slot.role, slot.column, inner));
         let is_block_scalar = is_block_scalar(old);
         // A block scalar has its comment behind its first line.
+        let sign = text.split(' ').find(|word| !word.starts_with(['&', '!']));
         let (first, further) = match text.find(self.newline) {
-            Some(at) if text.starts_with(['|', '>', '&', '!']) => (&text[..at], &text[at..]),
+            Some(at) if sign.is_some_and(|sign| sign.starts_with(['|', '>'])) => (&text[..at], &text[at..]),
             _ => (text.as_str(), ""),
         };
         let (start, end) = (old.span().start as usize, old.span().end as usize);
@@ -50,19 +52,65 @@ impl Editor<'_> {
                 self.skip_to(end);
             }
         }
-        self.put_further_lines(new, further);
+        self.put_further_lines(new, further, slot);
     }
 
     /// Ends what was written with the further lines of a block scalar. The break behind the last is that of the text.
-    fn put_further_lines(&mut self, new: &Node, further: &str) {
+    fn put_further_lines(&mut self, new: &Node, further: &str, slot: Slot<'_>) {
         if further.is_empty() {
             return;
         }
         let ended = new.text().is_some_and(|text| text.ends_with('\n'));
         let body = if ended { further.strip_suffix(self.newline).unwrap_or(further) } else { further };
         self.put(body);
-        if ended && self.lines.break_len(self.cursor) == 0 {
+        self.end_block(new, ended, slot);
+    }
+
+    /// Looks after the line breaks behind a block that was written anew: there must be one at the end where the block
+    /// ends in a line break, and neither those of blank lines nor comments may become part of it.
+    fn end_block(&mut self, new: &Node, ended: bool, slot: Slot<'_>) {
+        if self.lines.break_len(self.cursor) == 0 {
+            if ended {
+                self.put(self.newline);
+            }
+            return;
+        }
+        if ends_in_kept_breaks(new) {
             self.put(self.newline);
+            self.skip_to(self.lines.next_line(self.cursor));
+            self.skip_blank_lines();
+        }
+        if may_be_block_scalar(new) {
+            if !ends_in_kept_breaks(new) {
+                self.copy_to(self.lines.next_line(self.cursor));
+            }
+            self.outdent_comments(slot.column.max(0) as usize);
+        }
+    }
+
+    /// Moves the comments that follow, from the beginning of a line on, out of the indentation of a block scalar, where
+    /// they would be text.
+    pub fn outdent_comments(&mut self, column: usize) {
+        let mut line = self.cursor;
+        while line < self.end {
+            let text = self.lines.skip_blanks(line);
+            match self.lines.kind(line) {
+                Kind::Comment if text - line > column => {
+                    self.copy_to(line);
+                    self.put(&" ".repeat(column));
+                    self.skip_to(text);
+                }
+                Kind::Comment | Kind::Blank => {}
+                Kind::Other => break,
+            }
+            line = self.lines.next_line(line);
+        }
+    }
+
+    /// Leaves out blank lines, from the beginning of a line on.
+    pub fn skip_blank_lines(&mut self) {
+        while self.cursor < self.end && self.lines.kind(self.cursor) == Kind::Blank {
+            self.cursor = self.lines.next_line(self.cursor);
         }
     }
 
@@ -192,21 +240,14 @@ impl Editor<'_> {
         if let Some(name) = &trivia.anchor {
             self.anchors.insert(name.clone(), new.clone());
         }
-        if self.cursor >= self.lines.text.len() && !self.ends_without_break() {
-            self.put(self.newline);
-        }
+        let ended = last_scalar(new).and_then(Node::text).is_some_and(|text| text.ends_with('\n'));
+        self.end_block(new, ended, slot);
     }
 
     /// Takes back blanks at the end of a line, written from a position of the output on.
     fn trim_blanks(&mut self, from: usize) {
         let kept = from + self.out[from..].trim_end_matches([' ', '\t']).len();
         self.out.truncate(kept);
-    }
-
-    /// Whether the last line of the whole text has no line break.
-    fn ends_without_break(&self) -> bool {
-        let text = self.lines.text;
-        !text.is_empty() && self.lines.line_start(text.len()) < text.len()
     }
 
     /// Where a node begins, its anchor and tag included.
