@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_yaml::{Diagnostic, Result, Source, Sources, Span, nearest};
+use krm_yaml::{Diagnostic, FileId, Result, Source, Sources, Span, nearest};
 use rustc_hash::FxHashMap;
 
 use crate::remote::{self, Repository};
@@ -21,6 +21,8 @@ pub struct Folder {
     parent: Option<Arc<Folder>>,
     /// The clone this folder is in, if any.
     checkout: Option<Arc<Checkout>>,
+    /// Where paths written in these files are relative to, if not to this folder: an override keeps its own.
+    elsewhere: Vec<(FileId, Arc<Folder>)>,
 }
 
 /// What a path leads to.
@@ -71,11 +73,22 @@ impl Folder {
             return Err(Diagnostic::error("target-not-a-folder", message)
                 .help("name the folder that holds the kustomization"));
         }
-        Ok(Arc::new(Self { files: files.clone(), root, shown, restricted, parent: None, checkout: None }))
+        Ok(Arc::new(Self {
+            files: files.clone(),
+            root,
+            shown,
+            restricted,
+            parent: None,
+            checkout: None,
+            elsewhere: Vec::new(),
+        }))
     }
 
     /// Opens the folder of a base or component, named at `place`.
     pub fn base(self: &Arc<Self>, path: &str, place: Span) -> Result<Arc<Self>> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.base(path, place);
+        }
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
             return Self::cloned(&self.files, repository, Some(self.clone()), place);
@@ -108,12 +121,37 @@ impl Folder {
             restricted: self.restricted,
             parent: Some(self.clone()),
             checkout: self.checkout.clone(),
+            elsewhere: Vec::new(),
         }))
+    }
+
+    /// The same folder, for a configuration parts of which were written in files of other folders.
+    pub fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
+        Arc::new(Self {
+            files: self.files.clone(),
+            root: self.root.clone(),
+            shown: self.shown.clone(),
+            restricted: self.restricted,
+            parent: self.parent.clone(),
+            checkout: self.checkout.clone(),
+            elsewhere,
+        })
+    }
+
+    /// The folder a path written at `place` is relative to, where it is another one.
+    pub fn elsewhere(&self, place: Span) -> Option<&Arc<Self>> {
+        self.elsewhere.iter().find(|(file, _)| *file == place.file).map(|(_, folder)| folder)
     }
 
     /// Opens the Composition an import names by its file or its folder. Unlike a base it may lie above: cycles are told by
     /// the files that lead to each other.
     pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, String)> {
+        if let Some(repository) = Repository::parse(path) {
+            self.refuse_repository_cycle(&repository, place)?;
+            let folder = Self::cloned(&self.files, repository, Some(self.clone()), place)?;
+            let file = folder.own_composition(place)?;
+            return Ok((folder, file));
+        }
         let world = &self.files.world;
         let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
         let (root, shown, file) = match world.is_dir(&real) {
@@ -128,17 +166,23 @@ impl Folder {
         let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
         self.refuse_leaving(&root, path, place)?;
         let checkout = self.checkout.clone();
-        let folder = Arc::new(Self { files, shown, root, restricted, parent, checkout });
+        let elsewhere = Vec::new();
+        let folder = Arc::new(Self { files, shown, root, restricted, parent, checkout, elsewhere });
         let file = match file {
             Some(file) => file,
-            None => crate::composition::find(&folder, place)?.map(str::to_owned).ok_or_else(|| {
-                let message = format!("there is no Composition in `{}`", folder.shown.display());
-                Diagnostic::error("composition-not-found", message)
-                    .at(place)
-                    .help("it needs a file called `composition.yaml`")
-            })?,
+            None => folder.own_composition(place)?,
         };
         Ok((folder, file))
+    }
+
+    fn own_composition(&self, place: Span) -> Result<String> {
+        let found = crate::composition::find(self, place)?;
+        found.map(str::to_owned).ok_or_else(|| {
+            let message = format!("there is no Composition in `{}`", self.shown.display());
+            Diagnostic::error("composition-not-found", message)
+                .at(place)
+                .help("it needs a file called `composition.yaml`")
+        })
     }
 
     /// Fetches a repository, and opens the folder its address names.
@@ -166,7 +210,8 @@ impl Folder {
         let shown = checkout.shown(&root);
         let checkout = Some(Arc::new(checkout));
         // What comes from elsewhere may never read files of this machine.
-        Ok(Arc::new(Self { files: files.clone(), root, shown, restricted: true, parent, checkout }))
+        let (files, restricted, elsewhere) = (files.clone(), true, Vec::new());
+        Ok(Arc::new(Self { files, root, shown, restricted, parent, checkout, elsewhere }))
     }
 
     /// What is in a repository may not lead out of it.
@@ -329,6 +374,9 @@ fn path_with_name(path: &str, name: &str) -> String {
 
 impl Loader for Folder {
     fn load(&self, path: &str, place: Span) -> Result<Arc<Source>> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.load(path, place);
+        }
         let real = match remote::is_http(path) {
             true => PathBuf::from(path),
             false => self.locate(path, place)?,
@@ -351,6 +399,9 @@ impl Loader for Folder {
     }
 
     fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.load_bytes(path, place);
+        }
         let real = match remote::is_http(path) {
             true => PathBuf::new(),
             false => self.locate(path, place)?,

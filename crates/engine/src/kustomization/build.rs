@@ -7,8 +7,10 @@ use krm_yaml::{Diagnostic, Result, Sources, Span, Text};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
+use super::Kustomization;
 use super::base::Base;
 use super::plan::{LoadedFile, Plan, Scope};
+use crate::composition;
 use crate::loader::{Files, Folder};
 use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::Origin;
@@ -90,12 +92,15 @@ impl Session {
     /// The steps of a target, and those that only come at the root.
     fn plan(&self, target: &str, schema: &Arc<Schema>) -> Result<Pipeline> {
         let folder = Folder::open(&self.files, target, !self.options.unrestricted)?;
-        let file = LoadedFile::read(self, &folder, Span::NONE)?;
-        let k = &file.kustomization;
-        let asks = |option: &str| k.build_metadata.iter().any(|wanted| *wanted.value == *option);
-        let origin = (!k.build_metadata.is_empty()).then(Origin::default);
         let mut plan = Plan::new(self, true, schema.clone());
-        plan.add(&folder, &file, &Scope { origin, helm_namespace: Default::default() })?;
+        let k = match composition::find(&folder, Span::NONE)? {
+            Some(name) => {
+                plan.compose(&folder, name, &Scope::default(), Span::NONE)?;
+                Kustomization::default()
+            }
+            None => self.plan_kustomization(&folder, &mut plan)?,
+        };
+        let asks = |option: &str| k.build_metadata.iter().any(|wanted| *wanted.value == *option);
         let mut steps = plan.steps;
         let mut last = |transformer: Box<dyn Transformer>| {
             steps.push(Step { role: Role::Transform, transformer, origin: None });
@@ -108,7 +113,7 @@ impl Session {
         last(Box::new(LocalConfig));
         match &k.sort_options {
             Some(options) => last(Box::new(SortOrder::new(options.clone())?)),
-            None if self.options.keep_order => {}
+            None if self.options.keep_order || plan.arranged => {}
             None => last(Box::new(SortOrder::legacy())),
         }
         if self.options.managed_by_label || asks("managedByLabel") {
@@ -121,6 +126,13 @@ impl Session {
             transformations: asks("transformerAnnotations"),
         }));
         Ok(Pipeline { steps, schema: plan.schema })
+    }
+
+    fn plan_kustomization(&self, folder: &Arc<Folder>, plan: &mut Plan) -> Result<Kustomization> {
+        let file = LoadedFile::read(self, folder, Span::NONE)?;
+        let origin = (!file.kustomization.build_metadata.is_empty()).then(Origin::default);
+        plan.add(folder, &file, &Scope { origin, ..Scope::default() })?;
+        Ok(file.kustomization)
     }
 
     pub(super) fn context<'a>(&'a self, schema: &'a Schema) -> Context<'a> {

@@ -2,6 +2,7 @@
 
 mod base;
 mod build;
+mod compose;
 mod fix;
 mod plan;
 
@@ -103,12 +104,17 @@ impl Kustomization {
         let root = krm_yaml::parse_last_wins(source)?.into_iter().next().map(|document| document.root);
         let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
         expand_merges(&mut root)?;
-        let mut kustomization: Self = krm_yaml::de::from_node_with(&root, Options::KUSTOMIZATION)?;
-        kustomization.check_type()?;
         if says_nothing(&root) {
             return Err(empty(source));
         }
-        let warnings = fix::deprecated(&root);
+        Self::from_root(&root)
+    }
+
+    /// Reads a kustomization from a tree: a file's, or an object within a Composition.
+    pub fn from_root(root: &Node) -> Result<(Self, Vec<Diagnostic>)> {
+        let mut kustomization: Self = krm_yaml::de::from_node_with(root, Options::KUSTOMIZATION)?;
+        kustomization.check_type()?;
+        let warnings = fix::deprecated(root);
         kustomization.fix();
         Ok((kustomization, warnings))
     }

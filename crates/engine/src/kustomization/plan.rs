@@ -8,8 +8,10 @@ use rayon::prelude::*;
 
 use super::base::{Base, Use};
 use super::build::Session;
+use super::compose::Discarded;
 use super::{BUILD_METADATA, Kustomization};
 use crate::call::Function;
+use crate::composition;
 use crate::loader::{Entry, Folder};
 use crate::objects;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
@@ -30,7 +32,7 @@ use crate::world::{Loader, clean};
 const BUILTIN_SCHEMA: &str = "v1.21.2";
 
 /// What is known on the way down: what a kustomization inherits from those that lead to it.
-#[derive(Clone, PartialEq, Eq, Hash)]
+#[derive(Clone, Default, PartialEq, Eq, Hash)]
 pub struct Scope {
     /// Where we are, as the root sees it; `None` where `buildMetadata` asks for nothing.
     pub origin: Option<Origin>,
@@ -40,7 +42,7 @@ pub struct Scope {
 
 /// What is gathered: steps, and the rules and variables that are handed up.
 pub struct Plan<'s> {
-    session: &'s Session,
+    pub(super) session: &'s Session,
     /// Bases go into the session's memory, for others to use.
     shares: bool,
     pub steps: Vec<Step>,
@@ -49,8 +51,10 @@ pub struct Plan<'s> {
     pub schema: Arc<Schema>,
     /// A kustomization has said which schema to use: the first one that does decides.
     schema_chosen: bool,
-    folders: Vec<PathBuf>,
+    pub(super) folders: Vec<PathBuf>,
     level: usize,
+    /// The steps end with an order of their own choosing.
+    pub arranged: bool,
 }
 
 impl<'s> Plan<'s> {
@@ -65,6 +69,7 @@ impl<'s> Plan<'s> {
             schema_chosen: false,
             folders: Vec::new(),
             level: 0,
+            arranged: false,
         }
     }
 
@@ -84,7 +89,7 @@ impl<'s> Plan<'s> {
             self.component(&here, component)?;
         }
         self.transform(&here)?;
-        let validators = self.external(&here, &k.validators)?;
+        let validators = self.external(&here, &k.validators, Role::Validate)?;
         self.push_external(Role::Validate, validators);
         if !k.vars.is_empty() {
             self.vars.extend(k.vars.clone())?;
@@ -123,10 +128,18 @@ impl<'s> Plan<'s> {
     }
 
     /// `resources:`, each a file or a base.
-    fn load(&mut self, folder: &Arc<Folder>, paths: &[Spanned<Text>], scope: &Scope) -> Result<()> {
+    pub(super) fn load(
+        &mut self,
+        folder: &Arc<Folder>,
+        paths: &[Spanned<Text>],
+        scope: &Scope,
+    ) -> Result<()> {
         let schema = self.schema.clone();
         // Side by side: reading and parsing take time, and fetching takes more.
-        let look = |path: &Spanned<Text>| folder.look(path, || read_resources(&**folder, path, &schema));
+        let look = |path: &Spanned<Text>| {
+            let folder = folder.elsewhere(path.span()).unwrap_or(folder);
+            folder.look(path, || read_resources(&**folder, path, &schema))
+        };
         let found: Vec<_> = paths.par_iter().map(look).collect();
         let mut errors = Vec::new();
         for (path, found) in paths.iter().zip(found) {
@@ -187,6 +200,12 @@ impl<'s> Plan<'s> {
     }
 
     fn plan_base(&self, folder: &Arc<Folder>, scope: &Scope, place: Span) -> Result<Arc<Base>> {
+        if let Some(name) = composition::find(folder, place)? {
+            let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
+            plan.compose(folder, name, scope, place)?;
+            let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
+            return Ok(Base::new(pipeline, plan.config, plan.vars, None, plan.folders, plan.level));
+        }
         let file = LoadedFile::read(self.session, folder, place)?;
         if file.kustomization.is_component() {
             let message = format!("`{}` is a component, not a base", folder.shown().display());
@@ -233,7 +252,7 @@ impl<'s> Plan<'s> {
             self.builtin(here, Role::Generate, "SecretGenerator", generator);
         }
         here.not_yet("helmCharts", &k.helm_charts)?;
-        let external = self.external(here, &k.generators)?;
+        let external = self.external(here, &k.generators, Role::Generate)?;
         self.push_external(Role::Generate, external);
         Ok(())
     }
@@ -288,7 +307,7 @@ impl<'s> Plan<'s> {
             let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
             self.builtin(here, Role::Transform, "ReplacementTransformer", replacements);
         }
-        let external = self.external(here, &k.transformers)?;
+        let external = self.external(here, &k.transformers, Role::Transform)?;
         self.push_external(Role::Transform, external);
         Ok(())
     }
@@ -316,7 +335,12 @@ impl<'s> Plan<'s> {
     }
 
     /// What `generators:`, `transformers:` or `validators:` list: inline objects first, then files and folders.
-    fn external(&self, here: &Here, entries: &[Node]) -> Result<Vec<(Box<dyn Transformer>, Option<Origin>)>> {
+    fn external(
+        &self,
+        here: &Here,
+        entries: &[Node],
+        role: Role,
+    ) -> Result<Vec<(Box<dyn Transformer>, Option<Origin>)>> {
         if entries.is_empty() {
             return Ok(Vec::new());
         }
@@ -328,14 +352,81 @@ impl<'s> Plan<'s> {
                 Inline::Path(path) => paths.push(path),
             }
         }
-        // The one place where a build runs within planning: a folder here gives configurations.
+        let mut external = Vec::new();
+        let mut compositions = Vec::new();
+        // A run of paths up to a Composition, which is itself run and gives no configurations.
+        for path in paths {
+            match self.composition_at(here.folder, &path)? {
+                None => self.build_configs(here.folder, &[path], here.scope, &mut configs)?,
+                Some(composition) => compositions.push((configs.len(), composition)),
+            }
+        }
+        let mut compositions = compositions.into_iter().peekable();
+        for at in 0..=configs.len() {
+            while let Some((_, (folder, name, place))) = compositions.next_if(|(position, _)| *position == at)
+            {
+                let composed = self.composed(&folder, &name, here.scope, place)?;
+                let composed: Box<dyn Transformer> = match role {
+                    Role::Validate => Box::new(Discarded(Box::new(composed), place)),
+                    _ => Box::new(composed),
+                };
+                external.push((composed, None));
+            }
+            if let Some(config) = configs.get(at) {
+                external.push((self.make(config, here.folder, None)?, by_config(config)));
+            }
+        }
+        Ok(external)
+    }
+
+    /// What a file or a folder named among transformers gives: the one place where a build runs within planning.
+    pub(super) fn build_configs(
+        &self,
+        folder: &Arc<Folder>,
+        paths: &[Spanned<Text>],
+        scope: &Scope,
+        configs: &mut Resources,
+    ) -> Result<()> {
         let mut plan = Plan::new(self.session, false, self.schema.clone());
-        plan.load(here.folder, &paths, here.scope)?;
+        plan.load(folder, paths, scope)?;
         let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
-        pipeline.transform(&mut configs, &self.session.context(&self.schema))?;
-        let loader: Arc<dyn Loader> = here.folder.clone();
-        let runtime = self.session.runtime();
-        configs.iter().map(|config| Ok((make(config, &loader, runtime)?, by_config(config)))).collect()
+        pipeline.transform(configs, &self.session.context(&self.schema))
+    }
+
+    /// Makes a step of its configuration.
+    pub(super) fn make(
+        &self,
+        config: &Resource,
+        folder: &Arc<Folder>,
+        defaults: Option<&TransformerConfig>,
+    ) -> Result<Box<dyn Transformer>> {
+        let gvk = config.gvk();
+        let place = config.node().get("kind").map_or(config.span(), Node::span);
+        if gvk.group.is_empty() && gvk.version == "builtin" {
+            let Some(make) = transformers::builtin(&gvk.kind) else {
+                let message = format!("there is no built-in `{}`", gvk.kind);
+                let diagnostic = Diagnostic::error("unknown-builtin", message).at(place);
+                return Err(match krm_yaml::nearest(&gvk.kind, transformers::kinds()) {
+                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                });
+            };
+            let loader: Arc<dyn Loader> = folder.clone();
+            return make(config.node(), &Setup { loader: &loader, defaults });
+        }
+        // A program is looked for, and runs, where it was named.
+        let runtime_at = config.node().get("runtime").map_or(config.span(), innermost);
+        let dir = folder.elsewhere(runtime_at).unwrap_or(folder).root();
+        match Function::from_config(config.node(), dir, Some(folder.root()), self.session.runtime())? {
+            Some(function) => Ok(Box::new(function)),
+            None => {
+                let message = format!("{} is neither a built-in nor a function", config.id());
+                Err(Diagnostic::error("plugin-unknown", message)
+                    .at(place)
+                    .help("a built-in has `apiVersion: builtin`")
+                    .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program"))
+            }
+        }
     }
 
     fn inline(&self, here: &Here, entry: &Node) -> Result<Inline> {
@@ -389,6 +480,12 @@ impl LoadedFile {
         session.warn(warnings);
         check_build_metadata(&kustomization)?;
         Ok(Self { kustomization, source })
+    }
+
+    /// A kustomization that stands within a Composition.
+    pub fn within(kustomization: Kustomization, folder: &Folder, place: Span) -> Self {
+        let source = folder.files().sources.get(place.file);
+        Self { kustomization, source: source.unwrap_or_else(|| Source::detached("composition.yaml", "")) }
     }
 
     /// The file's name, without its folder.
@@ -492,30 +589,11 @@ fn append(origin: &Origin, path: &str) -> Origin {
     Origin { path: path.display().to_string().into(), ..origin.clone() }
 }
 
-/// Makes a step of its configuration.
-fn make(config: &Resource, loader: &Arc<dyn Loader>, runtime: &Arc<Runtime>) -> Result<Box<dyn Transformer>> {
-    let gvk = config.gvk();
-    let place = config.node().get("kind").map_or(config.span(), Node::span);
-    if gvk.group.is_empty() && gvk.version == "builtin" {
-        let Some(make) = transformers::builtin(&gvk.kind) else {
-            let message = format!("there is no built-in `{}`", gvk.kind);
-            let diagnostic = Diagnostic::error("unknown-builtin", message).at(place);
-            return Err(match krm_yaml::nearest(&gvk.kind, transformers::kinds()) {
-                Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                None => diagnostic,
-            });
-        };
-        return make(config.node(), &Setup { loader, defaults: None });
-    }
-    let root = loader.root();
-    if let Some(function) = Function::from_config(config.node(), root, Some(root), runtime)? {
-        return Ok(Box::new(function));
-    }
-    let message = format!("{} is neither a built-in nor a function", config.id());
-    Err(Diagnostic::error("plugin-unknown", message)
-        .at(place)
-        .help("a built-in has `apiVersion: builtin`")
-        .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program"))
+/// Where the program itself is named: an override may have changed it alone.
+fn innermost(runtime: &Node) -> Span {
+    let program = ["container", "exec", "wasm"].into_iter().find_map(|kind| runtime.get(kind));
+    let name = program.and_then(|program| program.get("path").or_else(|| program.get("image")));
+    name.or(program).unwrap_or(runtime).span()
 }
 
 /// Reads a file of resources.

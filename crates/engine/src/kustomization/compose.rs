@@ -1,0 +1,203 @@
+//! A Composition's place in a build: its list of transformers as steps.
+
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, FileId, Node, Result, Span, Spanned, Text};
+use serde::Deserialize;
+
+use super::Kustomization;
+use super::plan::{LoadedFile, Plan, Scope};
+use crate::composition::{self, Entry, Planner, consolidate};
+use crate::loader::Folder;
+use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+use crate::schema::Schema;
+use crate::transformers::{SortOptions, SortOrder, TransformerConfig};
+use crate::world::Loader;
+
+/// `ResourceAccumulator`: adds what `resources:` of a kustomization would add.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct ResourceAccumulator {
+    #[serde(rename = "apiVersion")]
+    _api_version: Text,
+    #[serde(rename = "kind")]
+    _kind: Text,
+    #[serde(rename = "metadata")]
+    _metadata: Option<Node>,
+    #[serde(alias = "files", alias = "resources")]
+    paths: Vec<Spanned<Text>>,
+}
+
+/// `SortOrderTransformer`: puts resources in order, and leaves the order to what follows.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Sort {
+    #[serde(rename = "apiVersion")]
+    _api_version: Text,
+    #[serde(rename = "kind")]
+    _kind: Text,
+    #[serde(rename = "metadata")]
+    _metadata: Option<Node>,
+    sort_options: SortOptions,
+}
+
+impl Plan<'_> {
+    /// Adds the steps of a Composition, all it imports included.
+    pub(super) fn compose(
+        &mut self,
+        folder: &Arc<Folder>,
+        file: &str,
+        scope: &Scope,
+        place: Span,
+    ) -> Result<()> {
+        self.folders.push(folder.root().to_owned());
+        let entries = consolidate(folder, file, place, &*self)?;
+        let defaults = TransformerConfig::builtin();
+        self.config.merge(&defaults)?;
+        let steps = entries.iter().map(|entry| {
+            let added = self.entry(entry, &defaults, scope);
+            added.map_err(|d| {
+                d.at(entry.place).note(format!("in the transformer {}", entry.identity), entry.place)
+            })
+        });
+        let errors: Vec<Diagnostic> = steps.filter_map(Result::err).collect();
+        Diagnostic::join(errors).map_or(Ok(()), Err)
+    }
+
+    fn entry(&mut self, entry: &Entry, defaults: &TransformerConfig, scope: &Scope) -> Result<()> {
+        let folder = &entry.folder.with(written_elsewhere(entry));
+        match (entry.identity.api_version.as_str(), entry.identity.kind.as_str()) {
+            ("builtin", "ResourceAccumulator" | "ResourceGenerator") => {
+                let accumulator: ResourceAccumulator = krm_yaml::from_node(&entry.config)?;
+                self.load(folder, &accumulator.paths, scope)
+            }
+            ("builtin", "SortOrderTransformer") => {
+                let sort: Sort = krm_yaml::from_node(&entry.config)?;
+                self.steps.push(Step::new(Role::Transform, SortOrder::new(sort.sort_options)?));
+                self.arranged = true;
+                Ok(())
+            }
+            (version, "Kustomization" | "Component") if version.starts_with("kustomize.config.k8s.io/") => {
+                self.inline_kustomization(entry, folder, scope)
+            }
+            (_, kind) => {
+                let config = Resource::new(entry.config.clone(), &self.schema);
+                let transformer = self.make(&config, folder, Some(defaults))?;
+                let is_generator = entry.identity.api_version == "builtin" && kind.ends_with("Generator");
+                let role = if is_generator { Role::Generate } else { Role::Transform };
+                self.steps.push(Step { role, transformer, origin: None });
+                Ok(())
+            }
+        }
+    }
+
+    /// A kustomization in the list works on what came before it, as if that stood first among its resources.
+    fn inline_kustomization(&mut self, entry: &Entry, folder: &Arc<Folder>, scope: &Scope) -> Result<()> {
+        let (kustomization, warnings) = Kustomization::from_root(&entry.config)?;
+        self.session.warn(warnings);
+        if let Some(options) = &kustomization.sort_options {
+            let sort = SortOrder::new(options.clone())?;
+            self.add(folder, &LoadedFile::within(kustomization, folder, entry.place), scope)?;
+            self.steps.push(Step::new(Role::Transform, sort));
+            self.arranged = true;
+            return Ok(());
+        }
+        self.add(folder, &LoadedFile::within(kustomization, folder, entry.place), scope)
+    }
+
+    /// The Composition a path under `generators:`, `transformers:` or `validators:` leads to, if it does.
+    pub(super) fn composition_at(
+        &self,
+        folder: &Arc<Folder>,
+        path: &Spanned<Text>,
+    ) -> Result<Option<(Arc<Folder>, String, Span)>> {
+        let place = path.span();
+        if !folder.is_dir(path) {
+            return Ok(None);
+        }
+        let folder = folder.base(path, place)?;
+        Ok(composition::find(&folder, place)?.map(|name| (folder, name.to_owned(), place)))
+    }
+
+    /// A Composition as one transformer.
+    pub(super) fn composed(
+        &self,
+        folder: &Arc<Folder>,
+        file: &str,
+        scope: &Scope,
+        place: Span,
+    ) -> Result<Composed> {
+        let mut plan = Plan::new(self.session, false, self.schema.clone());
+        plan.compose(folder, file, scope, place).map_err(|d| d.note("included here", place))?;
+        Ok(Composed { pipeline: Pipeline { steps: plan.steps, schema: plan.schema }, place })
+    }
+}
+
+/// The files other than its own that parts of a transformer were written in, and the folders paths in them start from.
+fn written_elsewhere(entry: &Entry) -> Vec<(FileId, Arc<Folder>)> {
+    let overrides = entry.overrides.iter().map(|change| (change.place.file, change.folder.clone()));
+    overrides.filter(|(file, _)| *file != entry.place.file).collect()
+}
+
+/// A Composition that a kustomization runs.
+pub(super) struct Composed {
+    pipeline: Pipeline,
+    place: Span,
+}
+
+impl Transformer for Composed {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.pipeline.transform(items, cx).map_err(|d| d.note("included here", self.place))
+    }
+}
+
+/// A Composition that is asked for its opinion alone: what it makes of the resources is thrown away.
+pub(super) struct Discarded(pub Box<dyn Transformer>, pub Span);
+
+impl Transformer for Discarded {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let mut copy = items.clone();
+        self.0.transform(&mut copy, cx)?;
+        let same =
+            copy.len() == items.len() && copy.iter().zip(items.iter()).all(|(a, b)| a.node() == b.node());
+        if !same {
+            let message = "a Composition under `validators:` changed the resources; its changes are not kept";
+            cx.warn(
+                Diagnostic::warning("validator-output-discarded", message)
+                    .at(self.1)
+                    .help("list it under `transformers:` if they are wanted"),
+            );
+        }
+        Ok(())
+    }
+}
+
+impl Planner for Plan<'_> {
+    fn schema(&self) -> &Schema {
+        &self.schema
+    }
+
+    fn named(&self, folder: &Arc<Folder>, path: &Node) -> Result<Vec<Node>> {
+        let Some(text) = path.as_str() else {
+            let message = format!("expected a transformer or the path of one, found {}", path.kind_name());
+            return Err(Diagnostic::error("wrong-type", message).at(path.span()));
+        };
+        let path = Spanned::new(Text::from(text), path.span());
+        // Objects in a file are taken as they are: names may be left to the default here, unlike in resources.
+        if !folder.is_dir(&path) {
+            let source = folder.load(&path, path.span())?;
+            let documents = krm_yaml::parse(&source).map_err(|d| d.note("named here", path.span()))?;
+            let roots = documents.into_iter().map(|document| document.root).filter(|root| !root.is_null());
+            return roots.map(|mut root| crate::objects::expand_merges(&mut root).map(|()| root)).collect();
+        }
+        let mut configs = Resources::new();
+        self.build_configs(folder, &[path], &Scope::default(), &mut configs)?;
+        Ok(configs.into_vec().into_iter().map(Resource::into_node).collect())
+    }
+
+    fn warn(&self, warning: Diagnostic) {
+        self.session.warn(vec![warning]);
+    }
+}
