@@ -27,12 +27,12 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     }
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
-        None => os::print(join(&done).as_bytes()),
+        None => os::print(join(&done)?.as_bytes()),
         Some(dir) if dir.is_dir() => match &done[..] {
             [one] => write_each(dir, one),
             _ => write_targets(dir, &args.targets, &done),
         },
-        Some(file) => os::write(file, join(&done).as_bytes()),
+        Some(file) => os::write(file, join(&done)?.as_bytes()),
     }
 }
 
@@ -63,9 +63,9 @@ fn options(args: &BuildArgs) -> BuildOptions {
 }
 
 /// All targets as one stream.
-fn join(built: &[Resources]) -> String {
-    let texts: Vec<String> = built.iter().filter(|items| !items.is_empty()).map(emit).collect();
-    texts.join("---\n")
+fn join(built: &[Resources]) -> Result<String> {
+    let texts: Result<Vec<String>> = built.iter().filter(|items| !items.is_empty()).map(emit).collect();
+    Ok(texts?.join("---\n"))
 }
 
 /// A file per resource, named as the reference names them.
@@ -77,7 +77,9 @@ fn write_each(dir: &Path, items: &Resources) -> Result<()> {
         if namespaces.len() > 1 && !r.id().cluster_scoped {
             name = format!("{}_{name}", r.id().effective_namespace().to_lowercase());
         }
-        os::write(&dir.join(name), krm_yaml::canonical(r.node()).as_bytes())
+        let mut text = String::new();
+        krm_yaml::try_canonical_into(r.node(), &mut text)?;
+        os::write(&dir.join(name), text.as_bytes())
     })
 }
 
@@ -105,7 +107,7 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
         .help("name each target once"));
     };
     parts.iter().zip(built).try_for_each(|(parts, items)| {
-        os::write(&dir.join(format!("{}.yaml", name(parts, count))), emit(items).as_bytes())
+        os::write(&dir.join(format!("{}.yaml", name(parts, count))), emit(items)?.as_bytes())
     })
 }
 

@@ -169,11 +169,11 @@ impl Session {
     }
 }
 
-/// Finished resources as text: one document each.
-pub fn emit(items: &Resources) -> String {
+/// Finished resources as text: one document each. What JSON cannot say, such as an infinity, is an error.
+pub fn emit(items: &Resources) -> Result<String> {
     // Long enough that handing out the work costs nothing, short enough that all threads get some.
     const CHUNK: usize = 256;
-    let chunks: Vec<String> = items
+    let chunks: Result<Vec<String>> = items
         .as_slice()
         .par_chunks(CHUNK)
         .map(|chunk| {
@@ -182,10 +182,10 @@ pub fn emit(items: &Resources) -> String {
                 if at > 0 {
                     text.push_str("---\n");
                 }
-                krm_yaml::canonical_into(r.node(), &mut text);
+                krm_yaml::try_canonical_into(r.node(), &mut text)?;
             }
-            text
+            Ok(text)
         })
         .collect();
-    chunks.join("---\n")
+    Ok(chunks?.join("---\n"))
 }
