@@ -30,6 +30,8 @@ pub enum Command {
     Build(Box<BuildArgs>),
     Completion(CompletionArgs),
     Man(ManArgs),
+    Merge(MergeArgs),
+    Merge3(Merge3Args),
     Version(VersionArgs),
 }
 
@@ -163,4 +165,83 @@ pub struct ManArgs {
     /// The folder to write the pages of all commands to
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
+}
+
+/// Merge resources into others, the source winning where they differ
+///
+/// Resources are paired by group, version, kind, namespace and name. What only DEST has is kept, what only SOURCE has is
+/// added; fields are merged one by one, `null` in SOURCE clears a field, and lists are merged element by element where
+/// their elements can be told apart. Comments and layout of DEST stay where nothing changes.
+#[derive(Debug, Args)]
+pub struct MergeArgs {
+    /// A file, a folder, or `-` for standard input
+    pub source: String,
+
+    /// A file, a folder, or `-` for standard input
+    pub dest: String,
+
+    #[command(flatten)]
+    pub lists: ListArgs,
+
+    /// Write the result back into DEST instead of printing it
+    #[arg(short, long)]
+    pub write: bool,
+}
+
+/// Apply what changed between two states of resources to a third
+///
+/// What the update added, changed or removed is added, changed or removed in the destination; what it left alone stays as
+/// the destination has it. Where both changed a field, the update wins.
+#[derive(Debug, Args)]
+pub struct Merge3Args {
+    /// What both were made from: a file, a folder, or `-` for standard input
+    #[arg(long, value_name = "PATH")]
+    pub original: String,
+
+    /// What the original became
+    #[arg(long, value_name = "PATH")]
+    pub updated: String,
+
+    /// What the changes are applied to
+    #[arg(long, value_name = "PATH")]
+    pub dest: String,
+
+    #[command(flatten)]
+    pub lists: ListArgs,
+
+    /// Write the result back into the destination instead of printing it
+    #[arg(short, long)]
+    pub write: bool,
+
+    /// List on standard error each field that destination and update both changed
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    pub report: Option<ErrorFormat>,
+
+    /// What to do about such fields
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub on_conflict: OnConflict,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnConflict {
+    /// Take the update's value
+    #[default]
+    Update,
+    /// Write nothing, and fail
+    Fail,
+}
+
+/// How lists are merged.
+#[derive(Debug, Args)]
+pub struct ListArgs {
+    /// Merge only lists that the Kubernetes types say a key for
+    ///
+    /// Otherwise a list of another type is merged, too, where every element has one of `mountPath`, `devicePath`, `ip`,
+    /// `type`, `topologyKey`, `name` and `containerPort`.
+    #[arg(long)]
+    pub no_infer: bool,
+
+    /// Put new list elements first, not last
+    #[arg(long)]
+    pub prepend: bool,
 }

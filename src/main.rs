@@ -25,6 +25,8 @@ fn main() -> ExitCode {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Man(args) => commands::completion::man(args),
+        Command::Merge(args) => commands::merge::run(args, &report),
+        Command::Merge3(args) => commands::merge3::run(args, &report),
         Command::Version(args) => commands::version::run(args),
     };
     match result {

@@ -22,9 +22,65 @@ pub fn print(bytes: &[u8]) -> Result<()> {
 
 /// Writes a file.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|error| {
-        Diagnostic::error("output-not-written", format!("cannot write `{}`: {error}", path.display()))
-    })
+    std::fs::write(path, bytes).map_err(|error| not_written(path, &error))
+}
+
+fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error("file-not-written", format!("cannot write `{}`: {error}", path.display()))
+}
+
+/// Changes to files that are made together: each is prepared beside its place first, and only when all are ready do they
+/// take their places. What was prepared is removed again where that does not come about.
+#[derive(Default)]
+pub struct Changes {
+    /// The prepared file, and where it goes.
+    written: Vec<(PathBuf, PathBuf)>,
+    removed: Vec<PathBuf>,
+}
+
+impl Changes {
+    /// Prepares a file with this content; missing folders are made.
+    pub fn write(&mut self, path: PathBuf, bytes: &[u8]) -> Result<()> {
+        // Through links, so that a link stays one.
+        let path = path.canonicalize().unwrap_or(path);
+        let failed = |error| not_written(&path, &error);
+        if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            std::fs::create_dir_all(folder).map_err(failed)?;
+        }
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        let prepared = path.with_file_name(format!(".{name}.{}.krm", std::process::id()));
+        self.written.push((prepared.clone(), path.clone()));
+        std::fs::write(&prepared, bytes).map_err(failed)?;
+        if let Ok(metadata) = std::fs::metadata(&path) {
+            std::fs::set_permissions(&prepared, metadata.permissions()).map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// A file that is to go.
+    pub fn remove(&mut self, path: PathBuf) {
+        self.removed.push(path);
+    }
+
+    /// Makes the changes.
+    pub fn commit(mut self) -> Result<()> {
+        for (prepared, path) in std::mem::take(&mut self.written) {
+            std::fs::rename(prepared, &path).map_err(|error| not_written(&path, &error))?;
+        }
+        for path in &self.removed {
+            std::fs::remove_file(path).map_err(|error| not_written(path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Changes {
+    fn drop(&mut self) {
+        for (prepared, _) in &self.written {
+            // It may not have come into being.
+            let _ = std::fs::remove_file(prepared);
+        }
+    }
 }
 
 /// An environment variable.

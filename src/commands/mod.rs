@@ -2,4 +2,6 @@
 
 pub mod build;
 pub mod completion;
+pub mod merge;
+pub mod merge3;
 pub mod version;

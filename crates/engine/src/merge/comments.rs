@@ -20,6 +20,11 @@ pub(super) fn schema_of_field(of: &Schema, entry: &Entry) -> Option<CommentSchem
     schema(of, &entry.value).or_else(|| schema(of, &entry.key))
 }
 
+/// Whether the comment of a key is such a schema.
+pub(super) fn is_schema(key: &Node) -> bool {
+    key.has_trivia() && schema(&Schema::builtin(), key).is_some()
+}
+
 fn comments(node: &Node) -> [&Text; 3] {
     let Trivia { head, line, foot, .. } = node.trivia();
     [head, line, foot]

@@ -5,12 +5,14 @@
 //! given; the result shares with the destination everything that did not change.
 
 mod comments;
+mod files;
 mod lists;
 mod quirks;
 pub mod three_way;
 pub mod two_way;
 mod walk;
 
+pub use files::{File, ResourceConflict, merge_files, merge3_files};
 pub use three_way::{Conflict, three_way};
 pub use two_way::two_way;
 

@@ -126,6 +126,8 @@ impl Visitor for TwoWay {
 
     fn key(&mut self, keys: &Sources) -> Option<Node> {
         match (keys.dest, keys.origin) {
+            // A comment that is a schema is said to the merge, not to people.
+            (Some(_), Some(origin)) if comments::is_schema(origin) => None,
             (Some(dest), Some(origin)) => comments::joined(dest, origin),
             (None, origin) => origin.cloned(),
             _ => None,

@@ -1,0 +1,378 @@
+//! Merging sets of files: which resource is which, and where new ones go.
+
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Text};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::{Conflict, Merged, Options, three_way, two_way};
+use crate::resource::Gvk;
+use crate::schema::Schema;
+
+/// A file of resources.
+#[derive(Clone, Debug)]
+pub struct File {
+    /// Its path within the set, with `/`.
+    pub path: String,
+    /// What it was read from; `None` of a file that is new.
+    pub source: Option<Arc<Source>>,
+    pub documents: Vec<Document>,
+}
+
+impl File {
+    /// Reads a file.
+    pub fn read(path: impl Into<String>, source: &Arc<Source>) -> Result<Self> {
+        let documents = krm_yaml::parse(source)?;
+        Ok(Self { path: path.into(), source: Some(source.clone()), documents })
+    }
+
+    /// The text as it is now: every byte as it was written where nothing changed.
+    pub fn text(&self) -> String {
+        match &self.source {
+            Some(source) if self.is_untouched() => source.text().to_owned(),
+            _ => krm_yaml::emit::preserve::stream(&self.documents),
+        }
+    }
+
+    /// Whether it is as it was read.
+    pub fn is_untouched(&self) -> bool {
+        let Some(source) = &self.source else { return false };
+        let untouched = |d: &Document| {
+            Arc::ptr_eq(d.source(), source)
+                && d.root.same(d.original())
+                && d.root.trivia() == d.original().trivia()
+        };
+        let length: usize = self.documents.iter().map(|d| d.span().len()).sum();
+        length == source.text().len() && self.documents.iter().all(untouched)
+    }
+
+    /// Whether nothing is left in it.
+    pub fn is_empty(&self) -> bool {
+        self.documents.is_empty()
+    }
+}
+
+/// What a resource is known by. Documents without a name are told apart by what they are, and by their order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Key {
+    gvk: Gvk,
+    namespace: Text,
+    name: Text,
+    /// How many unnamed documents of this kind came before.
+    nth: usize,
+}
+
+impl Key {
+    fn is_named(&self) -> bool {
+        !self.name.is_empty() && !self.gvk.kind.is_empty()
+    }
+}
+
+impl std::fmt::Display for Key {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.gvk.kind.as_str(), self.name.as_str()) {
+            ("", "") => write!(f, "the document"),
+            (kind, "") => write!(f, "the {kind}"),
+            (kind, name) if self.namespace.is_empty() => write!(f, "{kind} `{name}`"),
+            (kind, name) => write!(f, "{kind} `{name}` in namespace `{}`", self.namespace),
+        }
+    }
+}
+
+/// Where the documents of a set are.
+struct Index {
+    places: FxHashMap<Key, (usize, usize)>,
+    /// The only document there is, if it is the only one.
+    only: Option<(Key, (usize, usize))>,
+}
+
+impl Index {
+    /// Of several documents for one resource the last counts, except where they are to be changed.
+    fn new(files: &[File], unique: bool) -> Result<Self> {
+        let mut places: FxHashMap<Key, (usize, usize)> = FxHashMap::default();
+        let mut unnamed: FxHashMap<Gvk, usize> = FxHashMap::default();
+        let mut count = 0;
+        let mut last = None;
+        for (file, documents) in files.iter().map(|file| &file.documents).enumerate() {
+            for (at, document) in documents.iter().enumerate().filter(|(_, d)| !d.root.is_null()) {
+                let key = key(&document.root, &mut unnamed);
+                let before = places.insert(key.clone(), (file, at));
+                if let (Some((file, at)), true) = (before, unique) {
+                    let first = &files[file].documents[at];
+                    return Err(Diagnostic::error(
+                        "merge-twins",
+                        format!("{key} stands twice in the destination"),
+                    )
+                    .at(document.root.span())
+                    .note("first here", first.root.span())
+                    .help("remove one of them: there is no telling which is meant"));
+                }
+                count += 1;
+                last = Some((key, (file, at)));
+            }
+        }
+        Ok(Self { places, only: last.filter(|_| count == 1) })
+    }
+
+    /// Where the same resource is. Two lone documents are the same unless their names say otherwise.
+    fn find(&self, key: &Key, is_only: bool) -> Option<(usize, usize)> {
+        if let Some(place) = self.places.get(key) {
+            return Some(*place);
+        }
+        let (only, place) = self.only.as_ref().filter(|_| is_only)?;
+        (!key.is_named() || !only.is_named()).then_some(*place)
+    }
+}
+
+fn key(root: &Node, unnamed: &mut FxHashMap<Gvk, usize>) -> Key {
+    let meta = |key| root.at(["metadata", key]).filter(|node| !node.is_null()).and_then(Node::text);
+    let gvk = Gvk::of(root);
+    let (name, namespace) = (meta("name").unwrap_or_default(), meta("namespace").unwrap_or_default());
+    let nth = match name.is_empty() {
+        false => 0,
+        true => {
+            let count = unnamed.entry(gvk.clone()).or_default();
+            *count += 1;
+            *count - 1
+        }
+    };
+    Key { gvk, namespace: namespace.into(), name: name.into(), nth }
+}
+
+/// Every document of a set with its key and its place, in order; the last where a key comes again.
+fn keyed(files: &[File]) -> Vec<(Key, (usize, usize))> {
+    let mut unnamed = FxHashMap::default();
+    let mut result = Vec::new();
+    for (file, documents) in files.iter().map(|file| &file.documents).enumerate() {
+        for (at, document) in documents.iter().enumerate().filter(|(_, d)| !d.root.is_null()) {
+            result.push((key(&document.root, &mut unnamed), (file, at)));
+        }
+    }
+    result
+}
+
+fn document(files: &[File], (file, at): (usize, usize)) -> &Document {
+    &files[file].documents[at]
+}
+
+/// The tree of a document, rid of anchors: they are names within a file, and mean nothing in another.
+fn tree(document: &Document) -> Result<Node> {
+    match document.has_references() {
+        false => Ok(document.root.clone()),
+        true => {
+            let mut root = document.root.clone();
+            krm_yaml::merge_keys::resolve(&mut root)?;
+            Ok(root)
+        }
+    }
+}
+
+/// A document for a destination that has none like it: nulls and directives have no place in it. `None` where it says
+/// that there is to be none.
+fn new_document(from: &Document, schema: &Schema, options: Options) -> Result<Option<Document>> {
+    let tree = tree(from)?;
+    let mut document = from.clone();
+    match two_way(&tree, &Node::null(), schema, options)? {
+        Merged::Deleted => return Ok(None),
+        Merged::Changed(root) if root != tree => document.root = root,
+        _ => {}
+    }
+    Ok(Some(document))
+}
+
+/// What becomes of a document of the destination.
+struct Change {
+    place: (usize, usize),
+    merged: Merged,
+}
+
+fn apply(dest: &mut [File], changes: Vec<Change>) {
+    let mut deleted: Vec<(usize, usize)> = Vec::new();
+    for Change { place: (file, at), merged } in changes {
+        match merged {
+            Merged::Same => {}
+            Merged::Changed(root) => dest[file].documents[at].root = root,
+            Merged::Deleted => deleted.push((file, at)),
+        }
+    }
+    // From the end, so that the places before stay right.
+    deleted.sort_unstable();
+    for (file, at) in deleted.into_iter().rev() {
+        dest[file].documents.remove(at);
+    }
+}
+
+/// Puts new documents where they were: into the file of the same path, which may be new; or, where the destination is one
+/// file, behind what is there.
+fn add(dest: &mut Vec<File>, one_file: bool, path: &str, document: &Document) {
+    let file = match one_file {
+        true => dest.first_mut(),
+        false => dest.iter_mut().find(|file| file.path == path),
+    };
+    match file {
+        Some(file) => {
+            // Only comments were there: they stay with their document.
+            file.documents.push(document.clone());
+        }
+        None => dest.push(File { path: path.to_owned(), source: None, documents: vec![document.clone()] }),
+    }
+}
+
+/// Adds many, finding each file once.
+fn add_all(dest: &mut Vec<File>, one_file: bool, new: Vec<(String, Document)>) {
+    if one_file || new.len() < 16 {
+        return new.into_iter().for_each(|(path, document)| add(dest, one_file, &path, &document));
+    }
+    let mut places: FxHashMap<String, usize> =
+        dest.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
+    for (path, document) in new {
+        let at = *places.entry(path.clone()).or_insert_with(|| {
+            dest.push(File { path, source: None, documents: Vec::new() });
+            dest.len() - 1
+        });
+        dest[at].documents.push(document);
+    }
+}
+
+/// Merges the resources of a source into those of a destination: paired by group, version, kind, namespace and name. What
+/// only the source has is added, what only the destination has is kept.
+pub fn merge_files(
+    source: &[File],
+    mut dest: Vec<File>,
+    one_file: bool,
+    schema: &Schema,
+    options: Options,
+) -> Result<Vec<File>> {
+    let index = Index::new(&dest, true)?;
+    let sources = keyed(source);
+    let is_only = sources.len() == 1;
+    // Of several sources for one resource, each is merged in turn.
+    let mut by_place: FxHashMap<(usize, usize), Vec<(usize, usize)>> = FxHashMap::default();
+    let mut new: Vec<(Key, (usize, usize))> = Vec::new();
+    let mut order = Vec::new();
+    for (key, place) in sources {
+        match index.find(&key, is_only) {
+            Some(at) => {
+                let sources = by_place.entry(at).or_default();
+                if sources.is_empty() {
+                    order.push(at);
+                }
+                sources.push(place);
+            }
+            None => new.push((key, place)),
+        }
+    }
+    let merge = |place: &(usize, usize)| -> Result<Change> {
+        let mut merged = Merged::Same;
+        for from in &by_place[place] {
+            let from = tree(document(source, *from))?;
+            let dest = match &merged {
+                Merged::Changed(node) => node,
+                _ => &document(&dest, *place).root,
+            };
+            match two_way(&from, dest, schema, options)? {
+                Merged::Same => {}
+                changed => merged = changed,
+            }
+        }
+        Ok(Change { place: *place, merged })
+    };
+    let changes: Vec<Change> = order.par_iter().map(merge).collect::<Result<_>>()?;
+    apply(&mut dest, changes);
+    let mut added: Vec<(String, Document)> = Vec::new();
+    let mut known: FxHashMap<Key, usize> = FxHashMap::default();
+    for (key, place) in new {
+        let from = document(source, place);
+        if let Some(&at) = known.get(&key) {
+            // A resource that is new, and comes again.
+            if let Merged::Changed(root) = two_way(&tree(from)?, &added[at].1.root, schema, options)? {
+                added[at].1.root = root;
+            }
+            continue;
+        }
+        if let Some(document) = new_document(from, schema, options)? {
+            known.insert(key, added.len());
+            added.push((source[place.0].path.clone(), document));
+        }
+    }
+    add_all(&mut dest, one_file, added);
+    Ok(dest)
+}
+
+/// A conflict, and the resource it was met in.
+#[derive(Clone, Debug)]
+pub struct ResourceConflict {
+    /// `Deployment `web``.
+    pub resource: String,
+    pub conflict: Conflict,
+}
+
+/// Applies what changed between an original and an updated set of resources to a destination. Resources the update
+/// deleted are deleted, those it added are added, and what only the destination has is kept. A resource that the
+/// destination has deleted stays so.
+pub fn merge3_files(
+    original: &[File],
+    updated: &[File],
+    mut dest: Vec<File>,
+    one_file: bool,
+    schema: &Schema,
+    options: Options,
+) -> Result<(Vec<File>, Vec<ResourceConflict>)> {
+    let (original_index, updated_index) = (Index::new(original, false)?, Index::new(updated, false)?);
+    let index = Index::new(&dest, true)?;
+    let dests = keyed(&dest);
+    let is_only = dests.len() == 1;
+    type Found = (Change, Vec<ResourceConflict>);
+    let merge = |(key, place): &(Key, (usize, usize))| -> Result<Found> {
+        let dest = &document(&dest, *place).root;
+        let find =
+            |index: &Index, files| index.find(key, is_only).map(|at| tree(document(files, at))).transpose();
+        let (original, updated) = (find(&original_index, original)?, find(&updated_index, updated)?);
+        let in_resource = |conflict| ResourceConflict { resource: key.to_string(), conflict };
+        let (merged, conflicts) = match (original, updated) {
+            (None, None) => (Merged::Same, Vec::new()),
+            (Some(original), None) => (Merged::Deleted, deleted_conflict(original, Some(dest), None)),
+            (original, Some(updated)) => three_way(original.as_ref(), &updated, dest, schema, options)?,
+        };
+        Ok((Change { place: *place, merged }, conflicts.into_iter().map(in_resource).collect()))
+    };
+    let found: Vec<Found> = dests.par_iter().map(merge).collect::<Result<_>>()?;
+    let (changes, conflicts): (Vec<Change>, Vec<Vec<ResourceConflict>>) = found.into_iter().unzip();
+    let mut conflicts: Vec<ResourceConflict> = conflicts.into_iter().flatten().collect();
+    let mut added = Vec::new();
+    let updates = keyed(updated);
+    let is_only = updates.len() == 1;
+    for (key, place) in updates {
+        if index.find(&key, is_only).is_some() {
+            continue;
+        }
+        let new = document(updated, place);
+        match original_index.find(&key, is_only) {
+            None => {
+                let document = new_document(new, schema, options)?;
+                added.extend(document.map(|document| (updated[place.0].path.clone(), document)));
+            }
+            Some(at) => {
+                let original = tree(document(original, at))?;
+                let met = deleted_conflict(original, None, Some(new.root.clone()));
+                conflicts.extend(
+                    met.into_iter().map(|conflict| ResourceConflict { resource: key.to_string(), conflict }),
+                );
+            }
+        }
+    }
+    apply(&mut dest, changes);
+    add_all(&mut dest, one_file, added);
+    Ok((dest, conflicts))
+}
+
+/// One side deleted a resource; a conflict where the other one changed it.
+fn deleted_conflict(original: Node, dest: Option<&Node>, updated: Option<Node>) -> Vec<Conflict> {
+    let changed = dest.or(updated.as_ref()).is_some_and(|other| *other != original);
+    if !changed {
+        return Vec::new();
+    }
+    let near = dest.or(updated.as_ref()).map_or(Span::NONE, Node::span);
+    vec![Conflict { path: Vec::new(), original: Some(original), dest: dest.cloned(), updated, near }]
+}

@@ -1,0 +1,152 @@
+//! `krm merge`, and what it shares with `krm merge3`: reading sets of files, and writing them back.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use krm_engine::merge::{File, Options, merge_files};
+use krm_engine::{Diagnostic, Result, Schema, Sources};
+use rayon::prelude::*;
+
+use crate::cli::{ListArgs, MergeArgs};
+use crate::os;
+use crate::report::Report;
+
+pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
+    refuse_two_inputs(&[&args.source, &args.dest])?;
+    let target = Target::new(&args.dest, args.write)?;
+    let source = read(&args.source, &report.sources)?;
+    let dest = read(&args.dest, &report.sources)?;
+    let merged = merge_files(&source, dest, target.is_one_file(), &Schema::builtin(), options(&args.lists))?;
+    target.finish(&merged)
+}
+
+pub(super) fn options(lists: &ListArgs) -> Options {
+    Options { infer: !lists.no_infer, prepend: lists.prepend, as_reference: false }
+}
+
+/// There is only one standard input.
+pub(super) fn refuse_two_inputs(paths: &[&str]) -> Result<()> {
+    match paths.iter().filter(|path| **path == "-").count() {
+        0 | 1 => Ok(()),
+        _ => Err(Diagnostic::error("merge-one-input", "only one of the arguments can be `-`")
+            .help("there is only one standard input: name a file or a folder for the others")),
+    }
+}
+
+/// Reads a file, every YAML file of a folder, or standard input.
+pub(super) fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes);
+        read.map_err(|error| unreadable("standard input", &error))?;
+        return Ok(vec![parse("<stdin>", String::new(), bytes, sources)?]);
+    }
+    let root = Path::new(path);
+    let mut names = Vec::new();
+    match root.is_dir() {
+        true => list(root, &mut PathBuf::new(), &mut names).map_err(|error| unreadable(path, &error))?,
+        false => names.push(PathBuf::new()),
+    }
+    let read = |name: &PathBuf| {
+        let file = if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
+        let shown = file.display().to_string();
+        let bytes = std::fs::read(&file).map_err(|error| unreadable(&shown, &error))?;
+        // A file of its own goes by its name where it comes into a folder.
+        let name =
+            if name.as_os_str().is_empty() { Path::new(root.file_name().unwrap_or_default()) } else { name };
+        parse(&shown, name.to_string_lossy().replace('\\', "/"), bytes, sources)
+    };
+    names.par_iter().map(read).collect()
+}
+
+fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result<File> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Diagnostic::error("merge-not-text", format!("`{shown}` is not text: byte {at} is no UTF-8"))
+    })?;
+    File::read(name, &sources.add(shown, text))
+}
+
+fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error("merge-unreadable", format!("cannot read `{path}`: {error}"))
+}
+
+/// The YAML files below a folder, in the order of their names. Hidden folders hold no configuration.
+fn list(root: &Path, dir: &mut PathBuf, names: &mut Vec<PathBuf>) -> std::io::Result<()> {
+    let mut entries = std::fs::read_dir(root.join(&dir))?.collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by_key(std::fs::DirEntry::file_name);
+    for entry in entries {
+        let name = entry.file_name();
+        let is_yaml = matches!(Path::new(&name).extension().and_then(|e| e.to_str()), Some("yaml" | "yml"));
+        dir.push(&name);
+        if root.join(&dir).is_dir() {
+            if !name.to_string_lossy().starts_with('.') {
+                list(root, dir, names)?;
+            }
+        } else if is_yaml {
+            names.push(dir.clone());
+        }
+        dir.pop();
+    }
+    Ok(())
+}
+
+/// Where the result goes.
+pub(super) struct Target {
+    path: PathBuf,
+    write: bool,
+    is_folder: bool,
+}
+
+impl Target {
+    pub fn new(path: &str, write: bool) -> Result<Self> {
+        if path == "-" && write {
+            return Err(Diagnostic::error(
+                "merge-write-to-input",
+                "standard input cannot be written back to",
+            )
+            .help("leave out `--write`: the result is printed"));
+        }
+        Ok(Self { path: path.into(), write, is_folder: Path::new(path).is_dir() })
+    }
+
+    pub fn is_one_file(&self) -> bool {
+        !self.is_folder
+    }
+
+    /// Prints the result, or writes the files that changed: all of them or, where one cannot be, none.
+    pub fn finish(&self, files: &[File]) -> Result<()> {
+        if !self.write {
+            return os::print(printed(files).as_bytes());
+        }
+        let mut changes = os::Changes::default();
+        for file in files.iter().filter(|file| !file.is_untouched()) {
+            let path = if self.is_folder { self.path.join(&file.path) } else { self.path.clone() };
+            match file.is_empty() && self.is_folder {
+                true => changes.remove(path),
+                false => changes.write(path, file.text().as_bytes())?,
+            }
+        }
+        changes.commit()
+    }
+}
+
+/// All files as one stream. Blank lines in front say nothing there, and it ends with a line break.
+fn printed(files: &[File]) -> String {
+    let texts: Vec<String> = files.par_iter().map(File::text).collect();
+    let mut out = String::with_capacity(texts.iter().map(|text| text.len() + 4).sum());
+    for text in texts.iter().filter(|text| !text.trim().is_empty()) {
+        let text = text.trim_start_matches('\u{feff}');
+        let blank =
+            text.lines().take_while(|line| line.trim().is_empty()).map(|line| line.len() + 1).sum::<usize>();
+        let text = &text[blank.min(text.len())..];
+        if !out.is_empty() && !text.starts_with("---") {
+            out.push_str("---\n");
+        }
+        out.push_str(text);
+        if !out.ends_with('\n') {
+            out.push('\n');
+        }
+    }
+    out
+}

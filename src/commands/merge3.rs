@@ -1,0 +1,56 @@
+//! `krm merge3`.
+
+use krm_engine::merge::{Conflict, ResourceConflict, merge3_files};
+use krm_engine::{Diagnostic, Node, Result, Schema};
+
+use super::merge::{Target, options, read, refuse_two_inputs};
+use crate::cli::{Merge3Args, OnConflict};
+use crate::report::Report;
+
+pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
+    refuse_two_inputs(&[&args.original, &args.updated, &args.dest])?;
+    let target = Target::new(&args.dest, args.write)?;
+    let [original, updated, dest] =
+        [&args.original, &args.updated, &args.dest].map(|path| read(path, &report.sources));
+    let (original, updated, dest) = (original?, updated?, dest?);
+    let (merged, conflicts) = merge3_files(
+        &original,
+        &updated,
+        dest,
+        target.is_one_file(),
+        &Schema::builtin(),
+        options(&args.lists),
+    )?;
+    let mut conflicts = conflicts.iter().map(diagnostic);
+    if args.on_conflict == OnConflict::Fail
+        && let Some(conflicts) = Diagnostic::join(conflicts.by_ref().map(Diagnostic::into_error))
+    {
+        return Err(conflicts);
+    }
+    if let Some(format) = args.report {
+        let report = report.with_format(format);
+        conflicts.for_each(|conflict| report.show(&conflict));
+    }
+    target.finish(&merged)
+}
+
+fn diagnostic(conflict: &ResourceConflict) -> Diagnostic {
+    let ResourceConflict { resource, conflict: Conflict { path, original, dest, updated, near } } = conflict;
+    let field = match path.is_empty() {
+        true => resource.clone(),
+        false => format!("`{}` of {resource}", path.join(".")),
+    };
+    let message = format!("{field} was changed both here and in the update");
+    let place = dest.as_ref().map_or(*near, Node::span);
+    let says = |who: &str, value: &Option<Node>| match value.as_ref().and_then(Node::text) {
+        Some(text) => format!("{who} `{text}`"),
+        None if value.is_some() => format!("{who} this"),
+        None => format!("{who} nothing"),
+    };
+    let span = |value: &Option<Node>| value.as_ref().map_or(Default::default(), Node::span);
+    Diagnostic::warning("merge-conflict", message)
+        .at(place)
+        .note(says("the destination has", dest), span(dest))
+        .note(says("the update has", updated), span(updated))
+        .note(says("the original has", original), span(original))
+}
