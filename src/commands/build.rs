@@ -42,6 +42,7 @@ fn options(args: &BuildArgs) -> BuildOptions {
         api_versions: args.helm_api_versions.clone(),
         kube_version: args.helm_kube_version.clone(),
         debug: args.helm_debug,
+        pulls: Default::default(),
     };
     let policy = Policy {
         plugins: args.enable_alpha_plugins,

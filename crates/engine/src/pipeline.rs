@@ -1,9 +1,11 @@
 //! What runs: the one trait, and what it may ask for.
 
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result, Sources};
 use rayon::prelude::*;
+use rustc_hash::FxHashMap;
 
 use crate::resource::Origin;
 use crate::resources::Resources;
@@ -175,4 +177,17 @@ pub struct Helm {
     pub kube_version: String,
     /// `--helm-debug`
     pub debug: bool,
+    /// Charts on their way here, so that none is pulled twice at once.
+    pub pulls: Pulls,
+}
+
+/// Locks by the folder a chart is pulled to.
+#[derive(Clone, Debug, Default)]
+pub struct Pulls(Arc<Mutex<FxHashMap<PathBuf, Arc<Mutex<()>>>>>);
+
+impl Pulls {
+    pub fn of(&self, folder: &Path) -> Arc<Mutex<()>> {
+        let mut all = self.0.lock().expect("no one panics while holding the list of charts");
+        all.entry(folder.to_owned()).or_default().clone()
+    }
 }

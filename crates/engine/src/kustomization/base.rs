@@ -23,6 +23,8 @@ pub struct Base {
     pub folders: Vec<PathBuf>,
     /// Bases stand above all bases they use.
     pub level: usize,
+    /// A helm chart in it takes the namespace of whoever includes it.
+    pub by_namespace: bool,
     uses: AtomicUsize,
     built: Mutex<Option<Result<Resources>>>,
 }
@@ -35,17 +37,18 @@ impl Base {
         schema_chosen: Option<Arc<Schema>>,
         folders: Vec<PathBuf>,
         level: usize,
-    ) -> Arc<Self> {
-        Arc::new(Self {
+    ) -> Self {
+        Self {
             pipeline,
             config,
             vars,
             schema_chosen,
             folders,
             level,
+            by_namespace: false,
             uses: AtomicUsize::new(0),
             built: Mutex::default(),
-        })
+        }
     }
 
     /// Whether several kustomizations use it, so that it is worth being built ahead of them.

@@ -3,6 +3,7 @@
 use krm_yaml::{Diagnostic, Node};
 
 use super::Kustomization;
+use crate::transformers::helm_chart::OldChart;
 
 /// Old names of fields and what to write instead.
 const DEPRECATED: [(&str, &str); 6] = [
@@ -32,5 +33,11 @@ impl Kustomization {
     pub(super) fn fix(&mut self) {
         self.resources.append(&mut self.bases);
         self.images.append(&mut self.image_tags);
+        let old = std::mem::take(&mut self.helm_chart_inflation_generator);
+        if !old.is_empty() {
+            let (mut charts, globals) = OldChart::convert(old);
+            self.helm_charts.append(&mut charts);
+            self.helm_globals.get_or_insert(globals);
+        }
     }
 }

@@ -15,6 +15,7 @@ use serde::Deserialize;
 
 use crate::loader::Folder;
 use crate::objects::expand_merges;
+use crate::transformers::helm_chart::{Chart, Globals, OldChart};
 use crate::transformers::patch;
 use crate::transformers::replacement::Replacement;
 use crate::transformers::vars::Var;
@@ -45,10 +46,10 @@ pub struct Kustomization {
     pub config_map_generator: Vec<GeneratorArgs>,
     pub secret_generator: Vec<GeneratorArgs>,
     pub generator_options: GeneratorOptions,
-    pub helm_globals: Option<Node>,
-    pub helm_charts: Vec<Node>,
+    pub helm_globals: Option<Globals>,
+    pub helm_charts: Vec<Chart>,
     /// Deprecated: part of `helmCharts` once read.
-    pub helm_chart_inflation_generator: Vec<Node>,
+    pub helm_chart_inflation_generator: Vec<OldChart>,
     pub generators: Vec<Node>,
 
     /// Deprecated, but not the same as `patches`: these go first.

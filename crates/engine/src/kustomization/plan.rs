@@ -18,12 +18,11 @@ use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
 use crate::remote::Repository;
 use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
-use crate::runtime::Runtime;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
 use crate::transformers::{
-    self, Annotations, ConfigMapGenerator, ImageTag, Labels, Namespace, Patch, PatchJson6902,
+    self, Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Patch, PatchJson6902,
     PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, Setup, Suffix, TransformerConfig,
 };
 use crate::world::{Loader, clean};
@@ -55,6 +54,8 @@ pub struct Plan<'s> {
     level: usize,
     /// The steps end with an order of their own choosing.
     pub arranged: bool,
+    /// A helm chart takes the namespace of whoever includes it.
+    by_namespace: bool,
 }
 
 impl<'s> Plan<'s> {
@@ -70,6 +71,7 @@ impl<'s> Plan<'s> {
             folders: Vec::new(),
             level: 0,
             arranged: false,
+            by_namespace: false,
         }
     }
 
@@ -78,8 +80,9 @@ impl<'s> Plan<'s> {
         self.folders.push(folder.root().to_owned());
         let k = &file.kustomization;
         self.choose_schema(folder, k)?;
-        self.load(folder, &k.resources, scope)?;
         let here = Here { folder, file, scope };
+        let below = Scope { helm_namespace: here.helm_namespace(), ..scope.clone() };
+        self.load(folder, &k.resources, &below)?;
         let mut config = TransformerConfig::builtin();
         config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
         config.merge(&TransformerConfig::from_crds(&**folder, &k.crds)?)?;
@@ -168,8 +171,16 @@ impl<'s> Plan<'s> {
         let folder = folder.base(path, place)?;
         let scope =
             Scope { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
-        let key = (folder.root().to_owned(), scope.clone());
-        let known = || self.session.bases().get(&key).cloned();
+        // Where no chart asks for the namespace of whoever includes it, all may share.
+        let any = Scope { helm_namespace: Text::new(), ..scope.clone() };
+        let keys = [any, scope.clone()].map(|scope| (folder.root().to_owned(), scope));
+        let known = || {
+            let bases = self.session.bases();
+            let fits = |key: &&(PathBuf, Scope)| {
+                bases.get(*key).is_some_and(|base| !base.by_namespace || key.1 == scope)
+            };
+            keys.iter().find(fits).map(|key| bases[key].clone())
+        };
         // What a schema changes cannot be shared with those that have another.
         let shares = self.shares && !self.schema_chosen;
         let base = match shares.then(known).flatten() {
@@ -182,7 +193,11 @@ impl<'s> Plan<'s> {
                     self.plan_base(&folder, &scope, place).map_err(|d| d.note("included here", place))?;
                 match shares {
                     // Where another thread planned it meanwhile, its plan counts.
-                    true => self.session.bases().entry(key).or_insert(base).clone(),
+                    true => {
+                        let [any, exact] = keys;
+                        let key = if base.by_namespace { exact } else { any };
+                        self.session.bases().entry(key).or_insert(base).clone()
+                    }
                     false => base,
                 }
             }
@@ -192,6 +207,7 @@ impl<'s> Plan<'s> {
             self.schema = schema.clone();
         }
         self.level = self.level.max(base.level + 1);
+        self.by_namespace |= base.by_namespace;
         self.folders.extend(base.folders.iter().cloned());
         self.config.merge(&base.config)?;
         self.vars.merge(base.vars.clone())?;
@@ -203,8 +219,7 @@ impl<'s> Plan<'s> {
         if let Some(name) = composition::find(folder, place)? {
             let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
             plan.compose(folder, name, scope, place)?;
-            let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
-            return Ok(Base::new(pipeline, plan.config, plan.vars, None, plan.folders, plan.level));
+            return Ok(plan.into_base(None));
         }
         let file = LoadedFile::read(self.session, folder, place)?;
         if file.kustomization.is_component() {
@@ -217,8 +232,14 @@ impl<'s> Plan<'s> {
         plan.schema_chosen = self.schema_chosen;
         plan.add(folder, &file, scope)?;
         let schema_chosen = (plan.schema_chosen && !self.schema_chosen).then(|| plan.schema.clone());
-        let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
-        Ok(Base::new(pipeline, plan.config, plan.vars, schema_chosen, plan.folders, plan.level))
+        Ok(plan.into_base(schema_chosen))
+    }
+
+    fn into_base(self, schema_chosen: Option<Arc<Schema>>) -> Arc<Base> {
+        let pipeline = Pipeline { steps: self.steps, schema: self.schema };
+        let mut base = Base::new(pipeline, self.config, self.vars, schema_chosen, self.folders, self.level);
+        base.by_namespace = self.by_namespace;
+        Arc::new(base)
     }
 
     /// `components:`, each a folder whose steps join ours.
@@ -251,7 +272,16 @@ impl<'s> Plan<'s> {
             let generator = SecretGenerator::new(args.clone(), &k.generator_options, loader.clone());
             self.builtin(here, Role::Generate, "SecretGenerator", generator);
         }
-        here.not_yet("helmCharts", &k.helm_charts)?;
+        if !k.helm_charts.is_empty() {
+            let mut charts = k.helm_charts.clone();
+            for chart in charts.iter_mut().filter(|chart| chart.namespace.is_empty()) {
+                chart.namespace = here.helm_namespace();
+                self.by_namespace |= k.namespace.is_empty();
+            }
+            let globals = k.helm_globals.clone().unwrap_or_default();
+            let charts = HelmCharts::new(charts, globals, loader.clone(), here.file.source.span(0, 0))?;
+            self.builtin(here, Role::Generate, "HelmChartInflationGenerator", charts);
+        }
         let external = self.external(here, &k.generators, Role::Generate)?;
         self.push_external(Role::Generate, external);
         Ok(())
@@ -532,14 +562,16 @@ impl Here<'_> {
     }
 
     fn scope_below(&self, path: &str) -> Scope {
-        let namespace = &self.file.kustomization.namespace;
         Scope {
             origin: self.scope.origin.as_ref().map(|origin| append(origin, path)),
-            helm_namespace: match namespace.is_empty() {
-                true => self.scope.helm_namespace.clone(),
-                false => namespace.value.clone(),
-            },
+            helm_namespace: self.helm_namespace(),
         }
+    }
+
+    /// The namespace of helm charts that name none, here and below.
+    fn helm_namespace(&self) -> Text {
+        let namespace = &self.file.kustomization.namespace;
+        if namespace.is_empty() { self.scope.helm_namespace.clone() } else { namespace.value.clone() }
     }
 
     /// What a built-in of this kustomization leaves on the resources it sees.

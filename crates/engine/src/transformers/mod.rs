@@ -16,6 +16,7 @@ pub mod config_map;
 mod crds;
 pub mod generator;
 pub mod hash;
+pub mod helm_chart;
 pub mod iam_policy;
 pub mod image_tag;
 pub mod labels;
@@ -41,6 +42,7 @@ pub use config::TransformerConfig;
 pub use config_map::ConfigMapGenerator;
 pub use generator::{GeneratorArgs, GeneratorOptions};
 pub use hash::Hash;
+pub use helm_chart::HelmCharts;
 pub use iam_policy::IamPolicy;
 pub use image_tag::{Image, ImageTag};
 pub use labels::{Label, Labels, Pairs};
@@ -87,6 +89,7 @@ const TABLE: &[(&str, Make)] = &[
     ("AnnotationsTransformer", Annotations::make),
     ("ConfigMapGenerator", ConfigMapGenerator::make),
     ("HashTransformer", Hash::make),
+    ("HelmChartInflationGenerator", HelmCharts::make),
     ("IAMPolicyGenerator", IamPolicy::make),
     ("ImageTagTransformer", ImageTag::make),
     ("LabelTransformer", Labels::make),

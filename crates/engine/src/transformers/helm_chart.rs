@@ -1,0 +1,351 @@
+//! `helmCharts:` inflates charts, by the user's own `helm`.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::time::Duration;
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
+use rayon::prelude::*;
+use serde::Deserialize;
+
+use super::{Setup, read_config};
+use crate::merge::{self, Merged};
+use crate::objects;
+use crate::pipeline::{Context, Helm, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+use crate::runtime::{Limits, Output, Scratch, run_tool};
+use crate::world::{Loader, clean};
+
+/// Inflates helm charts into resources. Needs `--enable-helm`.
+///
+/// ```yaml
+/// helmCharts:
+/// - name: minecraft
+///   repo: https://example.com/charts
+///   version: 3.1.3
+///   releaseName: moria
+///   valuesInline: {difficulty: hard}
+/// helmGlobals: {chartHome: charts}
+/// ```
+///
+/// A chart that lies in `chartHome` is used as it is; another is pulled there first. Values are those of the chart or of
+/// `valuesFile`, with `valuesInline` over them (`valuesMerge: override`, the default), under them (`merge`) or in their stead
+/// (`replace`). helm runs with the user's own settings, repositories and logins; `configHome` names others.
+#[derive(Clone)]
+pub struct HelmCharts {
+    charts: Vec<Chart>,
+    globals: Globals,
+    loader: Arc<dyn Loader>,
+    place: Span,
+}
+
+/// What all charts of a kustomization have in common: `helmGlobals:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Globals {
+    pub chart_home: Text,
+    pub config_home: Text,
+}
+
+/// One entry of `helmCharts:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Chart {
+    pub name: Spanned<Text>,
+    pub version: Text,
+    pub repo: Text,
+    pub release_name: Text,
+    pub namespace: Text,
+    pub values_file: Spanned<Text>,
+    pub additional_values_files: Vec<Spanned<Text>>,
+    pub values_inline: Option<Node>,
+    pub values_merge: Spanned<Text>,
+    #[serde(rename = "includeCRDs")]
+    pub include_crds: bool,
+    pub skip_hooks: bool,
+    pub skip_tests: bool,
+    pub api_versions: Vec<Text>,
+    pub kube_version: Text,
+    pub name_template: Text,
+    pub debug: bool,
+    pub devel: bool,
+}
+
+/// One entry of the deprecated `helmChartInflationGenerator:`.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct OldChart {
+    pub chart_name: Spanned<Text>,
+    pub chart_version: Text,
+    pub chart_repo_url: Text,
+    pub chart_home: Text,
+    pub chart_repo_name: Text,
+    pub helm_bin: Text,
+    pub helm_home: Text,
+    pub values: Spanned<Text>,
+    pub values_local: Option<Node>,
+    pub values_merge: Spanned<Text>,
+    pub release_name: Text,
+    pub release_namespace: Text,
+    pub extra_args: Vec<Text>,
+}
+
+impl OldChart {
+    /// What became of the old fields. Some have no successor, and are dropped as the reference drops them.
+    pub fn convert(old: Vec<OldChart>) -> (Vec<Chart>, Globals) {
+        let mut globals = Globals::default();
+        let charts = old.into_iter().map(|old| {
+            if !old.helm_home.is_empty() {
+                globals.config_home = old.helm_home;
+            }
+            if !old.chart_home.is_empty() {
+                globals.chart_home = old.chart_home;
+            }
+            Chart {
+                name: old.chart_name,
+                version: old.chart_version,
+                repo: old.chart_repo_url,
+                values_file: old.values,
+                values_inline: old.values_local,
+                values_merge: old.values_merge,
+                release_name: old.release_name,
+                ..Chart::default()
+            }
+        });
+        (charts.collect(), globals)
+    }
+}
+
+/// Pulling a chart takes its time.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+impl HelmCharts {
+    pub fn new(charts: Vec<Chart>, globals: Globals, loader: Arc<dyn Loader>, place: Span) -> Result<Self> {
+        for chart in &charts {
+            if chart.name.is_empty() {
+                return Err(Diagnostic::error("helm-no-name", "a helm chart has no name")
+                    .at(if chart.name.span.is_none() { place } else { chart.name.span })
+                    .help("add `name:`, the chart's folder in `chartHome` or its name in `repo`"));
+            }
+            if !["", "merge", "override", "replace"].contains(&chart.values_merge.as_str()) {
+                let message = format!("`valuesMerge` cannot be `{}`", chart.values_merge);
+                return Err(Diagnostic::error("helm-values-merge", message)
+                    .at(chart.values_merge.span)
+                    .help("write `override`, `merge` or `replace`"));
+            }
+        }
+        Ok(Self { charts, globals, loader, place })
+    }
+
+    /// Makes the built-in `HelmChartInflationGenerator` from its configuration.
+    pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let (chart, globals) = (read_config(config)?, read_config(config)?);
+        Ok(Box::new(Self::new(vec![chart], globals, setup.loader.clone(), config.span())?))
+    }
+}
+
+impl Transformer for HelmCharts {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let Some(helm) = &cx.policy.helm else {
+            let first = self.charts.first().map_or(self.place, |chart| chart.name.span);
+            return Err(Diagnostic::error("helm-not-enabled", "helm charts are not enabled").at(first).help(
+                "helm runs with your rights: where you trust this configuration, pass `--enable-helm`",
+            ));
+        };
+        // Side by side: most of the time goes into waiting for helm.
+        let inflated: Vec<_> = self
+            .charts
+            .par_iter()
+            .map(|chart| {
+                let run = Run { chart, globals: &self.globals, loader: &*self.loader, helm };
+                run.inflate(cx).map_err(|d| d.at(chart.name.span).at(self.place))
+            })
+            .collect();
+        for resources in inflated {
+            for mut r in resources? {
+                r.from_helm = true;
+                items.push(r)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The inflation of one chart.
+struct Run<'a> {
+    chart: &'a Chart,
+    globals: &'a Globals,
+    loader: &'a dyn Loader,
+    helm: &'a Helm,
+}
+
+impl Run<'_> {
+    fn inflate(&self, cx: &Context) -> Result<Vec<Resource>> {
+        let home = self.home();
+        let folder = home.join(self.chart.name.as_str());
+        {
+            // Two charts may want the same folder; the second finds what the first has pulled.
+            let lock = self.helm.pulls.of(&folder);
+            let _alone = lock.lock().expect("no one panics while pulling a chart");
+            if !cx.world.is_dir(&folder) {
+                self.pull(&home, &folder)?;
+            }
+        }
+        let scratch = Scratch::new("krm-helm")?;
+        let values =
+            scratch.write(&format!("{}-values.yaml", self.file_name()), &self.values(&folder, cx)?)?;
+        let output = self.run(&self.template_args(&folder, &values)?)?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        self.read(&text, cx)
+    }
+
+    /// The name of the chart, as part of a file's name.
+    fn file_name(&self) -> String {
+        self.chart.name.replace('/', "-")
+    }
+
+    /// The folder charts are in.
+    fn home(&self) -> PathBuf {
+        let Chart { name, version, repo, .. } = self.chart;
+        let home = if self.globals.chart_home.is_empty() { "charts" } else { &self.globals.chart_home };
+        let home = self.loader.root().join(home);
+        match version.is_empty() || repo.is_empty() {
+            true => clean(&home),
+            false => clean(&home.join(format!("{name}-{version}"))),
+        }
+    }
+
+    fn pull(&self, home: &Path, folder: &Path) -> Result<()> {
+        let Chart { name, version, repo, devel, .. } = self.chart;
+        if repo.is_empty() {
+            let message = format!("there is no chart `{name}`, and no repository to pull it from");
+            return Err(Diagnostic::error("helm-no-chart", message)
+                .at(name.span)
+                .note(format!("looked for it in `{}`", folder.display()), Span::NONE)
+                .help("add `repo:`, or put the chart there"));
+        }
+        let mut args =
+            vec!["pull".to_owned(), "--untar".into(), "--untardir".into(), home.display().to_string()];
+        match repo.starts_with("oci://") {
+            true => args.push(format!("{}/{name}", repo.trim_end_matches('/'))),
+            false => args.extend(["--repo".into(), repo.to_string(), name.to_string()]),
+        }
+        if !version.is_empty() {
+            args.extend(["--version".into(), version.to_string()]);
+        }
+        if *devel {
+            args.push("--devel".into());
+        }
+        self.run(&args).map(drop)
+    }
+
+    /// The values to inflate the chart with.
+    fn values(&self, folder: &Path, cx: &Context) -> Result<Vec<u8>> {
+        let Chart { values_file, values_inline, values_merge, name, .. } = self.chart;
+        let default = folder.join("values.yaml").display().to_string();
+        let (path, place) = match values_file.is_empty() {
+            true => (default.as_str(), name.span),
+            false => (values_file.as_str(), values_file.span),
+        };
+        let Some(inline) = values_inline.as_ref().filter(|values| !values.is_empty()) else {
+            return self.loader.load_bytes(path, place);
+        };
+        if values_merge.as_str() == "replace" {
+            return Ok(krm_yaml::canonical(inline).into_bytes());
+        }
+        let source = self.loader.load(path, place)?;
+        let root = krm_yaml::parse(&source)?.into_iter().next().map(|document| document.root);
+        let written = root.filter(|root| !root.is_null()).unwrap_or_else(Node::map);
+        let (over, under) = match values_merge.as_str() {
+            "merge" => (&written, inline),
+            _ => (inline, &written),
+        };
+        let merged = match merge::two_way(over, under, cx.schema, merge::Options::default())? {
+            Merged::Same => under.clone(),
+            Merged::Changed(merged) => merged,
+            Merged::Deleted => Node::map(),
+        };
+        Ok(krm_yaml::canonical(&merged).into_bytes())
+    }
+
+    fn template_args(&self, folder: &Path, values: &Path) -> Result<Vec<String>> {
+        let Chart { release_name, namespace, name_template, kube_version, .. } = self.chart;
+        let mut args = vec!["template".to_owned()];
+        args.push(if release_name.is_empty() { "--generate-name".into() } else { release_name.to_string() });
+        args.push(folder.display().to_string());
+        let mut option = |name: &str, value: &str| {
+            if !value.is_empty() {
+                args.extend([name.to_owned(), value.to_owned()]);
+            }
+        };
+        option("--namespace", namespace);
+        option("--name-template", name_template);
+        option("-f", &values.display().to_string());
+        for path in &self.chart.additional_values_files {
+            // Read only to see whether it may be.
+            self.loader.load_bytes(path, path.span)?;
+            option("-f", &self.loader.root().join(path.as_str()).display().to_string());
+        }
+        match self.chart.api_versions.is_empty() {
+            true => self.helm.api_versions.iter().for_each(|version| option("--api-versions", version)),
+            false => self.chart.api_versions.iter().for_each(|version| option("--api-versions", version)),
+        }
+        option(
+            "--kube-version",
+            if kube_version.is_empty() { &self.helm.kube_version } else { kube_version },
+        );
+        let flags = [
+            (self.chart.include_crds, "--include-crds"),
+            (self.chart.skip_tests, "--skip-tests"),
+            (self.chart.skip_hooks, "--no-hooks"),
+            (self.chart.debug || self.helm.debug, "--debug"),
+            (self.chart.devel, "--devel"),
+        ];
+        args.extend(flags.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag.to_owned()));
+        Ok(args)
+    }
+
+    fn run(&self, args: &[String]) -> Result<Output> {
+        let program = &self.helm.command;
+        let mut command = Command::new(program);
+        command.args(args);
+        if !self.globals.config_home.is_empty() {
+            let home = Path::new(self.globals.config_home.as_str());
+            command.env("HELM_CONFIG_HOME", home);
+            command.env("HELM_CACHE_HOME", home.join(".cache"));
+            command.env("HELM_DATA_HOME", home.join(".data"));
+        }
+        let limits = Limits { timeout: TIMEOUT, ..Limits::default() };
+        let output = run_tool(command, Vec::new(), &limits).map_err(|error| {
+            Diagnostic::error("helm-not-started", format!("`{program}` cannot be started: {error}"))
+                .help("install helm 3 or 4, or say where it is with `--helm-command`")
+        })?;
+        if output.status.is_success() {
+            return Ok(output);
+        }
+        let said = String::from_utf8_lossy(&output.stderr);
+        let said = said.trim().replace('\n', "\n  ");
+        let message = format!("helm {} failed for chart `{}`: {}", args[0], self.chart.name, output.status);
+        Err(Diagnostic::error("helm-failed", message)
+            .note(format!("helm says: {said}"), Span::NONE)
+            .help(format!("the command was `{program} {}`", args.join(" "))))
+    }
+
+    /// Reads what helm printed. It may have had something to say ahead of the first document.
+    fn read(&self, text: &str, cx: &Context) -> Result<Vec<Resource>> {
+        let read = |text: &str| {
+            let source = cx.sources.add(format!("helm template {}", self.chart.name), text);
+            objects::resources(krm_yaml::parse(&source)?, cx.schema)
+        };
+        let error = match read(text) {
+            Ok(resources) => return Ok(resources),
+            Err(error) => error,
+        };
+        match text.find("\n---").map(|at| read(&text[at + 1..])) {
+            Some(Ok(resources)) => Ok(resources),
+            _ => Err(error.note(format!("in what chart `{}` was inflated to", self.chart.name), Span::NONE)),
+        }
+    }
+}
