@@ -273,6 +273,20 @@ impl Resource {
         self.previous.push(id);
     }
 
+    /// Whether the build remembers anything about it.
+    pub fn is_remembered(&self) -> bool {
+        !self.previous.is_empty()
+            || !self.prefixes.is_empty()
+            || !self.suffixes.is_empty()
+            || self.behavior != Behavior::Unspecified
+            || self.needs_hash
+            || self.allow_name_change
+            || self.allow_kind_change
+            || self.from_helm
+            || self.origin.is_some()
+            || !self.referred_by.is_empty()
+    }
+
     /// Takes over another's history: what `behavior: replace` and function output do.
     pub fn inherit_ids(&mut self, other: &Resource) {
         self.previous = other.previous.clone();

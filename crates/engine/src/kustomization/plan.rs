@@ -552,15 +552,6 @@ struct Here<'a> {
 }
 
 impl Here<'_> {
-    fn not_yet(&self, field: &str, entries: &[Node]) -> Result<()> {
-        match entries.first() {
-            None => Ok(()),
-            Some(entry) => {
-                Err(Diagnostic::error("not-yet", format!("`{field}` is not there yet")).at(entry.span()))
-            }
-        }
-    }
-
     fn scope_below(&self, path: &str) -> Scope {
         Scope {
             origin: self.scope.origin.as_ref().map(|origin| append(origin, path)),

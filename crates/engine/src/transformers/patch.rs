@@ -163,7 +163,17 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 /// Applies a JSON patch to a resource.
 pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, cx: &Context) -> Result<()> {
     let (id, span) = (r.id().clone(), r.span());
-    r.edit(cx.schema, |root| patch.apply(root)).map_err(|d| d.note(format!("patching {id}"), span))?;
+    // The reference remembers things in annotations, so a resource it remembers anything about always has some to add to.
+    let has_some = r.is_remembered();
+    let patched = r.edit(cx.schema, |root| {
+        let made = has_some && make_annotations(root);
+        patch.apply(root)?;
+        if made && root.at(["metadata", "annotations"]).is_some_and(Node::is_empty) {
+            root.get_mut("metadata").and_then(|meta| meta.remove("annotations"));
+        }
+        Ok(())
+    });
+    patched.map_err(|d: Diagnostic| d.note(format!("patching {id}"), span))?;
     match r.name().is_empty() || r.kind().is_empty() {
         false => Ok(()),
         true => Err(Diagnostic::error(
@@ -173,6 +183,16 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, cx: &Context) -> R
         .at(span)
         .help("to remove a resource, use a strategic merge patch with `$patch: delete`")),
     }
+}
+
+/// Gives a resource annotations where it has none; says whether it did.
+fn make_annotations(root: &mut Node) -> bool {
+    let Some(meta) = root.get("metadata").filter(|meta| meta.is_map()) else { return false };
+    let missing = meta.get("annotations").is_none_or(Node::is_null);
+    if missing && let Some(meta) = root.get_mut("metadata") {
+        meta.map_at("annotations");
+    }
+    missing
 }
 
 /// A target, ready for use.
