@@ -125,27 +125,20 @@ fn is_distinct(map: &Map) -> bool {
     map.iter().all(|entry| entry.key.text().is_none_or(|key| seen.insert(key)))
 }
 
-/// Puts the entries of what `<<` names where it stands; a map's own entries win over them.
+/// Puts the entries of what `<<` names where it stands. A map's own entries win over them, and an earlier one of several
+/// over a later. What the named ones themselves merge comes last of all, and only that of the first that does: the
+/// reference looks at it when everything else has its place.
 pub fn expand_merges(node: &mut Node) -> Result<()> {
     if let Some(at) = node.as_map().and_then(|map| map.iter().position(|e| e.key.tag() == Tag::Merge)) {
         let map = node.as_map_mut().expect("just seen to be a map");
         let merge = map.remove_at(at);
-        if let Some(second) = map.iter().find(|e| e.key.tag() == Tag::Merge) {
-            return Err(Diagnostic::error("merge-key-twice", "`<<` is written twice in one map")
-                .at(second.key.span())
-                .note("first written here", merge.key.span())
-                .help("write one `<<` with a list: `<<: [*a, *b]`"));
-        }
-        // The first of several that has a key wins: later ones only add.
-        for source in merge_sources(&merge.value)? {
-            // What stands behind an anchor may itself merge.
-            let mut source = source.clone();
-            expand_merges(&mut source)?;
-            for Entry { key, value } in source.as_map().into_iter().flatten() {
-                if key.text().is_none_or(|text| !map.contains(text)) {
-                    map.push(key.clone(), value.clone());
-                }
-            }
+        let sources = merge_sources(&merge.value)?;
+        let entries = || sources.iter().filter_map(Node::as_map).flatten();
+        entries().filter(|e| e.key.tag() != Tag::Merge).for_each(|e| add_missing(map, e));
+        if let Some(nested) = entries().find(|e| e.key.tag() == Tag::Merge) {
+            let mut nested = Node::from(Map::from_entries(vec![nested.clone()]));
+            expand_merges(&mut nested)?;
+            nested.as_map().into_iter().flatten().for_each(|e| add_missing(map, e));
         }
     }
     // Copies nothing where nothing is to be done.
@@ -158,6 +151,12 @@ pub fn expand_merges(node: &mut Node) -> Result<()> {
         node.as_seq_mut().into_iter().flatten().try_for_each(expand_merges)?;
     }
     Ok(())
+}
+
+fn add_missing(map: &mut Map, Entry { key, value }: &Entry) {
+    if key.text().is_none_or(|text| !map.contains(text)) {
+        map.push(key.clone(), value.clone());
+    }
 }
 
 fn has_merge(node: &Node) -> bool {

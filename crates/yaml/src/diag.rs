@@ -74,6 +74,15 @@ impl Diagnostic {
         self
     }
 
+    /// Adds, to this and to those joined to it, who named the file that has the fault.
+    pub fn included(mut self, place: Span) -> Self {
+        if self.0.place != place && !place.is_none() {
+            self = self.note("included here", place);
+        }
+        self.0.others = std::mem::take(&mut self.0.others).into_iter().map(|d| d.included(place)).collect();
+        self
+    }
+
     /// Adds advice.
     pub fn help(mut self, advice: impl Into<String>) -> Self {
         self.0.help.push(advice.into());

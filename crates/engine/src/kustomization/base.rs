@@ -96,7 +96,7 @@ impl Transformer for Use {
             Some(resources) => resources,
             None => self.base.build(cx),
         };
-        *items = resources.map_err(|d| d.note("included here", self.place))?;
+        *items = resources.map_err(|d| d.included(self.place))?;
         Ok(())
     }
 }

@@ -189,8 +189,7 @@ impl<'s> Plan<'s> {
                 base
             }
             None => {
-                let base =
-                    self.plan_base(&folder, &scope, place).map_err(|d| d.note("included here", place))?;
+                let base = self.plan_base(&folder, &scope, place).map_err(|d| d.included(place))?;
                 match shares {
                     // Where another thread planned it meanwhile, its plan counts.
                     true => {
@@ -246,8 +245,7 @@ impl<'s> Plan<'s> {
     fn component(&mut self, here: &Here, path: &Spanned<Text>) -> Result<()> {
         let place = path.span();
         let folder = here.folder.base(path, place)?;
-        let file =
-            LoadedFile::read(self.session, &folder, place).map_err(|d| d.note("included here", place))?;
+        let file = LoadedFile::read(self.session, &folder, place).map_err(|d| d.included(place))?;
         if !file.kustomization.is_component() {
             let message = format!("`{}` is a kustomization, not a component", folder.shown().display());
             return Err(Diagnostic::error("resource-as-component", message)
@@ -255,7 +253,7 @@ impl<'s> Plan<'s> {
                 .help("list it under `resources:`, or give it `kind: Component`"));
         }
         let scope = here.scope_below(path);
-        self.add(&folder, &file, &scope).map_err(|d| d.note("included here", place))?;
+        self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
         self.steps.push(Step::new(Role::Transform, Unique));
         Ok(())
     }
@@ -623,7 +621,7 @@ fn innermost(runtime: &Node) -> Span {
 pub fn read_resources(loader: &dyn Loader, path: &Spanned<Text>, schema: &Schema) -> Result<Vec<Resource>> {
     let place = path.span();
     let source = loader.load(path, place)?;
-    let named_here = |d: Diagnostic| d.note("included here", place);
+    let named_here = |d: Diagnostic| d.included(place);
     objects::read(&source, schema).map_err(named_here)
 }
 
