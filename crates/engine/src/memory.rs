@@ -3,19 +3,26 @@
 //! Within the engine these are fields. They become annotations only where a resource leaves for another program, and
 //! fields again where one comes in.
 
-use krm_yaml::{Diagnostic, Node, Result, Text};
+use krm_yaml::{Diagnostic, Node, Options, Result, Text};
+use serde::Deserialize;
 
-use crate::resource::{Behavior, Resource, ResourceId};
+use crate::resource::{Behavior, Origin, Resource, ResourceId};
 use crate::schema::Schema;
 
 const DOMAIN: &str = "internal.config.kubernetes.io/";
 const ENABLED: &str = "enabled";
+
+/// The annotations that say where a resource came from, and which transformers saw it.
+pub const ORIGIN: &str = "config.kubernetes.io/origin";
+pub const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
 
 /// Takes what is remembered from a resource's annotations into its fields, and the annotations away.
 pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
     let Some(annotations) = resource.node().at(["metadata", "annotations"]).and_then(Node::as_map) else {
         return Ok(());
     };
+    let origin: Option<Origin> = annotations.get(ORIGIN).and_then(held);
+    let transformations: Option<Vec<Origin>> = annotations.get(TRANSFORMATIONS).and_then(held);
     let notes: Vec<(Text, Text)> = annotations
         .iter()
         .filter_map(|entry| {
@@ -23,6 +30,8 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
             Some((name.into(), entry.value.text().unwrap_or_default().into()))
         })
         .collect();
+    resource.origin = origin.map(Box::new);
+    resource.transformations = transformations.unwrap_or_default();
     if notes.is_empty() {
         return Ok(());
     }
@@ -64,6 +73,12 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
         }
     });
     Ok(())
+}
+
+/// What the text of an annotation holds, where it can be read.
+fn held<T: for<'n> Deserialize<'n>>(annotation: &Node) -> Option<T> {
+    let documents = krm_yaml::parse_str(annotation.text()?).ok()?;
+    krm_yaml::from_node_with(&documents.first()?.root, Options::PLUGIN).ok()
 }
 
 /// The annotations that tell another program what is remembered.

@@ -28,21 +28,18 @@ pub fn read(source: &Arc<Source>, schema: &Schema) -> Result<Vec<Resource>> {
 
 /// Makes resources of documents.
 pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
-    let Some(source) = documents.first().map(|document| document.source().clone()) else {
-        return Ok(Vec::new());
-    };
     // Looking at the text once is cheaper than looking at every key.
-    let may_merge = source.text().contains("<<");
-    // Dropping the rest of the document makes the tree our own, so that edits need not copy it.
-    let trees = documents.into_iter().map(|document| document.root).collect();
-    of_trees(trees, may_merge, schema)
+    let may_merge = documents.first().is_some_and(|document| document.source().text().contains("<<"));
+    // Dropping the rest of a document makes the tree our own, so that edits need not copy it.
+    let roots = documents.into_iter().map(|document| document.root).collect();
+    of_trees(roots, may_merge, schema)
 }
 
-/// Makes resources of the trees of documents; `may_merge` says that keys `<<` may be among them.
-pub fn of_trees(trees: Vec<Node>, may_merge: bool, schema: &Schema) -> Result<Vec<Resource>> {
-    let only_one = trees.iter().filter(|root| !root.is_null()).count() == 1;
-    let mut roots = VecDeque::new();
-    for mut root in trees {
+/// Makes resources of the trees of a source, whose text has a `<<` somewhere, or has none.
+pub fn of_trees(documents: Vec<Node>, may_merge: bool, schema: &Schema) -> Result<Vec<Resource>> {
+    let only_one = documents.iter().filter(|root| !root.is_null()).count() == 1;
+    let mut roots = VecDeque::with_capacity(documents.len());
+    for mut root in documents {
         if may_merge {
             expand_merges(&mut root)?;
         }

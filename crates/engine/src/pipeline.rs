@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_yaml::{Diagnostic, Result, Sources};
+use krm_yaml::{Diagnostic, Result, Sources, Span};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -64,17 +64,19 @@ pub struct Step {
     pub transformer: Box<dyn Transformer>,
     /// Noted on the resources it saw or made; `None` where nobody asked for that.
     pub origin: Option<Origin>,
+    /// Where it was asked for: the place of mistakes that have no better one.
+    pub place: Span,
 }
 
 impl Step {
     pub fn new(role: Role, transformer: impl Transformer + 'static) -> Self {
-        Self { role, transformer: Box::new(transformer), origin: None }
+        Self { role, transformer: Box::new(transformer), origin: None, place: Span::NONE }
     }
 
     /// What the step makes of nothing.
     fn produce(&self, cx: &Context) -> Result<Resources> {
         let mut made = Resources::new();
-        self.transformer.transform(&mut made, cx)?;
+        self.transformer.transform(&mut made, cx).map_err(|d| d.at(self.place))?;
         if let Some(origin) = &self.origin {
             made.stamp_origin(origin);
         }
@@ -95,23 +97,26 @@ impl Transformer for Pipeline {
         // Neighbouring loads know nothing of each other, so they run side by side.
         let groups = self.steps.chunk_by(|a, b| a.role == Role::Load && b.role == Role::Load);
         for group in groups {
-            match group[0].role {
+            let step = &group[0];
+            match step.role {
                 Role::Load => {
                     let loaded: Vec<_> = group.par_iter().map(|step| step.produce(cx)).collect();
                     loaded.into_iter().try_for_each(|loaded| items.append(loaded?))?;
                 }
                 Role::Generate => {
-                    let made = group[0].produce(cx)?;
-                    items.absorb(made, cx.schema)?;
+                    let made = step.produce(cx)?;
+                    items.absorb(made, cx.schema).map_err(|d| d.at(step.place))?;
                 }
                 Role::Transform => {
-                    group[0].transformer.transform(items, cx)?;
-                    if let Some(origin) = &group[0].origin {
+                    step.transformer.transform(items, cx).map_err(|d| d.at(step.place))?;
+                    if let Some(origin) = &step.origin {
                         items.stamp_transformation(origin);
                     }
                     items.drop_empty();
                 }
-                Role::Validate => validate(&*group[0].transformer, items, cx)?,
+                Role::Validate => {
+                    validate(&*step.transformer, items, cx).map_err(|d| d.at(step.place))?;
+                }
             }
         }
         Ok(())

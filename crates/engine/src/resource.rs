@@ -1,6 +1,7 @@
 //! One Kubernetes object, who it is, and who it was.
 
 use krm_yaml::{Node, Span, Text};
+use serde::Deserialize;
 
 use crate::schema::Schema;
 
@@ -185,17 +186,20 @@ pub struct Resource {
 }
 
 /// Where a resource came from, as `buildMetadata: [originAnnotations]` shows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Origin {
     pub path: Text,
     pub repo: Text,
+    #[serde(rename = "ref")]
     pub reference: Text,
     pub configured_in: Text,
     pub configured_by: Option<ResourceRef>,
 }
 
 /// A resource named from outside.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
 pub struct ResourceRef {
     pub api_version: Text,
     pub kind: Text,

@@ -1,18 +1,18 @@
 //! A function in a build.
 
 use krm_function::Severity;
-use krm_yaml::{Diagnostic, Node, Result, Text};
+use krm_yaml::{Diagnostic, Node, Result};
 
 use super::{Function, Item};
+use crate::memory;
 use crate::pipeline::{Context, Policy, Transformer};
-use crate::resource::{Behavior, Origin, Resource, ResourceRef};
+use crate::resource::{Behavior, Resource};
 use crate::resources::Resources;
 use crate::runtime::{EnvVar, Mount, Rules};
 
 /// What a generated resource may say about itself.
 const NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
 const BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
-const ORIGIN: &str = "config.kubernetes.io/origin";
 
 impl Transformer for Function {
     /// Runs on what is there; on nothing, the program is given its own configuration as the only resource, since some
@@ -48,7 +48,7 @@ impl Transformer for Function {
                     kept[from] = Some(resource);
                 }
                 None if generating => added.push(generated(node, cx)?),
-                None => added.push(made(node, cx)),
+                None => added.push(made(node, cx)?),
             }
         }
         // In the order they had, new ones last: as the reference does it.
@@ -76,33 +76,15 @@ fn replace(resource: &mut Resource, node: Node, cx: &Context) {
 }
 
 /// A new resource. It may say itself where it came from.
-fn made(node: Node, cx: &Context) -> Resource {
+fn made(node: Node, cx: &Context) -> Result<Resource> {
     let mut resource = Resource::new(node, cx.schema);
-    resource.origin = resource.annotation(ORIGIN).and_then(stated_origin).map(Box::new);
-    resource
-}
-
-fn stated_origin(text: &str) -> Option<Origin> {
-    let root = krm_yaml::parse_str(text).ok()?.into_iter().next()?.root;
-    let text =
-        |keys: &[&str]| Text::from(root.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default());
-    Some(Origin {
-        path: text(&["path"]),
-        repo: text(&["repo"]),
-        reference: text(&["ref"]),
-        configured_in: text(&["configuredIn"]),
-        configured_by: root.get("configuredBy").filter(|by| by.is_map()).map(|_| ResourceRef {
-            api_version: text(&["configuredBy", "apiVersion"]),
-            kind: text(&["configuredBy", "kind"]),
-            name: text(&["configuredBy", "name"]),
-            namespace: text(&["configuredBy", "namespace"]),
-        }),
-    })
+    memory::recall(&mut resource, cx.schema)?;
+    Ok(resource)
 }
 
 /// A resource made from nothing, and what else it says about itself.
 fn generated(node: Node, cx: &Context) -> Result<Resource> {
-    let mut resource = made(node, cx);
+    let mut resource = made(node, cx)?;
     let needs_hash = resource.annotation(NEEDS_HASH).map(str::to_owned);
     let behavior = resource.annotation(BEHAVIOR).map(str::to_owned);
     if let Some(text) = needs_hash {

@@ -13,42 +13,32 @@ use crate::transformers::TransformerConfig;
 use crate::transformers::vars::VarSet;
 
 /// A kustomization as others see it: what it gives, and the rules it hands up.
-pub struct Base {
+pub struct Planned {
     pub pipeline: Pipeline,
     pub config: TransformerConfig,
     pub vars: VarSet,
     /// The schema it decided on for all that come after it.
     pub schema_chosen: Option<Arc<Schema>>,
+    /// It has resources whose kind the built-in schema does not know.
+    pub strangers: bool,
     /// Every folder it is made of, to tell cycles when it is used again.
     pub folders: Vec<PathBuf>,
     /// Bases stand above all bases they use.
     pub level: usize,
     /// A helm chart in it takes the namespace of whoever includes it.
     pub by_namespace: bool,
+}
+
+/// What is planned, how many want it, and what came of it where it was built ahead of them.
+pub struct Base {
+    pub planned: Planned,
     uses: AtomicUsize,
     built: Mutex<Option<Result<Resources>>>,
 }
 
 impl Base {
-    pub fn new(
-        pipeline: Pipeline,
-        config: TransformerConfig,
-        vars: VarSet,
-        schema_chosen: Option<Arc<Schema>>,
-        folders: Vec<PathBuf>,
-        level: usize,
-    ) -> Self {
-        Self {
-            pipeline,
-            config,
-            vars,
-            schema_chosen,
-            folders,
-            level,
-            by_namespace: false,
-            uses: AtomicUsize::new(0),
-            built: Mutex::default(),
-        }
+    pub fn new(planned: Planned) -> Arc<Self> {
+        Arc::new(Self { planned, uses: AtomicUsize::new(0), built: Mutex::default() })
     }
 
     /// Whether several kustomizations use it, so that it is worth being built ahead of them.
@@ -65,7 +55,7 @@ impl Base {
 
     fn build(&self, cx: &Context) -> Result<Resources> {
         let mut items = Resources::new();
-        self.pipeline.transform(&mut items, cx)?;
+        self.planned.pipeline.transform(&mut items, cx)?;
         Ok(items)
     }
 }

@@ -74,9 +74,12 @@ impl Session {
         let cx = self.context(&schema);
         let shared: Vec<Arc<Base>> =
             self.bases().drain().map(|(_, base)| base).filter(|b| b.is_shared()).collect();
-        let deepest = shared.iter().map(|base| base.level).max().unwrap_or_default();
+        let deepest = shared.iter().map(|base| base.planned.level).max().unwrap_or_default();
         for level in 0..=deepest {
-            shared.par_iter().filter(|base| base.level == level).for_each(|base| base.build_ahead(&cx));
+            shared
+                .par_iter()
+                .filter(|base| base.planned.level == level)
+                .for_each(|base| base.build_ahead(&cx));
         }
         drop(shared);
         plans
@@ -103,7 +106,7 @@ impl Session {
         let asks = |option: &str| k.build_metadata.iter().any(|wanted| *wanted.value == *option);
         let mut steps = plan.steps;
         let mut last = |transformer: Box<dyn Transformer>| {
-            steps.push(Step { role: Role::Transform, transformer, origin: None });
+            steps.push(Step { role: Role::Transform, transformer, origin: None, place: Span::NONE });
         };
         last(Box::new(Hash));
         last(Box::new(NameReference::new(plan.config.name_reference)));
@@ -147,10 +150,6 @@ impl Session {
 
     pub(super) fn bases(&self) -> MutexGuard<'_, Bases> {
         self.bases.lock().expect("no one panics while holding the bases")
-    }
-
-    pub(super) fn sources(&self) -> &Sources {
-        &self.files.sources
     }
 
     pub(super) fn warn(&self, warnings: Vec<Diagnostic>) {

@@ -87,7 +87,7 @@ impl Plan<'_> {
                 let transformer = self.make(&config, folder, Some(defaults))?;
                 let is_generator = entry.identity.api_version == "builtin" && kind.ends_with("Generator");
                 let role = if is_generator { Role::Generate } else { Role::Transform };
-                self.steps.push(Step { role, transformer, origin: None });
+                self.steps.push(Step { role, transformer, origin: None, place: Span::NONE });
                 Ok(())
             }
         }

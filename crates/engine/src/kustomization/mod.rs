@@ -3,7 +3,9 @@
 mod base;
 mod build;
 mod compose;
+mod external;
 mod fix;
+mod origin;
 mod plan;
 
 use std::collections::BTreeMap;

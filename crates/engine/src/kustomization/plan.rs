@@ -6,26 +6,24 @@ use std::sync::{Arc, Mutex};
 use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
 use rayon::prelude::*;
 
-use super::base::{Base, Use};
+use super::base::{Base, Planned, Use};
 use super::build::Session;
-use super::compose::Discarded;
+use super::origin::{append, by_builtin};
 use super::{BUILD_METADATA, Kustomization};
-use crate::call::Function;
 use crate::composition;
 use crate::loader::{Entry, Folder};
 use crate::objects;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
-use crate::remote::Repository;
-use crate::resource::{Origin, Resource, ResourceRef};
+use crate::resource::{Origin, Resource};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
 use crate::transformers::{
-    self, Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Patch, PatchJson6902,
-    PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, Setup, Suffix, TransformerConfig,
+    Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Patch, PatchJson6902,
+    PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, Suffix, TransformerConfig,
 };
-use crate::world::{Loader, clean};
+use crate::world::Loader;
 
 /// The OpenAPI schema that is built in.
 const BUILTIN_SCHEMA: &str = "v1.21.2";
@@ -41,7 +39,7 @@ pub struct Scope {
 
 /// What is gathered: steps, and the rules and variables that are handed up.
 pub struct Plan<'s> {
-    pub(super) session: &'s Session,
+    pub session: &'s Session,
     /// Bases go into the session's memory, for others to use.
     shares: bool,
     pub steps: Vec<Step>,
@@ -50,6 +48,8 @@ pub struct Plan<'s> {
     pub schema: Arc<Schema>,
     /// A kustomization has said which schema to use: the first one that does decides.
     schema_chosen: bool,
+    /// A resource came by whose kind the built-in schema does not know.
+    strangers: bool,
     pub(super) folders: Vec<PathBuf>,
     level: usize,
     /// The steps end with an order of their own choosing.
@@ -68,6 +68,7 @@ impl<'s> Plan<'s> {
             vars: VarSet::default(),
             schema,
             schema_chosen: false,
+            strangers: false,
             folders: Vec::new(),
             level: 0,
             arranged: false,
@@ -92,8 +93,7 @@ impl<'s> Plan<'s> {
             self.component(&here, component)?;
         }
         self.transform(&here)?;
-        let validators = self.external(&here, &k.validators, Role::Validate)?;
-        self.push_external(Role::Validate, validators);
+        self.external(&here, Role::Validate, &k.validators)?;
         if !k.vars.is_empty() {
             self.vars.extend(k.vars.clone())?;
             self.steps.push(Step::new(Role::Transform, MarkVars(k.vars.clone())));
@@ -120,7 +120,12 @@ impl<'s> Plan<'s> {
                 let source = folder.load(path, path.span())?;
                 let document = krm_yaml::parse(&source)?.into_iter().next();
                 let document = document.map_or_else(Node::null, |document| document.root);
-                Arc::new(Schema::from_openapi(&document).map_err(|d| d.at(path.span()))?)
+                // Where the reference already had to look for a kind it does not know, it later has both schemas.
+                let read = match self.strangers {
+                    true => Schema::from_openapi_beside_builtin,
+                    false => Schema::from_openapi,
+                };
+                Arc::new(read(&document).map_err(|d| d.at(path.span()))?)
             }
         };
         if !self.schema_chosen {
@@ -131,12 +136,7 @@ impl<'s> Plan<'s> {
     }
 
     /// `resources:`, each a file or a base.
-    pub(super) fn load(
-        &mut self,
-        folder: &Arc<Folder>,
-        paths: &[Spanned<Text>],
-        scope: &Scope,
-    ) -> Result<()> {
+    pub fn load(&mut self, folder: &Arc<Folder>, paths: &[Spanned<Text>], scope: &Scope) -> Result<()> {
         let schema = self.schema.clone();
         // Side by side: reading and parsing take time, and fetching takes more.
         let look = |path: &Spanned<Text>| {
@@ -148,6 +148,7 @@ impl<'s> Plan<'s> {
         for (path, found) in paths.iter().zip(found) {
             let step = match found {
                 Ok(Entry::File(mut resources)) => {
+                    self.strangers |= resources.iter().any(|r| schema.scope(r.gvk()).is_none());
                     if let Some(origin) = &scope.origin {
                         let origin = append(origin, path);
                         resources.iter_mut().for_each(|r| r.origin = Some(Box::new(origin.clone())));
@@ -177,7 +178,7 @@ impl<'s> Plan<'s> {
         let known = || {
             let bases = self.session.bases();
             let fits = |key: &&(PathBuf, Scope)| {
-                bases.get(*key).is_some_and(|base| !base.by_namespace || key.1 == scope)
+                bases.get(*key).is_some_and(|base| !base.planned.by_namespace || key.1 == scope)
             };
             keys.iter().find(fits).map(|key| bases[key].clone())
         };
@@ -185,7 +186,10 @@ impl<'s> Plan<'s> {
         let shares = self.shares && !self.schema_chosen;
         let base = match shares.then(known).flatten() {
             Some(base) => {
-                base.folders.iter().try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
+                base.planned
+                    .folders
+                    .iter()
+                    .try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
                 base
             }
             None => {
@@ -194,22 +198,23 @@ impl<'s> Plan<'s> {
                     // Where another thread planned it meanwhile, its plan counts.
                     true => {
                         let [any, exact] = keys;
-                        let key = if base.by_namespace { exact } else { any };
+                        let key = if base.planned.by_namespace { exact } else { any };
                         self.session.bases().entry(key).or_insert(base).clone()
                     }
                     false => base,
                 }
             }
         };
-        if let Some(schema) = base.schema_chosen.as_ref().filter(|_| !self.schema_chosen) {
+        self.strangers |= base.planned.strangers;
+        if let Some(schema) = base.planned.schema_chosen.as_ref().filter(|_| !self.schema_chosen) {
             self.schema_chosen = true;
             self.schema = schema.clone();
         }
-        self.level = self.level.max(base.level + 1);
-        self.by_namespace |= base.by_namespace;
-        self.folders.extend(base.folders.iter().cloned());
-        self.config.merge(&base.config)?;
-        self.vars.merge(base.vars.clone())?;
+        self.level = self.level.max(base.planned.level + 1);
+        self.by_namespace |= base.planned.by_namespace;
+        self.folders.extend(base.planned.folders.iter().cloned());
+        self.config.merge(&base.planned.config)?;
+        self.vars.merge(base.planned.vars.clone())?;
 
         Ok(Use::new(base, place))
     }
@@ -229,16 +234,23 @@ impl<'s> Plan<'s> {
         }
         let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
         plan.schema_chosen = self.schema_chosen;
+        plan.strangers = self.strangers;
         plan.add(folder, &file, scope)?;
         let schema_chosen = (plan.schema_chosen && !self.schema_chosen).then(|| plan.schema.clone());
         Ok(plan.into_base(schema_chosen))
     }
 
     fn into_base(self, schema_chosen: Option<Arc<Schema>>) -> Arc<Base> {
-        let pipeline = Pipeline { steps: self.steps, schema: self.schema };
-        let mut base = Base::new(pipeline, self.config, self.vars, schema_chosen, self.folders, self.level);
-        base.by_namespace = self.by_namespace;
-        Arc::new(base)
+        Base::new(Planned {
+            pipeline: Pipeline { steps: self.steps, schema: self.schema },
+            config: self.config,
+            vars: self.vars,
+            schema_chosen,
+            strangers: self.strangers,
+            folders: self.folders,
+            level: self.level,
+            by_namespace: self.by_namespace,
+        })
     }
 
     /// `components:`, each a folder whose steps join ours.
@@ -280,9 +292,7 @@ impl<'s> Plan<'s> {
             let charts = HelmCharts::new(charts, globals, loader.clone(), here.file.source.span(0, 0))?;
             self.builtin(here, Role::Generate, "HelmChartInflationGenerator", charts);
         }
-        let external = self.external(here, &k.generators, Role::Generate)?;
-        self.push_external(Role::Generate, external);
-        Ok(())
+        self.external(here, Role::Generate, &k.generators)
     }
 
     /// The transformers, built-in ones first, in the reference's order: that of the fields in the file does not matter.
@@ -335,15 +345,13 @@ impl<'s> Plan<'s> {
             let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
             self.builtin(here, Role::Transform, "ReplacementTransformer", replacements);
         }
-        let external = self.external(here, &k.transformers, Role::Transform)?;
-        self.push_external(Role::Transform, external);
-        Ok(())
+        self.external(here, Role::Transform, &k.transformers)
     }
 
     /// A built-in that a field of the kustomization asks for.
     fn builtin(&mut self, here: &Here, role: Role, kind: &str, transformer: impl Transformer + 'static) {
-        let origin = here.by_builtin(kind);
-        self.steps.push(Step { role, transformer: Box::new(transformer), origin });
+        let origin = here.scope.origin.as_ref().map(|origin| by_builtin(origin, here.file.name(), kind));
+        self.steps.push(Step { origin, ..Step::new(role, transformer) });
     }
 
     /// A built-in that stands for several of the reference's, which shows in transformer annotations.
@@ -353,147 +361,6 @@ impl<'s> Plan<'s> {
             (1..count).for_each(|_| self.builtin(here, Role::Transform, kind, Nothing));
         }
     }
-
-    fn push_external(&mut self, role: Role, external: Vec<(Box<dyn Transformer>, Option<Origin>)>) {
-        self.steps.extend(external.into_iter().map(|(transformer, origin)| Step {
-            role,
-            transformer,
-            origin,
-        }));
-    }
-
-    /// What `generators:`, `transformers:` or `validators:` list: inline objects first, then files and folders.
-    fn external(
-        &self,
-        here: &Here,
-        entries: &[Node],
-        role: Role,
-    ) -> Result<Vec<(Box<dyn Transformer>, Option<Origin>)>> {
-        if entries.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut configs = Resources::new();
-        let mut paths = Vec::new();
-        for entry in entries {
-            match self.inline(here, entry)? {
-                Inline::Objects(objects) => configs.append(Resources::from_vec(objects))?,
-                Inline::Path(path) => paths.push(path),
-            }
-        }
-        let mut external = Vec::new();
-        let mut compositions = Vec::new();
-        // A run of paths up to a Composition, which is itself run and gives no configurations.
-        for path in paths {
-            match self.composition_at(here.folder, &path)? {
-                None => self.build_configs(here.folder, &[path], here.scope, &mut configs)?,
-                Some(composition) => compositions.push((configs.len(), composition)),
-            }
-        }
-        let mut compositions = compositions.into_iter().peekable();
-        for at in 0..=configs.len() {
-            while let Some((_, (folder, name, place))) = compositions.next_if(|(position, _)| *position == at)
-            {
-                let composed = self.composed(&folder, &name, here.scope, place)?;
-                let composed: Box<dyn Transformer> = match role {
-                    Role::Validate => Box::new(Discarded(Box::new(composed), place)),
-                    _ => Box::new(composed),
-                };
-                external.push((composed, None));
-            }
-            if let Some(config) = configs.get(at) {
-                external.push((self.make(config, here.folder, None)?, by_config(config)));
-            }
-        }
-        Ok(external)
-    }
-
-    /// What a file or a folder named among transformers gives: the one place where a build runs within planning.
-    pub(super) fn build_configs(
-        &self,
-        folder: &Arc<Folder>,
-        paths: &[Spanned<Text>],
-        scope: &Scope,
-        configs: &mut Resources,
-    ) -> Result<()> {
-        let mut plan = Plan::new(self.session, false, self.schema.clone());
-        plan.load(folder, paths, scope)?;
-        let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
-        pipeline.transform(configs, &self.session.context(&self.schema))
-    }
-
-    /// Makes a step of its configuration.
-    pub(super) fn make(
-        &self,
-        config: &Resource,
-        folder: &Arc<Folder>,
-        defaults: Option<&TransformerConfig>,
-    ) -> Result<Box<dyn Transformer>> {
-        let gvk = config.gvk();
-        let place = config.node().get("kind").map_or(config.span(), Node::span);
-        if gvk.group.is_empty() && gvk.version == "builtin" {
-            let Some(make) = transformers::builtin(&gvk.kind) else {
-                let message = format!("there is no built-in `{}`", gvk.kind);
-                let diagnostic = Diagnostic::error("unknown-builtin", message).at(place);
-                return Err(match krm_yaml::nearest(&gvk.kind, transformers::kinds()) {
-                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic,
-                });
-            };
-            let loader: Arc<dyn Loader> = folder.clone();
-            return make(config.node(), &Setup { loader: &loader, defaults });
-        }
-        // A program is looked for, and runs, where it was named.
-        let runtime_at = config.node().get("runtime").map_or(config.span(), innermost);
-        let dir = folder.elsewhere(runtime_at).unwrap_or(folder).root();
-        match Function::from_config(config.node(), dir, Some(folder.root()), self.session.runtime())? {
-            Some(function) => Ok(Box::new(function)),
-            None => {
-                let message = format!("{} is neither a built-in nor a function", config.id());
-                Err(Diagnostic::error("plugin-unknown", message)
-                    .at(place)
-                    .help("a built-in has `apiVersion: builtin`")
-                    .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program"))
-            }
-        }
-    }
-
-    fn inline(&self, here: &Here, entry: &Node) -> Result<Inline> {
-        let documents = match entry.as_str() {
-            None if entry.is_map() => Ok(vec![entry.clone()]),
-            None => {
-                let message = format!("expected a path or an object, found {}", entry.kind_name());
-                return Err(Diagnostic::error("wrong-type", message).at(entry.span()));
-            }
-            Some(text) if !text.contains(['\n', ':', '{']) => Err(None),
-            Some(text) => {
-                let source = self.session.sources().add(here.file.source.name(), text);
-                match objects::read(&source, &self.schema) {
-                    Ok(objects) => Ok(objects.into_iter().map(Resource::into_node).collect()),
-                    Err(error) => Err(Some(error)),
-                }
-            }
-        };
-        match documents {
-            Ok(objects) => {
-                let mut objects: Vec<Resource> =
-                    objects.into_iter().map(|node| Resource::new(node, &self.schema)).collect();
-                let origin = here.scope.origin.as_ref().map(|origin| append(origin, here.file.name()));
-                objects.iter_mut().for_each(|r| r.origin = origin.clone().map(Box::new));
-                Ok(Inline::Objects(objects))
-            }
-            // Several lines are no path: then it is the object that has the fault.
-            Err(Some(error)) if entry.text().is_some_and(|text| text.trim_end().contains('\n')) => Err(error),
-            Err(_) => {
-                let path = Text::from(entry.text().unwrap_or_default());
-                Ok(Inline::Path(Spanned::new(path, entry.span())))
-            }
-        }
-    }
-}
-
-enum Inline {
-    Objects(Vec<Resource>),
-    Path(Spanned<Text>),
 }
 
 /// A kustomization and the file it stands in.
@@ -506,7 +373,7 @@ impl LoadedFile {
     pub fn read(session: &Session, folder: &Folder, place: Span) -> Result<Self> {
         let (kustomization, source, warnings) = Kustomization::load(folder, place)?;
         session.warn(warnings);
-        check_build_metadata(&kustomization)?;
+        session.warn(unknown_build_metadata(&kustomization));
         Ok(Self { kustomization, source })
     }
 
@@ -517,20 +384,19 @@ impl LoadedFile {
     }
 
     /// The file's name, without its folder.
-    fn name(&self) -> &str {
+    pub fn name(&self) -> &str {
         self.source.name().rsplit('/').next().unwrap_or_default()
     }
 }
 
-fn check_build_metadata(k: &Kustomization) -> Result<()> {
-    match k.build_metadata.iter().find(|option| !BUILD_METADATA.contains(&option.as_str())) {
-        None => Ok(()),
-        Some(option) => {
-            let message = format!("unknown value `{option}` in `buildMetadata`");
-            let help = format!("possible values are `{}`", BUILD_METADATA.join("`, `"));
-            Err(Diagnostic::error("unknown-value", message).at(option.span()).help(help))
-        }
-    }
+fn unknown_build_metadata(k: &Kustomization) -> Vec<Diagnostic> {
+    let unknown = k.build_metadata.iter().filter(|option| !BUILD_METADATA.contains(&option.as_str()));
+    let warning = |option: &Spanned<Text>| {
+        let message = format!("unknown value `{option}` in `buildMetadata`");
+        let help = format!("possible values are `{}`", BUILD_METADATA.join("`, `"));
+        Diagnostic::warning("build-metadata-unknown", message).at(option.span()).help(help)
+    };
+    unknown.map(warning).collect()
 }
 
 /// All of them, or all that is wrong with them.
@@ -543,10 +409,10 @@ fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 }
 
 /// The kustomization a step comes from.
-struct Here<'a> {
-    folder: &'a Arc<Folder>,
-    file: &'a LoadedFile,
-    scope: &'a Scope,
+pub struct Here<'a> {
+    pub folder: &'a Arc<Folder>,
+    pub file: &'a LoadedFile,
+    pub scope: &'a Scope,
 }
 
 impl Here<'_> {
@@ -562,59 +428,6 @@ impl Here<'_> {
         let namespace = &self.file.kustomization.namespace;
         if namespace.is_empty() { self.scope.helm_namespace.clone() } else { namespace.value.clone() }
     }
-
-    /// What a built-in of this kustomization leaves on the resources it sees.
-    fn by_builtin(&self, kind: &str) -> Option<Origin> {
-        let origin = self.scope.origin.as_ref()?;
-        let by = ResourceRef { api_version: "builtin".into(), kind: kind.into(), ..ResourceRef::default() };
-        Some(Origin {
-            repo: origin.repo.clone(),
-            reference: origin.reference.clone(),
-            configured_in: append(origin, self.file.name()).path,
-            configured_by: Some(by),
-            ..Origin::default()
-        })
-    }
-}
-
-/// What a configured step leaves on the resources it sees.
-fn by_config(config: &Resource) -> Option<Origin> {
-    let origin = config.origin.as_ref()?;
-    Some(Origin {
-        path: Text::new(),
-        configured_in: origin.path.clone(),
-        configured_by: Some(ResourceRef {
-            api_version: config.gvk().api_version().into(),
-            kind: config.kind().into(),
-            name: config.name().into(),
-            namespace: config.namespace().into(),
-        }),
-        ..(**origin).clone()
-    })
-}
-
-/// An origin one step further.
-fn append(origin: &Origin, path: &str) -> Origin {
-    if let Some(repository) = Repository::parse(path) {
-        // The reference shows the root of a repository under this name.
-        let path = if repository.path.is_empty() { "notCloned" } else { &repository.path };
-        let path = clean(std::path::Path::new(path)).display().to_string().into();
-        return Origin {
-            path,
-            repo: repository.url.into(),
-            reference: repository.reference.into(),
-            ..origin.clone()
-        };
-    }
-    let path = clean(&std::path::Path::new(origin.path.as_str()).join(path));
-    Origin { path: path.display().to_string().into(), ..origin.clone() }
-}
-
-/// Where the program itself is named: an override may have changed it alone.
-fn innermost(runtime: &Node) -> Span {
-    let program = ["container", "exec", "wasm"].into_iter().find_map(|kind| runtime.get(kind));
-    let name = program.and_then(|program| program.get("path").or_else(|| program.get("image")));
-    name.or(program).unwrap_or(runtime).span()
 }
 
 /// Reads a file of resources.

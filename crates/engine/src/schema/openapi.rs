@@ -11,8 +11,8 @@ use super::digest::{self, Field, Graph, Kind, Type};
 const GVK: &str = "x-kubernetes-group-version-kind";
 
 /// Reads the definitions and, from the paths, the scopes. What it does not understand it passes over: documents from
-/// clusters hold much that says nothing about merging.
-pub(super) fn read(document: &Node) -> Result<Graph> {
+/// clusters hold much that says nothing about merging. What `known` knows counts more, where it is given.
+pub(super) fn read(document: &Node, known: Option<&Graph>) -> Result<Graph> {
     if !document.is_map() {
         let message = format!("an OpenAPI document is a map, not {}", document.kind_name());
         return Err(Diagnostic::error("openapi-not-a-map", message)
@@ -20,8 +20,12 @@ pub(super) fn read(document: &Node) -> Result<Graph> {
             .help("take it from `kustomize openapi fetch`, or write a map with `definitions`"));
     }
     let definitions = document.get("definitions");
-    let mut reader = Reader { definitions, known: None, ..Reader::default() };
+    let mut reader = Reader { definitions, known, ..Reader::default() };
     let mut kinds: Vec<Kind> = Vec::new();
+    for kind in known.map_or(&[][..], |known| &known.kinds) {
+        let root = kind.root.map(|at| reader.copy(digest::V1_21.types, at));
+        kinds.push(Kind { root, ..kind.clone() });
+    }
     for entry in definitions.and_then(Node::as_map).into_iter().flatten() {
         let Some(name) = entry.key.text() else { continue };
         for gvk in entry.value.get(GVK).map_or(&[][..], Node::items) {
@@ -101,7 +105,7 @@ fn scopes(document: &Node) -> impl Iterator<Item = Kind> {
 #[derive(Default)]
 struct Reader<'n> {
     definitions: Option<&'n Node>,
-    /// Where names are found that are not among the definitions.
+    /// Where names are looked for first.
     known: Option<&'n Graph>,
     types: Vec<Type>,
     /// The number of each definition met so far; given before its fields are read, since types may hold themselves.
@@ -115,8 +119,8 @@ impl Reader<'_> {
         if let Some(at) = self.named.get(name) {
             return Some(*at);
         }
-        if let Some(known) = self.known {
-            return known.named(name).map(|at| self.copy(&known.types, at));
+        if let Some((known, at)) = self.known.and_then(|known| Some((known, known.named(name)?))) {
+            return Some(self.copy(&known.types, at));
         }
         let definitions = self.definitions?;
         let mut schema = definitions.get(name)?;

@@ -2,13 +2,11 @@
 
 use krm_yaml::{Entry, Map, Node, Result, Tag};
 
+use crate::memory::{ORIGIN, TRANSFORMATIONS};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::{Origin, Resource, ResourceRef};
 use crate::resources::Resources;
 use crate::strings::string_map;
-
-const ORIGIN: &str = "config.kubernetes.io/origin";
-const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
 
 /// Annotations by which the reference and functions remember things during a build. None survives it.
 const OF_THE_BUILD: [&str; 20] = [

@@ -50,6 +50,9 @@ impl Parser<'_> {
         if self.twice == Twice::Refused {
             return Err(self.duplicate_key(&self.entries[*earlier].key, &self.entries[*later].key));
         }
+        if self.twice == Twice::Kept {
+            return Ok(());
+        }
         twice.sort_unstable();
         twice.iter().rev().for_each(|(earlier, _)| drop(self.entries.remove(*earlier)));
         Ok(())

@@ -1,0 +1,143 @@
+//! Steps that have a configuration of their own: what `generators:`, `transformers:` and `validators:` list.
+
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
+
+use super::compose::Discarded;
+use super::origin::{append, by_config};
+use super::plan::{Here, Plan, Scope};
+use crate::call::Function;
+use crate::loader::Folder;
+use crate::objects;
+use crate::pipeline::{Pipeline, Role, Step, Transformer};
+use crate::resource::Resource;
+use crate::resources::Resources;
+use crate::transformers::{self, Setup, TransformerConfig};
+use crate::world::Loader;
+
+impl Plan<'_> {
+    /// Adds the steps of a list: inline objects first, then files and folders, as in the reference.
+    pub fn external(&mut self, here: &Here, role: Role, entries: &[Node]) -> Result<()> {
+        if entries.is_empty() {
+            return Ok(());
+        }
+        let mut configs = Resources::new();
+        let mut paths = Vec::new();
+        for entry in entries {
+            match self.inline(here, entry)? {
+                Some(objects) => configs.append(Resources::from_vec(objects))?,
+                None => paths.push(Spanned::new(Text::from(entry.text().unwrap_or_default()), entry.span())),
+            }
+        }
+        let mut compositions = Vec::new();
+        // A run of paths up to a Composition, which is itself run and gives no configurations.
+        for path in paths {
+            match self.composition_at(here.folder, &path)? {
+                None => self.build_configs(here.folder, &[path], here.scope, &mut configs)?,
+                Some(composition) => compositions.push((configs.len(), composition)),
+            }
+        }
+        let mut compositions = compositions.into_iter().peekable();
+        for at in 0..=configs.len() {
+            while let Some((_, (folder, name, place))) = compositions.next_if(|(position, _)| *position == at)
+            {
+                let composed = self.composed(&folder, &name, here.scope, place)?;
+                let composed: Box<dyn Transformer> = match role {
+                    Role::Validate => Box::new(Discarded(Box::new(composed), place)),
+                    _ => Box::new(composed),
+                };
+                self.steps.push(Step { role, transformer: composed, origin: None, place });
+            }
+            if let Some(config) = configs.get(at) {
+                let transformer = self.make(config, here.folder, None)?;
+                self.steps.push(Step { role, transformer, origin: by_config(config), place: config.span() });
+            }
+        }
+        Ok(())
+    }
+
+    /// What a file or a folder named among transformers gives: the one place where a build runs within planning.
+    pub(super) fn build_configs(
+        &self,
+        folder: &Arc<Folder>,
+        paths: &[Spanned<Text>],
+        scope: &Scope,
+        configs: &mut Resources,
+    ) -> Result<()> {
+        let mut plan = Plan::new(self.session, false, self.schema.clone());
+        plan.load(folder, paths, scope)?;
+        let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
+        pipeline.transform(configs, &self.session.context(&self.schema))
+    }
+
+    /// Makes a step of its configuration.
+    pub(super) fn make(
+        &self,
+        config: &Resource,
+        folder: &Arc<Folder>,
+        defaults: Option<&TransformerConfig>,
+    ) -> Result<Box<dyn Transformer>> {
+        let gvk = config.gvk();
+        let place = config.node().get("kind").map_or(config.span(), Node::span);
+        if gvk.group.is_empty() && gvk.version == "builtin" {
+            let Some(make) = transformers::builtin(&gvk.kind) else {
+                let message = format!("there is no built-in `{}`", gvk.kind);
+                let diagnostic = Diagnostic::error("unknown-builtin", message).at(place);
+                return Err(match krm_yaml::nearest(&gvk.kind, transformers::kinds()) {
+                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
+                    None => diagnostic,
+                });
+            };
+            let loader: Arc<dyn Loader> = folder.clone();
+            return make(config.node(), &Setup { loader: &loader, defaults });
+        }
+        // A program is looked for, and runs, where it was named.
+        let runtime_at = config.node().get("runtime").map_or(config.span(), innermost);
+        let dir = folder.elsewhere(runtime_at).unwrap_or(folder).root();
+        match Function::from_config(config.node(), dir, Some(folder.root()), self.session.runtime())? {
+            Some(function) => Ok(Box::new(function)),
+            None => {
+                let message = format!("{} is neither a built-in nor a function", config.id());
+                Err(Diagnostic::error("plugin-unknown", message)
+                    .at(place)
+                    .help("a built-in has `apiVersion: builtin`")
+                    .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program"))
+            }
+        }
+    }
+
+    /// The objects an entry holds; none where it is a path.
+    fn inline(&self, here: &Here, entry: &Node) -> Result<Option<Vec<Resource>>> {
+        let objects = match entry.as_str() {
+            None if entry.is_map() => objects::of_trees(vec![entry.clone()], true, &self.schema)?,
+            None => {
+                let message = format!("expected a path or an object, found {}", entry.kind_name());
+                return Err(Diagnostic::error("wrong-type", message).at(entry.span()));
+            }
+            Some(text) if !text.contains(['\n', ':', '{']) => return Ok(None),
+            Some(text) => {
+                let roots = embedded::parse(entry, Some(&here.file.source));
+                match roots.and_then(|roots| objects::of_trees(roots, true, &self.schema)) {
+                    Ok(objects) => objects,
+                    // Several lines are no path: then it is the object that has the fault.
+                    Err(error) if text.trim_end().contains('\n') => return Err(error),
+                    Err(_) => return Ok(None),
+                }
+            }
+        };
+        let origin = here.scope.origin.as_ref().map(|origin| append(origin, here.file.name()));
+        let with_origin = |mut r: Resource| {
+            r.origin = origin.clone().map(Box::new);
+            r
+        };
+        Ok(Some(objects.into_iter().map(with_origin).collect()))
+    }
+}
+
+/// Where the program itself is named: an override may have changed it alone.
+fn innermost(runtime: &Node) -> Span {
+    let program = ["container", "exec", "wasm"].into_iter().find_map(|kind| runtime.get(kind));
+    let name = program.and_then(|program| program.get("path").or_else(|| program.get("image")));
+    name.or(program).unwrap_or(runtime).span()
+}
