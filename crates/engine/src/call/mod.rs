@@ -5,6 +5,7 @@
 //! ([`reconcile`]). The annotations by which a resource is known again exist only in between.
 
 mod decode;
+mod legacy;
 mod reconcile;
 mod spec;
 mod transform;
@@ -19,6 +20,7 @@ use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
 
 use crate::runtime::{Output, Program, Runtime, Status};
 
+pub use legacy::LegacyPlugin;
 pub use reconcile::reconcile;
 pub use spec::FunctionSpec;
 

@@ -84,7 +84,11 @@ fn made(node: Node, cx: &Context) -> Result<Resource> {
 
 /// A resource made from nothing, and what else it says about itself.
 fn generated(node: Node, cx: &Context) -> Result<Resource> {
-    let mut resource = made(node, cx)?;
+    with_options(made(node, cx)?, cx)
+}
+
+/// Takes what a generated resource says of its hash and behavior into its fields.
+pub(super) fn with_options(mut resource: Resource, cx: &Context) -> Result<Resource> {
     let needs_hash = resource.annotation(NEEDS_HASH).map(str::to_owned);
     let behavior = resource.annotation(BEHAVIOR).map(str::to_owned);
     if let Some(text) = needs_hash {

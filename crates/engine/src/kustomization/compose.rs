@@ -84,7 +84,7 @@ impl Plan<'_> {
             }
             (_, kind) => {
                 let config = Resource::new(entry.config.clone(), &self.schema);
-                let transformer = self.make(&config, folder, Some(defaults))?;
+                let transformer = self.make(&config, Role::Transform, folder, Some(defaults))?;
                 let is_generator = entry.identity.api_version == "builtin" && kind.ends_with("Generator");
                 let role = if is_generator { Role::Generate } else { Role::Transform };
                 self.steps.push(Step { role, transformer, origin: None, place: Span::NONE });

@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
 use super::compose::Discarded;
 use super::origin::{append, by_config};
 use super::plan::{Here, Plan, Scope};
-use crate::call::Function;
+use crate::call::{Function, LegacyPlugin};
 use crate::loader::Folder;
 use crate::objects;
 use crate::pipeline::{Pipeline, Role, Step, Transformer};
@@ -50,7 +50,7 @@ impl Plan<'_> {
                 self.steps.push(Step { role, transformer: composed, origin: None, place });
             }
             if let Some(config) = configs.get(at) {
-                let transformer = self.make(config, here.folder, None)?;
+                let transformer = self.make(config, role, here.folder, None)?;
                 self.steps.push(Step { role, transformer, origin: by_config(config), place: config.span() });
             }
         }
@@ -75,6 +75,7 @@ impl Plan<'_> {
     pub(super) fn make(
         &self,
         config: &Resource,
+        role: Role,
         folder: &Arc<Folder>,
         defaults: Option<&TransformerConfig>,
     ) -> Result<Box<dyn Transformer>> {
@@ -95,8 +96,12 @@ impl Plan<'_> {
         // A program is looked for, and runs, where it was named.
         let runtime_at = config.node().get("runtime").map_or(config.span(), innermost);
         let dir = folder.elsewhere(runtime_at).unwrap_or(folder).root();
-        match Function::from_config(config.node(), dir, Some(folder.root()), self.session.runtime())? {
-            Some(function) => Ok(Box::new(function)),
+        let runtime = self.session.runtime();
+        if let Some(function) = Function::from_config(config.node(), dir, Some(folder.root()), runtime)? {
+            return Ok(Box::new(function));
+        }
+        match LegacyPlugin::find(config, role, &**folder, runtime)? {
+            Some(plugin) => Ok(Box::new(plugin)),
             None => {
                 let message = format!("{} is neither a built-in nor a function", config.id());
                 Err(Diagnostic::error("plugin-unknown", message)

@@ -10,6 +10,7 @@
 mod cache;
 pub mod container;
 pub mod exec;
+pub mod plugin;
 mod process;
 mod signals;
 mod tool;

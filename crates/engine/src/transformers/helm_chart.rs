@@ -337,7 +337,7 @@ impl Run<'_> {
     fn read(&self, text: &str, cx: &Context) -> Result<Vec<Resource>> {
         let read = |text: &str| {
             let source = cx.sources.add(format!("helm template {}", self.chart.name), text);
-            objects::resources(krm_yaml::parse(&source)?, cx.schema)
+            objects::read(&source, cx.schema)
         };
         let error = match read(text) {
             Ok(resources) => return Ok(resources),
