@@ -28,6 +28,7 @@ pub enum ErrorFormat {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Build(Box<BuildArgs>),
+    Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
     Man(ManArgs),
     Merge(MergeArgs),

@@ -23,6 +23,7 @@ fn main() -> ExitCode {
     let report = Report::new(cli.error_format);
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
+        Command::Cfg(args) => commands::cfg::run(*args, &report),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),

@@ -1,6 +1,7 @@
 //! One file per verb. Each takes its arguments, and gives back the first thing that went wrong.
 
 pub mod build;
+pub mod cfg;
 pub mod completion;
 pub mod merge;
 pub mod merge3;

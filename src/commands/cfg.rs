@@ -1,0 +1,460 @@
+//! `krm cfg`: looking at configuration, and formatting it.
+
+use std::io::IsTerminal;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+use krm_engine::cfg::tree::{Branch, Field, Structure};
+use krm_engine::cfg::{self, Item, Locality, query::Query};
+use krm_engine::merge::File;
+use krm_engine::{Diagnostic, Node, Result};
+use krm_yaml::emit::preserve;
+use krm_yaml::{Span, Style};
+
+use crate::os;
+use crate::report::Report;
+
+/// Look at configuration: draw it, print it, search it, count it, format it
+#[derive(Debug, Args)]
+pub struct CfgArgs {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Cat(CatArgs),
+    Count(CountArgs),
+    Fmt(FmtArgs),
+    Grep(GrepArgs),
+    Tree(TreeArgs),
+}
+
+pub fn run(args: CfgArgs, report: &Report) -> Result<()> {
+    match args.verb {
+        Verb::Cat(args) => cat(&args, report),
+        Verb::Count(args) => count(&args, report),
+        Verb::Fmt(args) => fmt(&args, report),
+        Verb::Grep(args) => grep(&args, report),
+        Verb::Tree(args) => tree(&args, report),
+    }
+}
+
+/// Print the resources of a package, one after the other
+///
+/// Example: krm cfg cat my-package | kubectl apply -f -
+#[derive(Debug, Args)]
+struct CatArgs {
+    /// The package; standard input where none is named
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Put fields into their usual order
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    format: bool,
+    /// Annotate each resource with the file it comes from
+    #[arg(long)]
+    annotate: bool,
+    /// Wrap the resources in a list of this kind
+    #[arg(long, value_name = "KIND")]
+    wrap_kind: Option<String>,
+    /// The apiVersion of that list
+    #[arg(long, value_name = "VERSION")]
+    wrap_version: Option<String>,
+    /// A file whose one resource becomes the `functionConfig` of that list
+    #[arg(long, value_name = "FILE")]
+    function_config: Option<PathBuf>,
+    /// How to write: TaggedStyle, DoubleQuotedStyle, SingleQuotedStyle, LiteralStyle, FoldedStyle or FlowStyle
+    #[arg(long, value_name = "STYLE", value_delimiter = ',')]
+    style: Vec<YamlStyle>,
+    /// Leave comments out
+    #[arg(long)]
+    strip_comments: bool,
+    #[command(flatten)]
+    locality: LocalityArgs,
+    /// Write to this file instead of standard output
+    #[arg(long, value_name = "FILE")]
+    dest: Option<PathBuf>,
+    #[command(flatten)]
+    depth: DepthArgs,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum YamlStyle {
+    #[value(name = "TaggedStyle")]
+    Tagged,
+    #[value(name = "DoubleQuotedStyle")]
+    DoubleQuoted,
+    #[value(name = "SingleQuotedStyle")]
+    SingleQuoted,
+    #[value(name = "LiteralStyle")]
+    Literal,
+    #[value(name = "FoldedStyle")]
+    Folded,
+    #[value(name = "FlowStyle")]
+    Flow,
+}
+
+#[derive(Debug, Args)]
+struct LocalityArgs {
+    /// Show configuration for tools too: what is annotated `config.kubernetes.io/local-config`
+    #[arg(long)]
+    include_local: bool,
+    /// Show nothing else
+    #[arg(long)]
+    exclude_non_local: bool,
+}
+
+impl LocalityArgs {
+    fn keeps(&self, item: &Item) -> bool {
+        let LocalityArgs { include_local, exclude_non_local } = *self;
+        Locality { include_local, exclude_non_local }.keeps(item)
+    }
+}
+
+#[derive(Debug, Args)]
+struct DepthArgs {
+    /// Look into the packages within the package too
+    #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1,
+          default_missing_value = "true", value_name = "BOOL")]
+    recurse_subpackages: bool,
+}
+
+fn cat(args: &CatArgs, report: &Report) -> Result<()> {
+    let mut items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
+    items.retain(|item| args.locality.keeps(item));
+    for item in &mut items {
+        if args.annotate {
+            annotate(item);
+        }
+        if args.format {
+            cfg::format::format(item)?;
+        }
+        if args.strip_comments {
+            cfg::format::strip_comments(&mut item.node);
+        }
+        for style in &args.style {
+            restyle(&mut item.node, *style);
+        }
+    }
+    let text = match &args.wrap_kind {
+        None => join(items.iter().map(|item| preserve::fresh(&item.node))),
+        Some(kind) => {
+            let mut list = Node::map();
+            list.set("apiVersion", args.wrap_version.as_deref().unwrap_or("config.kubernetes.io/v1"));
+            list.set("kind", kind.as_str());
+            list.set("items", Node::from(items.into_iter().map(|item| item.node).collect::<Vec<_>>()));
+            if let Some(path) = &args.function_config {
+                let mut configs = read(Some(path), true, report)?;
+                if configs.len() != 1 {
+                    let message = format!("{} holds {} resources", path.display(), configs.len());
+                    return Err(Diagnostic::error("function-config-count", message)
+                        .help("`--function-config` takes a file with exactly one"));
+                }
+                list.set("functionConfig", configs.remove(0).node);
+            }
+            preserve::fresh(&list)
+        }
+    };
+    match &args.dest {
+        None => os::print(text.as_bytes()),
+        Some(path) => os::write(path, text.as_bytes()),
+    }
+}
+
+fn join(texts: impl Iterator<Item = String>) -> String {
+    texts.collect::<Vec<_>>().join("---\n")
+}
+
+fn annotate(item: &mut Item) {
+    if item.path.is_empty() {
+        return;
+    }
+    let (path, index) = (item.path.clone(), item.index.to_string());
+    let annotations = item.node.map_at("metadata").and_then(|meta| meta.map_at("annotations"));
+    if let Some(annotations) = annotations {
+        for prefix in ["config.kubernetes.io", "internal.config.kubernetes.io"] {
+            annotations
+                .set(&format!("{prefix}/index"), Node::from(index.as_str()).with_style(Style::SingleQuoted));
+            annotations
+                .set(&format!("{prefix}/path"), Node::from(path.as_str()).with_style(Style::SingleQuoted));
+        }
+    }
+}
+
+fn restyle(node: &mut Node, style: YamlStyle) {
+    let style = match style {
+        YamlStyle::Tagged => return,
+        YamlStyle::DoubleQuoted => Style::DoubleQuoted,
+        YamlStyle::SingleQuoted => Style::SingleQuoted,
+        YamlStyle::Literal => Style::Literal,
+        YamlStyle::Folded => Style::Folded,
+        YamlStyle::Flow => Style::Flow,
+    };
+    apply_style(node, style);
+}
+
+fn apply_style(node: &mut Node, style: Style) {
+    if (style == Style::Flow) != node.is_scalar() {
+        node.set_style(style);
+    }
+    if let Some(map) = node.as_map_mut() {
+        map.values_mut().for_each(|(_, value)| apply_style(value, style));
+    } else if let Some(items) = node.as_seq_mut() {
+        items.iter_mut().for_each(|item| apply_style(item, style));
+    }
+}
+
+/// Count the resources of a package
+///
+/// Example: krm cfg count my-package
+#[derive(Debug, Args)]
+struct CountArgs {
+    /// The package; standard input where none is named
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Count each kind apart
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    kind: bool,
+    #[command(flatten)]
+    depth: DepthArgs,
+}
+
+fn count(args: &CountArgs, report: &Report) -> Result<()> {
+    let items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
+    let heading = args.dir.as_ref().map(|dir| format!("{}/\n", clean(dir))).unwrap_or_default();
+    let counts: String = match args.kind {
+        true => cfg::count(&items).iter().map(|(kind, count)| format!("{kind}: {count}\n")).collect(),
+        false => format!("{}\n", items.len()),
+    };
+    os::print(format!("{heading}{counts}").as_bytes())
+}
+
+/// Put the fields of all resources into their usual order, in place
+///
+/// Comments stay with their fields. A resource annotated `config.kubernetes.io/formatting: none` is left alone.
+///
+/// Example: krm cfg fmt --check my-package
+#[derive(Debug, Args)]
+struct FmtArgs {
+    /// Packages or files; standard input to standard output where none is named
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Change nothing; name the files that would change, and fail if there are any
+    #[arg(long)]
+    check: bool,
+}
+
+fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
+    let from_input = args.paths.is_empty();
+    let paths = if from_input { vec![PathBuf::from("-")] } else { args.paths.clone() };
+    let mut changed = Vec::new();
+    for path in &paths {
+        for mut file in super::merge::read(&path.to_string_lossy(), &report.sources)? {
+            let before = preserve::stream(&file.documents);
+            for document in &mut file.documents {
+                let mut item = Item { path: String::new(), index: 0, node: document.root.clone() };
+                cfg::format::format(&mut item)?;
+                document.root = item.node;
+            }
+            let text = preserve::stream(&file.documents);
+            if from_input && !args.check {
+                return os::print(text.as_bytes());
+            }
+            if text != before {
+                let name = if path.is_dir() { path.join(&file.path) } else { path.clone() };
+                changed.push((name, text));
+            }
+        }
+    }
+    if !args.check {
+        let mut changes = os::Changes::default();
+        changed.into_iter().try_for_each(|(path, text)| changes.write(path, text.as_bytes()))?;
+        return changes.commit();
+    }
+    match changed.len() {
+        0 => Ok(()),
+        count => {
+            let message = format!("{count} file{} not formatted", if count == 1 { " is" } else { "s are" });
+            let diagnostic = Diagnostic::error("not-formatted", message).help("run `krm cfg fmt` on them");
+            Err(changed
+                .iter()
+                .fold(diagnostic, |d, (path, _)| d.note(path.display().to_string(), Span::NONE)))
+        }
+    }
+}
+
+/// Print the resources that have a field with a value
+///
+/// The query is a field path, alone or with a regular expression (`=`) or a quantity (`<`, `<=`, `>`, `>=`) to compare with.
+///
+/// Examples:
+///
+///   krm cfg grep "kind=Deployment" my-package
+///
+///   krm cfg grep "spec.template.spec.containers[name=nginx].resources.limits.cpu>=1" my-package
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+struct GrepArgs {
+    /// What to look for, as `path.to.field[=value]`
+    query: String,
+    /// The package; standard input where none is named
+    #[arg(value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Annotate each resource with the file it comes from
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    annotate: bool,
+    /// Print the resources that do not fit
+    #[arg(long)]
+    invert_match: bool,
+    #[command(flatten)]
+    depth: DepthArgs,
+}
+
+fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
+    let query = Query::parse(&args.query)?;
+    let mut items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
+    items.retain(|item| query.accepts(item) != args.invert_match);
+    if args.annotate {
+        items.iter_mut().for_each(annotate);
+    }
+    os::print(join(items.iter().map(|item| preserve::fresh(&item.node))).as_bytes())
+}
+
+/// Draw a package as a tree of folders, files and resources
+///
+/// Example: krm cfg tree --image --replicas my-package
+#[derive(Debug, Args)]
+struct TreeArgs {
+    /// The package, or `-` for standard input
+    #[arg(value_name = "DIR", default_value = ".")]
+    dir: PathBuf,
+    /// Show the names of containers
+    #[arg(long)]
+    name: bool,
+    /// Show the resources containers ask for
+    #[arg(long)]
+    resources: bool,
+    /// Show ports
+    #[arg(long)]
+    ports: bool,
+    /// Show images
+    #[arg(long)]
+    image: bool,
+    /// Show replicas
+    #[arg(long)]
+    replicas: bool,
+    /// Show arguments
+    #[arg(long)]
+    args: bool,
+    /// Show commands
+    #[arg(long)]
+    command: bool,
+    /// Show environment variables
+    #[arg(long)]
+    env: bool,
+    /// Show all of these
+    #[arg(long)]
+    all: bool,
+    /// Show this field; may be given several times
+    #[arg(long, value_name = "PATH", value_delimiter = ',')]
+    field: Vec<String>,
+    #[command(flatten)]
+    locality: LocalityArgs,
+    /// What the branches stand for; owners where any resource has one
+    #[arg(long, value_name = "STRUCTURE")]
+    graph_structure: Option<GraphStructure>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum GraphStructure {
+    /// Who owns whom
+    Owners,
+    /// Folders and files
+    Directory,
+}
+
+fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
+    let from_input = args.dir.as_os_str() == "-";
+    let mut items = read(Some(&args.dir).filter(|_| !from_input).map(PathBuf::as_path), true, report)?;
+    items.retain(|item| args.locality.keeps(item));
+    let mut fields = args.field.iter().map(|path| Field::new(path)).collect::<Result<Vec<_>>>()?;
+    let parts = [
+        (args.name, "name"),
+        (args.image, "image"),
+        (args.command, "command"),
+        (args.args, "args"),
+        (args.env, "env"),
+        (args.resources, "resources"),
+        (args.ports, "ports"),
+    ];
+    for (_, part) in parts.iter().filter(|(asked, _)| *asked || args.all) {
+        fields.extend(Field::of_containers(part));
+    }
+    if args.replicas || args.all {
+        fields.push(Field::new("spec.replicas")?);
+    }
+    if args.ports || args.all {
+        fields.push(Field::new("spec.ports")?);
+    }
+    let structure = args.graph_structure.map(|structure| match structure {
+        GraphStructure::Owners => Structure::Owners,
+        GraphStructure::Directory => Structure::Folders,
+    });
+    let root = if from_input { "." } else { &clean(&args.dir) };
+    let tree = cfg::tree::tree(root, &items, &fields, structure)?;
+    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let mut text = format!("{}\n", tree.text);
+    draw(&tree.branches, "", colour, &mut text);
+    os::print(text.as_bytes())
+}
+
+/// A path without `./` and trailing `/`, for showing.
+fn clean(path: &Path) -> String {
+    let parts = path.components().filter(|part| *part != std::path::Component::CurDir);
+    let clean: PathBuf = parts.collect();
+    if clean.as_os_str().is_empty() { ".".to_owned() } else { clean.display().to_string() }
+}
+
+fn draw(branches: &[Branch], indent: &str, colour: bool, out: &mut String) {
+    for (at, branch) in branches.iter().enumerate() {
+        let is_last = at + 1 == branches.len();
+        out.push_str(indent);
+        out.push_str(if is_last { "└── " } else { "├── " });
+        match &branch.tag {
+            Some(tag) if colour => out.push_str(&format!("[\x1b[36m{tag}\x1b[0m]  ")),
+            Some(tag) => out.push_str(&format!("[{tag}]  ")),
+            None => {}
+        }
+        out.push_str(&branch.text);
+        out.push('\n');
+        draw(&branch.branches, &format!("{indent}{}", if is_last { "    " } else { "│   " }), colour, out);
+    }
+}
+
+/// The resources of a folder, a file, or standard input.
+fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Item>> {
+    let shown = path.map_or_else(|| "-".into(), |path| path.to_string_lossy());
+    let files = super::merge::read(&shown, &report.sources)?;
+    let mut items = Vec::new();
+    for file in files.into_iter().filter(|file| subpackages || !file.path.contains('/')) {
+        take(file, &mut items);
+    }
+    Ok(items)
+}
+
+/// Takes the resources out of a file; those within a list one by one where they come without a file.
+fn take(file: File, items: &mut Vec<Item>) {
+    let nodes = file.documents.into_iter().map(|document| document.root).filter(|node| !node.is_null());
+    for (index, node) in nodes.enumerate() {
+        let is_list =
+            node.get("kind").and_then(Node::text).is_some_and(|kind| matches!(kind, "List" | "ResourceList"));
+        let path = file.path.clone();
+        match node.get("items").filter(|_| is_list && path.is_empty()) {
+            Some(list) => {
+                let nodes = list.items().iter().cloned();
+                items.extend(nodes.map(|node| Item { path: String::new(), index, node }));
+            }
+            None => items.push(Item { path, index, node }),
+        }
+    }
+}
