@@ -34,7 +34,8 @@ pub(super) fn items(sent: &[Item], received: Vec<Object>) -> Result<Vec<Returned
         internal_annotations_are_kept(&object, old)?;
         let home = home(&object, old)?;
         let node = restore(object, old);
-        Ok(Returned { item: Item { node, home }, from })
+        let document = old.and_then(|old| old.document);
+        Ok(Returned { item: Item { node, home, document }, from })
     });
     returned.collect()
 }

@@ -41,6 +41,15 @@ pub struct Item {
     pub node: Node,
     /// Where it stands; `None` where nobody keeps it in files.
     pub home: Option<Home>,
+    /// Which document of its package it was read from; `None` of one that was not.
+    pub document: Option<usize>,
+}
+
+impl Item {
+    /// A resource that stands nowhere.
+    pub fn new(node: Node) -> Self {
+        Self { node, home: None, document: None }
+    }
 }
 
 /// A place in a package.
@@ -54,6 +63,7 @@ pub struct Home {
 
 /// What came back from a call.
 pub struct Answer {
+    /// What it printed, as far as that could be read, also where it failed.
     pub items: Vec<Returned>,
     pub results: Vec<FunctionResult>,
     /// The results as they came, whatever their shape.
@@ -94,6 +104,22 @@ impl Function {
         Ok(Some(function))
     }
 
+    /// The same for a resource of a package: the program is told where its configuration stands.
+    pub fn from_item(
+        item: &Item,
+        dir: &Path,
+        local: Option<&Path>,
+        runtime: &Arc<Runtime>,
+    ) -> Result<Option<Self>> {
+        let mut function = Self::from_config(&item.node, dir, local, runtime)?;
+        if let Some((config, home)) =
+            function.as_mut().and_then(|f| f.config.as_mut()).zip(item.home.as_ref())
+        {
+            *config = with_home(config.clone(), home).into_node();
+        }
+        Ok(function)
+    }
+
     /// A function given by hand. Refuses one that the user did not allow.
     pub fn new(program: Program, mut config: Option<Node>, runtime: &Arc<Runtime>) -> Result<Self> {
         runtime.check(&program)?;
@@ -132,18 +158,10 @@ impl Function {
     /// What the program is sent.
     fn encode(&self, items: &[Item]) -> String {
         let sent = items.iter().enumerate().map(|(i, item)| {
-            let mut object = Object::from(item.node.clone());
-            if let Some(home) = &item.home {
-                let index = home.index.to_string();
-                for (key, value) in [
-                    (annotations::INDEX, &index),
-                    (annotations::LEGACY_INDEX, &index),
-                    (annotations::PATH, &home.path),
-                    (annotations::LEGACY_PATH, &home.path),
-                ] {
-                    object.set_annotation(key, value);
-                }
-            }
+            let mut object = match &item.home {
+                Some(home) => with_home(item.node.clone(), home),
+                None => Object::from(item.node.clone()),
+            };
             let id = (i + 1).to_string();
             object.set_annotation(annotations::ID, &id);
             object.set_annotation(annotations::LEGACY_ID, &id);
@@ -170,11 +188,9 @@ impl Function {
             answer.results = list.results;
             decode::items(items, list.items)
         });
+        let read = read.map(|items| answer.items = items);
         let fault = match (answer.status.is_success(), read) {
-            (true, Ok(items)) => {
-                answer.items = items;
-                None
-            }
+            (true, Ok(())) => None,
             (true, Err(fault)) => Some(fault),
             (false, _) if answer.status.code().is_none() => {
                 Some(Diagnostic::error("function-stopped", format!("{}", answer.status)))
@@ -227,7 +243,7 @@ impl Function {
     fn config_as_item(&self) -> Option<Item> {
         let mut object = Object::from(self.config.clone()?);
         object.set_annotation(LOCAL_CONFIG, "true");
-        Some(Item { node: object.into_node(), home: None })
+        Some(Item::new(object.into_node()))
     }
 }
 
@@ -235,6 +251,21 @@ impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Function({})", self.name())
     }
+}
+
+/// A resource that says where it stands, under the names of today and those of old.
+fn with_home(node: Node, home: &Home) -> Object {
+    let mut object = Object::from(node);
+    let index = home.index.to_string();
+    for (key, value) in [
+        (annotations::INDEX, &index),
+        (annotations::LEGACY_INDEX, &index),
+        (annotations::PATH, &home.path),
+        (annotations::LEGACY_PATH, &home.path),
+    ] {
+        object.set_annotation(key, value);
+    }
+    object
 }
 
 fn stderr_text(stderr: &[u8], dropped: u64) -> String {

@@ -21,7 +21,7 @@ impl Transformer for Function {
         let generating = items.is_empty();
         let sent: Vec<Item> = match generating {
             true => self.config_as_item().into_iter().collect(),
-            false => items.iter().map(|r| Item { node: r.node().clone(), home: None }).collect(),
+            false => items.iter().map(|r| Item::new(r.node().clone())).collect(),
         };
         let answer = self.call(&sent, cx.sources)?;
         if let Some(failure) = answer.failure {

@@ -1,0 +1,148 @@
+//! From folder to package.
+
+use std::path::{Path, PathBuf};
+
+use krm_yaml::{Diagnostic, Document, Node, Result, Sources};
+use rayon::prelude::*;
+
+use super::ignore::Ignore;
+use super::{File, Package};
+use crate::world::World;
+
+/// Endings of the files that hold configuration.
+const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+const IGNORE: &str = ".krmignore";
+/// Files that make a folder a package of its own, to which the `.krmignore` of those above does not apply.
+const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
+
+impl Package {
+    /// Reads every file of configuration in a folder and those below, in the order of their names; or a single file.
+    pub fn read(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
+        let (root, paths) = if world.is_dir(root) {
+            let mut walk = Walk { world, root, paths: Vec::new() };
+            walk.folder(root, "", &Ignored::default())?;
+            (root.to_path_buf(), walk.paths)
+        } else if world.is_file(root) {
+            let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+            let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
+            (parent.unwrap_or(Path::new(".")).to_path_buf(), vec![name])
+        } else {
+            let message = format!("there is no folder `{}`", root.display());
+            return Err(Diagnostic::error("package-not-found", message));
+        };
+        let files: Vec<Result<File>> =
+            paths.into_par_iter().map(|path| File::read(world, &root, path, sources)).collect();
+        let mut good = Vec::with_capacity(files.len());
+        let mut bad = Vec::new();
+        for file in files {
+            match file {
+                Ok(file) => good.push(file),
+                Err(error) => bad.push(error),
+            }
+        }
+        if let Some(error) = Diagnostic::join(bad) {
+            return Err(error);
+        }
+        let mut resources = Vec::new();
+        for (at, file) in good.iter().enumerate() {
+            for (number, document) in file.documents.iter().enumerate() {
+                if is_resource(document)? {
+                    resources.push((at, number));
+                }
+            }
+        }
+        Ok(Package { root, files: good, resources })
+    }
+}
+
+impl File {
+    fn read(world: &dyn World, root: &Path, path: String, sources: &Sources) -> Result<Self> {
+        let place = root.join(&path);
+        // Shown as the user would write it: without the `./` in front.
+        let shown = place.strip_prefix(".").unwrap_or(&place).display().to_string();
+        let bytes = world.read(&place).map_err(|e| {
+            Diagnostic::error("package-file-unreadable", format!("cannot read `{shown}`: {e}"))
+        })?;
+        let text = krm_yaml::decode(bytes).map_err(|_| {
+            Diagnostic::error("package-file-encoding", format!("`{shown}` is not UTF-8"))
+                .help(format!("name it in {IGNORE} if it is no configuration"))
+        })?;
+        let documents = krm_yaml::parse(&sources.add(shown, text))?;
+        Ok(File { path, documents })
+    }
+}
+
+/// Whether a document is a Kubernetes object. Others may lie around in a package and are left alone; but one that half
+/// looks like an object is a mistake.
+fn is_resource(document: &Document) -> Result<bool> {
+    let root = &document.root;
+    let text = |key| root.get(key).and_then(Node::as_str).filter(|text| !text.is_empty());
+    match (text("apiVersion"), text("kind")) {
+        (_, Some(_)) => Ok(true),
+        (None, None) => Ok(false),
+        (Some(_), None) => {
+            Err(Diagnostic::error("resource-without-kind", "a resource has an apiVersion but no kind")
+                .at(root.span())
+                .help(format!("add its kind, or name the file in {IGNORE}")))
+        }
+    }
+}
+
+struct Walk<'w> {
+    world: &'w dyn World,
+    root: &'w Path,
+    paths: Vec<String>,
+}
+
+/// The patterns that hold in a folder, and the folder they are relative to.
+#[derive(Clone, Default)]
+struct Ignored {
+    patterns: Ignore,
+    base: String,
+}
+
+impl Walk<'_> {
+    fn folder(&mut self, dir: &Path, below: &str, outer: &Ignored) -> Result<()> {
+        let unreadable = |path: &Path, e: std::io::Error| {
+            Diagnostic::error("package-folder-unreadable", format!("cannot read `{}`: {e}", path.display()))
+        };
+        let names = self.world.list(dir).map_err(|e| unreadable(dir, e))?;
+        let has = |name: &str| names.iter().any(|n| n == name);
+        let mut inner = outer.clone();
+        if below.is_empty() || PACKAGE_FILES.iter().any(|name| has(name)) {
+            inner = Ignored { patterns: Ignore::default(), base: below.to_owned() };
+            if has(IGNORE) {
+                let file = dir.join(IGNORE);
+                let bytes = self.world.read(&file).map_err(|e| unreadable(&file, e))?;
+                inner.patterns = Ignore::parse(&String::from_utf8_lossy(&bytes));
+            }
+        }
+        for name in names {
+            let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
+            let place = dir.join(&name);
+            let relative = path.strip_prefix(&inner.base).unwrap_or(&path).trim_start_matches('/');
+            if self.world.is_dir(&place) {
+                let own = PACKAGE_FILES.iter().any(|file| self.world.is_file(&place.join(file)));
+                // A package below is left out by nobody but itself.
+                if (own || !inner.patterns.matches(relative, true)) && !self.is_link(dir, &name) {
+                    self.folder(&place, &path, &inner)?;
+                }
+            } else if ENDINGS.iter().any(|ending| name.ends_with(ending))
+                && !inner.patterns.matches(relative, false)
+                && self.world.is_file(&place)
+            {
+                self.paths.push(path);
+            }
+        }
+        Ok(())
+    }
+
+    /// Links to folders are not followed: they may lead anywhere, and round in circles.
+    fn is_link(&self, dir: &Path, name: &str) -> bool {
+        let real = |path: &Path| -> Option<PathBuf> { self.world.real_path(path).ok() };
+        match (real(dir), real(&dir.join(name))) {
+            (Some(parent), Some(target)) => parent.join(name) != target,
+            _ => dir != self.root,
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Functions one after the other.
+
+use krm_function::Object;
+use krm_yaml::{Diagnostic, Result, Sources, Span};
+use rustc_hash::FxHashMap;
+
+use super::scope::Planned;
+use crate::call::{Answer, Function, Home, Item};
+
+/// What is told while functions run.
+pub trait Observer {
+    /// A function is about to run on so many resources.
+    fn starts(&mut self, function: &Function, count: usize);
+    /// A function has run; `items` is what it ran on, for finding what its results speak of.
+    fn ended(&mut self, function: &Function, answer: &Answer, items: &[Item]) -> Result<()>;
+}
+
+/// What is left when all have run.
+#[derive(Debug)]
+pub struct Outcome {
+    pub items: Vec<Item>,
+    /// Failures that were not to stop the others.
+    pub deferred: Vec<Diagnostic>,
+}
+
+/// Runs functions in order, each on what the ones before left. The first failure ends it, unless the function says that
+/// its failures may wait.
+pub fn run(
+    planned: &[Planned],
+    mut items: Vec<Item>,
+    allow_empty: bool,
+    sources: &Sources,
+    observer: &mut dyn Observer,
+) -> Result<Outcome> {
+    let mut deferred = Vec::new();
+    for Planned { function, scope } in planned {
+        let was_empty = items.is_empty();
+        let (inside, outside): (Vec<Item>, Vec<Item>) =
+            items.into_iter().partition(|item| scope.holds(item.home.as_ref()));
+        observer.starts(function, inside.len());
+        let answer = function.call(&inside, sources)?;
+        observer.ended(function, &answer, &inside)?;
+        let failed = answer.failure.is_some();
+        if let Some(failure) = answer.failure {
+            if !function.defer_failure {
+                return Err(failure);
+            }
+            deferred.push(failure);
+        }
+        // A program that failed without a word about resources has not asked for them to go.
+        let returned = match (failed, answer.items.is_empty()) {
+            (true, true) => inside,
+            _ => answer.items.into_iter().map(|returned| returned.item).collect(),
+        };
+        // Those it did not see come last, as in the reference.
+        items = returned.into_iter().chain(outside).collect();
+        settle(&mut items, scope.folder()).map_err(|d| blame(function, d))?;
+        if items.is_empty() && !was_empty && !allow_empty {
+            let nothing = Diagnostic::error("package-emptied", "it removed every resource")
+                .help("where that is what you want, pass `--allow-empty`");
+            return Err(blame(function, nothing));
+        }
+    }
+    Ok(Outcome { items, deferred })
+}
+
+fn blame(function: &Function, fault: Diagnostic) -> Diagnostic {
+    let message = format!("function `{}` failed: {fault}", function.name());
+    let blamed = Diagnostic::error(fault.code(), message).at(function.place()).at(fault.place());
+    let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
+    fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
+}
+
+/// Gives every resource a place of its own.
+pub(super) fn settle(items: &mut [Item], folder: &str) -> Result<()> {
+    let mut free: FxHashMap<String, usize> = FxHashMap::default();
+    let mut taken: FxHashMap<Home, Span> = FxHashMap::default();
+    for item in items.iter_mut() {
+        let home = item.home.get_or_insert_with(|| new_home(&Object::from(item.node.clone()), folder));
+        if home.index == usize::MAX {
+            continue;
+        }
+        let next = free.entry(home.path.clone()).or_default();
+        *next = (*next).max(home.index + 1);
+        if let Some(other) = taken.insert(home.clone(), item.node.span()) {
+            let message =
+                format!("two resources are to stand at one place, `{}` index {}", home.path, home.index);
+            return Err(Diagnostic::error("function-same-place", message)
+                .at(item.node.span())
+                .note("the other one", other)
+                .help("a new resource needs no path and index; one will be given to it"));
+        }
+    }
+    // Those that did not say where in their file they belong go to its end.
+    for home in items.iter_mut().filter_map(|item| item.home.as_mut()).filter(|home| home.index == usize::MAX)
+    {
+        let next = free.entry(home.path.clone()).or_default();
+        home.index = *next;
+        *next += 1;
+    }
+    Ok(())
+}
+
+/// Where a new resource goes: `config/NAME_KIND.yaml`, below the folder the function works on.
+fn new_home(object: &Object, folder: &str) -> Home {
+    // A name may hold characters that have a meaning in paths.
+    let plain = |text: &str| text.replace(['/', '\\', ':', '\0'], "-");
+    let file = format!("config/{}_{}.yaml", plain(object.name()), plain(&object.kind().to_lowercase()));
+    let path = if folder.is_empty() { file } else { format!("{folder}/{file}") };
+    Home { path, index: usize::MAX }
+}
