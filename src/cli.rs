@@ -1,8 +1,15 @@
 //! What can be written on the command line. The doc comments are the manual.
 
+mod functions;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+
+pub use functions::{
+    FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs, FnXargsArgs,
+    ProgramArgs, SourceForm, WrapInputArgs,
+};
 
 /// One fast program for Kubernetes configuration.
 #[derive(Debug, Parser)]
@@ -30,6 +37,7 @@ pub enum Command {
     Build(Box<BuildArgs>),
     Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
+    Fn(FnArgs),
     Man(ManArgs),
     Merge(MergeArgs),
     Merge3(Merge3Args),

@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use crate::cli::{Cli, Command};
+use crate::cli::{Cli, Command, FnCommand};
 use crate::report::Report;
 
 #[global_allocator]
@@ -25,6 +25,14 @@ fn main() -> ExitCode {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cfg(args) => commands::cfg::run(*args, &report),
         Command::Completion(args) => commands::completion::completion(args),
+        Command::Fn(args) => match args.command {
+            FnCommand::Run(args) => commands::fn_run::run(args, &report),
+            FnCommand::Source(args) => commands::fn_source::run(args, &report),
+            FnCommand::Sink(args) => commands::fn_sink::run(args, &report),
+            FnCommand::Wrap(args) => commands::fn_wrap::wrap(args, &report),
+            FnCommand::Xargs(args) => commands::fn_wrap::xargs(args, &report),
+            FnCommand::Doc(args) => commands::fn_doc::run(args),
+        },
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),
         Command::Merge3(args) => commands::merge3::run(args, &report),

@@ -83,6 +83,25 @@ impl Drop for Changes {
     }
 }
 
+/// Makes a folder, and those above.
+pub fn make_dir(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).map_err(|error| not_written(path, &error))
+}
+
+/// The folder the command was given in.
+pub fn current_dir() -> Result<PathBuf> {
+    std::env::current_dir().map_err(|error| {
+        Diagnostic::error("no-current-folder", format!("the folder this runs in cannot be found: {error}"))
+    })
+}
+
+/// The same place, whatever folder it is looked at from.
+pub fn absolute(path: &Path) -> Result<PathBuf> {
+    path.canonicalize().map_err(|error| {
+        Diagnostic::error("folder-not-found", format!("cannot find `{}`: {error}", path.display()))
+    })
+}
+
 /// An environment variable.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()

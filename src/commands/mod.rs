@@ -3,6 +3,12 @@
 pub mod build;
 pub mod cfg;
 pub mod completion;
+pub mod fn_doc;
+mod fn_progress;
+pub mod fn_run;
+pub mod fn_sink;
+pub mod fn_source;
+pub mod fn_wrap;
 pub mod merge;
 pub mod merge3;
 pub mod version;

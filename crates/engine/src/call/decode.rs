@@ -126,7 +126,7 @@ fn internal_annotations_are_kept(object: &Object, old: Option<&Item>) -> Result<
 
 /// Where the resource is to stand. The two names of each annotation may have drifted apart: the one that was changed
 /// counts.
-fn home(object: &Object, old: Option<&Item>) -> Result<Option<Home>> {
+pub(super) fn home(object: &Object, old: Option<&Item>) -> Result<Option<Home>> {
     let was = old.and_then(|old| old.home.as_ref());
     let path =
         newer(object, [annotations::PATH, annotations::LEGACY_PATH], was.map(|home| home.path.as_str()))?;
@@ -190,12 +190,15 @@ pub(crate) fn clean_path(path: &str) -> Option<String> {
     (!parts.is_empty() && !path.ends_with('/')).then(|| parts.join("/"))
 }
 
+/// Takes away what was put on for the way.
+pub(super) fn strip(mut object: Object) -> Node {
+    PASSING.iter().chain(&LEFT_BEHIND).for_each(|key| drop(object.remove_annotation(key)));
+    object.into_node()
+}
+
 /// Takes away what was put on for the way, and gives back what was there before.
 fn restore(mut object: Object, old: Option<&Item>) -> Node {
-    let Some(old) = old else {
-        PASSING.iter().chain(&LEFT_BEHIND).for_each(|key| drop(object.remove_annotation(key)));
-        return object.into_node();
-    };
+    let Some(old) = old else { return strip(object) };
     let before = Object::from(old.node.clone());
     for key in PASSING.into_iter().chain(LEFT_BEHIND) {
         match before.annotation(key) {

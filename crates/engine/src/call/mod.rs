@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use krm_function::annotations::{self, LOCAL_CONFIG};
 use krm_function::{FunctionResult, Object, ResourceList};
-use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
+use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Style};
 
 use crate::runtime::{Output, Program, Runtime, Status};
 
@@ -50,10 +50,27 @@ impl Item {
     pub fn new(node: Node) -> Self {
         Self { node, home: None, document: None }
     }
+
+    /// A resource that says by annotation where it stands, as one from a list does. The annotations go.
+    pub fn stated(object: Object) -> Result<Self> {
+        let home = decode::home(&object, None)?;
+        Ok(Self { node: decode::strip(object), home, document: None })
+    }
+
+    /// The resource with annotations that say where it stands; `whole` says also which document of the file it is.
+    pub fn with_stated_home(self, whole: bool) -> Object {
+        let Some(home) = self.home else { return Object::from(self.node) };
+        let mut object = with_home(self.node, &home);
+        if !whole {
+            object.remove_annotation(annotations::INDEX);
+            object.remove_annotation(annotations::LEGACY_INDEX);
+        }
+        object
+    }
 }
 
 /// A place in a package.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Home {
     /// Relative, with slashes.
     pub path: String,
@@ -163,8 +180,8 @@ impl Function {
                 None => Object::from(item.node.clone()),
             };
             let id = (i + 1).to_string();
-            object.set_annotation(annotations::ID, &id);
-            object.set_annotation(annotations::LEGACY_ID, &id);
+            annotate(&mut object, annotations::ID, &id);
+            annotate(&mut object, annotations::LEGACY_ID, &id);
             object
         });
         ResourceList::new(sent.collect(), self.config.clone().map(Object::from)).to_string()
@@ -257,15 +274,18 @@ impl std::fmt::Debug for Function {
 fn with_home(node: Node, home: &Home) -> Object {
     let mut object = Object::from(node);
     let index = home.index.to_string();
-    for (key, value) in [
-        (annotations::INDEX, &index),
-        (annotations::LEGACY_INDEX, &index),
-        (annotations::PATH, &home.path),
-        (annotations::LEGACY_PATH, &home.path),
-    ] {
-        object.set_annotation(key, value);
-    }
+    annotate(&mut object, annotations::LEGACY_INDEX, &index);
+    annotate(&mut object, annotations::LEGACY_PATH, &home.path);
+    annotate(&mut object, annotations::INDEX, &index);
+    annotate(&mut object, annotations::PATH, &home.path);
     object
+}
+
+/// Sets an annotation as the reference does: in quotes.
+fn annotate(object: &mut Object, key: &str, value: &str) {
+    if let Some(annotations) = object.map_at("metadata").and_then(|metadata| metadata.map_at("annotations")) {
+        annotations.set(key, Node::from(value).with_style(Style::SingleQuoted));
+    }
 }
 
 fn stderr_text(stderr: &[u8], dropped: u64) -> String {

@@ -15,7 +15,7 @@ use krm_yaml::Document;
 
 use crate::call::{Home, Item};
 
-pub use run::{Observer, Outcome, run};
+pub use run::{Observer, Options, Outcome, run, settle};
 pub use scope::{Planned, Scope};
 pub use write::Change;
 
@@ -38,6 +38,11 @@ struct File {
 }
 
 impl Package {
+    /// A folder with nothing in it yet.
+    pub fn empty(root: &Path) -> Self {
+        Self { root: root.to_path_buf(), files: Vec::new(), resources: Vec::new() }
+    }
+
     /// The folder it was read from.
     pub fn root(&self) -> &Path {
         &self.root

@@ -23,12 +23,21 @@ pub struct Outcome {
     pub deferred: Vec<Diagnostic>,
 }
 
+/// How to run functions.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Options {
+    /// They may remove everything there is.
+    pub allow_empty: bool,
+    /// The resources are kept in files, so that each new one needs a place.
+    pub in_files: bool,
+}
+
 /// Runs functions in order, each on what the ones before left. The first failure ends it, unless the function says that
 /// its failures may wait.
 pub fn run(
     planned: &[Planned],
     mut items: Vec<Item>,
-    allow_empty: bool,
+    options: Options,
     sources: &Sources,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
@@ -54,8 +63,10 @@ pub fn run(
         };
         // Those it did not see come last, as in the reference.
         items = returned.into_iter().chain(outside).collect();
-        settle(&mut items, scope.folder()).map_err(|d| blame(function, d))?;
-        if items.is_empty() && !was_empty && !allow_empty {
+        if options.in_files {
+            settle(&mut items, scope.folder()).map_err(|d| blame(function, d))?;
+        }
+        if items.is_empty() && !was_empty && !options.allow_empty {
             let nothing = Diagnostic::error("package-emptied", "it removed every resource")
                 .help("where that is what you want, pass `--allow-empty`");
             return Err(blame(function, nothing));
@@ -71,8 +82,8 @@ fn blame(function: &Function, fault: Diagnostic) -> Diagnostic {
     fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
 }
 
-/// Gives every resource a place of its own.
-pub(super) fn settle(items: &mut [Item], folder: &str) -> Result<()> {
+/// Gives every resource a place of its own; new ones below a folder. Refuses two at one place.
+pub fn settle(items: &mut [Item], folder: &str) -> Result<()> {
     let mut free: FxHashMap<String, usize> = FxHashMap::default();
     let mut taken: FxHashMap<Home, Span> = FxHashMap::default();
     for item in items.iter_mut() {

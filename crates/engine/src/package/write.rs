@@ -2,21 +2,24 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use krm_yaml::emit::preserve;
-use krm_yaml::{Diagnostic, Document, Result};
+use krm_yaml::{Diagnostic, Document, Result, Source};
 
 use super::{File, Package};
 use crate::call::Item;
 use crate::world::World;
 
 /// What is to be done to one file.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Change {
     /// Relative to the package, with slashes.
     pub path: String,
     /// What it is to hold; `None` where it is to go.
     pub text: Option<String>,
+    /// What it held when it was read; `None` of a new one.
+    pub before: Option<Arc<Source>>,
 }
 
 impl Package {
@@ -32,9 +35,9 @@ impl Package {
         for (at, file) in self.files.iter().enumerate() {
             let wanted = files.remove(file.path.as_str()).unwrap_or_default();
             let text = self.text_of(at, file, wanted)?;
-            let before = file.documents.first().map_or("", |doc| doc.source().text());
-            if text.as_deref() != Some(before) {
-                changes.push(Change { path: file.path.clone(), text });
+            let before = file.documents.first().map(|doc| doc.source().clone());
+            if text.as_deref() != Some(before.as_ref().map_or("", |source| source.text())) {
+                changes.push(Change { path: file.path.clone(), text, before });
             }
         }
         for (path, mut wanted) in files {
@@ -45,7 +48,7 @@ impl Package {
                 true => krm_yaml::json::pretty(&documents[0].root) + "\n",
                 false => preserve::stream(&documents),
             };
-            changes.push(Change { path: path.to_owned(), text: Some(text) });
+            changes.push(Change { path: path.to_owned(), text: Some(text), before: None });
         }
         Ok(changes)
     }

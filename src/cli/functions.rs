@@ -1,0 +1,354 @@
+//! The arguments of `krm fn`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use krm_engine::runtime::{self, EnvVar, Keep, Limits, Mount, Pull, Rules};
+
+/// Run functions: programs that generate, change and check configuration
+#[derive(Debug, Args)]
+pub struct FnArgs {
+    #[command(subcommand)]
+    pub command: FnCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum FnCommand {
+    Run(Box<FnRunArgs>),
+    Source(FnSourceArgs),
+    Sink(FnSinkArgs),
+    Wrap(FnWrapArgs),
+    Xargs(FnXargsArgs),
+    Doc(Box<FnDocArgs>),
+}
+
+/// Run functions on a folder, and write what they change back in place
+///
+/// The functions are those that files of the folder declare, by the annotation `config.kubernetes.io/function` or a field
+/// `runtime`; each works on the folder its configuration stands in and those below. Or one function is named here.
+///
+/// No file changes unless every function succeeds. Without a folder, reads resources from standard input and prints what
+/// becomes of them.
+///
+/// Examples:
+///
+///   krm fn run pkg                                   what the files of pkg declare
+///   krm fn run pkg --image example.com/set-label:v1 -- team=shop
+///   krm fn run pkg --exec-path ./check.sh --enable-exec --dry-run
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct FnRunArgs {
+    /// The folder; standard input where there is none
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    /// Take the functions that the files of this folder declare, instead; may be given several times
+    #[arg(long, value_name = "DIR", conflicts_with = "program")]
+    pub fn_path: Vec<PathBuf>,
+
+    /// The configuration of the function named here: a file with one resource
+    #[arg(long, value_name = "FILE", requires = "program", conflicts_with = "arguments")]
+    pub fn_config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+
+    /// Let functions that files declare work on everything, not only on their own folder
+    #[arg(long)]
+    pub global_scope: bool,
+
+    /// Print the resources instead of writing files
+    #[arg(long)]
+    pub dry_run: bool,
+
+    /// Allow functions to leave nothing of the folder
+    #[arg(long)]
+    pub allow_empty: bool,
+
+    /// Write the results of each function to this folder, as `results-0.yaml` and so on
+    #[arg(long, value_name = "DIR")]
+    pub results_dir: Option<PathBuf>,
+
+    /// Keep outputs, and use them again when program, configuration and input are the same
+    ///
+    /// `sandboxed` (the default of the flag) keeps those of containers and modules, `all` those of executables too.
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
+    pub cache: Option<Cache>,
+
+    /// How to tell what functions did
+    ///
+    /// `json` is one object: on standard output, or on standard error where resources are printed.
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    pub output: FnOutput,
+
+    /// Show what functions print to standard error even when they succeed
+    #[arg(long)]
+    pub log_steps: bool,
+
+    /// Tell nothing but what went wrong
+    #[arg(short, long)]
+    pub quiet: bool,
+
+    /// Has no effect: folders below are always included
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub include_subpackages: Option<bool>,
+
+    /// What configures the function named here: `key=value`, after a kind if it is to be other than `ConfigMap`
+    #[arg(last = true, value_name = "[KIND] KEY=VALUE", requires = "program")]
+    pub arguments: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Cache {
+    Sandboxed,
+    All,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum FnOutput {
+    /// For people
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// The function to run.
+#[derive(Debug, Args)]
+#[group(id = "program", multiple = false)]
+pub struct ProgramArgs {
+    /// Run this container image as a function
+    #[arg(short, long, value_name = "IMAGE")]
+    pub image: Option<String>,
+
+    /// Run this executable as a function; needs `--enable-exec`
+    #[arg(long, value_name = "PATH")]
+    pub exec_path: Option<String>,
+
+    /// Run this WebAssembly module (WASI preview 1) as a function
+    #[arg(long, value_name = "FILE")]
+    pub wasm: Option<String>,
+}
+
+/// What functions may do.
+#[derive(Debug, Args)]
+pub struct SandboxArgs {
+    /// Let functions be executables of this machine, with all your rights
+    #[arg(long)]
+    pub enable_exec: bool,
+
+    /// Let functions that ask for the network have it
+    #[arg(long)]
+    pub network: bool,
+
+    /// A mount for containers, as `type=bind,src=...,dst=...[,rw=true]`; may be given several times
+    #[arg(long, value_name = "MOUNT")]
+    pub mount: Vec<String>,
+
+    /// An environment variable for functions, as `NAME=value` or `NAME`; may be given several times
+    #[arg(short, long, value_name = "VARIABLE")]
+    pub env: Vec<String>,
+
+    /// Run containers as the present user, not as `nobody`
+    #[arg(long)]
+    pub as_current_user: bool,
+
+    /// When to fetch images
+    #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
+    pub image_pull_policy: PullPolicy,
+
+    /// Stop a function that takes longer, such as `30s` or `5m`
+    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = duration)]
+    pub timeout: Duration,
+
+    /// Stop a container or module that uses more memory, such as `512Mi` or `2Gi`
+    #[arg(long, default_value = "2Gi", value_name = "SIZE", value_parser = size)]
+    pub memory: u64,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PullPolicy {
+    #[value(name = "Always")]
+    Always,
+    #[default]
+    #[value(name = "IfNotPresent")]
+    IfNotPresent,
+    #[value(name = "Never")]
+    Never,
+}
+
+impl SandboxArgs {
+    /// What this allows. Mounts are relative to the folder the command was given in.
+    pub fn rules(&self, dir: &std::path::Path, cache: Option<Cache>) -> Rules {
+        Rules {
+            functions: true,
+            exec: self.enable_exec,
+            network: self.network,
+            as_current_user: self.as_current_user,
+            mounts: self.mount.iter().map(|text| Mount::parse(text).within(dir)).collect(),
+            env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            pull: match self.image_pull_policy {
+                PullPolicy::Always => Pull::Always,
+                PullPolicy::IfNotPresent => Pull::IfNotPresent,
+                PullPolicy::Never => Pull::Never,
+            },
+            limits: Limits { timeout: self.timeout, memory: self.memory, ..Limits::default() },
+            cache_dir: runtime::cache_dir(),
+            cache: match cache {
+                None => Keep::Nothing,
+                Some(Cache::Sandboxed) => Keep::Sandboxed,
+                Some(Cache::All) => Keep::Everything,
+            },
+        }
+    }
+}
+
+/// Print the resources of a folder as a ResourceList, for functions to be chained by pipes
+///
+/// Each carries the file and the index it stands at, so that `krm fn sink` can write them again.
+///
+///   krm fn source pkg | my-function | krm fn sink out
+#[derive(Debug, Args)]
+#[command(verbatim_doc_comment)]
+pub struct FnSourceArgs {
+    /// The folder, or a file; may be given several times
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+
+    /// A file with the functionConfig for the list
+    #[arg(long, value_name = "FILE")]
+    pub fn_config: Option<PathBuf>,
+
+    /// How to print them
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
+    pub output: SourceForm,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum SourceForm {
+    /// A ResourceList
+    #[default]
+    #[value(alias = "stdout")]
+    List,
+    /// One resource after the other, without what is said of their files
+    Unwrap,
+}
+
+/// Write the resources of a list on standard input to files of a new folder
+///
+/// The files are those the resources name by annotation; those that name none go to `config/NAME_KIND.yaml`.
+#[derive(Debug, Args)]
+pub struct FnSinkArgs {
+    /// The folder; it must not exist, or be empty
+    #[arg(value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// Make a function of a program that only prints resources
+///
+/// Reads a ResourceList on standard input, runs the program with the scalars of the functionConfig's `metadata` and `spec`
+/// as environment variables in upper case, merges what it prints into the resources, gives files to new ones
+/// (`config/NAME_KIND.yaml`), formats them and prints the list. So a function can be a shell script with a here-document.
+///
+/// Environment: KUST_MERGE=false prints only what the program prints; KUST_OVERRIDE_DIR names a folder of patches to merge
+/// on top.
+#[derive(Debug, Args)]
+pub struct FnWrapArgs {
+    #[command(flatten)]
+    pub input: WrapInputArgs,
+
+    /// Only set variables
+    #[arg(long, default_value_t = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub env_only: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+/// Run a program with the functionConfig as arguments and environment
+///
+/// Reads a ResourceList on standard input. Every scalar of the functionConfig's `metadata` and `spec` becomes
+/// `--key=value` and a variable in upper case, every entry of its `items` an argument; the resources go to the program's
+/// standard input.
+#[derive(Debug, Args)]
+pub struct FnXargsArgs {
+    #[command(flatten)]
+    pub input: WrapInputArgs,
+
+    /// Only set variables, no arguments
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", default_value_t = false, action = clap::ArgAction::Set, value_name = "BOOL")]
+    pub env_only: bool,
+
+    /// The program and its arguments
+    #[arg(last = true, required = true, value_name = "CMD")]
+    pub command: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub struct WrapInputArgs {
+    /// The kind of list the program gets; only a `ResourceList` has the functionConfig
+    #[arg(long, default_value = "List", value_name = "KIND")]
+    pub wrap_kind: String,
+
+    /// The version of that list
+    #[arg(long, default_value = "v1", value_name = "VERSION")]
+    pub wrap_version: String,
+}
+
+/// Print what a function says about itself
+#[derive(Debug, Args)]
+pub struct FnDocArgs {
+    /// The container image
+    #[arg(value_name = "IMAGE", conflicts_with = "program", required_unless_present = "program")]
+    pub name: Option<String>,
+
+    #[command(flatten)]
+    pub program: ProgramArgs,
+
+    #[command(flatten)]
+    pub sandbox: SandboxArgs,
+}
+
+/// `30s`, `5m`, `1h`, `500ms`, or a number of seconds.
+fn duration(text: &str) -> Result<Duration, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor = match unit {
+        "" | "s" => 1.0,
+        "ms" => 0.001,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return Err("expected a time such as `30s` or `5m`".into()),
+    };
+    let seconds = number.parse::<f64>().map_err(|_| "expected a number with a unit, such as `30s`")? * factor;
+    Duration::try_from_secs_f64(seconds)
+        .ok()
+        .filter(|d| !d.is_zero())
+        .ok_or_else(|| "expected a time above zero".into())
+}
+
+/// `512Mi`, `2Gi`, `1G`, or a number of bytes.
+fn size(text: &str) -> Result<u64, String> {
+    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(split);
+    let factor: u64 = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1,
+        "k" => 1000,
+        "m" => 1000 * 1000,
+        "g" => 1000 * 1000 * 1000,
+        "ki" => 1 << 10,
+        "mi" => 1 << 20,
+        "gi" => 1 << 30,
+        _ => return Err("expected a size such as `512Mi` or `2Gi`".into()),
+    };
+    let number: u64 = number.parse().map_err(|_| "expected a number with a unit, such as `512Mi`")?;
+    number
+        .checked_mul(factor)
+        .filter(|size| *size > 0)
+        .ok_or_else(|| "expected a size that can be had".into())
+}
