@@ -12,7 +12,9 @@ struct Chance(u64);
 impl Chance {
     fn of(seed: u64) -> Self {
         let mut chance = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        (0..8).for_each(|_| drop(chance.next()));
+        (0..8).for_each(|_| {
+            chance.next();
+        });
         chance
     }
 
@@ -555,4 +557,58 @@ fn an_edited_scalar_changes_its_line_and_no_other() {
         assert_eq!(old.iter().zip(&new).filter(|(a, b)| a != b).count(), 1, "{}", shown());
         assert_eq!(read(&after, seed).root, doc.root, "{}", shown());
     });
+}
+
+/// Every document of the files beside the repository, where they are.
+fn found_documents() -> Vec<(String, Document)> {
+    fn collect(folder: &std::path::Path, found: &mut Vec<(String, Document)>) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                collect(&path, found);
+            } else if let Ok(text) = std::fs::read_to_string(&path) {
+                let is_yaml = path.extension().is_some_and(|ext| ext == "yaml" || ext == "json");
+                let docs = if is_yaml { parse_str(&text).unwrap_or_default() } else { Vec::new() };
+                found.extend(docs.into_iter().map(|doc| (path.display().to_string(), doc)));
+            }
+        }
+    }
+    let mut found = Vec::new();
+    collect(
+        &std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/conformance"),
+        &mut found,
+    );
+    // The suite is one long list of texts.
+    let rows = found
+        .iter()
+        .filter(|(path, _)| path.ends_with("suite.json"))
+        .flat_map(|(_, doc)| doc.root.items().to_vec());
+    let texts: Vec<String> = rows.filter_map(|row| Some(row.get("yaml")?.as_str()?.to_owned())).collect();
+    for text in texts {
+        found.extend(parse_str(&text).unwrap_or_default().into_iter().map(|doc| (format!("{text:?}"), doc)));
+    }
+    if found.is_empty() {
+        println!("left out: the conformance files are not there");
+    }
+    found
+}
+
+#[test]
+fn edited_files_read_back_as_the_edited_tree() {
+    let rounds = std::env::var("EDITS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000) / 3000;
+    for (place, original) in found_documents().iter().filter(|(_, doc)| doc.span().len() < 100_000) {
+        for round in 0..rounds {
+            let mut doc = original.clone();
+            let mut chance = Chance::of(doc.span().len() as u64 * 1000 + round);
+            edit(&mut doc.root, &mut chance, 0);
+            let after = doc.text();
+            let shown = || {
+                let before = &doc.source().text()[doc.span().range()];
+                format!("{place}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root)
+            };
+            let again = parse_str(&after).unwrap_or_else(|error| panic!("{error:?} {}", shown()));
+            assert_eq!(again.len(), 1, "{}", shown());
+            assert_eq!(again[0].root, doc.root, "{}", shown());
+        }
+    }
 }

@@ -46,7 +46,9 @@ pub(super) fn entries(old: &Map, new: &Map, comments: Comments) -> Vec<Piece> {
         let places = places(old.iter().map(|entry| &entry.key), &taken);
         for piece in pieces.iter_mut().filter(|piece| piece.old.is_none()) {
             let key = &new.entries()[piece.new].key;
-            let found = place(key).and_then(|place| places.get(&place).copied());
+            let simple = key.text().is_some_and(|text| text.len() <= super::fresh::LONGEST_SIMPLE_KEY);
+            let found = place(key).filter(|_| simple).and_then(|place| places.get(&place).copied());
+            let found = found.filter(|found| old.entries()[*found].key.is_scalar());
             piece.old = found.filter(|found| !std::mem::replace(&mut taken[*found], true));
         }
         return pieces;

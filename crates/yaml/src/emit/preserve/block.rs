@@ -184,7 +184,7 @@ impl Editor<'_> {
             (Child::Entry(old), Child::Entry(new)) => {
                 let after = self.behind_colon(old);
                 let (from, to) = (old.key.span().start as usize, old.key.span().end as usize);
-                if old.key.text() != new.key.text() && old.key.is_scalar() {
+                if self.key_differs(&old.key, &new.key) {
                     let text = self.key_text(&old.key, &new.key);
                     self.copy_to(from);
                     self.put(&text);
@@ -216,6 +216,18 @@ impl Editor<'_> {
                 self.put_comment(foot, frame.column, false);
             }
             self.skip_to(part.tail);
+        }
+    }
+
+    /// Whether a key must be written anew: it is another one, or its alias stands for another one now.
+    pub fn key_differs(&mut self, old: &Node, new: &Node) -> bool {
+        if let Some(anchor) = &old.trivia().anchor {
+            self.anchors.insert(anchor.clone(), new.clone());
+        }
+        match &old.trivia().alias {
+            Some(name) => self.anchors.get(name).is_none_or(|named| named != new),
+            None if old.is_scalar() => old.text() != new.text(),
+            None => old != new,
         }
     }
 
@@ -299,8 +311,11 @@ impl Editor<'_> {
         if self.keeps_breaks(*piece, olds, news) {
             self.skip_blank_lines();
         }
-        if piece.old != Some(last) && may_be_block_scalar(news[piece.new].value()) {
-            self.outdent_comments(frame.column);
+        if piece.old != Some(last) {
+            if may_be_block_scalar(news[piece.new].value()) {
+                self.outdent_comments(frame.column);
+            }
+            self.clear_tabs();
         }
     }
 
@@ -330,6 +345,9 @@ impl Editor<'_> {
         let behind = before.map_or("", gap);
         let above = after.checked_sub(1).map_or("", gap);
         let gap = if above.len() > behind.len() { above } else { behind };
+        if gap.contains(['\t', ' ']) {
+            return gap.lines().for_each(|_| self.put(self.newline));
+        }
         self.put(if gap.is_empty() && airy { self.newline } else { gap });
     }
 

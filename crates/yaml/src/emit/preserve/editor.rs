@@ -128,6 +128,7 @@ impl<'d> Editor<'d> {
         match line {
             Line::Stays => {
                 self.skip_to(pos);
+                self.part_from_comment();
                 self.copy_to(self.lines.line_end(pos));
             }
             Line::Becomes(comment) => {
@@ -142,6 +143,13 @@ impl<'d> Editor<'d> {
                 }
                 self.skip_to(end);
             }
+        }
+    }
+
+    /// Puts a space in front of a `#` that is next: only behind quotes is it a comment without.
+    pub fn part_from_comment(&mut self) {
+        if self.lines.text.as_bytes().get(self.cursor) == Some(&b'#') {
+            self.put(" ");
         }
     }
 

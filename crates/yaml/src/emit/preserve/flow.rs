@@ -40,14 +40,20 @@ impl Editor<'_> {
                 return editor.put(&text);
             };
             let was = &a.entries()[at];
-            if was.key.text() != entry.key.text() {
+            let before = Before::Key(was.key.span().end as usize);
+            // A key on several lines is one only as long as no `:` follows.
+            let long = editor.lines.text[was.key.span().range()].contains(['\n', '\r']);
+            let gets_colon = long && editor.behind(before).is_none() && was.value != entry.value;
+            if editor.key_differs(&was.key, &entry.key) || gets_colon {
                 editor.copy_to(was.key.span().start as usize);
                 let layout = editor.layout();
+                // Behind quotes a `:` may lack its space.
+                let json = json || matches!(was.key.style(), Style::SingleQuoted | Style::DoubleQuoted);
                 let text = editor.fresh(layout, |writer| writer.flow_node(&entry.key, Role::Key, json));
                 editor.put(&text);
                 editor.skip_to(was.key.span().end as usize);
             }
-            editor.flow_child(&was.value, &entry.value, Before::Key(was.key.span().end as usize), json);
+            editor.flow_child(&was.value, &entry.value, before, json);
         };
         self.flow(old, a.len(), &pieces, parts, child);
     }
@@ -75,9 +81,12 @@ impl Editor<'_> {
         self.flow(old, a.len(), &pieces, parts, child);
     }
 
-    /// Whether a map has braces of its own; `[a: b]` holds one that has not.
+    /// Whether a collection has brackets of its own; `[a: b]` holds a map that has none.
     fn has_brackets(&self, old: &Node) -> bool {
-        matches!(self.lines.text.as_bytes().get(old.span().start as usize), Some(b'{' | b'['))
+        let start = old.span().start;
+        let first = old.as_map().and_then(|map| map.entries().first());
+        let bracket = matches!(self.lines.text.as_bytes().get(start as usize), Some(b'{' | b'['));
+        bracket && first.is_none_or(|first| first.key.span().start > start)
     }
 
     /// Finds the children, given where each ends.
@@ -205,6 +214,7 @@ impl Editor<'_> {
         self.copy_to(from);
         self.put(&text);
         self.skip_to(end);
+        self.part_from_comment();
     }
 
     /// Right behind what stands between a child and what is before it; `None` where a key has no `:`.

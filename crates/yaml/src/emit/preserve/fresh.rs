@@ -17,7 +17,7 @@ use crate::resolve;
 pub(super) type Anchors = FxHashMap<Text, Node>;
 
 /// Keys longer than this are written in the long form, `? key`.
-const LONGEST_SIMPLE_KEY: usize = 128;
+pub(super) const LONGEST_SIMPLE_KEY: usize = 128;
 
 /// Writes trees at the end of a text.
 pub(super) struct Writer<'o, 'w> {

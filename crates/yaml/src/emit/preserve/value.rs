@@ -53,6 +53,21 @@ impl Editor<'_> {
             }
         }
         self.put_further_lines(new, further, slot);
+        self.clear_tabs();
+    }
+
+    /// Empties the blank lines that follow of tabs: behind some values they would be taken for bad indentation.
+    pub fn clear_tabs(&mut self) {
+        let here = self.cursor;
+        let mut line = if self.lines.line_start(here) == here { here } else { self.lines.next_line(here) };
+        while line < self.end && self.lines.kind(line) == Kind::Blank {
+            let end = self.lines.line_end(line);
+            if self.lines.text[line..end].contains('\t') {
+                self.copy_to(line);
+                self.skip_to(end);
+            }
+            line = self.lines.next_line(end);
+        }
     }
 
     /// Ends what was written with the further lines of a block scalar. The break behind the last is that of the text.
@@ -89,7 +104,7 @@ impl Editor<'_> {
     }
 
     /// Moves the comments that follow, from the beginning of a line on, out of the indentation of a block scalar, where
-    /// they would be text.
+    /// they would be text; and empties blank lines of spaces that might be text, too.
     pub fn outdent_comments(&mut self, column: usize) {
         let mut line = self.cursor;
         while line < self.end {
@@ -98,6 +113,10 @@ impl Editor<'_> {
                 Kind::Comment if text - line > column => {
                     self.copy_to(line);
                     self.put(&" ".repeat(column));
+                    self.skip_to(text);
+                }
+                Kind::Blank if text > line => {
+                    self.copy_to(line);
                     self.skip_to(text);
                 }
                 Kind::Comment | Kind::Blank => {}
@@ -242,6 +261,7 @@ impl Editor<'_> {
         }
         let ended = last_scalar(new).and_then(Node::text).is_some_and(|text| text.ends_with('\n'));
         self.end_block(new, ended, slot);
+        self.clear_tabs();
     }
 
     /// Takes back blanks at the end of a line, written from a position of the output on.
