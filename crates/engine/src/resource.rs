@@ -4,6 +4,7 @@ use krm_yaml::{Node, Span, Text};
 use serde::Deserialize;
 
 use crate::schema::Schema;
+use crate::shared::Shared;
 
 /// Group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
@@ -183,6 +184,8 @@ pub struct Resource {
     /// Ids of the resources that refer to this one; and the vars that do.
     pub referred_by: Vec<ResourceId>,
     pub referring_vars: Vec<Text>,
+    /// Labels and annotations that change together.
+    pub shared: Shared,
 }
 
 /// Where a resource came from, as `buildMetadata: [originAnnotations]` shows it.
@@ -225,6 +228,7 @@ impl Resource {
             transformations: Vec::new(),
             referred_by: Vec::new(),
             referring_vars: Vec::new(),
+            shared: Shared::default(),
         }
     }
 
@@ -248,6 +252,14 @@ impl Resource {
             }
         }
         result
+    }
+
+    /// Lets labels and annotations that are one follow a change to any of them. To be called after whatever may change
+    /// such a field in place.
+    pub fn follow_shared(&mut self) {
+        if !self.shared.is_empty() {
+            self.shared.follow(&mut self.node);
+        }
     }
 
     /// The id it has now.

@@ -223,6 +223,8 @@ impl Resources {
                 None => r.origin = Some(Box::new(origin.clone())),
                 Some(_) => r.transformations.push(origin.clone()),
             }
+            // The reference writes this into the annotations, all of which it writes anew.
+            r.shared.leave("metadata/annotations");
         }
     }
 

@@ -62,17 +62,12 @@ impl FieldSpec {
         create: Option<Create>,
         edit: &mut dyn FnMut(&mut Node) -> Result<()>,
     ) -> Result<()> {
-        let create = create.filter(|_| self.create);
-        if create.is_none() && !reaches(root, &self.path.steps) {
-            return Ok(());
-        }
-        walk(root, &self.path.steps, create, edit)
-            .map_err(|d| d.note(format!("while looking for the field `{}`", self.path), Span::NONE))
+        self.path.edit(root, create.filter(|_| self.create), edit)
     }
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list.
     pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node)) {
-        visit(root, &self.path.steps, see);
+        self.path.visit(root, see);
     }
 }
 
@@ -111,6 +106,25 @@ impl FieldPath {
 
     pub fn as_str(&self) -> &str {
         &self.text
+    }
+
+    /// Calls `edit` on every node the path leads to; what is missing is made if `create` says what.
+    pub fn edit(
+        &self,
+        root: &mut Node,
+        create: Option<Create>,
+        edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+    ) -> Result<()> {
+        if create.is_none() && !reaches(root, &self.steps) {
+            return Ok(());
+        }
+        walk(root, &self.steps, create, edit)
+            .map_err(|d| d.note(format!("while looking for the field `{self}`"), Span::NONE))
+    }
+
+    /// Calls `see` on every node the path leads to, and on a null where it expects a list.
+    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node)) {
+        visit(root, &self.steps, see);
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use super::{Setup, TransformerConfig, read_config, setter};
 use crate::pipeline::{Context, Transformer};
 use crate::resources::Resources;
-use crate::select::{Create, FieldSpec, FieldSpecs};
+use crate::select::{Create, FieldPath, FieldSpec, FieldSpecs};
 
 /// Adds labels to every resource and, where asked, to selectors and to what workloads make.
 ///
@@ -122,12 +122,40 @@ pub(super) fn write_pairs(
     if pairs.is_empty() || specs.is_empty() {
         return Ok(());
     }
+    // Which pair was new in which field of a resource; one buffer for all of them.
+    let mut new: Vec<(usize, &FieldPath)> = Vec::new();
     items.edit(|r| {
+        new.clear();
         let gvk = r.gvk().clone();
         r.edit(cx.schema, |root| {
-            specs.edit(&gvk, root, Some(Create::Map), &mut |field| {
-                pairs.iter().try_for_each(|(key, value)| setter::entry(field, key, &value.value, value.span))
-            })
-        })
+            for spec in specs.fitting(&gvk) {
+                // A bit for each pair; whoever adds more than 64 at once does without.
+                let (mut all_new, mut reached) = (u64::MAX, false);
+                spec.edit(root, Some(Create::Map), &mut |field| {
+                    reached = true;
+                    for (at, (key, value)) in pairs.iter().enumerate() {
+                        if !setter::entry(field, key, &value.value, value.span)? && at < 64 {
+                            all_new &= !(1 << at);
+                        }
+                    }
+                    Ok(())
+                })?;
+                if reached {
+                    let pairs = 0..pairs.len().min(64);
+                    new.extend(pairs.filter(|at| all_new >> at & 1 == 1).map(|at| (at, &spec.path)));
+                }
+            }
+            Ok(())
+        })?;
+        if !r.shared.is_empty() && pairs.keys().any(|key| r.shared.has(key)) {
+            r.follow_shared();
+        }
+        if new.len() > 1 {
+            for (at, (key, value)) in pairs.iter().enumerate() {
+                let fields = new.iter().filter(|(pair, _)| *pair == at).map(|(_, field)| *field);
+                r.shared.add(key, fields, &value.value);
+            }
+        }
+        Ok(())
     })
 }

@@ -45,6 +45,7 @@ impl Transformer for NameReference {
         items.edit(|r| {
             if let Some(node) = changed.next().expect("there is one for each")? {
                 r.edit(cx.schema, |root| *root = node);
+                r.follow_shared();
             }
             Ok(())
         })

@@ -174,6 +174,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, cx: &Context) -> R
         Ok(())
     });
     patched.map_err(|d: Diagnostic| d.note(format!("patching {id}"), span))?;
+    r.shared.clear();
     match r.name().is_empty() || r.kind().is_empty() {
         false => Ok(()),
         true => Err(Diagnostic::error(

@@ -197,6 +197,7 @@ pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Co
         }
     }
     r.edit(cx.schema, |root| *root = node);
+    r.follow_shared();
     Ok(())
 }
 

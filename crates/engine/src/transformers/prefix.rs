@@ -98,6 +98,7 @@ pub(super) fn rename(
             }
             if spec.fits(r.gvk()) {
                 r.edit(cx.schema, |root| spec.edit(root, Some(Create::Scalar), &mut |name| change(name)))?;
+                r.follow_shared();
             }
         }
         Ok(())

@@ -398,6 +398,7 @@ impl Place {
                 Ok::<_, Diagnostic>((edit.found, edit.misfit, edit.lost))
             })
             .map_err(|d| d.at(path.span()).note(format!("the target is {id}"), place))?;
+        r.follow_shared();
         if found == 0 {
             let verb = if create.is_some() { "has and can get no" } else { "has no" };
             let error =

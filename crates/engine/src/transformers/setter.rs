@@ -22,11 +22,11 @@ pub fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
     Ok(())
 }
 
-/// Writes a string under a key. A null that nobody turned into a map is left alone; anything else that is no map is a
-/// mistake.
-pub fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<()> {
+/// Writes a string under a key, and says whether the key is new. A null that nobody turned into a map is left alone;
+/// anything else that is no map is a mistake.
+pub fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<bool> {
     if node.is_null() {
-        return Ok(());
+        return Ok(false);
     }
     let found = node.kind_name();
     let span = node.span();
@@ -38,9 +38,12 @@ pub fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<()>
     };
     match map.get_mut(key) {
         Some(value) => put(value, text.clone(), Tag::Str, place),
-        None => map.push(Node::from(key), Node::string(text.clone()).with_span(place)),
+        None => {
+            map.push(Node::from(key), Node::string(text.clone()).with_span(place));
+            return Ok(true);
+        }
     }
-    Ok(())
+    Ok(false)
 }
 
 /// A string for a field that is not there yet: quoted where it would otherwise be read as something else, so that later

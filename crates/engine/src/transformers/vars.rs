@@ -183,7 +183,9 @@ impl Transformer for Vars {
             }
             r.edit(cx.schema, |root| {
                 self.field_specs.edit(&gvk, root, None, &mut |field| replace(field, &mut value))
-            })
+            })?;
+            r.follow_shared();
+            Ok(())
         })?;
         for var in self.vars.0.values().filter(|var| !used.contains(&var.name.value)) {
             cx.warn(
