@@ -260,8 +260,8 @@ mod tests {
         let mut config = TransformerConfig::builtin();
         config.merge(&TransformerConfig::builtin()).unwrap();
         assert!(config.images.same(&TransformerConfig::builtin().images));
-        let mut other = TransformerConfig::default();
-        other.images = [FieldSpec::new("spec/containers[]/image")].into_iter().collect();
+        let images = FieldSpecs::from_iter([FieldSpec::new("spec/containers[]/image")]);
+        let other = TransformerConfig { images, ..TransformerConfig::default() };
         assert_eq!(config.merge(&other).unwrap_err().code(), "field-specs-conflict");
     }
 }
