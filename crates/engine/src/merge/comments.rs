@@ -30,6 +30,11 @@ fn comments(node: &Node) -> [&Text; 3] {
     [head, line, foot]
 }
 
+/// Whether a node carries no comment.
+pub(super) fn has_none(node: &Node) -> bool {
+    !node.has_trivia() || comments(node).iter().all(|comment| comment.is_empty())
+}
+
 /// Whether both carry the same comments.
 pub(super) fn same(a: &Node, b: &Node) -> bool {
     (!a.has_trivia() && !b.has_trivia()) || comments(a) == comments(b)
@@ -48,6 +53,16 @@ pub(super) fn joined(dest: &Node, source: &Node) -> Option<Node> {
 /// The destination with the comments of the source and none of its own; `None` where that changes nothing.
 pub(super) fn replaced(dest: &Node, source: &Node) -> Option<Node> {
     combined(dest, source, |_, source| source)
+}
+
+/// The key without the comment behind it; `None` where it has none.
+pub(super) fn without_line(key: &Node) -> Option<Node> {
+    if key.trivia().line.is_empty() {
+        return None;
+    }
+    let mut key = key.clone();
+    key.trivia_mut().line = Text::new();
+    Some(key)
 }
 
 fn combined(

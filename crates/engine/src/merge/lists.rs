@@ -181,7 +181,7 @@ fn with_keys(mut element: Node, s: &Sources, keys: &[&str]) -> Node {
             continue;
         }
         let of = |node: Option<&Node>| node.and_then(Node::as_map).and_then(|map| map.entry(key)).cloned();
-        if let Some(entry) = of(s.dest).or_else(|| of(s.origin)).or_else(|| of(s.updated)) {
+        if let Some(entry) = of(s.dest).or_else(|| of(s.updated)).or_else(|| of(s.origin)) {
             let at = s.dest.and_then(Node::as_map).and_then(|map| map.position(key));
             let map = element.as_map_mut().expect("just seen to be a map");
             map.insert_at(at.unwrap_or(map.len()).min(map.len()), entry.key, entry.value);

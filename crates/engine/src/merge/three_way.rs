@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use krm_yaml::{Node, Result, Span, Text};
 
 use super::two_way::dressed;
-use super::walk::{Outcome, Sources, Start, Visitor, Walk, walk};
+use super::walk::{Outcome, Sources, Start, Visitor, Walk, to_fill, walk};
 use super::{Merged, Options, comments};
 use crate::schema::Schema;
 
@@ -67,7 +67,7 @@ impl Visitor for ThreeWay {
         Ok(match s.dest {
             _ if is_null(s.updated) || is_null(s.dest) => Start::Clear,
             None if s.updated.is_none() => Start::Clear,
-            dest => Start::From { dest: dest.map(Cow::Borrowed), origin: s.origin.map(Cow::Borrowed) },
+            dest => start(dest, s, Node::map),
         })
     }
 
@@ -81,7 +81,7 @@ impl Visitor for ThreeWay {
         Ok(match s.dest {
             _ if removed || cleared => Start::Clear,
             None if s.updated.is_none() => Start::Clear,
-            dest => Start::From { dest: dest.map(Cow::Borrowed), origin: s.origin.map(Cow::Borrowed) },
+            dest => start(dest, s, Node::seq),
         })
     }
 
@@ -131,13 +131,7 @@ impl Visitor for ThreeWay {
                 Some(_) => s.updated.is_none() && s.origin.is_some(),
                 None => s.origin.is_some(),
             };
-        if shell {
-            return Outcome::Clear;
-        }
-        match (s.dest, s.updated) {
-            (None, Some(updated)) => comments::replaced(node, updated).map_or(outcome, Outcome::Set),
-            _ => outcome,
-        }
+        if shell { Outcome::Clear } else { outcome }
     }
 
     fn key(&mut self, keys: &Sources) -> Option<Node> {
@@ -152,6 +146,20 @@ impl Visitor for ThreeWay {
             _ => None,
         }
     }
+}
+
+/// Where the merge of a collection starts: from the destination's, or from one that is empty and otherwise like the
+/// update's.
+fn start<'n>(dest: Option<&'n Node>, s: &Sources<'n>, empty: fn() -> Node) -> Start<'n> {
+    let dest = match (dest, s.updated) {
+        (Some(dest), updated) => to_fill(dest, updated),
+        (None, Some(updated)) => {
+            let new = empty().with_style(updated.style()).with_span(updated.span());
+            Cow::Owned(comments::replaced(&new, updated).unwrap_or(new))
+        }
+        (None, None) => Cow::Owned(empty()),
+    };
+    Start::From { dest: Some(dest), origin: s.origin.map(Cow::Borrowed) }
 }
 
 /// Whether the values differ: the texts of scalars, and all of lists, comments included.

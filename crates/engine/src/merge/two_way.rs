@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Node, Result, Style, Tag};
 
-use super::walk::{Outcome, Sources, Start, Visitor, Walk, walk};
+use super::walk::{Outcome, Sources, Start, Visitor, Walk, to_fill, walk};
 use super::{Merged, Options, comments};
 use crate::schema::Schema;
 
@@ -136,7 +136,7 @@ impl Visitor for TwoWay {
 }
 
 fn into<'n>(dest: &'n Node, origin: Cow<'n, Node>) -> Start<'n> {
-    Start::From { dest: Some(Cow::Borrowed(dest)), origin: Some(origin) }
+    Start::From { dest: Some(to_fill(dest, Some(&origin))), origin: Some(origin) }
 }
 
 /// The origin takes the place of the destination; it is still walked, for the nulls and directives within.
@@ -161,12 +161,22 @@ pub(super) fn dressed(value: &Node, like: &Node) -> Node {
     let mut node = value.clone();
     let alike = match value.is_scalar() {
         true => value.tag() == like.tag(),
-        false => !like.is_scalar() && !like.is_empty(),
+        false => value.is_seq() == like.is_seq() && !like.is_scalar() && !like.is_empty(),
     };
-    if alike {
+    if alike && (like.style() != Style::Flow || fits_on_a_line(value)) {
         node.set_style(like.style());
     }
     node
+}
+
+/// Whether a collection can be written in brackets without harm.
+fn fits_on_a_line(value: &Node) -> bool {
+    let fits =
+        |n: &Node| (n.is_scalar() || n.is_empty() || n.style() == Style::Flow) && comments::has_none(n);
+    match value.as_map() {
+        Some(map) => map.iter().all(|entry| fits(&entry.key) && fits(&entry.value)),
+        None => value.items().iter().all(fits),
+    }
 }
 
 const DIRECTIVE: &str = "$patch";

@@ -219,7 +219,15 @@ fn walk_field(
     let commented = entries.iter().find_map(|entry| comments::schema_of_field(schema, entry));
     let field = commented.as_ref().map(|schema| schema.root()).or_else(|| ty?.field(name));
     let value = walk.within(|| name.into(), |walk| self::walk(visitor, entries.values(), field, walk));
-    Ok((visitor.key(&entries.keys()), value?))
+    let (mut key, value) = (visitor.key(&entries.keys()), value?);
+    if let (Some(dest), Outcome::Set(new)) = (entries.dest, &value)
+        && is_on_a_line(new)
+        && !is_on_a_line(&dest.value)
+    {
+        // The comment behind the key spoke of what is no longer there.
+        key = comments::without_line(key.as_ref().unwrap_or(&dest.key)).or(key);
+    }
+    Ok((key, value))
 }
 
 /// The fields the destination lacks, in alphabetical order: where the reference puts them.
@@ -251,13 +259,11 @@ fn edited(dest: Option<&Node>, edits: Vec<Edit>, fields: Vec<(Node, Node)>) -> N
     if edits.is_empty() && fields.is_empty() {
         return node;
     }
-    if node.is_empty() && node.style() == Style::Flow {
-        // `{}` is written that way because it is empty.
-        let style = fields.iter().map(|(_, value)| value.style());
-        if !style.into_iter().any(|style| style == Style::Flow) {
-            node.set_style(Style::Any);
-        }
-    }
+    let set = edits.iter().filter_map(|edit| match &edit.value {
+        Outcome::Set(value) => Some(value),
+        _ => None,
+    });
+    make_room(&mut node, set.chain(fields.iter().map(|(_, value)| value)));
     let map = node.as_map_mut().expect("only maps are merged field by field");
     let mut gone = Vec::new();
     for Edit { at, key, value } in edits {
@@ -284,6 +290,28 @@ fn edited(dest: Option<&Node>, edits: Vec<Edit>, fields: Vec<(Node, Node)>) -> N
     }
     fields.into_iter().for_each(|(key, value)| map.push(key, value));
     node
+}
+
+fn is_on_a_line(node: &Node) -> bool {
+    node.is_scalar() || node.is_empty() || node.style() == Style::Flow
+}
+
+/// Makes a collection in brackets one of lines where it takes in such a one, which has no place in brackets.
+fn make_room<'n>(node: &mut Node, mut new: impl Iterator<Item = &'n Node>) {
+    if node.style() == Style::Flow && new.any(|value| !is_on_a_line(value)) {
+        node.set_style(Style::Block);
+    }
+}
+
+/// A destination to fill from another collection: an empty one is only written as it is (`{}`) because it is empty, so it
+/// takes the other's style.
+pub(super) fn to_fill<'n>(dest: &'n Node, from: Option<&Node>) -> Cow<'n, Node> {
+    match from {
+        Some(from) if dest.is_empty() && !from.is_empty() && dest.style() != from.style() => {
+            Cow::Owned(dest.clone().with_style(from.style()))
+        }
+        _ => Cow::Borrowed(dest),
+    }
 }
 
 /// The keys a list is merged by; `None` where it is replaced as a whole.
@@ -330,9 +358,7 @@ fn walk_list(
         None => Outcome::Set(dest.map_or_else(Node::seq, Cow::into_owned)),
         Some(elements) => {
             let mut node = dest.map_or_else(Node::seq, Cow::into_owned);
-            if node.is_empty() && node.style() == Style::Flow {
-                node.set_style(Style::Any);
-            }
+            make_room(&mut node, elements.iter());
             *node.as_seq_mut().expect("only lists are merged element by element") = elements;
             Outcome::Set(node)
         }

@@ -1,0 +1,276 @@
+//! What must hold of every merge, tried on trees made at random.
+
+use krm_engine::merge::{File, Merged, Options, merge_files, merge3_files, three_way};
+use krm_engine::{Node, Schema};
+use krm_yaml::Source;
+
+const ROUNDS: u64 = 300;
+const INFER: Options = Options { infer: true, prepend: false, as_reference: false };
+
+/// A small generator of random numbers (xorshift), so that a failure can be repeated by its seed.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 >> 11
+    }
+
+    fn below(&mut self, n: u64) -> u64 {
+        self.next() % n
+    }
+
+    fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
+        choices[self.below(choices.len() as u64) as usize]
+    }
+}
+
+/// Writes random YAML, in the many ways people do.
+struct Writer {
+    random: Random,
+    out: String,
+    comments: bool,
+}
+
+const KEYS: [&str; 8] = ["alpha", "beta", "gamma", "delta", "'quoted'", "\"double\"", "with-dash", "x.y/z"];
+const SCALARS: [&str; 12] = [
+    "1",
+    "two",
+    "'three'",
+    "\"4\"",
+    "true",
+    "5.5",
+    "six seven",
+    "\"\"",
+    "0x10",
+    "'a: b'",
+    "~x",
+    "2024-01-01",
+];
+
+impl Writer {
+    fn text(seed: u64, comments: bool) -> String {
+        let mut writer = Writer { random: Random::new(seed), out: String::new(), comments };
+        if comments && writer.random.chance(30) {
+            writer.out.push_str("# in front\n\n");
+        }
+        writer.out.push_str("apiVersion: v1\nkind: Thing\nmetadata:\n  name: thing\nspec:");
+        writer.value(2, 4);
+        writer.out
+    }
+
+    fn comment(&mut self, indent: usize) {
+        if self.comments && self.random.chance(5) {
+            self.out.push('\n');
+        }
+        if self.comments && self.random.chance(20) {
+            let word = self.random.pick(&["one", "two", "three"]);
+            self.out.push_str(&format!("{:indent$}# {word}\n", ""));
+        }
+    }
+
+    fn end_line(&mut self) {
+        if self.comments && self.random.chance(15) {
+            let spaces = if self.random.chance(30) { "  " } else { " " };
+            self.out.push_str(&format!("{spaces}# behind"));
+        }
+        self.out.push('\n');
+    }
+
+    /// A value behind `key:` or `-`.
+    fn value(&mut self, indent: usize, depth: usize) {
+        match self.random.below(if depth == 0 { 4 } else { 10 }) {
+            0..4 => {
+                let scalar = self.random.pick(&SCALARS);
+                self.out.push_str(&format!(" {scalar}"));
+                self.end_line();
+            }
+            4 => {
+                let flow = self.random.pick(&["[]", "{}", "[a, b]", "{a: 1}", "[1, {b: 2}]"]);
+                self.out.push_str(&format!(" {flow}"));
+                self.end_line();
+            }
+            5 | 6 => {
+                self.end_line();
+                let wide = if self.random.chance(30) { 2 } else { 0 };
+                self.list(indent - 2 + wide, depth - 1);
+            }
+            _ => {
+                self.end_line();
+                self.map(indent, depth - 1);
+            }
+        }
+    }
+
+    fn map(&mut self, indent: usize, depth: usize) {
+        let mut keys: Vec<&str> = KEYS.into_iter().filter(|_| self.random.chance(40)).collect();
+        if keys.is_empty() {
+            keys.push("only");
+        }
+        if self.random.chance(50) {
+            keys.reverse();
+        }
+        for key in keys {
+            self.comment(indent);
+            self.out.push_str(&format!("{:indent$}{key}:", ""));
+            self.value(indent + 2, depth);
+        }
+    }
+
+    fn list(&mut self, indent: usize, depth: usize) {
+        let named = self.random.chance(50);
+        let mut names: Vec<&str> =
+            ["web", "db", "'cache'", "log"].into_iter().filter(|_| self.random.chance(60)).collect();
+        if names.is_empty() {
+            names.push("web");
+        }
+        if self.random.chance(50) {
+            names.reverse();
+        }
+        for name in names {
+            self.comment(indent);
+            match named {
+                true => {
+                    self.out.push_str(&format!("{:indent$}- name: {name}", ""));
+                    self.end_line();
+                    self.map(indent + 2, depth.saturating_sub(1));
+                }
+                false => {
+                    let scalar = self.random.pick(&SCALARS);
+                    self.out.push_str(&format!("{:indent$}- {scalar}", ""));
+                    self.end_line();
+                }
+            }
+        }
+    }
+}
+
+fn file(text: &str) -> File {
+    File::read("a.yaml", &Source::detached("a.yaml", text)).unwrap_or_else(|e| panic!("{e:?} in\n{text}"))
+}
+
+fn root(text: &str) -> Node {
+    file(text).documents.remove(0).root
+}
+
+fn merge(source: &str, dest: &str, options: Options) -> String {
+    let merged = merge_files(&[file(source)], vec![file(dest)], true, &Schema::builtin(), options);
+    merged.unwrap()[0].text()
+}
+
+fn merge3(original: &str, updated: &str, dest: &str) -> String {
+    let [o, u, d] = [original, updated, dest].map(file);
+    merge3_files(&[o], &[u], vec![d], true, &Schema::builtin(), INFER).unwrap().0[0].text()
+}
+
+#[test]
+fn merging_a_text_with_itself_changes_no_byte() {
+    for seed in 0..ROUNDS {
+        let text = Writer::text(seed, true);
+        for prepend in [false, true] {
+            assert_eq!(merge(&text, &text, Options { prepend, ..INFER }), text, "seed {seed}");
+        }
+    }
+}
+
+#[test]
+fn an_update_that_changes_nothing_changes_no_byte() {
+    for seed in 0..ROUNDS {
+        let (original, dest) = (Writer::text(seed, true), Writer::text(seed + 10_000, true));
+        assert_eq!(merge3(&original, &original, &dest), dest, "seed {seed}");
+    }
+}
+
+#[test]
+fn a_destination_that_is_the_original_becomes_the_update() {
+    for seed in 0..ROUNDS {
+        let (original, updated) = (Writer::text(seed, false), Writer::text(seed + 20_000, false));
+        let merged = merge3(&original, &updated, &original);
+        assert_eq!(root(&merged), root(&updated), "seed {seed}\n{original}---\n{updated}---\n{merged}");
+        let trees =
+            three_way(Some(&root(&original)), &root(&updated), &root(&original), &Schema::builtin(), INFER);
+        let (_, conflicts) = trees.unwrap();
+        assert!(conflicts.is_empty(), "seed {seed}: nobody else changed anything");
+    }
+}
+
+#[test]
+fn merging_twice_changes_nothing_more() {
+    for seed in 0..ROUNDS {
+        let (source, dest) = (Writer::text(seed, true), Writer::text(seed + 30_000, true));
+        for prepend in [false, true] {
+            let options = Options { prepend, ..INFER };
+            let once = merge(&source, &dest, options);
+            assert_eq!(merge(&source, &once, options), once, "seed {seed}\n{source}---\n{dest}");
+        }
+        let updated = Writer::text(seed + 40_000, true);
+        let once = merge3(&source, &updated, &dest);
+        assert_eq!(merge3(&source, &updated, &once), once, "seed {seed}");
+    }
+}
+
+#[test]
+fn only_the_lines_of_a_changed_field_change() {
+    for seed in 0..ROUNDS {
+        let dest = Writer::text(seed, true);
+        let source = "apiVersion: v1\nkind: Thing\nmetadata:\n  name: thing\n  labels: {new: label}\n";
+        let merged = merge(source, &dest, INFER);
+        let expected = dest.replacen("  name: thing\n", "  name: thing\n  labels: {new: label}\n", 1);
+        assert_eq!(merged, expected, "seed {seed}");
+    }
+}
+
+/// Whatever is written: the answer is a result or a diagnostic.
+#[test]
+fn nothing_makes_it_panic() {
+    for seed in 0..ROUNDS * 4 {
+        let mut random = Random::new(seed);
+        let mut spoil = |text: String| {
+            let mut bytes = text.into_bytes();
+            for _ in 0..random.below(6) {
+                let at = random.below(bytes.len() as u64) as usize;
+                let byte = *b"- :#[]{}&*!|>'\"\n~$<"[random.below(19) as usize..].first().expect("within");
+                match random.below(3) {
+                    0 => bytes[at] = byte,
+                    1 => bytes.insert(at, byte),
+                    _ => drop(bytes.remove(at)),
+                }
+            }
+            let text = String::from_utf8_lossy(&bytes).into_owned();
+            File::read("a.yaml", &Source::detached("a.yaml", text))
+        };
+        let texts = [0, 50_000, 60_000].map(|more| spoil(Writer::text(seed + more, true)));
+        let [Ok(a), Ok(b), Ok(c)] = texts else { continue };
+        let schema = Schema::builtin();
+        for options in [INFER, Options::PATCH, Options { prepend: true, ..INFER }] {
+            if let Ok(files) = merge_files(&[a.clone()], vec![b.clone()], true, &schema, options) {
+                files[0].text();
+            }
+            if let Ok((files, _)) =
+                merge3_files(&[a.clone()], &[b.clone()], vec![c.clone()], true, &schema, options)
+            {
+                files[0].text();
+            }
+        }
+    }
+}
+
+#[test]
+fn what_did_not_change_is_shared() {
+    let dest = root("a: {b: {c: 1}}\nd: {e: [1, 2]}\n");
+    let source = root("a: {b: {c: 2}}\n");
+    let merged = krm_engine::merge::two_way(&source, &dest, &Schema::builtin(), INFER).unwrap();
+    let Merged::Changed(merged) = merged else { panic!("something changed") };
+    assert!(merged.get("d").unwrap().same(dest.get("d").unwrap()));
+    assert!(!merged.get("a").unwrap().same(dest.get("a").unwrap()));
+}
