@@ -290,6 +290,12 @@ fn as_json(node: &mut Node) {
                     *scalar = Node::scalar(rounded.to_string(), Tag::Int, Style::Any, scalar.span());
                 }
             }
+            // It is written and read once for that, and folded texts do not all come back as they were.
+            Tag::Str if scalar.style() == Style::Folded => {
+                if let Some(text) = scalar.text().and_then(krm_yaml::emit::distorted) {
+                    *scalar = Node::string(text).with_span(scalar.span());
+                }
+            }
             Tag::Null if scalar.text() == Some("") => *scalar = Node::null().with_span(scalar.span()),
             _ => {}
         }

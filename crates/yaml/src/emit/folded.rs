@@ -5,7 +5,7 @@
 //! text instead of the line that follows. Output that is to have the reference's bytes has to lose the same.
 
 /// The text of a folded scalar as it comes back; `None` where it comes back unharmed.
-pub(super) fn distorted(text: &str) -> Option<String> {
+pub fn distorted(text: &str) -> Option<String> {
     let content = text.trim_start_matches('\n');
     if !content.trim_end_matches('\n').contains('\n') && !text.ends_with("\n\n") || !is_written_folded(text) {
         return None;

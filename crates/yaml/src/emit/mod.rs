@@ -11,3 +11,4 @@ pub mod preserve;
 mod text;
 
 pub use canonical::{canonical, canonical_into, try_canonical_into};
+pub use folded::distorted;
