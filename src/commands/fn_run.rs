@@ -94,7 +94,10 @@ fn plan(
     disk: &Disk,
     report: &Report,
 ) -> Result<Vec<Planned>> {
-    if let Some(program) = program(&args.program, dir, args.sandbox.network) {
+    if let Some(mut program) = program(&args.program, dir, args.sandbox.network) {
+        if let (Program::Image(image), Some(file)) = (&mut program, &args.fn_config) {
+            image.local = os::absolute(file)?.parent().map(Path::to_path_buf);
+        }
         let config = config(args, target, report)?;
         return Ok(vec![Planned {
             function: Function::new(program, config, runtime)?,

@@ -1,0 +1,286 @@
+//! Functions in containers, with a real engine: what they are kept from, and what stops them.
+//!
+//! Where no engine works the tests say so and are left out; under `CI=true` they may not be.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+/// The engine, and images made for these tests.
+struct Engine {
+    binary: &'static str,
+    scratch: PathBuf,
+}
+
+/// Without a list of users, as images made from scratch are; and with one in which nobody has a number of his own.
+const PLAIN: &str = "localhost/krm-test-plain:1";
+const WITH_USERS: &str = "localhost/krm-test-users:1";
+
+fn engine() -> Option<&'static Engine> {
+    static ENGINE: OnceLock<Option<Engine>> = OnceLock::new();
+    let engine = ENGINE.get_or_init(|| {
+        let binary = ["podman", "docker", "nerdctl"].into_iter().find(|binary| {
+            command(binary)
+                .arg("info")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status()
+                .is_ok_and(|s| s.success())
+        })?;
+        let scratch = std::env::temp_dir().join(format!("krm-container-{}", std::process::id()));
+        fs::create_dir_all(&scratch).expect("a writable temporary folder");
+        let engine = Engine { binary, scratch };
+        engine.make_images();
+        Some(engine)
+    });
+    if engine.is_none() {
+        assert!(
+            std::env::var("CI").is_err(),
+            "no container engine works here, and CI may not leave these tests out"
+        );
+        eprintln!("left out: no container engine works here");
+    }
+    engine.as_ref()
+}
+
+/// A command that finds the settings podman needs.
+fn command(binary: &str) -> Command {
+    let mut command = Command::new(binary);
+    let has_runc = Command::new("runc").arg("--version").stdout(Stdio::null()).status().is_ok();
+    if std::env::var_os("CONTAINERS_CONF").is_none() && has_runc {
+        let conf = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/container/containers.conf");
+        command.env("CONTAINERS_CONF", conf);
+    }
+    command
+}
+
+impl Engine {
+    fn make_images(&self) {
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/container/probe.rs");
+        let root = self.scratch.join("root");
+        fs::create_dir_all(root.join("etc")).expect("the scratch folder is ours");
+        let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+        let mut build = Command::new(rustc);
+        build
+            .args(["--edition=2024", "-C", "target-feature=+crt-static", "-o"])
+            .arg(root.join("probe"))
+            .arg(source);
+        assert!(build.status().expect("rustc starts").success());
+        self.import(&root, PLAIN);
+        fs::write(root.join("etc/passwd"), "root:x:0:0::/:\nnobody:x:99:99::/:\n")
+            .expect("the scratch folder is ours");
+        self.import(&root, WITH_USERS);
+    }
+
+    fn import(&self, root: &Path, name: &str) {
+        let tar = self.scratch.join("root.tar");
+        let packed = Command::new("tar").arg("-cf").arg(&tar).arg("-C").arg(root).arg(".").status();
+        assert!(packed.expect("tar starts").success());
+        let mut import = command(self.binary);
+        import.args(["import", "--change", "CMD [\"/probe\"]"]).arg(&tar).arg(name).stdout(Stdio::null());
+        assert!(import.status().expect("the engine starts").success());
+    }
+
+    /// Makes a package whose one function is an image, and runs it.
+    fn run(&self, name: &str, spec: &str, mode: &str, args: &[&str]) -> Output {
+        self.start(name, spec, mode, args).wait_with_output().expect("krm ends")
+    }
+
+    fn start(&self, name: &str, spec: &str, mode: &str, args: &[&str]) -> Child {
+        let dir = self.scratch.join(name);
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("pkg/data")).expect("the scratch folder is ours");
+        let spec = spec.replace('\n', "\n      ");
+        let config = format!(
+            "apiVersion: example.com/v1\nkind: Probe\nmetadata:\n  name: probe\n  annotations:\n    \
+             config.kubernetes.io/function: |\n      {spec}\nspec:\n  mode: {mode}\n"
+        );
+        fs::write(dir.join("pkg/probe.yaml"), config).expect("the scratch folder is ours");
+        fs::write(dir.join("pkg/secret"), "of the folder\n").expect("the scratch folder is ours");
+        fs::write(dir.join("pkg/data/secret"), "of the data\n").expect("the scratch folder is ours");
+        let mut krm = command(env!("CARGO_BIN_EXE_krm"));
+        krm.args(["fn", "run", "pkg", "--dry-run", "--allow-empty", "--image-pull-policy", "Never"])
+            .args(args);
+        krm.current_dir(&dir).env("KRM_FN_RUNTIME", self.binary).env("HOME_OF_THE_HOST", "here");
+        krm.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("krm starts")
+    }
+
+    /// The facts a probe reports.
+    fn report(&self, name: &str, spec: &str, args: &[&str]) -> Vec<(String, String)> {
+        let output = self.run(name, spec, "report", args);
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{stderr}");
+        let facts = stdout.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(": "));
+        facts.map(|(key, value)| (key.into(), value.trim_matches('"').into())).collect()
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn fact<'f>(facts: &'f [(String, String)], name: &str) -> &'f str {
+    let found = facts.iter().find(|(key, _)| key == name);
+    found.map(|(_, value)| value.as_str()).unwrap_or_else(|| panic!("no fact `{name}` in {facts:?}"))
+}
+
+fn image(name: &str, more: &str) -> String {
+    format!("container:\n  image: {name}{more}")
+}
+
+#[test]
+fn a_container_can_do_next_to_nothing() {
+    let Some(engine) = engine() else { return };
+    let facts = engine.report("nothing", &image(PLAIN, ""), &[]);
+    for (name, expected) in [
+        ("Uid", "65534"),
+        ("Gid", "65534"),
+        ("NoNewPrivs", "1"),
+        ("CapEff", "0000000000000000"),
+        ("CapBnd", "0000000000000000"),
+        ("interfaces", "lo"),
+        ("write-", "ReadOnlyFilesystem"),
+        ("write-tmp", "yes"),
+        ("read-local", "of the folder"),
+        ("write-local", "ReadOnlyFilesystem"),
+        ("read-data", "NotFound"),
+        ("env-LOG_TO_STDERR", "true"),
+        ("env-STRUCTURED_RESULTS", "true"),
+        ("env-HOME_OF_THE_HOST", "unset"),
+    ] {
+        assert_eq!(fact(&facts, name), expected, "{name}");
+    }
+}
+
+#[test]
+fn nobody_is_whom_the_image_says() {
+    let Some(engine) = engine() else { return };
+    assert_eq!(fact(&engine.report("users", &image(WITH_USERS, ""), &[]), "Uid"), "99");
+    let ours = Command::new("id").arg("-u").output().expect("id starts");
+    let facts = engine.report("ourselves", &image(WITH_USERS, ""), &["--as-current-user"]);
+    assert_eq!(fact(&facts, "Uid"), text(&ours.stdout).trim());
+}
+
+#[test]
+fn the_network_needs_both_to_agree() {
+    let Some(engine) = engine() else { return };
+    let wants = image(PLAIN, "\n  network: true");
+    let refused = engine.run("refused", &wants, "report", &[]);
+    assert!(!refused.status.success());
+    assert!(text(&refused.stderr).contains("error[network-not-enabled]"), "{}", text(&refused.stderr));
+    let alone = engine.report("alone", &image(PLAIN, ""), &["--network"]);
+    assert_eq!(fact(&alone, "interfaces"), "lo", "a function that does not ask gets none");
+    let both = engine.report("both", &wants, &["--network"]);
+    let host = fs::read_to_string("/proc/net/dev").expect("this is Linux");
+    let host: Vec<&str> = host.lines().filter_map(|line| Some(line.split_once(':')?.0.trim())).collect();
+    assert_eq!(fact(&both, "interfaces"), host.join(" "));
+}
+
+#[test]
+fn declared_mounts_and_variables_arrive() {
+    let Some(engine) = engine() else { return };
+    let spec =
+        "\n  mounts:\n  - {type: bind, src: pkg/data, dst: /data}\n  envs: [DECLARED=1, GIVEN=declared]";
+    let facts =
+        engine.report("mounts", &image(PLAIN, spec), &["-e", "GIVEN=by hand", "-e", "HOME_OF_THE_HOST"]);
+    for (name, expected) in [
+        ("read-data", "of the data"),
+        ("write-data", "ReadOnlyFilesystem"),
+        ("env-DECLARED", "1"),
+        ("env-GIVEN", "by hand"),
+        ("env-HOME_OF_THE_HOST", "here"),
+    ] {
+        assert_eq!(fact(&facts, name), expected, "{name}");
+    }
+    let mount = "type=bind,src=pkg/data,dst=/data";
+    assert_eq!(
+        fact(&engine.report("mount", &image(PLAIN, ""), &["--mount", mount]), "read-data"),
+        "of the data"
+    );
+    let outside = image(PLAIN, "\n  mounts:\n  - {type: bind, src: ../.., dst: /data}");
+    let refused = engine.run("outside", &outside, "report", &[]);
+    assert!(text(&refused.stderr).contains("error[function-mount-outside]"), "{}", text(&refused.stderr));
+}
+
+#[test]
+fn a_glutton_is_stopped() {
+    let Some(engine) = engine() else { return };
+    let output = engine.run("hog", &image(PLAIN, ""), "hog", &["--memory", "64Mi", "--timeout", "60s"]);
+    let stderr = text(&output.stderr);
+    assert!(!output.status.success());
+    assert!(stderr.contains("exit status 137") && stderr.contains(PLAIN), "{stderr}");
+}
+
+#[test]
+fn processes_are_bounded() {
+    let Some(engine) = engine() else { return };
+    let output = engine.run("multiply", &image(PLAIN, ""), "multiply", &[]);
+    let stdout = text(&output.stdout);
+    let threads = stdout.lines().find_map(|line| line.trim().strip_prefix("threads: \"")?.strip_suffix('"'));
+    let threads: usize =
+        threads.unwrap_or_else(|| panic!("{stdout}{}", text(&output.stderr))).parse().unwrap();
+    assert!((100..1100).contains(&threads), "{threads} threads");
+}
+
+#[test]
+fn one_that_hangs_is_stopped_and_gone() {
+    let Some(engine) = engine() else { return };
+    let start = Instant::now();
+    let krm = engine.start("hang", &image(PLAIN, ""), "hang", &["--timeout", "3s"]);
+    let name = format!("name=krm-fn-{}-", krm.id());
+    let running = || {
+        let list = command(engine.binary).args(["ps", "-q", "--filter", &name]).output();
+        !text(&list.expect("the engine starts").stdout).trim().is_empty()
+    };
+    let seen = || {
+        (0..50).any(|_| {
+            running() || {
+                std::thread::sleep(Duration::from_millis(50));
+                false
+            }
+        })
+    };
+    assert!(seen(), "it runs");
+    let stderr = text(&krm.wait_with_output().expect("krm ends").stderr);
+    assert!(stderr.contains("stopped after 3 s"), "{stderr}");
+    assert!(start.elapsed() < Duration::from_secs(60));
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while running() {
+        assert!(Instant::now() < deadline, "the container is still there");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn a_container_does_not_outlive_an_interrupted_krm() {
+    let Some(engine) = engine() else { return };
+    let mut krm = engine.start("interrupted", &image(PLAIN, ""), "hang", &[]);
+    let name = format!("name=krm-fn-{}-", krm.id());
+    let running = || {
+        let list = command(engine.binary).args(["ps", "-q", "--filter", &name]).output();
+        !text(&list.expect("the engine starts").stdout).trim().is_empty()
+    };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !running() {
+        assert!(Instant::now() < deadline, "it never ran");
+    }
+    assert!(
+        Command::new("kill").args(["-INT", &krm.id().to_string()]).status().expect("kill starts").success()
+    );
+    assert!(!krm.wait().expect("krm ends").success());
+    while running() {
+        assert!(Instant::now() < deadline, "the container is still there");
+        std::thread::sleep(Duration::from_millis(200));
+    }
+}
+
+#[test]
+fn an_image_that_is_not_there_is_told() {
+    let Some(engine) = engine() else { return };
+    let output = engine.run("missing", &image("localhost/krm-test-missing:1", ""), "report", &[]);
+    let stderr = text(&output.stderr);
+    assert!(!output.status.success());
+    assert!(stderr.contains("function `localhost/krm-test-missing:1` failed: exit status 125"), "{stderr}");
+}
