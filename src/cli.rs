@@ -41,6 +41,7 @@ pub enum Command {
     Man(ManArgs),
     Merge(MergeArgs),
     Merge3(Merge3Args),
+    Plan(crate::commands::plan::PlanArgs),
     Version(VersionArgs),
 }
 

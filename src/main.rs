@@ -36,6 +36,7 @@ fn main() -> ExitCode {
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),
         Command::Merge3(args) => commands::merge3::run(args, &report),
+        Command::Plan(args) => commands::plan::run(args, &report),
         Command::Version(args) => commands::version::run(args),
     };
     match result {

@@ -11,4 +11,5 @@ pub mod fn_source;
 pub mod fn_wrap;
 pub mod merge;
 pub mod merge3;
+pub mod plan;
 pub mod version;

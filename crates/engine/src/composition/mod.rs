@@ -6,6 +6,7 @@
 
 mod consolidate;
 mod identity;
+mod outline;
 
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use crate::world::Loader;
 
 pub use consolidate::{Entry, Planner, consolidate};
 pub use identity::{Identity, default_name};
+pub use outline::Outlined;
 
 /// The names a Composition may have in its folder.
 pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];

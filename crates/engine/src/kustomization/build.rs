@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::Kustomization;
 use super::base::Base;
 use super::plan::{LoadedFile, Plan, Scope};
-use crate::composition;
+use crate::composition::{self, Outlined};
 use crate::loader::{Files, Folder};
 use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::Origin;
@@ -92,18 +92,31 @@ impl Session {
             .collect()
     }
 
+    /// What runs for a target, without running it: the consolidated list of a Composition, or the fields of a
+    /// kustomization in the order in which they act.
+    pub fn outline(&self, target: &str) -> Result<Vec<Outlined>> {
+        let schema = Arc::new(Schema::builtin());
+        let folder = Folder::open(&self.files, target, !self.options.unrestricted)?;
+        let plan = Plan::new(self, false, schema);
+        match composition::find(&folder, Span::NONE)? {
+            Some(name) => {
+                let entries = composition::consolidate(&folder, name, Span::NONE, &plan)?;
+                Ok(entries.iter().map(|entry| Outlined::new(entry, &folder)).collect())
+            }
+            None => Ok(Outlined::of_kustomization(&Kustomization::load_root(&folder)?)),
+        }
+    }
+
     /// The steps of a target, and those that only come at the root.
     fn plan(&self, target: &str, schema: &Arc<Schema>) -> Result<Pipeline> {
         let folder = Folder::open(&self.files, target, !self.options.unrestricted)?;
         let mut plan = Plan::new(self, true, schema.clone());
-        let k = match composition::find(&folder, Span::NONE)? {
-            Some(name) => {
-                plan.compose(&folder, name, &Scope::default(), Span::NONE)?;
-                Kustomization::default()
-            }
+        match composition::find(&folder, Span::NONE)? {
+            Some(name) => plan.compose(&folder, name, &Scope::default(), Span::NONE)?,
             None => self.plan_kustomization(&folder, &mut plan)?,
-        };
-        let asks = |option: &str| k.build_metadata.iter().any(|wanted| *wanted.value == *option);
+        }
+        let wishes = plan.wishes;
+        let asks = |option: &str| wishes.build_metadata.iter().any(|wanted| *wanted.value == *option);
         let mut steps = plan.steps;
         let mut last = |transformer: Box<dyn Transformer>| {
             steps.push(Step { role: Role::Transform, transformer, origin: None, place: Span::NONE });
@@ -114,9 +127,9 @@ impl Session {
             last(Box::new(Vars::new(plan.vars, plan.config.var_reference)));
         }
         last(Box::new(LocalConfig));
-        match &k.sort_options {
-            Some(options) => last(Box::new(SortOrder::new(options.clone())?)),
-            None if self.options.keep_order || plan.arranged => {}
+        match wishes.sort_options {
+            Some(options) => last(Box::new(SortOrder::new(options)?)),
+            None if self.options.keep_order || wishes.is_in_order => {}
             None => last(Box::new(SortOrder::legacy())),
         }
         if self.options.managed_by_label || asks("managedByLabel") {
@@ -131,11 +144,12 @@ impl Session {
         Ok(Pipeline { steps, schema: plan.schema })
     }
 
-    fn plan_kustomization(&self, folder: &Arc<Folder>, plan: &mut Plan) -> Result<Kustomization> {
+    fn plan_kustomization(&self, folder: &Arc<Folder>, plan: &mut Plan) -> Result<()> {
         let file = LoadedFile::read(self, folder, Span::NONE)?;
         let origin = (!file.kustomization.build_metadata.is_empty()).then(Origin::default);
         plan.add(folder, &file, &Scope { origin, ..Scope::default() })?;
-        Ok(file.kustomization)
+        plan.wishes.take(&file.kustomization);
+        Ok(())
     }
 
     pub(super) fn context<'a>(&'a self, schema: &'a Schema) -> Context<'a> {

@@ -10,7 +10,7 @@ use super::plan::{LoadedFile, Plan, Scope};
 use crate::composition::{self, Entry, Planner, consolidate};
 use crate::loader::Folder;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
-use crate::resource::Resource;
+use crate::resource::{Origin, Resource};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::{SortOptions, SortOrder, TransformerConfig};
@@ -56,6 +56,10 @@ impl Plan<'_> {
         let entries = consolidate(folder, file, place, &*self)?;
         let defaults = TransformerConfig::builtin();
         self.config.merge(&defaults)?;
+        // Origins are noted from the first step on, or not at all.
+        let tells_origins = |entry: &Entry| entry.config.get("buildMetadata").is_some_and(|b| !b.is_empty());
+        let origin = entries.iter().any(tells_origins).then(Origin::default);
+        let scope = &Scope { origin: scope.origin.clone().or(origin), ..scope.clone() };
         let steps = entries.iter().map(|entry| {
             let added = self.entry(entry, &defaults, scope);
             added.map_err(|d| {
@@ -76,7 +80,7 @@ impl Plan<'_> {
             ("builtin", "SortOrderTransformer") => {
                 let sort: Sort = krm_yaml::from_node(&entry.config)?;
                 self.steps.push(Step::new(Role::Transform, SortOrder::new(sort.sort_options)?));
-                self.arranged = true;
+                self.wishes.is_in_order = true;
                 Ok(())
             }
             (version, "Kustomization" | "Component") if version.starts_with("kustomize.config.k8s.io/") => {
@@ -97,13 +101,7 @@ impl Plan<'_> {
     fn inline_kustomization(&mut self, entry: &Entry, folder: &Arc<Folder>, scope: &Scope) -> Result<()> {
         let (kustomization, warnings) = Kustomization::from_root(&entry.config)?;
         self.session.warn(warnings);
-        if let Some(options) = &kustomization.sort_options {
-            let sort = SortOrder::new(options.clone())?;
-            self.add(folder, &LoadedFile::within(kustomization, folder, entry.place), scope)?;
-            self.steps.push(Step::new(Role::Transform, sort));
-            self.arranged = true;
-            return Ok(());
-        }
+        self.wishes.take(&kustomization);
         self.add(folder, &LoadedFile::within(kustomization, folder, entry.place), scope)
     }
 

@@ -94,6 +94,34 @@ pub struct Metadata {
 pub const BUILD_METADATA: [&str; 3] = ["originAnnotations", "transformerAnnotations", "managedByLabel"];
 
 impl Kustomization {
+    /// The fields in the order in which they act, whatever their order in the file. Those of a group act as one.
+    pub const ACTING_ORDER: [&[&str]; 24] = [
+        &["openapi"],
+        &["buildMetadata"],
+        &["resources", "bases"],
+        &["configurations"],
+        &["crds"],
+        &["configMapGenerator", "generatorOptions"],
+        &["secretGenerator", "generatorOptions"],
+        &["helmCharts", "helmGlobals", "helmChartInflationGenerator"],
+        &["generators"],
+        &["components"],
+        &["patchesStrategicMerge"],
+        &["patches"],
+        &["namespace"],
+        &["namePrefix"],
+        &["nameSuffix"],
+        &["labels", "commonLabels"],
+        &["commonAnnotations"],
+        &["patchesJson6902"],
+        &["replicas"],
+        &["images", "imageTags"],
+        &["replacements"],
+        &["transformers"],
+        &["validators"],
+        &["vars", "sortOptions"],
+    ];
+
     /// Reads the kustomization of a folder; gives the warnings it deserves, too.
     pub fn load(folder: &Folder, place: Span) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
         let source = find(folder, place)?;
@@ -103,14 +131,14 @@ impl Kustomization {
 
     /// Reads a kustomization, and makes of its deprecated fields what replaced them.
     pub fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
-        // Documents after the first are ignored, as in the reference.
-        let root = krm_yaml::parse_last_wins(source)?.into_iter().next().map(|document| document.root);
-        let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
-        expand_merges(&mut root)?;
-        if says_nothing(&root) {
-            return Err(empty(source));
-        }
-        Self::from_root(&root)
+        Self::from_root(&root(source)?)
+    }
+
+    /// The tree of a folder's kustomization, known to be a right one.
+    pub fn load_root(folder: &Folder) -> Result<Node> {
+        let root = root(&find(folder, Span::NONE)?)?;
+        Self::from_root(&root)?;
+        Ok(root)
     }
 
     /// Reads a kustomization from a tree: a file's, or an object within a Composition.
@@ -149,6 +177,17 @@ impl Kustomization {
         }
         Ok(())
     }
+}
+
+/// The tree of a kustomization file. Documents after the first are ignored, as in the reference.
+fn root(source: &Arc<Source>) -> Result<Node> {
+    let root = krm_yaml::parse_last_wins(source)?.into_iter().next().map(|document| document.root);
+    let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
+    expand_merges(&mut root)?;
+    if says_nothing(&root) {
+        return Err(empty(source));
+    }
+    Ok(root)
 }
 
 /// Finds the one kustomization file of a folder.

@@ -21,7 +21,7 @@ use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
 use crate::transformers::{
     Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Patch, PatchJson6902,
-    PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, Suffix, TransformerConfig,
+    PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, SortOptions, Suffix, TransformerConfig,
 };
 use crate::world::Loader;
 
@@ -35,6 +35,25 @@ pub struct Scope {
     pub origin: Option<Origin>,
     /// The namespace helm charts get where they name none.
     pub helm_namespace: Text,
+}
+
+/// What is done once for the whole target, at its end.
+#[derive(Default)]
+pub struct Wishes {
+    pub sort_options: Option<SortOptions>,
+    pub build_metadata: Vec<Spanned<Text>>,
+    /// A step has put the resources in order; they are to stay so.
+    pub is_in_order: bool,
+}
+
+impl Wishes {
+    /// Notes what a kustomization wishes.
+    pub fn take(&mut self, kustomization: &Kustomization) {
+        if kustomization.sort_options.is_some() {
+            self.sort_options = kustomization.sort_options.clone();
+        }
+        self.build_metadata.extend(kustomization.build_metadata.iter().cloned());
+    }
 }
 
 /// What is gathered: steps, and the rules and variables that are handed up.
@@ -52,8 +71,7 @@ pub struct Plan<'s> {
     strangers: bool,
     pub(super) folders: Vec<PathBuf>,
     level: usize,
-    /// The steps end with an order of their own choosing.
-    pub arranged: bool,
+    pub wishes: Wishes,
     /// A helm chart takes the namespace of whoever includes it.
     by_namespace: bool,
 }
@@ -71,7 +89,7 @@ impl<'s> Plan<'s> {
             strangers: false,
             folders: Vec::new(),
             level: 0,
-            arranged: false,
+            wishes: Wishes::default(),
             by_namespace: false,
         }
     }
