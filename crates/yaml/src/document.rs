@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::node::{Node, Text};
+use crate::node::{Node, Style, Tag, Text};
 use crate::source::{Source, Span};
 
 /// A document: edit [`Document::root`], then ask for [`Document::text`].
@@ -24,6 +24,22 @@ impl Document {
     pub(crate) fn new(root: Node, source: Arc<Source>, span: Span) -> Self {
         let (head, foot) = (Text::new(), Text::new());
         Self { original: root.clone(), root, source, span, references: false, head, foot }
+    }
+
+    /// A document that has no text yet, and is written anew.
+    ///
+    /// ```
+    /// use krm_yaml::{Document, Node, emit::preserve, parse_str};
+    /// let mut docs = parse_str("a: 1\n")?;
+    /// docs.push(Document::made(Node::from_iter([("b", 2)])));
+    /// assert_eq!(preserve::stream(&docs), "a: 1\n---\nb: 2\n");
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn made(root: Node) -> Self {
+        let source = Source::detached("", "");
+        let span = source.span(0, 0);
+        let nothing = Node::scalar("", Tag::Null, Style::Plain, span);
+        Self { root, ..Self::new(nothing, source, span) }
     }
 
     pub(crate) fn with_references(mut self, references: bool) -> Self {

@@ -318,3 +318,13 @@ fn comments_can_be_edited() {
     assert_eq!(doc.text(), "a: 2\n");
     assert_eq!(preserve::document_with(&doc, Comments::Keep), "# h\na: 2 # one\n");
 }
+
+#[test]
+fn documents_can_be_added() {
+    let mut docs = parse_str("a: 1\n...\n").unwrap();
+    docs.insert(0, Document::made(yaml("b: 2")));
+    docs.push(Document::made(yaml("c: 3")));
+    let text = preserve::stream(&docs);
+    assert_eq!(text, "b: 2\n---\na: 1\n...\n---\nc: 3\n");
+    assert_eq!(parse_str(&text).unwrap().len(), 3);
+}

@@ -1,4 +1,41 @@
 //! The form it was written in.
+//!
+//! ```
+//! let mut doc = krm_yaml::parse_str("# the one\nname: 'web'   # short\nreplicas: 2\n")?.remove(0);
+//! doc.root.set("name", "api");
+//! doc.root.set("paused", true);
+//! assert_eq!(doc.text(), "# the one\nname: 'api'   # short\nreplicas: 2\npaused: true\n");
+//! # Ok::<(), krm_yaml::Diagnostic>(())
+//! ```
+//!
+//! [`document`] walks the original and the edited tree together and copies the text wherever they agree; the same
+//! allocation is known to agree without a look. Where they differ,
+//!
+//! - a scalar is replaced in its place, in its own style where that can hold the new value, its comment behind it;
+//! - entries and items are added behind their predecessors, indented as what is around them, and removed with the
+//!   comments above, behind and below them; blank lines go on parting what they parted;
+//! - where the order has changed, whole blocks of lines move, comments included (with [`Comments::Keep`], maps keep the
+//!   order of the text, since programs tend to sort them);
+//! - flow collections stay so, and JSON stays JSON; but brackets around nothing give way to a block;
+//! - an alias is written out where it no longer says what the edited tree says, and anchors stay;
+//! - comments follow the edited tree, or stay in any case: see [`Comments`]. Those within brackets always stay.
+//!
+//! Trees are compared by value. A tree that went through another program and came back equal leaves the text as it is,
+//! whatever became of its styles.
+//!
+//! [`fresh`] writes a tree that has no text, the way the reference's lossless writer does, except where that would not
+//! read back as it was: nulls without a text within brackets, folded scalars with lines that begin with blanks, block
+//! scalars read from a text that begin with a tab.
+//!
+//! | file | holds |
+//! | --- | --- |
+//! | `stream` | whole documents, and streams of them |
+//! | `editor` | the walk, and what stays |
+//! | `align` | which child was which |
+//! | `block`, `flow` | children added, removed, moved |
+//! | `value` | values in the place of others |
+//! | `lines` | finding lines and comments in the text |
+//! | `fresh`, `scalar` | what has no text |
 
 mod align;
 mod block;

@@ -3,19 +3,17 @@
 use super::Comments;
 use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
-use super::lines::{Line as Kind, Lines};
 use crate::document::Document;
 
 pub(super) fn stream(docs: &[Document], comments: Comments) -> String {
     let mut out = String::with_capacity(docs.iter().map(|doc| doc.span().len() + 1).sum());
     let mut previous: Option<&Document> = None;
     for doc in docs {
-        if let Some(previous) = previous.filter(|previous| !follows(previous, doc)) {
+        if previous.is_some_and(|previous| !follows(previous, doc)) {
             end_line(&mut out);
-            let ended = Lines { text: previous.source().text() }.kind_of_last(previous) == Last::EndMarker;
             let mut text = String::new();
             document_into(doc, comments, &mut text);
-            if !begins_with_marker(&text) && !ended {
+            if !begins_with_marker(&text) {
                 out.push_str("---\n");
             }
             out.push_str(&text);
@@ -120,28 +118,5 @@ impl Editor<'_> {
         self.copy_to(place);
         self.start_line();
         self.put(&text);
-    }
-}
-
-/// What ends a document.
-#[derive(PartialEq, Eq)]
-enum Last {
-    EndMarker,
-    Other,
-}
-
-impl Lines<'_> {
-    fn kind_of_last(self, doc: &Document) -> Last {
-        let range = doc.span().range();
-        let mut line = range.start;
-        let mut last = Last::Other;
-        while line < range.end {
-            if self.kind(line) == Kind::Other {
-                let is_marker = self.text[line..].starts_with("...");
-                last = if is_marker { Last::EndMarker } else { Last::Other };
-            }
-            line = self.next_line(line);
-        }
-        last
     }
 }

@@ -4,12 +4,17 @@
 //! which quotes it takes. It keeps the same few facts about the line being written, because its blank lines around
 //! comments follow from them.
 
+mod flow;
+mod pen;
+mod scalars;
+
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
 use super::Layout;
-use super::scalar::{self, Place, Traits, is_break};
+use super::scalar::is_break;
+use crate::map::Entry;
 use crate::node::{Node, Style, Tag, Text, Value};
 use crate::resolve;
 
@@ -290,7 +295,7 @@ impl<'w> Writer<'_, 'w> {
         self.foot_comment();
     }
 
-    fn block_map(&mut self, node: &'w Node, entries: &'w [crate::map::Entry], role: Role) {
+    fn block_map(&mut self, node: &'w Node, entries: &'w [Entry], role: Role) {
         let outer = self.indent;
         self.indent = self.deeper(role);
         let mut tail = "";
@@ -384,346 +389,6 @@ impl<'w> Writer<'_, 'w> {
     }
 }
 
-/// Flow collections.
-impl<'w> Writer<'_, 'w> {
-    fn flow_items(&mut self, items: &'w [Node]) {
-        let mut comma = false;
-        for item in items {
-            self.announce(item, "");
-            self.flow_separator(comma);
-            comma = self.flow_value(item, Role::Item);
-        }
-    }
-
-    fn flow_entries(&mut self, entries: &'w [crate::map::Entry]) {
-        let mut comma = false;
-        for entry in entries {
-            self.announce(&entry.key, "");
-            self.flow_separator(comma);
-            if !self.pending.line.is_empty() {
-                self.pending.key_line = std::mem::take(&mut self.pending.line);
-            }
-            if is_simple_key(&entry.key) {
-                self.node(&entry.key, Role::Key);
-                self.indicator(":", false);
-            } else {
-                self.indicator("?", true);
-                self.node(&entry.key, Role::LongKey);
-                self.indicator(":", true);
-            }
-            self.announce(&entry.value, "");
-            if self.pending.line.is_empty() {
-                self.pending.line = std::mem::take(&mut self.pending.key_line);
-            }
-            comma = self.flow_value(&entry.value, Role::Value);
-        }
-    }
-
-    /// Opens a bracket; gives back the indentation outside of it.
-    fn flow_start(&mut self, bracket: &'static str, role: Role) -> isize {
-        self.indicator(bracket, true);
-        self.whitespace = true;
-        let role = if self.flow_level > 0 { Role::Value } else { role };
-        let inner = self.scalar_indent(role);
-        self.flow_level += 1;
-        std::mem::replace(&mut self.indent, inner)
-    }
-
-    /// Writes the comma before an item, and the comment above it.
-    fn flow_separator(&mut self, comma: bool) {
-        if comma {
-            self.indicator(",", false);
-        }
-        self.head_comment();
-        if self.column() == 0 {
-            self.write_indent();
-        }
-    }
-
-    /// Writes an item of a flow collection; gives back whether its comma is still to come.
-    fn flow_value(&mut self, node: &'w Node, role: Role) -> bool {
-        // A comment ends the line, so the comma must stand in front of it.
-        let commented = !self.pending.line.is_empty() || !self.pending.foot.is_empty();
-        self.node(node, role);
-        !commented
-    }
-
-    fn flow_end(&mut self, bracket: &'static str, outer: isize, node: &'w Node) {
-        self.flow_level -= 1;
-        self.indent = outer;
-        if self.column() == 0 {
-            self.write_indent();
-        }
-        self.indicator(bracket, false);
-        self.announce_end(node);
-        self.line_comment();
-        self.foot_comment();
-    }
-}
-
-/// Scalars.
-impl<'w> Writer<'_, 'w> {
-    fn scalar(&mut self, node: &'w Node, role: Role) {
-        let text = node.text().unwrap_or("");
-        let place = Place { flow: self.flow_level > 0, key: role == Role::Key };
-        // Nothing at all is null only where a block says so.
-        let text = if text.is_empty() && node.is_null() && (place.flow || place.key) { "null" } else { text };
-        let traits = Traits::of(text);
-        let json_string = self.json && (node.tag() == Tag::Str || role == Role::Key);
-        let wanted = if json_string { Style::DoubleQuoted } else { node.style() };
-        match scalar::style(node, text, wanted, traits, place) {
-            Style::SingleQuoted => self.single_quoted(text, role),
-            Style::DoubleQuoted => {
-                self.space();
-                scalar::double_quoted(text, self.out);
-                self.wrote_text();
-            }
-            Style::Literal => self.literal(text, role, !self.whole || node.style() == Style::Literal),
-            Style::Folded => self.folded(text, role),
-            _ if text.is_empty() => self.indention = false,
-            _ => {
-                self.space();
-                self.word(text);
-            }
-        }
-    }
-
-    fn single_quoted(&mut self, text: &str, role: Role) {
-        let inner = self.scalar_indent(role);
-        let outer = std::mem::replace(&mut self.indent, inner);
-        self.indicator("'", true);
-        let mut breaks = false;
-        for c in text.chars() {
-            if is_break(c) {
-                if c == '\n' {
-                    if !breaks {
-                        self.put_break();
-                    }
-                    self.put_break();
-                } else {
-                    self.put_odd_break(c);
-                }
-                breaks = true;
-                continue;
-            }
-            if breaks && c != ' ' {
-                self.write_indent();
-            }
-            if c == '\'' {
-                self.out.push('\'');
-            }
-            self.out.push(c);
-            self.indention = false;
-            breaks = breaks && c == ' ';
-        }
-        self.out.push('\'');
-        self.wrote_text();
-        self.indent = outer;
-    }
-
-    /// The column of the further lines of a scalar, or of a flow collection.
-    fn scalar_indent(&self, role: Role) -> isize {
-        match role {
-            _ if self.indent < 0 => self.layout.step as isize,
-            Role::Item => self.indent + 2,
-            _ => self.indent + self.layout.step as isize,
-        }
-    }
-
-    fn block_header(&mut self, indicator: &'static str, text: &str, role: Role, guarded: bool) -> isize {
-        let inner = self.inner.take().unwrap_or_else(|| self.scalar_indent(role));
-        let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize, guarded);
-        self.indicator(indicator, true);
-        self.put(&hints);
-        if self.pending.line.is_empty() || matches!(role, Role::Key | Role::LongKey) {
-            self.put_break();
-        } else {
-            self.line_comment();
-        }
-        self.whitespace = true;
-        std::mem::replace(&mut self.indent, inner)
-    }
-
-    fn literal(&mut self, text: &str, role: Role, guarded: bool) {
-        let outer = self.block_header("|", text, role, guarded);
-        for line in text.split_inclusive(is_break) {
-            let content = line.trim_end_matches(is_break);
-            if !content.is_empty() {
-                self.write_indent();
-                self.put(content);
-                self.indention = false;
-            }
-            self.block_line_end(&line[content.len()..]);
-        }
-        self.indent = outer;
-    }
-
-    fn folded(&mut self, text: &str, role: Role) {
-        let outer = self.block_header(">", text, role, true);
-        let lines: Vec<&str> = text.split_inclusive(is_break).collect();
-        for (at, line) in lines.iter().enumerate() {
-            let content = line.trim_end_matches(is_break);
-            if !content.is_empty() {
-                self.write_indent();
-                self.put(content);
-                self.indention = false;
-                // A break between two lines that would be folded needs another one to stay; next to a line that begins
-                // with a blank, or at the end, it stays as it is.
-                let next = lines[at + 1..]
-                    .iter()
-                    .map(|line| line.trim_end_matches(is_break))
-                    .find(|l| !l.is_empty());
-                let folds = |line: &str| !line.starts_with([' ', '\t']);
-                let needs_another = match next {
-                    Some(next) => folds(next),
-                    None => self.whole && ends_once(text) && folds(text.trim_start_matches(is_break)),
-                };
-                if line.ends_with('\n') && folds(content) && needs_another {
-                    self.put_break();
-                }
-            }
-            self.block_line_end(&line[content.len()..]);
-        }
-        self.indent = outer;
-    }
-
-    fn block_line_end(&mut self, line_break: &str) {
-        match line_break.chars().next() {
-            Some('\n') => self.put_break(),
-            Some(c) => self.put_odd_break(c),
-            None => {}
-        }
-    }
-}
-
-/// Comments.
-impl<'w> Writer<'_, 'w> {
-    fn head_comment(&mut self) {
-        let tail = std::mem::take(&mut self.pending.tail);
-        if !tail.is_empty() {
-            self.write_indent();
-            self.write_comment(tail);
-            self.foot_indent = self.indent.max(0);
-        }
-        let head = std::mem::take(&mut self.pending.head);
-        if !head.is_empty() {
-            self.write_indent();
-            self.write_comment(head);
-        }
-    }
-
-    fn line_comment(&mut self) {
-        let line = std::mem::take(&mut self.pending.line);
-        if line.is_empty() {
-            return;
-        }
-        if !self.whitespace {
-            self.put(" ");
-        }
-        self.write_comment(line);
-    }
-
-    fn foot_comment(&mut self) {
-        let foot = std::mem::take(&mut self.pending.foot);
-        if foot.is_empty() {
-            return;
-        }
-        self.write_indent();
-        self.write_comment(foot);
-        self.foot_indent = self.indent.max(0);
-    }
-
-    fn write_comment(&mut self, comment: &str) {
-        for (at, line) in comment.split('\n').enumerate() {
-            if at > 0 {
-                self.put_break();
-                if !line.is_empty() {
-                    self.write_indent();
-                }
-            }
-            if !line.is_empty() {
-                if !line.starts_with('#') {
-                    self.put("# ");
-                }
-                self.put(line);
-                self.indention = false;
-            }
-        }
-        if self.column() > 0 {
-            self.put_break();
-        }
-        self.whitespace = true;
-    }
-}
-
-/// The line being written.
-impl Writer<'_, '_> {
-    fn column(&self) -> usize {
-        self.out.len() - self.line_start
-    }
-
-    fn put(&mut self, text: &str) {
-        self.out.push_str(text);
-    }
-
-    fn put_break(&mut self) {
-        self.out.push_str(self.newline);
-        self.line_start = self.out.len();
-        self.indention = true;
-    }
-
-    fn put_odd_break(&mut self, c: char) {
-        self.out.push(c);
-        self.line_start = self.out.len();
-        self.indention = true;
-    }
-
-    /// Goes to the indentation, on a new line where this one has more than that.
-    fn write_indent(&mut self) {
-        let indent = self.indent.max(0) as usize;
-        if !self.indention || self.column() > indent || (self.column() == indent && !self.whitespace) {
-            self.put_break();
-        }
-        if self.foot_indent == indent as isize {
-            self.put_break();
-        }
-        crate::emit::text::indent(indent.saturating_sub(self.column()), self.out);
-        self.whitespace = true;
-        self.foot_indent = -1;
-    }
-
-    fn indicator(&mut self, indicator: &str, needs_space: bool) {
-        if needs_space && !self.whitespace {
-            self.put(" ");
-        }
-        self.put(indicator);
-        self.whitespace = false;
-        self.indention = false;
-    }
-
-    fn indicator_after_indent(&mut self, indicator: &str) {
-        let indention = self.indention;
-        self.indicator(indicator, true);
-        self.indention = indention;
-    }
-
-    fn space(&mut self) {
-        if !self.whitespace {
-            self.put(" ");
-        }
-    }
-
-    fn word(&mut self, text: &str) {
-        self.put(text);
-        self.wrote_text();
-    }
-
-    fn wrote_text(&mut self) {
-        self.whitespace = false;
-        self.indention = false;
-    }
-}
-
 /// The tag that must be written: one that was, or one without which the text would mean something else.
 fn tag(node: &Node) -> Option<Cow<'_, str>> {
     match node.trivia().tag.as_deref() {
@@ -747,11 +412,6 @@ fn tag(node: &Node) -> Option<Cow<'_, str>> {
         _ => return None,
     };
     Some(Cow::Borrowed(name))
-}
-
-/// Whether a text ends in one line break. The reference puts an empty line behind it where it folds.
-fn ends_once(text: &str) -> bool {
-    text.strip_suffix('\n').is_some_and(|rest| !rest.ends_with(is_break))
 }
 
 fn is_simple_key(key: &Node) -> bool {

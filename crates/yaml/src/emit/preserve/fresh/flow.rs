@@ -1,0 +1,81 @@
+//! Collections within brackets.
+
+use super::{Role, Writer, is_simple_key};
+use crate::map::Entry;
+use crate::node::Node;
+
+impl<'w> Writer<'_, 'w> {
+    pub(super) fn flow_items(&mut self, items: &'w [Node]) {
+        let mut comma = false;
+        for item in items {
+            self.announce(item, "");
+            self.flow_separator(comma);
+            comma = self.flow_value(item, Role::Item);
+        }
+    }
+
+    pub(super) fn flow_entries(&mut self, entries: &'w [Entry]) {
+        let mut comma = false;
+        for entry in entries {
+            self.announce(&entry.key, "");
+            self.flow_separator(comma);
+            if !self.pending.line.is_empty() {
+                self.pending.key_line = std::mem::take(&mut self.pending.line);
+            }
+            if is_simple_key(&entry.key) {
+                self.node(&entry.key, Role::Key);
+                self.indicator(":", false);
+            } else {
+                self.indicator("?", true);
+                self.node(&entry.key, Role::LongKey);
+                self.indicator(":", true);
+            }
+            self.announce(&entry.value, "");
+            if self.pending.line.is_empty() {
+                self.pending.line = std::mem::take(&mut self.pending.key_line);
+            }
+            comma = self.flow_value(&entry.value, Role::Value);
+        }
+    }
+
+    /// Opens a bracket; gives back the indentation outside of it.
+    pub(super) fn flow_start(&mut self, bracket: &'static str, role: Role) -> isize {
+        self.indicator(bracket, true);
+        self.whitespace = true;
+        let role = if self.flow_level > 0 { Role::Value } else { role };
+        let inner = self.scalar_indent(role);
+        self.flow_level += 1;
+        std::mem::replace(&mut self.indent, inner)
+    }
+
+    /// Writes the comma before an item, and the comment above it.
+    pub(super) fn flow_separator(&mut self, comma: bool) {
+        if comma {
+            self.indicator(",", false);
+        }
+        self.head_comment();
+        if self.column() == 0 {
+            self.write_indent();
+        }
+    }
+
+    /// Writes an item of a flow collection; gives back whether its comma is still to come.
+    pub(super) fn flow_value(&mut self, node: &'w Node, role: Role) -> bool {
+        // A comment ends the line, so the comma must stand in front of it.
+        let commented = !self.pending.line.is_empty() || !self.pending.foot.is_empty();
+        self.node(node, role);
+        !commented
+    }
+
+    pub(super) fn flow_end(&mut self, bracket: &'static str, outer: isize, node: &'w Node) {
+        self.flow_level -= 1;
+        self.indent = outer;
+        if self.column() == 0 {
+            self.write_indent();
+        }
+        self.indicator(bracket, false);
+        self.announce_end(node);
+        self.line_comment();
+        self.foot_comment();
+    }
+}
