@@ -75,6 +75,8 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<()> {
         // Nobody would see the question, or everybody at once: better an error that says what is missing.
         command.env("GIT_TERMINAL_PROMPT", "0");
     }
+    // Messages are for our reports, whatever language the user prefers.
+    command.env("LC_ALL", "C");
     // A repository around us, as in a git hook, is none of git's business here.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
         command.env_remove(name);
@@ -92,12 +94,16 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<()> {
     }
     if let Status::TimedOut(after) = output.status {
         let message = format!("`{address}` could not be fetched within {} s", after.as_secs_f64());
-        return Err(Diagnostic::error("git-timeout", message)
-            .help("give it more time by adding `?timeout=120s` to the address, or `&timeout=120s`"));
+        let help = match address.split_once('?') {
+            Some((_, query)) if query.contains("timeout=") => "raise the `timeout` in the address",
+            Some(_) => "give it more time by adding `&timeout=120s` to the address",
+            None => "give it more time by adding `?timeout=120s` to the address",
+        };
+        return Err(Diagnostic::error("git-timeout", message).help(help));
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let said =
-        if said.trim().is_empty() { output.status.to_string() } else { said.trim().replace('\n', "\n  ") };
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
     let message = format!("`{address}` could not be fetched: git {} failed", args[0]);
     Err(Diagnostic::error("git-failed", message)
         .note(format!("git says: {said}"), krm_engine::Span::NONE)

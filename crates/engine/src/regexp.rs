@@ -10,7 +10,11 @@ use regex::Regex;
 /// Compiles a pattern as Go's `regexp.Compile` would. The error says what is wrong with it.
 pub fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = Translator::new(pattern).run()?;
-    Regex::new(&translated).map_err(|e| e.to_string())
+    Regex::new(&translated).map_err(|e| {
+        // The last line says what is wrong; the others show the pattern, which is no longer the user's.
+        let text = e.to_string();
+        text.trim_end().rsplit('\n').next().unwrap_or_default().trim_start_matches("error: ").to_owned()
+    })
 }
 
 /// Compiles a pattern that must fit the whole text.

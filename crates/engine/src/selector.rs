@@ -146,10 +146,9 @@ impl Pattern {
             return Ok(Pattern::Plain(pattern.value.clone()));
         }
         let regex = regexp::compile_anchored(pattern).map_err(|why| {
-            let why = why.trim_end().rsplit('\n').next().unwrap_or_default().trim_start_matches("error: ");
-            Diagnostic::error("bad-regex", format!("`{pattern}` is no regular expression: {why}")).help(
-                "names, kinds and namespaces of a selector are regular expressions that must fit the whole",
-            )
+            Diagnostic::error("bad-regex", format!("`{pattern}` is no regular expression: {why}"))
+                .at(pattern.span)
+                .help("in a selector, kinds, names and namespaces are patterns that must fit the whole")
         })?;
         Ok(Pattern::Regex { regex, prefix: literal_prefix(pattern).into() })
     }

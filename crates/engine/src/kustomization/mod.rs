@@ -49,9 +49,9 @@ pub struct Kustomization {
     pub secret_generator: Vec<GeneratorArgs>,
     pub generator_options: GeneratorOptions,
     pub helm_globals: Option<Globals>,
-    pub helm_charts: Vec<Chart>,
+    pub helm_charts: Vec<Spanned<Chart>>,
     /// Deprecated: part of `helmCharts` once read.
-    pub helm_chart_inflation_generator: Vec<OldChart>,
+    pub helm_chart_inflation_generator: Vec<Spanned<OldChart>>,
     pub generators: Vec<Node>,
 
     /// Deprecated, but not the same as `patches`: these go first.

@@ -307,7 +307,7 @@ impl<'s> Plan<'s> {
                 self.by_namespace |= k.namespace.is_empty();
             }
             let globals = k.helm_globals.clone().unwrap_or_default();
-            let charts = HelmCharts::new(charts, globals, loader.clone(), here.file.source.span(0, 0))?;
+            let charts = HelmCharts::new(charts, globals, loader.clone())?;
             self.builtin(here, Role::Generate, "HelmChartInflationGenerator", charts);
         }
         self.external(here, Role::Generate, &k.generators)

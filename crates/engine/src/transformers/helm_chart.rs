@@ -35,10 +35,9 @@ use crate::world::{Loader, clean};
 /// (`replace`). helm runs with the user's own settings, repositories and logins; `configHome` names others.
 #[derive(Clone)]
 pub struct HelmCharts {
-    charts: Vec<Chart>,
+    charts: Vec<Spanned<Chart>>,
     globals: Globals,
     loader: Arc<dyn Loader>,
-    place: Span,
 }
 
 /// What all charts of a kustomization have in common: `helmGlobals:`.
@@ -94,16 +93,16 @@ pub struct OldChart {
 
 impl OldChart {
     /// What became of the old fields. Some have no successor, and are dropped as the reference drops them.
-    pub fn convert(old: Vec<OldChart>) -> (Vec<Chart>, Globals) {
+    pub fn convert(old: Vec<Spanned<OldChart>>) -> (Vec<Spanned<Chart>>, Globals) {
         let mut globals = Globals::default();
-        let charts = old.into_iter().map(|old| {
+        let charts = old.into_iter().map(|Spanned { value: old, span }| {
             if !old.helm_home.is_empty() {
                 globals.config_home = old.helm_home;
             }
             if !old.chart_home.is_empty() {
                 globals.chart_home = old.chart_home;
             }
-            Chart {
+            let chart = Chart {
                 name: old.chart_name,
                 version: old.chart_version,
                 repo: old.chart_repo_url,
@@ -112,7 +111,8 @@ impl OldChart {
                 values_merge: old.values_merge,
                 release_name: old.release_name,
                 ..Chart::default()
-            }
+            };
+            Spanned::new(chart, span)
         });
         (charts.collect(), globals)
     }
@@ -122,11 +122,11 @@ impl OldChart {
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 impl HelmCharts {
-    pub fn new(charts: Vec<Chart>, globals: Globals, loader: Arc<dyn Loader>, place: Span) -> Result<Self> {
+    pub fn new(charts: Vec<Spanned<Chart>>, globals: Globals, loader: Arc<dyn Loader>) -> Result<Self> {
         for chart in &charts {
             if chart.name.is_empty() {
                 return Err(Diagnostic::error("helm-no-name", "a helm chart has no name")
-                    .at(if chart.name.span.is_none() { place } else { chart.name.span })
+                    .at(chart.span)
                     .help("add `name:`, the chart's folder in `chartHome` or its name in `repo`"));
             }
             if !["", "merge", "override", "replace"].contains(&chart.values_merge.as_str()) {
@@ -136,20 +136,20 @@ impl HelmCharts {
                     .help("write `override`, `merge` or `replace`"));
             }
         }
-        Ok(Self { charts, globals, loader, place })
+        Ok(Self { charts, globals, loader })
     }
 
     /// Makes the built-in `HelmChartInflationGenerator` from its configuration.
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
-        let (chart, globals) = (read_config(config)?, read_config(config)?);
-        Ok(Box::new(Self::new(vec![chart], globals, setup.loader.clone(), config.span())?))
+        let (chart, globals) = (Spanned::new(read_config(config)?, config.span()), read_config(config)?);
+        Ok(Box::new(Self::new(vec![chart], globals, setup.loader.clone())?))
     }
 }
 
 impl Transformer for HelmCharts {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Some(helm) = &cx.policy.helm else {
-            let first = self.charts.first().map_or(self.place, |chart| chart.name.span);
+            let first = self.charts.first().map_or(Span::NONE, |chart| chart.name.span);
             return Err(Diagnostic::error("helm-not-enabled", "helm charts are not enabled").at(first).help(
                 "helm runs with your rights: where you trust this configuration, pass `--enable-helm`",
             ));
@@ -160,7 +160,7 @@ impl Transformer for HelmCharts {
             .par_iter()
             .map(|chart| {
                 let run = Run { chart, globals: &self.globals, loader: &*self.loader, helm };
-                run.inflate(cx).map_err(|d| d.at(chart.name.span).at(self.place))
+                run.inflate(cx).map_err(|d| d.at(chart.name.span))
             })
             .collect();
         for resources in inflated {
@@ -223,7 +223,7 @@ impl Run<'_> {
             let message = format!("there is no chart `{name}`, and no repository to pull it from");
             return Err(Diagnostic::error("helm-no-chart", message)
                 .at(name.span)
-                .note(format!("looked for it in `{}`", folder.display()), Span::NONE)
+                .note(format!("looked for it in `{}`", self.shown(&folder.display().to_string())), Span::NONE)
                 .help("add `repo:`, or put the chart there"));
         }
         let mut args =
@@ -325,12 +325,18 @@ impl Run<'_> {
         if output.status.is_success() {
             return Ok(output);
         }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let said = said.trim().replace('\n', "\n  ");
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        let said = stderr.trim().replace('\n', "\n  ");
+        let shown: Vec<&str> = args.iter().map(|arg| self.shown(arg)).collect();
         let message = format!("helm {} failed for chart `{}`: {}", args[0], self.chart.name, output.status);
         Err(Diagnostic::error("helm-failed", message)
             .note(format!("helm says: {said}"), Span::NONE)
-            .help(format!("the command was `{program} {}`", args.join(" "))))
+            .help(format!("the command was `{program} {}`", shown.join(" "))))
+    }
+
+    /// A path as it would be written in the kustomization.
+    fn shown<'t>(&self, path: &'t str) -> &'t str {
+        Path::new(path).strip_prefix(self.loader.root()).ok().and_then(Path::to_str).unwrap_or(path)
     }
 
     /// Reads what helm printed. It may have had something to say ahead of the first document.

@@ -92,7 +92,8 @@ impl Replacements {
     fn add(entry: Replacement, span: Span, loader: &dyn Loader, rules: &mut Vec<Rule>) -> Result<()> {
         let Some(path) = entry.path.filter(|path| !path.is_empty()) else {
             let Replacement { source, source_value, targets, .. } = entry;
-            return Ok(rules.push(Rule::new(source, source_value, targets, span)?));
+            rules.push(Rule::new(source, source_value, targets, span)?);
+            return Ok(());
         };
         if entry.source.is_some() || entry.targets.is_some_and(|targets| !targets.is_empty()) {
             let message = "a replacement has both a path and a source or targets of its own";
@@ -193,23 +194,20 @@ impl Rule {
         targets: Option<Vec<Spanned<Target>>>,
         span: Span,
     ) -> Result<Self> {
-        let help = "write `source: {kind: ..., name: ..., fieldPath: ...}` and `targets:`";
-        let fault = |code, message: &str| Err(Diagnostic::error(code, message).at(span).help(help));
-        let Some(targets) = targets else {
-            return fault("replacement-incomplete", "a replacement needs a source and at least one target");
+        let incomplete = || {
+            let message = "a replacement needs a source and at least one target";
+            Diagnostic::error("replacement-incomplete", message)
+                .at(span)
+                .help("write `source: {kind: ..., name: ..., fieldPath: ...}` and `targets:`")
         };
+        let targets = targets.ok_or_else(incomplete)?;
         let from = match (source, value) {
-            (None, None) => {
-                return fault(
-                    "replacement-incomplete",
-                    "a replacement needs a source and at least one target",
-                );
-            }
+            (None, None) => return Err(incomplete()),
             (Some(_), Some(_)) => {
-                return fault(
-                    "replacement-two-sources",
-                    "a replacement has both a `source` and a `sourceValue`",
-                );
+                let message = "a replacement has both a `source` and a `sourceValue`";
+                return Err(Diagnostic::error("replacement-two-sources", message)
+                    .at(span)
+                    .help("keep the one that is meant"));
             }
             (None, Some(text)) => {
                 let tag = resolve::plain(&text);

@@ -53,7 +53,7 @@ struct Config {
     #[serde(default)]
     value: Spanned<Text>,
     #[serde(default)]
-    targets: Vec<TargetConfig>,
+    targets: Vec<Spanned<TargetConfig>>,
     target_file_path: Option<Spanned<Text>>,
 }
 
@@ -70,7 +70,7 @@ struct TargetConfig {
 #[derive(Deserialize)]
 struct TargetFile {
     #[serde(default)]
-    targets: Vec<TargetConfig>,
+    targets: Vec<Spanned<TargetConfig>>,
 }
 
 impl ValueAdd {
@@ -95,21 +95,21 @@ impl ValueAdd {
             .at(config.span())
             .help("add `targets: [{selector: {...}, fieldPath: a/b}]`"));
         }
-        let targets =
-            targets.into_iter().map(|t| Target::new(t, &value, config.span())).collect::<Result<_>>()?;
+        let targets = targets.into_iter().map(|t| Target::new(t, &value)).collect::<Result<_>>()?;
         Ok(Box::new(Self { value, targets }))
     }
 }
 
 impl Target {
-    fn new(config: TargetConfig, value: &Spanned<Text>, place: Span) -> Result<Self> {
+    fn new(config: Spanned<TargetConfig>, value: &Spanned<Text>) -> Result<Self> {
+        let Spanned { value: config, span } = config;
         let TargetConfig { selector, field_path, file_path_position } = config;
         if field_path.is_empty() {
             return Err(Diagnostic::error(
                 "value-add-no-field",
                 "a target does not say which field is meant",
             )
-            .at(if field_path.span.is_none() { place } else { field_path.span })
+            .at(span)
             .help("add `fieldPath: spec/folder`"));
         }
         let Ok(position) = usize::try_from(*file_path_position) else {
