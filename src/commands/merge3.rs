@@ -41,16 +41,18 @@ fn diagnostic(conflict: &ResourceConflict) -> Diagnostic {
         false => format!("`{}` of {resource}", path.join(".")),
     };
     let message = format!("{field} was changed both here and in the update");
-    let place = dest.as_ref().map_or(*near, Node::span);
-    let says = |who: &str, value: &Option<Node>| match value.as_ref().and_then(Node::text) {
-        Some(text) => format!("{who} `{text}`"),
-        None if value.is_some() => format!("{who} this"),
-        None => format!("{who} nothing"),
+    let says = |who: &str, value: &Option<Node>| match value.as_ref().map(Node::text) {
+        Some(Some(text)) => format!("{who} has `{text}`"),
+        Some(None) => format!("{who} has this"),
+        None => format!("{who} has nothing here"),
     };
     let span = |value: &Option<Node>| value.as_ref().map_or(Default::default(), Node::span);
-    Diagnostic::warning("merge-conflict", message)
-        .at(place)
-        .note(says("the destination has", dest), span(dest))
-        .note(says("the update has", updated), span(updated))
-        .note(says("the original has", original), span(original))
+    let mut diagnostic = Diagnostic::warning("merge-conflict", message);
+    diagnostic = match dest {
+        Some(dest) => diagnostic.at(dest.span()),
+        None => diagnostic.at(*near).note(says("the destination", dest), span(dest)),
+    };
+    diagnostic
+        .note(says("the update", updated), span(updated))
+        .note(says("the original", original), span(original))
 }

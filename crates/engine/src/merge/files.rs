@@ -31,7 +31,15 @@ impl File {
     pub fn text(&self) -> String {
         match &self.source {
             Some(source) if self.is_untouched() => source.text().to_owned(),
-            _ => krm_yaml::emit::preserve::stream(&self.documents),
+            _ => {
+                let text = krm_yaml::emit::preserve::stream(&self.documents);
+                // The first document went, and with it what the marker divided.
+                let divides = self.documents.first().is_some_and(|first| first.span().start > 0);
+                match text.strip_prefix("---\n").filter(|_| divides) {
+                    Some(rest) => rest.to_owned(),
+                    None => text,
+                }
+            }
         }
     }
 
