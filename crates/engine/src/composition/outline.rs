@@ -3,9 +3,9 @@
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Node, Span};
+use krm_yaml::{Entry, Node, Span};
 
-use super::Entry;
+use super::Entry as Listed;
 use crate::kustomization::Kustomization;
 use crate::loader::Folder;
 use crate::world::{Loader, clean};
@@ -74,7 +74,7 @@ const PATHS: &[(&str, &[&str])] = &[
 
 impl Outlined {
     /// Makes an entry stand in the target's folder.
-    pub fn new(entry: &Entry, target: &Folder) -> Self {
+    pub fn new(entry: &Listed, target: &Folder) -> Self {
         let mut config = entry.config.clone();
         let kind = match entry.identity.kind.as_str() {
             "Component" => "Kustomization",
@@ -90,18 +90,16 @@ impl Outlined {
     /// The fields of a kustomization, in the order in which they act: each an inline kustomization of its own.
     pub fn of_kustomization(root: &Node) -> Vec<Self> {
         let mut outlined = Vec::new();
-        for fields in Kustomization::ACTING_ORDER {
-            let entries = root.as_map().into_iter().flatten();
-            let acting: Vec<_> = entries
-                .filter(|entry| !entry.value.is_empty())
-                .filter(|entry| {
-                    entry.key.text().is_some_and(|key| fields.iter().any(|f| f.eq_ignore_ascii_case(key)))
-                })
-                .collect();
-            let Some(first) = acting.first() else { continue };
+        for (fields, manner) in Kustomization::ACTING_ORDER {
+            let is_in = |entry: &&Entry, names: &[&str]| {
+                entry.key.text().is_some_and(|key| names.iter().any(|name| name.eq_ignore_ascii_case(key)))
+            };
+            let written = || root.as_map().into_iter().flatten().filter(|entry| !entry.value.is_empty());
+            let Some(first) = written().find(|entry| is_in(entry, fields)) else { continue };
+            let acting = written().filter(|entry| is_in(entry, fields) || is_in(entry, manner));
             let mut config = kustomization(&super::default_name(first.key.text().unwrap_or_default()));
             if let Some(map) = config.as_map_mut() {
-                acting.iter().for_each(|entry| map.push(entry.key.clone(), entry.value.clone()));
+                acting.for_each(|entry| map.push(entry.key.clone(), entry.value.clone()));
             }
             outlined.push(Self { config, place: first.key.span(), overrides: Vec::new() });
         }
@@ -121,7 +119,7 @@ fn kustomization(name: &str) -> Node {
     config
 }
 
-fn rewrite(node: &mut Node, path: &[&str], entry: &Entry, target: &Folder) {
+fn rewrite(node: &mut Node, path: &[&str], entry: &Listed, target: &Folder) {
     match path.split_first() {
         None => {
             let Some(text) = node.as_str() else { return };
@@ -144,7 +142,7 @@ fn rewrite(node: &mut Node, path: &[&str], entry: &Entry, target: &Folder) {
 }
 
 /// The folder a scalar's relative path starts from: that of the file the scalar was written in.
-fn folder_of(entry: &Entry, place: Span) -> &Arc<Folder> {
+fn folder_of(entry: &Listed, place: Span) -> &Arc<Folder> {
     let change = entry.overrides.iter().find(|change| change.place.file == place.file);
     change.filter(|_| place.file != entry.place.file).map_or(&entry.folder, |change| &change.folder)
 }
