@@ -55,7 +55,6 @@ impl Plan<'_> {
         self.folders.push(folder.root().to_owned());
         let entries = consolidate(folder, file, place, &*self)?;
         let defaults = TransformerConfig::builtin();
-        self.config.merge(&defaults)?;
         // Origins are noted from the first step on, or not at all.
         let tells_origins = |entry: &Entry| entry.config.get("buildMetadata").is_some_and(|b| !b.is_empty());
         let origin = entries.iter().any(tells_origins).then(Origin::default);
@@ -67,7 +66,9 @@ impl Plan<'_> {
             })
         });
         let errors: Vec<Diagnostic> = steps.filter_map(Result::err).collect();
-        Diagnostic::join(errors).map_or(Ok(()), Err)
+        Diagnostic::join(errors).map_or(Ok(()), Err)?;
+        // Last: what an inline kustomization configures counts before the defaults, as in a kustomization.
+        self.config.merge(&defaults)
     }
 
     fn entry(&mut self, entry: &Entry, defaults: &TransformerConfig, scope: &Scope) -> Result<()> {

@@ -95,12 +95,8 @@ pub const BUILD_METADATA: [&str; 3] = ["originAnnotations", "transformerAnnotati
 
 impl Kustomization {
     /// The fields in the order in which they act, whatever their order in the file; beside each, those that only say how.
-    pub const ACTING_ORDER: [(&[&str], &[&str]); 25] = [
-        (&["openapi"], &[]),
-        (&["buildMetadata"], &[]),
-        (&["resources", "bases"], &[]),
-        (&["configurations"], &[]),
-        (&["crds"], &[]),
+    pub const ACTING_ORDER: [(&[&str], &[&str]); 21] = [
+        (&["resources", "bases", "configurations", "crds", "openapi", "buildMetadata"], &[]),
         (&["configMapGenerator"], &["generatorOptions"]),
         (&["secretGenerator"], &["generatorOptions"]),
         (&["helmCharts", "helmChartInflationGenerator"], &["helmGlobals"]),
