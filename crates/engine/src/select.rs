@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Style, Tag, Text};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 
@@ -76,6 +76,8 @@ impl FieldSpec {
 pub struct FieldPath {
     text: Text,
     steps: Arc<[Step]>,
+    /// Where it was written; the built-in ones were nowhere.
+    span: Span,
 }
 
 #[derive(Clone, Debug)]
@@ -101,7 +103,7 @@ impl FieldPath {
             Some(name) => Step { name: name.into(), list: true },
             None => Step { name: name.into(), list: false },
         };
-        Self { text: text.into(), steps: names.into_iter().map(step).collect() }
+        Self { text: text.into(), steps: names.into_iter().map(step).collect(), span: Span::NONE }
     }
 
     pub fn as_str(&self) -> &str {
@@ -118,8 +120,11 @@ impl FieldPath {
         if create.is_none() && !reaches(root, &self.steps) {
             return Ok(());
         }
-        walk(root, &self.steps, create, edit)
-            .map_err(|d| d.note(format!("while looking for the field `{self}`"), Span::NONE))
+        walk(root, &self.steps, create, edit).map_err(|d| {
+            let d = d.at(self.span);
+            let place = if d.place() == self.span { Span::NONE } else { self.span };
+            d.note(format!("while looking for the field `{self}`"), place)
+        })
     }
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list.
@@ -149,7 +154,8 @@ impl std::fmt::Display for FieldPath {
 
 impl<'de> Deserialize<'de> for FieldPath {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Ok(Self::new(&Text::deserialize(from)?))
+        let text = Spanned::<Text>::deserialize(from)?;
+        Ok(Self { span: text.span, ..Self::new(&text.value) })
     }
 }
 
@@ -313,6 +319,8 @@ impl FieldSpecs {
                 Some(same) if same.create != spec.create => {
                     let message = format!("two field specs disagree on whether to create `{}`", spec.path);
                     return Err(Diagnostic::error("field-specs-conflict", message)
+                        .at(spec.path.span)
+                        .at(same.path.span)
                         .help("field specs of `configurations:` are added to the built-in ones; write the same `create`, or leave the spec out"));
                 }
                 Some(_) => {}

@@ -114,6 +114,7 @@ impl Generator {
         if name.is_empty() {
             return Err(Diagnostic::error("generator-no-name", format!("a generated {kind} needs a name"))
                 .at(name.span)
+                .at(self.sources().next().map_or(Span::NONE, |source| source.span))
                 .help("add `name:` to the generator"));
         }
         let mut metadata = Node::map();
@@ -168,6 +169,12 @@ impl Generator {
                 Behavior::Unspecified
             }
         }
+    }
+
+    /// All that data comes from.
+    fn sources(&self) -> impl Iterator<Item = &Spanned<Text>> {
+        let GeneratorArgs { literals, files, envs, .. } = &self.args;
+        literals.iter().chain(files).chain(envs)
     }
 
     /// The data by key. Each key may come only once.
