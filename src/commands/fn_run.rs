@@ -7,7 +7,7 @@ use std::sync::Arc;
 use krm_engine::call::{Function, Item};
 use krm_engine::package::{self, Change, Package, Planned, Scope};
 use krm_engine::runtime::{Exec, Image, Module, Program, Runtime};
-use krm_engine::{Diagnostic, Node, Result, Source, Sources};
+use krm_engine::{Diagnostic, Node, Result, Source, Sources, World};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnOutput, FnRunArgs, ProgramArgs};
@@ -26,7 +26,8 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
         Progress::new(report, args.output, args.quiet, args.log_steps, args.results_dir.as_deref())?;
     let items = target.items()?;
     let in_files = args.dir.is_some() || items.iter().any(|item| item.home.is_some());
-    let options = package::Options { allow_empty: args.allow_empty, in_files };
+    let package = target.package().map(|package| (package, &disk as &dyn World));
+    let options = package::Options { allow_empty: args.allow_empty, in_files, package };
     let ran = package::run(&planned, items, options, &report.sources, &mut progress);
     let outcome = match ran {
         Ok(outcome) => outcome,
@@ -38,7 +39,7 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     if prints {
         os::print(target.text(outcome.items).as_bytes())?;
         progress.finish(&[], true)?;
-    } else if let Target::Folder(package) = &target {
+    } else if let Some(package) = target.package() {
         let changes = package.changes(&outcome.items, &disk)?;
         write(package.root(), &changes)?;
         progress.finish(&changes, false)?;
@@ -63,6 +64,13 @@ impl Target {
         match dir {
             Some(dir) => Ok(Target::Folder(Package::read(disk, dir, sources)?)),
             None => Ok(Target::Stream(ResourceList::decode(&stdin(sources)?)?)),
+        }
+    }
+
+    fn package(&self) -> Option<&Package> {
+        match self {
+            Target::Folder(package) => Some(package),
+            Target::Stream(_) => None,
         }
     }
 
@@ -106,10 +114,7 @@ fn plan(
     }
     let mut planned = Vec::new();
     if args.fn_path.is_empty() {
-        let root = match target {
-            Target::Folder(package) => Some(os::absolute(package.root())?),
-            Target::Stream(_) => None,
-        };
+        let root = target.package().map(|package| os::absolute(package.root())).transpose()?;
         planned = Planned::declared(&target.items()?, dir, root.as_deref(), runtime)?;
         if !args.global_scope {
             return Ok(planned);

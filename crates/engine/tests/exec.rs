@@ -96,7 +96,7 @@ fn what_cannot_be_started_is_told() {
         start("no-such-program", "/tmp").message(),
         "`no-such-program` cannot be started: it is not in PATH"
     );
-    assert!(start("./no/such", "/tmp").message().contains("/tmp/./no/such: No such file"));
+    assert!(start("./no/such", "/tmp").message().ends_with("there is no such file"));
     assert!(start("/etc/passwd", "/tmp").message().ends_with("it is not executable"));
     assert_eq!(start("cat", "/").code(), "exec-bad-folder");
 }

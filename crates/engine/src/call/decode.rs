@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Home, Item, Returned, reconcile};
 
-/// Annotations that live only between sending and receiving.
+/// Annotations that live only between sending and receiving; those behind the first two say where a resource stands.
 const PASSING: [&str; 6] = [
     annotations::ID,
     annotations::LEGACY_ID,
@@ -190,8 +190,14 @@ pub(crate) fn clean_path(path: &str) -> Option<String> {
     (!parts.is_empty() && !path.ends_with('/')).then(|| parts.join("/"))
 }
 
+/// Takes away what says where a resource stands.
+pub(super) fn strip_home(mut object: Object) -> Node {
+    PASSING[2..].iter().for_each(|key| drop(object.remove_annotation(key)));
+    object.into_node()
+}
+
 /// Takes away what was put on for the way.
-pub(super) fn strip(mut object: Object) -> Node {
+fn strip(mut object: Object) -> Node {
     PASSING.iter().chain(&LEFT_BEHIND).for_each(|key| drop(object.remove_annotation(key)));
     object.into_node()
 }

@@ -54,7 +54,7 @@ impl Item {
     /// A resource that says by annotation where it stands, as one from a list does. The annotations go.
     pub fn stated(object: Object) -> Result<Self> {
         let home = decode::home(&object, None)?;
-        Ok(Self { node: decode::strip(object), home, document: None })
+        Ok(Self { node: decode::strip_home(object), home, document: None })
     }
 
     /// The resource with annotations that say where it stands; `whole` says also which document of the file it is.

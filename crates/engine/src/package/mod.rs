@@ -48,6 +48,11 @@ impl Package {
         &self.root
     }
 
+    /// The files it was read from.
+    fn paths(&self) -> impl Iterator<Item = &str> {
+        self.files.iter().map(|file| file.path.as_str())
+    }
+
     /// Its resources, file by file.
     pub fn items(&self) -> Vec<Item> {
         let mut items: Vec<Item> = Vec::with_capacity(self.resources.len());

@@ -2,10 +2,12 @@
 
 use krm_function::Object;
 use krm_yaml::{Diagnostic, Result, Sources, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::Package;
 use super::scope::Planned;
 use crate::call::{Answer, Function, Home, Item};
+use crate::world::World;
 
 /// What is told while functions run.
 pub trait Observer {
@@ -24,12 +26,14 @@ pub struct Outcome {
 }
 
 /// How to run functions.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Options {
+#[derive(Clone, Copy, Default)]
+pub struct Options<'a> {
     /// They may remove everything there is.
     pub allow_empty: bool,
     /// The resources are kept in files, so that each new one needs a place.
     pub in_files: bool,
+    /// Where those files are; nowhere in particular without one.
+    pub package: Option<(&'a Package, &'a dyn World)>,
 }
 
 /// Runs functions in order, each on what the ones before left. The first failure ends it, unless the function says that
@@ -37,7 +41,7 @@ pub struct Options {
 pub fn run(
     planned: &[Planned],
     mut items: Vec<Item>,
-    options: Options,
+    options: Options<'_>,
     sources: &Sources,
     observer: &mut dyn Observer,
 ) -> Result<Outcome> {
@@ -50,6 +54,7 @@ pub fn run(
         let answer = function.call(&inside, sources)?;
         observer.ended(function, &answer, &inside)?;
         let failed = answer.failure.is_some();
+        let ignored = !inside.is_empty() && answer.items.iter().all(|returned| returned.from.is_none());
         if let Some(failure) = answer.failure {
             if !function.defer_failure {
                 return Err(failure);
@@ -65,11 +70,21 @@ pub fn run(
         items = returned.into_iter().chain(outside).collect();
         if options.in_files {
             settle(&mut items, scope.folder()).map_err(|d| blame(function, d))?;
+            may_be_written(&items, options).map_err(|d| blame(function, d))?;
         }
         if items.is_empty() && !was_empty && !options.allow_empty {
             let nothing = Diagnostic::error("package-emptied", "it removed every resource")
                 .help("where that is what you want, pass `--allow-empty`");
             return Err(blame(function, nothing));
+        }
+        // Most likely a program that does not know the protocol: its output would replace everything there is.
+        if ignored && !failed && options.in_files && !options.allow_empty {
+            let message = "it returned none of the resources it was given";
+            let ignored = Diagnostic::error("function-ignored-input", message)
+                .help("a function must print what it was given, changed or not, and what it adds")
+                .help("of a program that only prints resources, `krm fn wrap` makes a function")
+                .help("where all of them are to go, pass `--allow-empty`");
+            return Err(blame(function, ignored));
         }
     }
     Ok(Outcome { items, deferred })
@@ -77,9 +92,20 @@ pub fn run(
 
 fn blame(function: &Function, fault: Diagnostic) -> Diagnostic {
     let message = format!("function `{}` failed: {fault}", function.name());
-    let blamed = Diagnostic::error(fault.code(), message).at(function.place()).at(fault.place());
+    let blamed = Diagnostic::error(fault.code(), message).at(fault.place()).at(function.place());
     let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
     fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
+}
+
+/// Refuses files that cannot be made.
+fn may_be_written(items: &[Item], options: Options<'_>) -> Result<()> {
+    let Some((package, world)) = options.package else { return Ok(()) };
+    let mut seen: FxHashSet<&str> = package.paths().collect();
+    let new = items.iter().filter_map(|item| Some((item.node.span(), item.home.as_ref()?.path.as_str())));
+    for (place, path) in new.filter(|(_, path)| seen.insert(path)) {
+        package.may_be_made(path, world).map_err(|d| d.at(place))?;
+    }
+    Ok(())
 }
 
 /// Gives every resource a place of its own; new ones below a folder. Refuses two at one place.

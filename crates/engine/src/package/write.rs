@@ -46,7 +46,11 @@ impl Package {
             let documents = wanted.into_iter().map(|item| self.written(item)).collect::<Result<Vec<_>>>()?;
             let text = match path.ends_with(".json") && documents.len() == 1 {
                 true => krm_yaml::json::pretty(&documents[0].root) + "\n",
-                false => preserve::stream(&documents),
+                false => {
+                    let text = preserve::stream(&documents);
+                    // What stood between it and the one before has no meaning here.
+                    text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text)
+                }
             };
             changes.push(Change { path: path.to_owned(), text: Some(text), before: None });
         }
@@ -100,7 +104,7 @@ impl Package {
     }
 
     /// Refuses to make a file where something else is, or outside the package by way of a link.
-    fn may_be_made(&self, path: &str, world: &dyn World) -> Result<()> {
+    pub(super) fn may_be_made(&self, path: &str, world: &dyn World) -> Result<()> {
         let refused = |why: &str| {
             Err(Diagnostic::error(
                 "package-place-taken",

@@ -49,7 +49,10 @@ impl Exec {
                     Err(self.refused("it is not executable").help(format!("chmod +x {}", path.display())))
                 }
                 Ok(_) => Ok(path),
-                Err(e) => Err(self.refused(&format!("{}: {e}", path.display()))),
+                Err(e) if e.kind() == std::io::ErrorKind::NotFound => Err(self
+                    .refused("there is no such file")
+                    .help("a relative path is relative to the folder the function runs in")),
+                Err(e) => Err(self.refused(&e.to_string())),
             };
         }
         let found = std::env::var_os("PATH").and_then(|all| {

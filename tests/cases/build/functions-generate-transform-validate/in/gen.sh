@@ -1,0 +1,15 @@
+#!/bin/sh
+cat >/dev/null
+cat <<'END'
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: made
+    annotations:
+      kustomize.config.k8s.io/needs-hash: 'true'
+  data: {a: b}
+END
+exit 0

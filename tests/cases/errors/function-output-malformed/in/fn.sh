@@ -1,0 +1,3 @@
+#!/bin/sh
+head -c 150
+printf '\n  half: [a\n'

@@ -1,0 +1,26 @@
+#!/bin/sh
+cat >/dev/null
+cat <<'END'
+apiVersion: config.kubernetes.io/v1
+kind: ResourceList
+items:
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: a
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: x
+    annotations:
+      config.kubernetes.io/path: same.yaml
+      config.kubernetes.io/index: '0'
+- apiVersion: v1
+  kind: ConfigMap
+  metadata:
+    name: y
+    annotations:
+      config.kubernetes.io/path: same.yaml
+      config.kubernetes.io/index: '0'
+END
+exit 0

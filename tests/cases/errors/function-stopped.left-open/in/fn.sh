@@ -1,0 +1,3 @@
+#!/bin/sh
+cat
+sleep 100 &

@@ -1,0 +1,2 @@
+#!/bin/sh
+sed 's/replicas: 1/replicas: 3/'
