@@ -493,6 +493,9 @@ fn trees_of_programs_that_know_no_comments_keep_them() {
         let original = krm_yaml::canonical(&doc.root);
         doc.root = read(&original, seed).root;
         let untouched = preserve::document_with(&doc, Comments::Keep);
+        if doc.root == *doc.original() {
+            assert_eq!(untouched, before, "seed {seed}");
+        }
         // What the canonical form cannot say apart may be written anew; comments stay.
         for comment in comments_of(doc.original()) {
             assert!(
@@ -506,6 +509,27 @@ fn trees_of_programs_that_know_no_comments_keep_them() {
         let shown =
             || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root);
         assert_eq!(read(&after, seed).root, doc.root, "{}", shown());
+    });
+}
+
+#[test]
+fn trees_without_a_text_read_back_with_their_comments() {
+    for_seeds(|seed| {
+        let before = Author::document(seed);
+        let doc = read(&before, seed);
+        for layout in
+            [preserve::Layout::COMPACT, preserve::Layout::WIDE, preserve::Layout { step: 4, seq: 0 }]
+        {
+            let after = preserve::fresh_document(doc.head(), &doc.root, doc.foot(), layout);
+            let shown = || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}");
+            assert_eq!(read(&after, seed).root, doc.root, "{}", shown());
+            if has_gaps(seed) || doc.has_references() || before.contains("? ") {
+                continue;
+            }
+            for comment in comments_of(&doc.root) {
+                assert!(has_comment(&after, &comment), "lost {comment}: {}", shown());
+            }
+        }
     });
 }
 

@@ -328,3 +328,34 @@ fn documents_can_be_added() {
     assert_eq!(text, "b: 2\n---\na: 1\n...\n---\nc: 3\n");
     assert_eq!(parse_str(&text).unwrap().len(), 3);
 }
+
+#[test]
+fn fresh_trees_have_their_comments_as_the_reference_puts_them() {
+    // Read, and written anew: indentation, blank lines and the distance of comments are the writer's.
+    let cases = [
+        ("a:   1    # one\n\n\nb: 2\n", "a: 1 # one\nb: 2\n"),
+        ("# doc\n\n# head\na: 1\n", "# doc\n\n# head\na: 1\n"),
+        ("a: 1\n# foot\n\nb: 2\n", "a: 1\n# foot\n\nb: 2\n"),
+        (
+            "m:\n    # about x\n    x: 1\n    # below x\n\nn: 2\n",
+            "m:\n  # about x\n  x: 1\n  # below x\nn: 2\n",
+        ),
+        ("m: # c\n    x: 1\n", "m: # c\n  x: 1\n"),
+        (
+            "l:\n    # about p\n    -   p # one\n    # about q\n    -   k: q\n        w: 1\n",
+            "l:\n# about p\n- p # one\n# about q\n- k: q\n  w: 1\n",
+        ),
+        ("t: | # c\n     x\n", "t: | # c\n  x\n"),
+        ("f: [a,   b] # c\n", "f: [a, b] # c\n"),
+        ("f: [a, # one\n  b]\n", "f: [a, # one\n  b]\n"),
+        ("a: &x {k: 1}\nb: *x\n", "a: &x {k: 1}\nb: *x\n"),
+        ("a: !!str 1\nb: !t x\n", "a: !!str 1\nb: !t x\n"),
+        ("? [x]\n: 1\n", "? [x]\n: 1\n"),
+        ("a: 1\n\n# the end\n", "a: 1\n\n# the end\n"),
+    ];
+    for (before, after) in cases {
+        let doc = one(before);
+        let text = preserve::fresh_document(doc.head(), &doc.root, doc.foot(), preserve::Layout::COMPACT);
+        assert_eq!(text, after, "of {before:?}");
+    }
+}

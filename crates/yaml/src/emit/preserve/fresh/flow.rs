@@ -14,14 +14,15 @@ impl<'w> Writer<'_, 'w> {
         }
     }
 
-    pub(super) fn flow_entries(&mut self, entries: &'w [Entry]) {
+    pub(super) fn flow_entries(&mut self, node: &'w Node, entries: &'w [Entry]) {
         let mut comma = false;
+        let mut tail = "";
         for entry in entries {
-            self.announce(&entry.key, "");
+            let foot = self.pending.foot;
+            self.announce(&entry.key, tail);
+            self.pending.foot = foot;
+            tail = &entry.key.trivia().foot;
             self.flow_separator(comma);
-            if !self.pending.line.is_empty() {
-                self.pending.key_line = std::mem::take(&mut self.pending.line);
-            }
             if is_simple_key(&entry.key) {
                 self.node(&entry.key, Role::Key);
                 self.indicator(":", false);
@@ -31,11 +32,17 @@ impl<'w> Writer<'_, 'w> {
                 self.indicator(":", true);
             }
             self.announce(&entry.value, "");
-            if self.pending.line.is_empty() {
-                self.pending.line = std::mem::take(&mut self.pending.key_line);
-            }
             comma = self.flow_value(&entry.value, Role::Value);
         }
+        if !self.quiet && !tail.is_empty() {
+            self.pending.tail = tail;
+        }
+        self.announce_end(node);
+        let pending = &self.pending;
+        if comma && !(pending.head.is_empty() && pending.foot.is_empty() && pending.tail.is_empty()) {
+            self.indicator(",", false);
+        }
+        self.head_comment();
     }
 
     /// Opens a bracket; gives back the indentation outside of it.
@@ -70,7 +77,8 @@ impl<'w> Writer<'_, 'w> {
     pub(super) fn flow_end(&mut self, bracket: &'static str, outer: isize, node: &'w Node) {
         self.flow_level -= 1;
         self.indent = outer;
-        if self.column() == 0 {
+        // The reference does not look where it puts a brace.
+        if self.column() == 0 && bracket == "]" {
             self.write_indent();
         }
         self.indicator(bracket, false);

@@ -263,7 +263,7 @@ impl<'w> Writer<'_, 'w> {
             }
             Value::Map(map) if self.is_flow(node, map.is_empty()) => {
                 let outer = self.flow_start("{", role);
-                self.flow_entries(map.entries());
+                self.flow_entries(node, map.entries());
                 self.flow_end("}", outer, node);
             }
             Value::Seq(items) => {
@@ -342,8 +342,11 @@ impl<'w> Writer<'_, 'w> {
         if self.pending.key_line.is_empty() {
             return;
         }
-        let alias = value.trivia().alias.is_some();
-        if value.is_scalar() || alias {
+        let trivia = value.trivia();
+        // Behind an anchor or a tag the comment does not come between them and the key.
+        let named = trivia.anchor.is_some() || trivia.tag.is_some();
+        let block = !value.is_scalar() && !self.is_flow(value, value.is_empty());
+        if value.is_scalar() || trivia.alias.is_some() || named && block {
             if self.pending.line.is_empty() {
                 self.pending.line = std::mem::take(&mut self.pending.key_line);
             }

@@ -86,7 +86,10 @@ impl<'w> Writer<'_, 'w> {
         if self.pending.line.is_empty() || matches!(role, Role::Key | Role::LongKey) {
             self.put_break();
         } else {
-            self.line_comment();
+            // A second line would be taken for text.
+            let comment = std::mem::take(&mut self.pending.line).replace('\n', " ");
+            self.put(" ");
+            self.write_comment(&comment);
         }
         self.whitespace = true;
         std::mem::replace(&mut self.indent, inner)
