@@ -1,6 +1,6 @@
 //! Many Compositions, one list: imports, then overrides, then order, from the innermost outwards.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Node, Result, Span, nearest};
@@ -56,8 +56,8 @@ pub fn consolidate(
 
 struct Consolidation<'a> {
     planner: &'a dyn Planner,
-    /// The files that lead here, and where each was imported, to tell cycles.
-    open: Vec<(PathBuf, String, Span)>,
+    /// The files that lead here, by path and by name, to tell cycles.
+    open: Vec<(PathBuf, String)>,
 }
 
 impl Consolidation<'_> {
@@ -74,7 +74,7 @@ impl Consolidation<'_> {
             .at(source.span(0, 0))
             .help("list them under `transformers:`, or import some under `transformersFrom:`"));
         }
-        self.open.push((path, source.name().to_owned(), place));
+        self.open.push((path, source.name().to_owned()));
         let list = self.list(folder, &composition);
         self.open.pop();
         list
@@ -107,13 +107,15 @@ impl Consolidation<'_> {
         order(list, &composition.transformer_order)
     }
 
-    fn refuse_cycle(&self, path: &PathBuf, place: Span) -> Result<()> {
-        let Some(first) = self.open.iter().position(|(open, ..)| open == path) else { return Ok(()) };
-        let message = format!("`{}` imports itself", self.open[first].1);
-        let diagnostic = Diagnostic::error("import-cycle", message).at(place);
-        Err(self.open[first + 1..].iter().rev().fold(diagnostic, |diagnostic, (_, name, place)| {
-            diagnostic.note(format!("`{name}` is imported here"), *place)
-        }))
+    /// The notes of the imports on the way back show the whole circle.
+    fn refuse_cycle(&self, path: &Path, place: Span) -> Result<()> {
+        match self.open.iter().find(|(open, _)| open == path) {
+            None => Ok(()),
+            Some((_, name)) => {
+                let message = format!("`{name}` imports itself");
+                Err(Diagnostic::error("import-cycle", message).at(place).help("take one of the imports out"))
+            }
+        }
     }
 
     fn import(&mut self, folder: &Arc<Folder>, import: &Import) -> Result<(ImportMode, Vec<Entry>)> {
@@ -198,11 +200,26 @@ impl Consolidation<'_> {
                         Merged::Same => {}
                         Merged::Deleted => removed.push(at),
                     }
+                    adopt_places(&mut entry.config, &patch);
                     entry.overrides.push(Override { place: written.span(), folder: folder.clone() });
                 }
             }
         }
         Diagnostic::join(errors).map_or(Ok(removed), Err)
+    }
+}
+
+/// What an override says was written by the override, also where it says what was there before: a relative path with the
+/// same letters means another file.
+fn adopt_places(config: &mut Node, patch: &Node) {
+    if let Some(fields) = patch.as_map() {
+        for entry in fields {
+            if let Some(field) = entry.key.text().and_then(|key| config.get_mut(key)) {
+                adopt_places(field, &entry.value);
+            }
+        }
+    } else if config == patch {
+        *config = patch.clone();
     }
 }
 

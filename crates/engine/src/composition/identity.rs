@@ -46,7 +46,9 @@ impl Identity {
                 .help("only built-ins may go without: they are `apiVersion: builtin`"));
             }
         };
-        if let Some(namespace) = node.at(["metadata", "namespace"]) {
+        // Some built-ins mean it: the namespace to set, or that of what they generate.
+        let namespace = node.at(["metadata", "namespace"]).filter(|_| api_version != "builtin");
+        if let Some(namespace) = namespace {
             return Err(Diagnostic::error("transformer-namespace", format!("`{kind}` has a namespace"))
                 .at(namespace.span())
                 .help("transformers have none; leave it out"));
