@@ -1,12 +1,10 @@
 //! Block collections: structure by indentation.
 
-use super::comment::{After, last_token};
+use super::comment::After;
 use super::cursor::Parser;
 use super::property::Properties;
 use crate::diag::Result;
-use crate::map::{Entry, Map};
-use crate::node::{Node, Style, Tag, Value};
-use std::sync::Arc;
+use crate::node::Style;
 
 /// The properties in front of a node.
 #[derive(Default)]
@@ -20,9 +18,9 @@ struct Written {
 }
 
 impl Parser<'_> {
-    /// Reads the node that begins here. `indentless` where it is the value of a map, below whose key a sequence may
-    /// stand without further indentation.
-    pub fn block_node(&mut self, indentless: bool) -> Result<Node> {
+    /// Reads the node that begins here, and pushes it. `indentless` where it is the value of a map, below whose key a
+    /// sequence may stand without further indentation.
+    pub fn block_node(&mut self, indentless: bool) -> Result<()> {
         if self.at_property() {
             return self.block_node_with_properties(indentless);
         }
@@ -30,7 +28,7 @@ impl Parser<'_> {
     }
 
     #[cold]
-    fn block_node_with_properties(&mut self, indentless: bool) -> Result<Node> {
+    fn block_node_with_properties(&mut self, indentless: bool) -> Result<()> {
         let mut written = Box::new(Written::default());
         self.comments.stem = 0;
         while self.at_property() {
@@ -46,26 +44,22 @@ impl Parser<'_> {
                 written.key_start = None;
             }
             if self.has_no_content(indentless) {
-                let nothing = self.nothing(end);
-                return self.with_properties(Some(written), nothing);
+                self.push_nothing(end);
+                return self.apply_all(written);
             }
         }
         self.block_content(Some(written), indentless)
     }
 
-    /// Gives a node all properties that were written before it.
-    #[inline]
-    fn with_properties(&mut self, written: Option<Box<Written>>, node: Node) -> Result<Node> {
-        match written {
-            None => Ok(node),
-            Some(written) => {
-                let properties = self.join(written.above, written.line)?;
-                self.apply(properties, node)
-            }
-        }
+    /// Gives the node on top all properties that were written before it.
+    #[cold]
+    fn apply_all(&mut self, written: Box<Written>) -> Result<()> {
+        let properties = self.join(written.above, written.line)?;
+        self.apply(properties)
     }
 
     /// Whether what comes next is no part of the node that may begin here.
+    #[inline]
     fn has_no_content(&self, indentless: bool) -> bool {
         if self.column() > self.indent {
             return self.at_document_end();
@@ -74,62 +68,72 @@ impl Parser<'_> {
             return true;
         }
         // go-yaml lets the signs of block scalars stand below the key they belong to.
-        let continues = indentless && self.is_indicator(b'-') || matches!(self.here(), b'|' | b'>');
-        !continues
+        !(indentless && self.is_indicator(b'-')) && !matches!(self.here(), b'|' | b'>')
     }
 
     /// Reads a node whose properties have been read.
-    fn block_content(&mut self, written: Option<Box<Written>>, indentless: bool) -> Result<Node> {
+    fn block_content(&mut self, written: Option<Box<Written>>, indentless: bool) -> Result<()> {
         let here = self.pos;
         let key_start = match &written {
             Some(written) if written.key_start.is_some() => written.key_start,
             _ => self.key_allowed.then_some(here),
         };
-        let node = match self.here() {
+        let mut last_token = here;
+        let is_collection = match self.here() {
             b'-' if self.is_blank_or_end(here + 1) => {
                 if !self.key_allowed {
                     return Err(self.entry_not_allowed(here));
                 }
                 let is_indentless = indentless && self.column() == self.indent;
-                let node = self.block_seq(is_indentless)?;
-                return self.with_properties(written, node);
+                self.block_seq(is_indentless)?;
+                true
             }
             b'?' if self.is_blank_or_end(here + 1) => {
                 if !self.key_allowed {
                     return Err(self.key_not_allowed(here));
                 }
-                let node = self.block_map(here, None)?;
-                return self.with_properties(written, node);
+                self.block_map(here, None)?;
+                true
             }
             b':' if self.is_blank_or_end(here + 1) => {
                 if key_start.is_none_or(|start| start == here) {
                     return Err(self.value_without_key(here));
                 }
-                self.nothing(here)
+                self.push_nothing(here);
+                false
             }
             b'|' | b'>' => {
-                let node = self.block_scalar()?;
-                let mut node = self.with_properties(written, node)?;
-                self.skip(After::other(here))?;
-                self.comment_on(&mut node);
-                return Ok(node);
+                self.block_scalar()?;
+                false
             }
-            b'*' if written.as_ref().is_some_and(|w| !w.line.is_empty()) => {
-                return Err(self.property_of_alias(here));
+            b'*' => {
+                if written.as_ref().is_some_and(|w| !w.line.is_empty()) {
+                    return Err(self.property_of_alias(here));
+                }
+                self.alias()?;
+                false
             }
-            b'*' => self.alias()?,
-            b'[' | b'{' => self.flow_collection()?,
+            b'[' | b'{' => {
+                self.flow_collection()?;
+                last_token = self.pos - 1;
+                false
+            }
             b'\'' | b'"' => {
                 self.key_allowed = false;
-                self.quoted()?
+                self.quoted()?;
+                false
             }
             _ if self.starts_plain() => {
                 self.key_allowed = false;
-                self.plain()?
+                self.plain()?;
+                false
             }
             _ => return Err(self.no_token(here)),
         };
-        // A plain scalar may have gone on to the next line already.
+        if is_collection {
+            return written.map_or(Ok(()), |written| self.apply_all(written));
+        }
+        // A plain scalar may have gone on to the next line already; a block scalar has.
         if !self.key_allowed {
             self.skip_blanks();
             if self.is_indicator(b':') {
@@ -137,26 +141,28 @@ impl Parser<'_> {
                     return Err(self.value_not_allowed(self.pos, here));
                 };
                 return match written {
-                    None => self.block_map(start, Some(node)),
+                    None => self.block_map(start, Some(last_token)),
                     Some(written) => {
-                        let key = self.apply(written.line, node)?;
-                        let node = self.block_map(start, Some(key))?;
-                        self.apply(written.above, node)
+                        self.apply(written.line)?;
+                        self.block_map(start, Some(last_token))?;
+                        self.apply(written.above)
                     }
                 };
             }
         }
-        if written.is_some() && node.trivia().alias.is_some() {
-            return Err(self.property_of_alias(here));
+        if let Some(written) = written {
+            if self.top().trivia().alias.is_some() {
+                return Err(self.property_of_alias(here));
+            }
+            self.apply_all(written)?;
         }
-        let mut node = self.with_properties(written, node)?;
-        self.skip(After::other(last_token(&node)))?;
-        self.comment_on(&mut node);
-        Ok(node)
+        self.skip(After::other(last_token))?;
+        self.comment_on();
+        Ok(())
     }
 
     /// Reads the block sequence that begins with the `-` here.
-    fn block_seq(&mut self, indentless: bool) -> Result<Node> {
+    fn block_seq(&mut self, indentless: bool) -> Result<()> {
         let start = self.pos;
         let column = self.column();
         let head = self.stem(start);
@@ -166,17 +172,17 @@ impl Parser<'_> {
             self.indent = column;
         }
         let first = self.nodes.len();
-        let mut end;
         loop {
             let dash = self.pos;
             self.begin_item(dash);
             self.pos += 1;
             self.key_allowed = true;
             self.skip(After::lead(dash))?;
-            let item =
-                if self.has_no_content(false) { self.nothing(dash + 1) } else { self.block_node(false)? };
-            end = item.span().end as usize;
-            self.nodes.push(item);
+            if self.has_no_content(false) {
+                self.push_nothing(dash + 1);
+            } else {
+                self.block_node(false)?;
+            }
             if self.at_document_end() || self.column() < column {
                 break;
             }
@@ -193,138 +199,159 @@ impl Parser<'_> {
             self.end_seq();
         }
         self.depth -= 1;
-        let node = self.take_seq(first, Style::Block, start, end);
-        Ok(with_head(node, head))
+        let end = self.top().span().end as usize;
+        self.take_seq(first, Style::Block, start, end);
+        self.give_head(head);
+        Ok(())
     }
 
-    /// Reads the block map that begins at `start`: with a key that was read already, and whose `:` is here, or with
-    /// the `?` here.
-    fn block_map(&mut self, start: usize, key: Option<Node>) -> Result<Node> {
+    /// Reads the block map that begins at `start`: with the `?` here, or with a key that is on top, whose `:` is here,
+    /// and whose last token is given.
+    fn block_map(&mut self, start: usize, key: Option<usize>) -> Result<()> {
         let column = (start - self.line_start) as i32;
         let head = self.stem(start);
         self.descend(start)?;
         self.indents.push(self.indent);
         self.indent = column;
-        let first = self.entries.len();
-        let mut next = key;
-        let mut end;
+        let first = self.nodes.len() - usize::from(key.is_some());
+        let first_hash = self.hashes.len();
+        let mut key = key;
         loop {
-            let entry = match next.take() {
-                Some(key) => self.entry(key, first)?,
+            match key {
+                Some(token) => self.entry(first, token)?,
                 None => self.explicit_entry(first)?,
-            };
-            end = entry.value.span().end as usize;
-            self.push_entry(entry);
+            }
             if self.at_document_end() || self.column() < column {
                 break;
             }
             if self.column() != column || !self.key_allowed {
                 return Err(self.not_a_key(self.pos, start));
             }
-            if !self.is_indicator(b'?') {
-                next = Some(self.block_key(start)?);
-            }
+            key = if self.is_indicator(b'?') { None } else { Some(self.block_key(start)?) };
         }
         self.indent = self.indents.pop().expect("pushed above");
-        self.end_map(first);
+        self.end_map();
         self.depth -= 1;
-        let node = self.take_map(first, Style::Block, start, end)?;
-        Ok(with_head(node, head))
+        let end = self.top().span().end as usize;
+        self.take_map(first, first_hash, Style::Block, start, end)?;
+        self.give_head(head);
+        Ok(())
     }
 
-    /// Reads the value for a key whose `:` is here.
+    /// Reads the value for the key on top, whose `:` is here and whose last token is given.
     #[inline]
-    fn entry(&mut self, mut key: Node, first: usize) -> Result<Entry> {
+    fn entry(&mut self, first: usize, token: usize) -> Result<()> {
         let colon = self.pos;
         self.pos += 1;
         self.key_allowed = false;
-        self.skip(After::value(colon, last_token(&key)))?;
-        self.comment_on(&mut key);
-        self.settle_key(first, &mut key);
-        let mut value = self.block_value(colon + 1)?;
-        self.settle_value(&mut key, &mut value);
-        Ok(Entry { key, value })
+        self.hash_key();
+        self.skip(After::value(colon, token))?;
+        self.comment_on();
+        self.settle_key(first);
+        self.block_value(colon + 1)?;
+        self.settle_value();
+        Ok(())
     }
 
     /// Reads a key and its value that begin with `?`.
-    fn explicit_entry(&mut self, first: usize) -> Result<Entry> {
+    fn explicit_entry(&mut self, first: usize) -> Result<()> {
         let mark = self.pos;
         self.pos += 1;
         self.key_allowed = true;
         self.skip(After::other(mark))?;
-        let mut key = self.block_value(mark + 1)?;
-        self.settle_key(first, &mut key);
+        self.block_value(mark + 1)?;
+        self.hash_key();
+        self.settle_key(first);
         if !self.key_allowed || self.column() != self.indent || !self.is_indicator(b':') {
-            let value = self.nothing(key.span().end as usize);
-            return Ok(Entry { key, value });
+            let end = self.top().span().end as usize;
+            self.push_nothing(end);
+            return Ok(());
         }
         let colon = self.pos;
         self.pos += 1;
         self.key_allowed = true;
-        self.skip(After::value(colon, last_token(&key)))?;
-        let mut value = self.block_value(colon + 1)?;
-        self.settle_value(&mut key, &mut value);
-        Ok(Entry { key, value })
+        let token = self.last_token();
+        self.skip(After::value(colon, token))?;
+        self.block_value(colon + 1)?;
+        self.settle_value();
+        Ok(())
     }
 
     /// Reads the node behind a `:` or `?` of a block map, which may be missing.
-    fn block_value(&mut self, at: usize) -> Result<Node> {
-        if self.has_no_content(true) { Ok(self.nothing(at)) } else { self.block_node(true) }
+    #[inline]
+    fn block_value(&mut self, at: usize) -> Result<()> {
+        if self.has_no_content(true) {
+            self.push_nothing(at);
+            return Ok(());
+        }
+        self.block_node(true)
     }
 
-    /// Reads a key of a block map, up to its `:`. The map began at `map`.
-    fn block_key(&mut self, map: usize) -> Result<Node> {
+    /// Reads a key of a block map, up to its `:`. The map began at `map`. Gives where the key's last token begins.
+    #[inline]
+    fn block_key(&mut self, map: usize) -> Result<usize> {
+        let start = self.pos;
+        if self.at_property() {
+            return self.block_key_with_properties(map);
+        }
+        let token = self.block_key_content(map)?;
+        self.end_key(start, map)?;
+        Ok(token)
+    }
+
+    #[cold]
+    fn block_key_with_properties(&mut self, map: usize) -> Result<usize> {
         let start = self.pos;
         let mut properties = Properties::default();
         while self.at_property() {
             self.property(&mut properties)?;
             self.skip_blanks();
         }
-        self.key_allowed = false;
-        let node = match self.here() {
-            b':' if !properties.is_empty() && self.is_indicator(b':') => self.nothing(self.pos),
-            b'-' | b':' if self.is_blank_or_end(self.pos + 1) => return Err(self.not_a_key(self.pos, map)),
-            b'|' | b'>' => return Err(self.not_a_key(self.pos, map)),
-            b'*' if properties.is_empty() => self.alias()?,
+        let token = match self.here() {
             b'*' => return Err(self.property_of_alias(self.pos)),
-            b'[' | b'{' => self.flow_collection()?,
+            b':' if self.is_indicator(b':') => {
+                self.push_nothing(self.pos);
+                start
+            }
+            _ => self.block_key_content(map)?,
+        };
+        self.end_key(start, map)?;
+        self.apply(properties)?;
+        Ok(token)
+    }
+
+    /// Goes to the `:` of a key.
+    #[inline]
+    fn end_key(&mut self, start: usize, map: usize) -> Result<()> {
+        self.skip_blanks();
+        if self.is_indicator(b':') && self.is_key_length(start) {
+            return Ok(());
+        }
+        Err(self.key_without_value(start, map))
+    }
+
+    #[inline]
+    fn block_key_content(&mut self, map: usize) -> Result<usize> {
+        let start = self.pos;
+        self.key_allowed = false;
+        match self.here() {
+            b'-' | b':' if self.is_blank_or_end(start + 1) => {
+                self.key_allowed = true;
+                return Err(self.not_a_key(start, map));
+            }
+            b'|' | b'>' => {
+                self.key_allowed = true;
+                return Err(self.not_a_key(start, map));
+            }
+            b'*' => self.alias()?,
+            b'[' | b'{' => {
+                self.flow_collection()?;
+                return Ok(self.pos - 1);
+            }
             b'\'' | b'"' => self.quoted()?,
             _ if self.starts_plain() => self.plain_key(),
-            _ => return Err(self.no_token(self.pos)),
-        };
-        self.skip_blanks();
-        if !self.is_indicator(b':') || !self.is_key_length(start) {
-            return Err(self.key_without_value(start, map));
+            _ => return Err(self.no_token(start)),
         }
-        if properties.is_empty() { Ok(node) } else { self.apply(properties, node) }
+        Ok(start)
     }
-
-    /// Makes a map of the entries from `first` on, which it takes.
-    pub fn take_map(&mut self, first: usize, style: Style, start: usize, end: usize) -> Result<Node> {
-        self.check_keys(first)?;
-        let map = Map::from_entries(take(&mut self.entries, first));
-        Ok(Node::new(Value::Map(Arc::new(map)), Tag::Map, style, self.span(start, end)))
-    }
-
-    /// Makes a sequence of the nodes from `first` on, which it takes.
-    pub fn take_seq(&mut self, first: usize, style: Style, start: usize, end: usize) -> Node {
-        let items = take(&mut self.nodes, first);
-        Node::new(Value::Seq(Arc::new(items)), Tag::Seq, style, self.span(start, end))
-    }
-}
-
-/// Takes the end of a stack as a vector just as large.
-fn take<T>(stack: &mut Vec<T>, first: usize) -> Vec<T> {
-    let mut taken = Vec::with_capacity(stack.len() - first);
-    taken.extend(stack.drain(first..));
-    taken
-}
-
-/// Gives a node what stands above it.
-#[inline]
-pub fn with_head(mut node: Node, head: crate::node::Text) -> Node {
-    if !head.is_empty() {
-        node.trivia_mut().head = head;
-    }
-    node
 }

@@ -36,13 +36,6 @@ pub enum Kind {
     Other,
 }
 
-/// The start of the token that ends a node: of a flow collection the bracket, else the whole.
-pub fn last_token(node: &Node) -> usize {
-    let span = node.span();
-    let is_flow = node.style() == Style::Flow && node.trivia().alias.is_none();
-    if is_flow { span.end as usize - 1 } else { span.start as usize }
-}
-
 impl After {
     pub fn lead(start: usize) -> Self {
         Self { kind: Kind::Lead, start, line: start }
@@ -253,33 +246,50 @@ impl Parser<'_> {
 
 /// Handing comments out.
 impl Parser<'_> {
-    /// Gives a scalar, an alias or a flow collection its comments. To be called when what is behind it was skipped.
+    /// The start of the token that ends the node on top: of a flow collection its bracket, else the whole.
+    pub fn last_token(&mut self) -> usize {
+        let node = self.top();
+        let span = node.span();
+        let is_flow = node.style() == Style::Flow && node.trivia().alias.is_none();
+        if is_flow { span.end as usize - 1 } else { span.start as usize }
+    }
+
+    /// Gives the node on top its comments, where it is a scalar, an alias or a flow collection. To be called when what
+    /// is behind it was skipped.
     #[inline]
-    pub fn comment_on(&mut self, node: &mut Node) {
+    pub fn comment_on(&mut self) {
         if self.comments.active {
-            self.comment_on_it(node);
+            self.comment_on_top();
         }
     }
 
     #[cold]
-    fn comment_on_it(&mut self, node: &mut Node) {
-        let span = node.span();
-        if span.is_empty() {
+    fn comment_on_top(&mut self) {
+        let token = self.last_token();
+        let node = self.nodes.last_mut().expect("a node was read");
+        if node.span().is_empty() {
             return;
         }
         let is_alias = node.trivia().alias.is_some();
         match node.style() {
             Style::Block if !is_alias => {}
-            Style::Flow if !is_alias => {
-                self.comments.look_at(span.end as usize - 1, false);
-                let ready = self.comments.take();
-                set(node, Text::new(), ready.line, ready.foot);
+            style => {
+                self.comments.look_at(token, false);
+                let mut ready = self.comments.take();
+                if style == Style::Flow && !is_alias {
+                    // Its head was given at the opening bracket.
+                    ready.head = Text::new();
+                }
+                set(node, ready);
             }
-            _ => {
-                self.comments.look_at(span.start as usize, false);
-                let ready = self.comments.take();
-                set(node, ready.head, ready.line, ready.foot);
-            }
+        }
+    }
+
+    /// Gives the node on top what stands above it.
+    #[inline]
+    pub fn give_head(&mut self, head: Text) {
+        if !head.is_empty() {
+            self.top().trivia_mut().head = head;
         }
     }
 
@@ -318,23 +328,22 @@ impl Parser<'_> {
         }
     }
 
-    /// At the end of a block map: its last key takes what belongs to the end.
+    /// At the end of a block map, whose keys and values are on top: its last key takes what belongs to the end.
     #[inline]
-    pub fn end_map(&mut self, first: usize) {
+    pub fn end_map(&mut self) {
         if self.comments.active {
-            self.end_map_with_comments(first);
+            self.end_map_with_comments();
         }
     }
 
     #[cold]
-    fn end_map_with_comments(&mut self, first: usize) {
+    fn end_map_with_comments(&mut self) {
         let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
         self.comments.look_at(end, true);
         let ready = self.comments.take();
-        if let Some(last) = self.entries[first..].last_mut()
-            && !ready.foot.is_empty()
-        {
-            last.key.trivia_mut().foot = ready.foot;
+        let key = self.nodes.len() - 2;
+        if !ready.foot.is_empty() {
+            self.nodes[key].trivia_mut().foot = ready.foot;
         }
     }
 
@@ -347,22 +356,37 @@ impl Parser<'_> {
         }
     }
 
-    /// A key was read: a foot that it took is that of the entry before.
+    /// A key was read, and is on top: a foot that it took is that of the entry before.
     #[inline]
-    pub fn settle_key(&mut self, first: usize, key: &mut Node) {
-        if key.has_trivia()
-            && !key.trivia().foot.is_empty()
-            && let Some(before) = self.entries[first..].last_mut()
-        {
-            before.key.trivia_mut().foot = std::mem::take(&mut key.trivia_mut().foot);
+    pub fn settle_key(&mut self, first: usize) {
+        if self.top().has_trivia() {
+            self.settle_key_with_trivia(first);
         }
     }
 
-    /// A key and its value were read: the foot goes to the key.
+    #[cold]
+    fn settle_key_with_trivia(&mut self, first: usize) {
+        let key = self.nodes.len() - 1;
+        if key > first && !self.nodes[key].trivia().foot.is_empty() {
+            let foot = std::mem::take(&mut self.nodes[key].trivia_mut().foot);
+            self.nodes[key - 2].trivia_mut().foot = foot;
+        }
+    }
+
+    /// A key and its value were read, and are on top: the foot goes to the key.
     #[inline]
-    pub fn settle_value(&mut self, key: &mut Node, value: &mut Node) {
-        if value.has_trivia() && !value.trivia().foot.is_empty() && key.trivia().foot.is_empty() {
-            key.trivia_mut().foot = std::mem::take(&mut value.trivia_mut().foot);
+    pub fn settle_value(&mut self) {
+        if self.top().has_trivia() {
+            self.settle_value_with_trivia();
+        }
+    }
+
+    #[cold]
+    fn settle_value_with_trivia(&mut self) {
+        let value = self.nodes.len() - 1;
+        if !self.nodes[value].trivia().foot.is_empty() && self.nodes[value - 1].trivia().foot.is_empty() {
+            let foot = std::mem::take(&mut self.nodes[value].trivia_mut().foot);
+            self.nodes[value - 1].trivia_mut().foot = foot;
         }
     }
 
@@ -457,13 +481,13 @@ impl Comments {
     }
 }
 
-fn set(node: &mut Node, head: Text, line: Text, foot: Text) {
-    if head.is_empty() && line.is_empty() && foot.is_empty() {
+fn set(node: &mut Node, ready: Trivia) {
+    if ready == Trivia::default() {
         return;
     }
     let trivia = node.trivia_mut();
-    if !head.is_empty() {
-        trivia.head = head;
+    if !ready.head.is_empty() {
+        trivia.head = ready.head;
     }
-    (trivia.line, trivia.foot) = (line, foot);
+    (trivia.line, trivia.foot) = (ready.line, ready.foot);
 }

@@ -8,9 +8,8 @@ use super::chars;
 use super::comment::{After, Comments};
 use super::property::Handle;
 use crate::diag::Result;
-use crate::map::Entry;
 use crate::node::{Node, Text};
-use crate::source::{Source, Span};
+use crate::source::{FileId, Source, Span};
 
 /// How deep collections may nest. Everything that walks a tree recurses, so this keeps a hostile document from
 /// overflowing a small stack; what people write stays far below.
@@ -30,6 +29,7 @@ pub enum Twice {
 pub struct Parser<'s> {
     pub twice: Twice,
     pub source: &'s Arc<Source>,
+    file: FileId,
     /// The text up to where this parser may read.
     pub text: &'s str,
     pub bytes: &'s [u8],
@@ -49,11 +49,9 @@ pub struct Parser<'s> {
     /// Whether U+0085, U+2028 or U+2029, which break lines too, occur in the text.
     pub odd_breaks: bool,
     pub depth: usize,
-    /// Children of the collections being read; each takes its own off the end when complete, so that their vectors
-    /// are made in one piece.
+    /// What was read and is not yet part of a collection; see [`super::tree`].
     pub nodes: Vec<Node>,
-    pub entries: Vec<Entry>,
-    /// A hash for the key of each of the entries.
+    /// A hash for each key among them.
     pub hashes: Vec<u32>,
     pub scratch: String,
     pub comments: Comments,
@@ -85,6 +83,7 @@ impl<'s> Parser<'s> {
         Ok(Self {
             twice,
             source,
+            file: source.id(),
             text,
             bytes: text.as_bytes(),
             pos,
@@ -97,7 +96,6 @@ impl<'s> Parser<'s> {
             odd_breaks,
             depth: 0,
             nodes: Vec::new(),
-            entries: Vec::new(),
             hashes: Vec::new(),
             scratch: String::new(),
             comments: Comments::default(),
@@ -132,8 +130,9 @@ impl<'s> Parser<'s> {
         (self.pos - self.line_start) as i32
     }
 
+    #[inline]
     pub fn span(&self, start: usize, end: usize) -> Span {
-        self.source.span(start, end)
+        Span::new(self.file, start, end)
     }
 
     /// How many bytes the line break at `pos` has; 0 where there is none.

@@ -1,105 +1,135 @@
 //! Flow collections: `[]` and `{}`.
 
-use super::block::with_head;
-use super::comment::{After, last_token};
+use super::comment::After;
 use super::cursor::Parser;
 use super::property::Properties;
 use crate::diag::Result;
-use crate::map::Entry;
-use crate::node::{Node, Style};
+use crate::node::Style;
 
 impl Parser<'_> {
     /// Reads the flow collection that begins here, to behind its closing bracket.
-    pub fn flow_collection(&mut self) -> Result<Node> {
+    pub fn flow_collection(&mut self) -> Result<()> {
         let start = self.pos;
         self.descend(start)?;
         self.flow_level += 1;
         self.pos += 1;
-        let node = if self.at(start) == b'[' { self.flow_seq(start) } else { self.flow_map(start) }?;
+        if self.at(start) == b'[' {
+            self.flow_seq(start)?;
+        } else {
+            self.flow_map(start)?;
+        }
         self.flow_level -= 1;
         self.depth -= 1;
         self.key_allowed = false;
-        Ok(node)
+        Ok(())
     }
 
-    fn flow_seq(&mut self, start: usize) -> Result<Node> {
+    fn flow_seq(&mut self, start: usize) -> Result<()> {
         let first = self.nodes.len();
         self.skip(After::other(start))?;
         let head = self.flow_head(start);
         while self.here() != b']' {
             let item = self.pos;
-            let node = if self.here() == b'?' {
-                let entry = self.explicit_flow_entry(b']')?;
-                self.single_pair(entry, item, start)?
+            if self.here() == b'?' {
+                self.explicit_flow_entry(b']', start)?;
+                self.single_pair(item)?;
+                continue;
+            }
+            self.flow_node(start)?;
+            if self.here() == b':' && self.is_key_length(item) {
+                self.flow_value(b']', start)?;
+                self.single_pair(item)?;
             } else {
-                let mut node = self.flow_node(start)?;
-                if self.here() == b':' && self.is_key_length(item) {
-                    self.comment_on(&mut node);
-                    let value = self.flow_value(b']', start)?;
-                    self.single_pair(Entry { key: node, value }, item, start)?
-                } else {
-                    self.flow_separator(b']', start, last_token(&node))?;
-                    self.comment_on(&mut node);
-                    node
-                }
-            };
-            self.nodes.push(node);
+                self.flow_separator(b']', start)?;
+                self.comment_on();
+            }
         }
         self.pos += 1;
-        let node = self.take_seq(first, Style::Flow, start, self.pos);
-        Ok(with_head(node, head))
+        self.take_seq(first, Style::Flow, start, self.pos);
+        self.give_head(head);
+        Ok(())
     }
 
-    /// A map of one entry, as `[a: b]` has it.
-    fn single_pair(&mut self, mut entry: Entry, item: usize, start: usize) -> Result<Node> {
-        let end = entry.value.span().end as usize;
-        self.end_flow_entry(&mut entry, b']', start)?;
-        let first = self.entries.len();
-        self.push_entry(entry);
-        self.take_map(first, Style::Flow, item, end)
+    /// Makes a map of one entry, as `[a: b]` has it, of the key and the value on top.
+    fn single_pair(&mut self, start: usize) -> Result<()> {
+        let end = self.top().span().end as usize;
+        let first = self.nodes.len() - 2;
+        let first_hash = self.hashes.len() - 1;
+        self.take_map(first, first_hash, Style::Flow, start, end)
     }
 
-    fn flow_map(&mut self, start: usize) -> Result<Node> {
-        let first = self.entries.len();
+    fn flow_map(&mut self, start: usize) -> Result<()> {
+        let first = self.nodes.len();
+        let first_hash = self.hashes.len();
         self.skip(After::other(start))?;
         let head = self.flow_head(start);
         while self.here() != b'}' {
             let item = self.pos;
-            let mut entry = if self.here() == b'?' {
-                self.explicit_flow_entry(b'}')?
+            if self.here() == b'?' {
+                self.explicit_flow_entry(b'}', start)?;
+                continue;
+            }
+            self.flow_node(start)?;
+            if self.here() == b':' && self.is_key_length(item) {
+                self.flow_value(b'}', start)?;
             } else {
-                let mut key = self.flow_node(start)?;
-                let value = if self.here() == b':' && self.is_key_length(item) {
-                    self.comment_on(&mut key);
-                    self.flow_value(b'}', start)?
-                } else {
-                    self.nothing(key.span().end as usize)
-                };
-                Entry { key, value }
-            };
-            self.end_flow_entry(&mut entry, b'}', start)?;
-            self.push_entry(entry);
+                self.flow_no_value(b'}', start)?;
+            }
         }
         self.pos += 1;
-        let node = self.take_map(first, Style::Flow, start, self.pos)?;
-        Ok(with_head(node, head))
-    }
-
-    /// Goes over the comma behind an entry. Comments behind it may still belong to the entry.
-    fn end_flow_entry(&mut self, entry: &mut Entry, close: u8, start: usize) -> Result<()> {
-        let last = if entry.value.span().is_empty() { &mut entry.key } else { &mut entry.value };
-        self.flow_separator(close, start, last_token(last))?;
-        self.comment_on(last);
-        self.settle_value(&mut entry.key, &mut entry.value);
+        self.take_map(first, first_hash, Style::Flow, start, self.pos)?;
+        self.give_head(head);
         Ok(())
     }
 
-    /// Goes over the comma behind an item, to the next one or the closing bracket. The item's last token began at
-    /// `token`.
-    fn flow_separator(&mut self, close: u8, start: usize, token: usize) -> Result<()> {
+    /// Reads `? key : value`, and what separates it from the next.
+    fn explicit_flow_entry(&mut self, close: u8, start: usize) -> Result<()> {
+        let mark = self.pos;
+        self.pos += 1;
+        self.skip(After::other(mark))?;
+        if matches!(self.here(), b':' | b',') || self.here() == close {
+            self.push_nothing(mark + 1);
+        } else {
+            self.flow_node(start)?;
+        }
+        if self.here() == b':' { self.flow_value(close, start) } else { self.flow_no_value(close, start) }
+    }
+
+    /// Reads what is behind the `:` here, for the key on top, and what separates it from the next.
+    fn flow_value(&mut self, close: u8, start: usize) -> Result<()> {
+        self.comment_on();
+        self.hash_key();
+        let colon = self.pos;
+        self.pos += 1;
+        self.skip(After::value(colon, colon))?;
+        if self.here() == b',' || self.here() == close {
+            self.push_nothing(colon + 1);
+        } else {
+            self.flow_node(start)?;
+        }
+        self.flow_separator(close, start)?;
+        self.comment_on();
+        self.settle_value();
+        Ok(())
+    }
+
+    /// Reads what separates the key on top, which has no value, from the next.
+    fn flow_no_value(&mut self, close: u8, start: usize) -> Result<()> {
+        self.hash_key();
+        self.flow_separator(close, start)?;
+        self.comment_on();
+        let end = self.top().span().end as usize;
+        self.push_nothing(end);
+        Ok(())
+    }
+
+    /// Goes over the comma behind the node on top, to the next one or the closing bracket. Comments behind the comma may
+    /// still belong to the node.
+    fn flow_separator(&mut self, close: u8, start: usize) -> Result<()> {
         match self.here() {
             b',' => {
                 self.pos += 1;
+                let token = self.last_token();
                 self.skip(After::other(token))
             }
             byte if byte == close => Ok(()),
@@ -107,39 +137,8 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads `? key : value`.
-    fn explicit_flow_entry(&mut self, close: u8) -> Result<Entry> {
-        let mark = self.pos;
-        self.pos += 1;
-        self.skip(After::other(mark))?;
-        let mut key = if matches!(self.here(), b':' | b',') || self.here() == close {
-            self.nothing(mark + 1)
-        } else {
-            self.flow_node(mark)?
-        };
-        let value = if self.here() == b':' {
-            self.comment_on(&mut key);
-            self.flow_value(close, mark)?
-        } else {
-            self.nothing(key.span().end as usize)
-        };
-        Ok(Entry { key, value })
-    }
-
-    /// Reads what is behind the `:` here.
-    fn flow_value(&mut self, close: u8, start: usize) -> Result<Node> {
-        let colon = self.pos;
-        self.pos += 1;
-        self.skip(After::value(colon, colon))?;
-        if self.here() == b',' || self.here() == close {
-            Ok(self.nothing(colon + 1))
-        } else {
-            self.flow_node(start)
-        }
-    }
-
     /// Reads a node within a flow collection that began at `start`, to the token behind it.
-    fn flow_node(&mut self, start: usize) -> Result<Node> {
+    fn flow_node(&mut self, start: usize) -> Result<()> {
         let mut properties = Properties::default();
         let mut behind = self.pos;
         while self.at_property() {
@@ -149,20 +148,25 @@ impl Parser<'_> {
             self.skip(After::other(at))?;
         }
         let here = self.pos;
-        if self.pos == self.line_start && (self.here() == b'%' || self.at_marker()) || self.at_end() {
+        let at_marker = self.pos == self.line_start && (self.here() == b'%' || self.at_marker());
+        if at_marker || self.at_end() {
             return Err(self.unclosed_flow(start));
         }
-        let node = match self.here() {
+        match self.here() {
             b'*' if properties.is_empty() => self.alias()?,
             b'*' => return Err(self.property_of_alias(here)),
             b'[' | b'{' => self.flow_collection()?,
             b'\'' | b'"' => self.quoted()?,
             b'-' if self.is_blank_or_end(here + 1) => return Err(self.entry_in_flow(here)),
             _ if self.starts_plain() => self.plain()?,
-            b':' | b',' | b']' | b'}' | b'?' if !properties.is_empty() => self.nothing(behind),
+            b':' | b',' | b']' | b'}' | b'?' if !properties.is_empty() => self.push_nothing(behind),
             _ => return Err(self.no_flow_node(here, start)),
-        };
-        self.skip(After::other(last_token(&node)))?;
-        if properties.is_empty() { Ok(node) } else { self.apply(properties, node) }
+        }
+        let token = self.last_token();
+        self.skip(After::other(token))?;
+        if !properties.is_empty() {
+            self.apply(properties)?;
+        }
+        Ok(())
     }
 }

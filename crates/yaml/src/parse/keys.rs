@@ -2,25 +2,26 @@
 
 use super::cursor::{Parser, Twice};
 use crate::diag::Result;
-use crate::map::Entry;
 use crate::node::Tag;
 
 /// Up to this many keys, comparing each with each is quicker than sorting.
 const FEW: usize = 32;
 
 impl Parser<'_> {
-    /// Puts an entry to those of the map being read.
+    /// Notes the key on top, to be compared with the others of its map.
     #[inline]
-    pub fn push_entry(&mut self, entry: Entry) {
-        self.has_references |= entry.key.tag() == Tag::Merge;
-        self.hashes.push(entry.key.text().map_or(0, hash));
-        self.entries.push(entry);
+    pub fn hash_key(&mut self) {
+        let key = self.top();
+        let is_merge = key.tag() == Tag::Merge;
+        let hash = key.text().map_or(0, hash);
+        self.has_references |= is_merge;
+        self.hashes.push(hash);
     }
 
-    /// Looks for keys that occur twice among the entries from `first` on.
+    /// Looks for keys that occur twice in the map whose keys and values are on the stack from `first` on.
     #[inline]
-    pub fn check_keys(&mut self, first: usize) -> Result<()> {
-        let hashes = &self.hashes[first..];
+    pub fn check_keys(&mut self, first: usize, first_hash: usize) -> Result<()> {
+        let hashes = &self.hashes[first_hash..];
         let suspect = match hashes.len() {
             0 | 1 => false,
             2..=FEW => hashes.iter().enumerate().any(|(at, hash)| {
@@ -29,32 +30,33 @@ impl Parser<'_> {
             }),
             _ => true,
         };
-        self.hashes.truncate(first);
+        self.hashes.truncate(first_hash);
         if suspect { self.check_texts(first) } else { Ok(()) }
     }
 
     /// The same, by the texts of the keys.
     #[cold]
     fn check_texts(&mut self, first: usize) -> Result<()> {
-        let mut keys: Vec<(u32, u32, &str)> = Vec::with_capacity(self.entries.len() - first);
-        for (at, entry) in self.entries.iter().enumerate().skip(first) {
-            if let Some(text) = entry.key.text() {
-                keys.push((hash(text), at as u32, text));
+        let mut keys: Vec<(u32, usize, &str)> = Vec::with_capacity((self.nodes.len() - first) / 2);
+        for at in (first..self.nodes.len()).step_by(2) {
+            if let Some(text) = self.nodes[at].text() {
+                keys.push((hash(text), at, text));
             }
         }
         keys.sort_unstable_by(|a, b| (a.0, a.2, a.1).cmp(&(b.0, b.2, b.1)));
         let pairs = keys.windows(2).filter(|pair| (pair[0].0, pair[0].2) == (pair[1].0, pair[1].2));
-        let mut twice: Vec<(usize, usize)> =
-            pairs.map(|pair| (pair[0].1 as usize, pair[1].1 as usize)).collect();
+        let mut twice: Vec<(usize, usize)> = pairs.map(|pair| (pair[0].1, pair[1].1)).collect();
         let Some((earlier, later)) = twice.iter().min_by_key(|pair| pair.1) else { return Ok(()) };
         if self.twice == Twice::Refused {
-            return Err(self.duplicate_key(&self.entries[*earlier].key, &self.entries[*later].key));
+            return Err(self.duplicate_key(&self.nodes[*earlier], &self.nodes[*later]));
         }
         if self.twice == Twice::Kept {
             return Ok(());
         }
         twice.sort_unstable();
-        twice.iter().rev().for_each(|(earlier, _)| drop(self.entries.remove(*earlier)));
+        for (earlier, _) in twice.iter().rev() {
+            self.nodes.drain(*earlier..*earlier + 2);
+        }
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::cursor::Parser;
 use crate::diag::Result;
-use crate::node::{Node, Style, Tag};
+use crate::node::{Style, Tag};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomp {
@@ -16,7 +16,7 @@ enum Chomp {
 
 impl Parser<'_> {
     /// Reads the block scalar that begins here. Stops at the beginning of the text behind it.
-    pub fn block_scalar(&mut self) -> Result<Node> {
+    pub fn block_scalar(&mut self) -> Result<()> {
         let start = self.pos;
         let folded = self.here() == b'>';
         self.pos += 1;
@@ -35,12 +35,12 @@ impl Parser<'_> {
 
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
-        let end = self.block_lines(folded, chomp, indicator, header_end, &mut text);
+        let end = self.block_lines(folded, chomp, indicator, header_end, &mut text)?;
         let style = if folded { Style::Folded } else { Style::Literal };
-        let node = end.map(|end| Node::scalar(text.as_str(), Tag::Str, style, self.span(start, end)));
+        self.push_scalar(&text, Tag::Str, style, start, end);
         self.scratch = text;
         self.key_allowed = true;
-        node
+        Ok(())
     }
 
     /// Reads the signs behind `|` or `>`.

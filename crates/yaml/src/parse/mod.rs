@@ -6,7 +6,8 @@
 //!
 //! The files follow the text: [`cursor`] moves over white space and comments, [`block`] and [`flow`] read collections,
 //! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`keys`] looks for keys given
-//! twice, [`comment`] decides which node a comment belongs to, [`fault`] says what is wrong, and [`stream`] puts documents together.
+//! twice, [`comment`] decides which node a comment belongs to, [`fault`] says what is wrong, [`tree`] builds,
+//! and [`stream`] puts documents together.
 
 mod block;
 mod chars;
@@ -20,6 +21,7 @@ mod plain;
 mod property;
 mod quoted;
 mod stream;
+mod tree;
 
 use std::sync::Arc;
 

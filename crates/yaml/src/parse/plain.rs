@@ -2,7 +2,7 @@
 
 use super::cursor::Parser;
 use crate::diag::Result;
-use crate::node::{Node, Style, Text};
+use crate::node::Style;
 
 /// Bytes at which reading a plain scalar has to look closer.
 const LOOK: u8 = 1;
@@ -50,23 +50,28 @@ impl Parser<'_> {
 
     /// Reads a plain scalar, which may go on over several lines. Stops in front of what ends it: where that is on a
     /// later line, all white space up to there is read.
-    pub fn plain(&mut self) -> Result<Node> {
+    pub fn plain(&mut self) -> Result<()> {
         let start = self.pos;
         let (end, stop) = self.plain_line();
-        if stop == Stop::Indicator || !self.plain_goes_on(start)? {
-            let text = &self.text[start..end];
-            return Ok(Node::scalar(text, crate::resolve::plain(text), Style::Plain, self.span(start, end)));
+        if stop == Stop::Indicator || !self.plain_goes_on()? {
+            self.push_plain(start, end);
+            return Ok(());
         }
         self.plain_lines(start, end)
     }
 
     /// Reads a plain scalar that must end on its line, as keys do.
     #[inline]
-    pub fn plain_key(&mut self) -> Node {
+    pub fn plain_key(&mut self) {
         let start = self.pos;
         let (end, _) = self.plain_line();
+        self.push_plain(start, end);
+    }
+
+    #[inline]
+    fn push_plain(&mut self, start: usize, end: usize) {
         let text = &self.text[start..end];
-        Node::scalar(text, crate::resolve::plain(text), Style::Plain, self.span(start, end))
+        self.push_scalar(text, crate::resolve::plain(text), Style::Plain, start, end);
     }
 
     /// Goes over the part of a plain scalar that is on this line, and the blanks behind it. Gives where the text ends
@@ -115,7 +120,7 @@ impl Parser<'_> {
 
     /// At the end of a line of a plain scalar: goes over white space to the next text, and says whether that is more of
     /// the scalar.
-    fn plain_goes_on(&mut self, start: usize) -> Result<bool> {
+    fn plain_goes_on(&mut self) -> Result<bool> {
         if self.at_end() {
             return Ok(false);
         }
@@ -138,7 +143,6 @@ impl Parser<'_> {
         if (self.flow_level == 0 && self.column() < indent) || self.at_end() || self.at_marker() {
             return Ok(false);
         }
-        let _ = start;
         Ok(match self.here() {
             b'#' => false,
             b':' => !self.is_blank_or_end(self.pos + 1),
@@ -149,7 +153,7 @@ impl Parser<'_> {
 
     /// The rest of a plain scalar of several lines; `end` is where the text of the first one ends.
     #[cold]
-    fn plain_lines(&mut self, start: usize, mut end: usize) -> Result<Node> {
+    fn plain_lines(&mut self, start: usize, mut end: usize) -> Result<()> {
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
         text.push_str(&self.text[start..end]);
@@ -160,14 +164,13 @@ impl Parser<'_> {
             let stop;
             (end, stop) = self.plain_line();
             text.push_str(&self.text[from..end]);
-            if stop == Stop::Indicator || !self.plain_goes_on(start)? {
+            if stop == Stop::Indicator || !self.plain_goes_on()? {
                 break;
             }
         }
-        let node =
-            Node::scalar(text.as_str(), crate::resolve::plain(&text), Style::Plain, self.span(start, end));
+        self.push_scalar(&text, crate::resolve::plain(&text), Style::Plain, start, end);
         self.scratch = text;
-        Ok(node)
+        Ok(())
     }
 
     /// Writes what the white space between two lines of a scalar means: a space for one line break, one fewer for
@@ -205,10 +208,5 @@ impl Parser<'_> {
     /// What a line break becomes in a value: a line feed, except for U+2028 and U+2029, which stay.
     pub fn break_text(&self, at: usize, len: usize) -> &str {
         if len == 3 { &self.text[at..at + len] } else { "\n" }
-    }
-
-    /// The scalar for nothing: where a value was left out.
-    pub fn nothing(&self, at: usize) -> Node {
-        Node::scalar(Text::new(), crate::node::Tag::Null, Style::Plain, self.span(at, at))
     }
 }

@@ -87,8 +87,10 @@ impl Parser<'_> {
         Ok(a)
     }
 
-    /// Gives a node its anchor and tag.
-    pub fn apply(&mut self, properties: Properties, mut node: Node) -> Result<Node> {
+    /// Gives the node on top its anchor and tag.
+    #[cold]
+    pub fn apply(&mut self, properties: Properties) -> Result<()> {
+        let mut node = self.nodes.pop().expect("a node was read behind its properties");
         if let Some(tag) = properties.tag {
             self.apply_tag(tag, &mut node)?;
         }
@@ -103,7 +105,8 @@ impl Parser<'_> {
             let place = self.anchors.get(&name).map_or(node.span(), |a| a.place);
             self.anchors.insert(name, Anchored { node: Some(copy), weight, place });
         }
-        Ok(node)
+        self.nodes.push(node);
+        Ok(())
     }
 
     fn apply_tag(&mut self, tag: WrittenTag, node: &mut Node) -> Result<()> {
@@ -133,7 +136,8 @@ impl Parser<'_> {
     }
 
     /// Reads the alias that begins here: a copy of what its anchor names.
-    pub fn alias(&mut self) -> Result<Node> {
+    #[cold]
+    pub fn alias(&mut self) -> Result<()> {
         let start = self.pos;
         let name = self.anchor_name()?;
         let span = self.span(start, self.pos);
@@ -149,7 +153,8 @@ impl Parser<'_> {
         }
         let mut node = node.clone().with_span(span);
         node.trivia_mut().alias = Some(name);
-        Ok(node)
+        self.nodes.push(node);
+        Ok(())
     }
 
     /// Reads the name behind `&` or `*`.

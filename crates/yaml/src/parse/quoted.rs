@@ -2,11 +2,11 @@
 
 use super::cursor::Parser;
 use crate::diag::Result;
-use crate::node::{Node, Style, Tag};
+use crate::node::{Style, Tag};
 
 impl Parser<'_> {
     /// Reads the quoted scalar that begins here.
-    pub fn quoted(&mut self) -> Result<Node> {
+    pub fn quoted(&mut self) -> Result<()> {
         let start = self.pos;
         let quote = self.here();
         let style = if quote == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };
@@ -16,14 +16,15 @@ impl Parser<'_> {
         if self.here() == quote && (quote == b'"' || self.at(self.pos + 1) != b'\'') {
             let text = &self.text[start + 1..self.pos];
             self.pos += 1;
-            return Ok(Node::scalar(text, Tag::Str, style, self.span(start, self.pos)));
+            self.push_scalar(text, Tag::Str, style, start, self.pos);
+            return Ok(());
         }
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
         let read = self.quoted_rest(quote, start, &mut text);
-        let node = read.map(|()| Node::scalar(text.as_str(), Tag::Str, style, self.span(start, self.pos)));
+        self.push_scalar(&text, Tag::Str, style, start, self.pos);
         self.scratch = text;
-        node
+        read
     }
 
     /// Goes to the next quote, escape or line break.

@@ -144,7 +144,7 @@ impl Parser<'_> {
             }
             if !explicit {
                 *head = self.document_head();
-                return self.block_node(false).map(Some);
+                return self.root().map(Some);
             }
         }
         if self.at_end() {
@@ -169,7 +169,12 @@ impl Parser<'_> {
             // The reference cuts a stream at `---` and reads each piece by itself.
             *head = self.document_head();
         }
-        self.block_node(false).map(Some)
+        self.root().map(Some)
+    }
+
+    fn root(&mut self) -> Result<Node> {
+        self.block_node(false)?;
+        Ok(self.nodes.pop().expect("a node was read"))
     }
 
     /// Goes over `...` behind a document. Gives where the document's stretch of the text ends.
