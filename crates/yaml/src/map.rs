@@ -17,7 +17,9 @@ pub struct Map {
 }
 
 /// A key and its value.
+// In this order in memory, too: the parser reads them so.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Entry {
     pub key: Node,
     pub value: Node,
@@ -28,6 +30,7 @@ impl Map {
         Self::default()
     }
 
+    #[inline]
     pub fn from_entries(entries: Vec<Entry>) -> Self {
         Self { entries, index: OnceLock::new() }
     }

@@ -99,10 +99,12 @@ const NO_TRIVIA: &Trivia =
 
 /// Making nodes.
 impl Node {
+    #[inline]
     pub fn new(value: Value, tag: Tag, style: Style, span: Span) -> Self {
         Self { value, span, tag, style, trivia: None }
     }
 
+    #[inline]
     pub fn scalar(text: impl Into<Text>, tag: Tag, style: Style, span: Span) -> Self {
         Self::new(Value::Scalar(text.into()), tag, style, span)
     }
@@ -187,32 +189,39 @@ impl<K: Into<Node>, V: Into<Node>> FromIterator<(K, V)> for Node {
 
 /// Looking at a node.
 impl Node {
+    #[inline]
     pub fn value(&self) -> &Value {
         &self.value
     }
 
+    #[inline]
     pub fn span(&self) -> Span {
         self.span
     }
 
+    #[inline]
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
+    #[inline]
     pub fn style(&self) -> Style {
         self.style
     }
 
     /// Comments and the like; an empty one where there are none.
+    #[inline]
     pub fn trivia(&self) -> &Trivia {
         self.trivia.as_deref().unwrap_or(NO_TRIVIA)
     }
 
+    #[inline]
     pub fn has_trivia(&self) -> bool {
         self.trivia.is_some()
     }
 
     /// The text of a scalar of any type.
+    #[inline]
     pub fn text(&self) -> Option<&str> {
         match &self.value {
             Value::Scalar(text) => Some(text),

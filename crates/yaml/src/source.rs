@@ -40,6 +40,7 @@ impl Span {
     /// The span of things nobody wrote: generated values.
     pub const NONE: Span = Span { file: FileId::NONE, start: 0, end: 0 };
 
+    #[inline]
     pub fn new(file: FileId, start: usize, end: usize) -> Self {
         Self { file, start: start as u32, end: end as u32 }
     }
