@@ -21,10 +21,30 @@ impl Parser<'_> {
     /// Reads the node that begins here, and pushes it. `indentless` where it is the value of a map, below whose key a
     /// sequence may stand without further indentation.
     pub fn block_node(&mut self, indentless: bool) -> Result<()> {
+        if self.is_word() {
+            return self.block_word();
+        }
         if self.at_property() {
             return self.block_node_with_properties(indentless);
         }
         self.block_content(None, indentless)
+    }
+
+    /// The most frequent of nodes: a plain scalar, or a map that begins with a plain key.
+    #[inline]
+    fn block_word(&mut self) -> Result<()> {
+        let start = self.pos;
+        let key_allowed = std::mem::replace(&mut self.key_allowed, false);
+        self.plain()?;
+        if !self.key_allowed && self.is_indicator(b':') {
+            if !key_allowed || !self.is_key_length(start) {
+                return Err(self.value_not_allowed(self.pos, start));
+            }
+            return self.block_map(start, Some(start));
+        }
+        self.skip(After::other(start))?;
+        self.comment_on();
+        Ok(())
     }
 
     #[cold]
@@ -291,6 +311,12 @@ impl Parser<'_> {
     #[inline]
     fn block_key(&mut self, map: usize) -> Result<usize> {
         let start = self.pos;
+        if self.is_word() {
+            self.key_allowed = false;
+            self.plain_key();
+            self.end_key(start, map)?;
+            return Ok(start);
+        }
         if self.at_property() {
             return self.block_key_with_properties(map);
         }
@@ -330,7 +356,6 @@ impl Parser<'_> {
         Err(self.key_without_value(start, map))
     }
 
-    #[inline]
     fn block_key_content(&mut self, map: usize) -> Result<usize> {
         let start = self.pos;
         self.key_allowed = false;

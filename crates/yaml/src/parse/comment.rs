@@ -303,11 +303,14 @@ impl Parser<'_> {
     }
 
     /// The head of a block collection that is an item of a sequence and whose first token is at `start`.
+    #[inline]
     pub fn stem(&mut self, start: usize) -> Text {
+        if self.comments.stem == 0 { Text::new() } else { self.take_stem(start) }
+    }
+
+    #[cold]
+    fn take_stem(&mut self, start: usize) -> Text {
         let stem = std::mem::take(&mut self.comments.stem);
-        if stem == 0 {
-            return Text::new();
-        }
         self.comments.look_at(start, false);
         let head = std::mem::take(&mut self.comments.ready.head);
         match head.get(stem + 1..) {
@@ -392,6 +395,9 @@ impl Parser<'_> {
 
     /// In front of the first token of a document: what is above the last empty line is of the document.
     pub fn document_head(&mut self) -> Text {
+        if !self.comments.active {
+            return Text::new();
+        }
         self.comments.look_at(self.pos, false);
         let head = &self.comments.ready.head;
         let Some(gap) = head

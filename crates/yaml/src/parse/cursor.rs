@@ -196,18 +196,22 @@ impl<'s> Parser<'s> {
     /// Goes over spaces, comments and line breaks to the next token. `after` is the token they follow.
     #[inline]
     pub fn skip(&mut self, after: After) -> Result<()> {
-        // Nearly always there is just a line break and indentation.
+        // Nearly always there is just a space, or a line break and indentation.
         let from = self.pos;
-        if self.here() == b'\n' && self.flow_level == 0 {
-            self.key_allowed = true;
-            self.pos += 1;
-            self.line_start = self.pos;
-            while self.here() == b' ' {
+        match self.here() {
+            b'\n' if self.flow_level == 0 => {
+                self.key_allowed = true;
                 self.pos += 1;
+                self.line_start = self.pos;
+                while self.here() == b' ' {
+                    self.pos += 1;
+                }
             }
+            b' ' => self.pos += 1,
+            _ => {}
         }
-        if matches!(self.here(), b' ' | b'\t' | b'\n' | b'\r' | b'#' | 0xC2 | 0xE2) || self.comments.active {
-            self.skip_all(from, after)?;
+        if is_skipped(self.here()) || self.comments.active {
+            return self.skip_all(from, after);
         }
         Ok(())
     }
@@ -215,6 +219,9 @@ impl<'s> Parser<'s> {
     #[cold]
     #[inline(never)]
     fn skip_all(&mut self, mut from: usize, after: After) -> Result<()> {
+        if self.line_start <= from {
+            self.pos = from;
+        }
         if self.comment_on_line(from, after) {
             from = self.pos;
         }
@@ -261,6 +268,15 @@ impl<'s> Parser<'s> {
     #[inline]
     pub fn descend(&mut self, at: usize) -> Result<()> {
         self.depth += 1;
-        if self.depth > MAX_DEPTH { Err(self.too_deep(at)) } else { Ok(()) }
+        if self.depth <= MAX_DEPTH {
+            return Ok(());
+        }
+        Err(self.too_deep(at))
     }
+}
+
+/// Whether there may be more to skip at this byte.
+#[inline]
+fn is_skipped(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'#' | 0xC2 | 0xE2)
 }

@@ -23,8 +23,18 @@ static CLASSES: [u8; 256] = {
         classes[flow[i] as usize] = LOOK_IN_FLOW;
         i += 1;
     }
+    i = 0;
+    while i < 256 {
+        if (i as u8).is_ascii_alphanumeric() || i == b'/' as usize || i == b'.' as usize {
+            classes[i] |= WORD;
+        }
+        i += 1;
+    }
     classes
 };
+
+/// Bytes that can begin nothing but a plain scalar.
+const WORD: u8 = 4;
 
 /// What ended a line of a plain scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -36,6 +46,12 @@ enum Stop {
 }
 
 impl Parser<'_> {
+    /// Whether a byte is here that can begin nothing but a plain scalar. Says no where that is not plain to see.
+    #[inline]
+    pub fn is_word(&self) -> bool {
+        CLASSES[self.here() as usize] & WORD != 0
+    }
+
     /// Whether a plain scalar may begin here.
     pub fn starts_plain(&self) -> bool {
         match self.here() {

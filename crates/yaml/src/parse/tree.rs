@@ -54,8 +54,7 @@ impl Parser<'_> {
 
     /// Makes a sequence of the nodes from `first` on.
     pub fn take_seq(&mut self, first: usize, style: Style, start: usize, end: usize) {
-        let mut items = Vec::with_capacity(self.nodes.len() - first);
-        items.extend(self.nodes.drain(first..));
+        let items = take_items(&mut self.nodes, first);
         self.nodes.reserve(1);
         self.put(Value::Seq(Arc::new(items)), Tag::Seq, style, start, end);
     }
@@ -94,6 +93,20 @@ fn take_entries(nodes: &mut Vec<Node>, first: usize) -> Vec<Entry> {
         entries.set_len(count);
     }
     entries
+}
+
+/// Takes nodes off the end of a stack.
+#[allow(unsafe_code)]
+fn take_items(nodes: &mut Vec<Node>, first: usize) -> Vec<Node> {
+    let count = nodes.len() - first;
+    let mut items: Vec<Node> = Vec::with_capacity(count);
+    // SAFETY: as for `take_entries`.
+    unsafe {
+        nodes.set_len(first);
+        std::ptr::copy_nonoverlapping(nodes.as_ptr().add(first), items.as_mut_ptr(), count);
+        items.set_len(count);
+    }
+    items
 }
 
 /// Makes a map that can be shared.
