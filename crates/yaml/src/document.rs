@@ -14,6 +14,12 @@ pub struct Document {
     source: Arc<Source>,
     span: Span,
     references: bool,
+    comments: Option<Box<Comments>>,
+}
+
+/// Comments of a document that are no node's.
+#[derive(Clone, Debug)]
+struct Comments {
     head: Text,
     foot: Text,
 }
@@ -22,8 +28,7 @@ impl Document {
     /// `span` covers everything of the document in the source: directives, `---`, comments, content, `...`, up to where
     /// the next document begins. The spans of a stream's documents therefore cover the whole source.
     pub(crate) fn new(root: Node, source: Arc<Source>, span: Span) -> Self {
-        let (head, foot) = (Text::new(), Text::new());
-        Self { original: root.clone(), root, source, span, references: false, head, foot }
+        Self { original: root.clone(), root, source, span, references: false, comments: None }
     }
 
     /// A document that has no text yet, and is written anew.
@@ -48,18 +53,18 @@ impl Document {
     }
 
     pub(crate) fn with_comments(mut self, head: Text, foot: Text) -> Self {
-        (self.head, self.foot) = (head, foot);
+        self.comments = Some(Box::new(Comments { head, foot }));
         self
     }
 
     /// The comments above the document: those an empty line separates from its first node.
     pub fn head(&self) -> &str {
-        &self.head
+        self.comments.as_ref().map_or("", |comments| &comments.head)
     }
 
     /// The comments below the document that are no node's.
     pub fn foot(&self) -> &str {
-        &self.foot
+        self.comments.as_ref().map_or("", |comments| &comments.foot)
     }
 
     /// Whether the document was written with anchors, aliases or merge keys.

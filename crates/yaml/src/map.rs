@@ -13,8 +13,11 @@ const INDEXED_FROM: usize = 24;
 #[derive(Clone, Default)]
 pub struct Map {
     entries: Vec<Entry>,
-    index: OnceLock<Box<FxHashMap<Text, u32>>>,
+    /// Only where there are many entries, so that the many small maps stay small.
+    index: Option<Box<OnceLock<Index>>>,
 }
+
+type Index = FxHashMap<Text, u32>;
 
 /// A key and its value.
 // In this order in memory, too: the parser reads them so.
@@ -32,7 +35,8 @@ impl Map {
 
     #[inline]
     pub fn from_entries(entries: Vec<Entry>) -> Self {
-        Self { entries, index: OnceLock::new() }
+        let index = if entries.len() < INDEXED_FROM { None } else { Some(Box::default()) };
+        Self { entries, index }
     }
 
     pub fn len(&self) -> usize {
@@ -58,7 +62,8 @@ impl Map {
 
     /// The entries, for rearranging at will.
     pub fn entries_mut(&mut self) -> &mut Vec<Entry> {
-        self.index.take();
+        // What the caller does is not to be seen from here; a map that may become large gets an index to be.
+        self.index = (self.entries.len() >= INDEXED_FROM / 2).then(Box::default);
         &mut self.entries
     }
 
@@ -68,22 +73,22 @@ impl Map {
 
     /// Where the key stands. The first of several equal ones.
     pub fn position(&self, key: &str) -> Option<usize> {
-        if self.entries.len() < INDEXED_FROM {
-            return self.entries.iter().position(|e| e.key.text() == Some(key));
+        match &self.index {
+            Some(index) if self.entries.len() >= INDEXED_FROM => {
+                index.get_or_init(|| self.make_index()).get(key).map(|at| *at as usize)
+            }
+            _ => self.entries.iter().position(|e| e.key.text() == Some(key)),
         }
-        self.index().get(key).map(|at| *at as usize)
     }
 
-    fn index(&self) -> &FxHashMap<Text, u32> {
-        self.index.get_or_init(|| {
-            let mut index = FxHashMap::with_capacity_and_hasher(self.entries.len(), Default::default());
-            for (at, entry) in self.entries.iter().enumerate() {
-                if let crate::Value::Scalar(text) = entry.key.value() {
-                    index.entry(text.clone()).or_insert(at as u32);
-                }
+    fn make_index(&self) -> Index {
+        let mut index = FxHashMap::with_capacity_and_hasher(self.entries.len(), Default::default());
+        for (at, entry) in self.entries.iter().enumerate() {
+            if let crate::Value::Scalar(text) = entry.key.value() {
+                index.entry(text.clone()).or_insert(at as u32);
             }
-            Box::new(index)
-        })
+        }
+        index
     }
 
     pub fn contains(&self, key: &str) -> bool {
@@ -122,8 +127,14 @@ impl Map {
 
     /// Appends without looking for the key.
     pub fn push(&mut self, key: Node, value: Node) {
-        if let (Some(index), crate::Value::Scalar(text)) = (self.index.get_mut(), key.value()) {
-            index.entry(text.clone()).or_insert(self.entries.len() as u32);
+        match &mut self.index {
+            Some(index) => {
+                if let (Some(index), crate::Value::Scalar(text)) = (index.get_mut(), key.value()) {
+                    index.entry(text.clone()).or_insert(self.entries.len() as u32);
+                }
+            }
+            None if self.entries.len() >= INDEXED_FROM / 2 => self.index = Some(Box::default()),
+            None => {}
         }
         self.entries.push(Entry { key, value });
     }

@@ -1,5 +1,6 @@
 //! The parser's state, and how it gets from one token to the next.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::chars;
 use super::comment::{After, Comments};
 use super::property::Handle;
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
 use crate::node::{Node, Text};
 use crate::source::{FileId, Source, Span};
 
@@ -73,27 +74,25 @@ pub struct Anchored {
 
 impl<'s> Parser<'s> {
     /// A parser for `range` of the source.
-    pub fn new(source: &'s Arc<Source>, range: std::ops::Range<usize>, twice: Twice) -> Result<Self> {
-        let odd_breaks = chars::check(source, range.clone())?;
-        let text = &source.text()[..range.end];
-        let mut pos = range.start;
-        if pos == 0 && text.starts_with('\u{feff}') {
-            pos = '\u{feff}'.len_utf8();
+    pub fn new(source: &'s Arc<Source>, range: Range<usize>, twice: Twice) -> Result<Self> {
+        if u32::try_from(source.text().len()).is_err() {
+            let message = format!("{} has more than 4 GiB", source.name());
+            return Err(Diagnostic::error("yaml-too-long", message).help("split it"));
         }
-        Ok(Self {
+        let mut parser = Self {
             twice,
             source,
             file: source.id(),
-            text,
-            bytes: text.as_bytes(),
-            pos,
-            line_start: pos,
-            first_line_end: pos,
+            text: "",
+            bytes: b"",
+            pos: 0,
+            line_start: 0,
+            first_line_end: 0,
             indent: -1,
             indents: Vec::new(),
             flow_level: 0,
             key_allowed: true,
-            odd_breaks,
+            odd_breaks: false,
             depth: 0,
             nodes: Vec::new(),
             hashes: Vec::new(),
@@ -103,7 +102,31 @@ impl<'s> Parser<'s> {
             handles: Vec::new(),
             expanded: 0,
             has_references: false,
-        })
+        };
+        parser.restart(range)?;
+        Ok(parser)
+    }
+
+    /// Begins anew with another range of the source.
+    pub fn restart(&mut self, range: Range<usize>) -> Result<()> {
+        self.odd_breaks = chars::check(self.source, range.clone())?;
+        self.text = &self.source.text()[..range.end];
+        self.bytes = self.text.as_bytes();
+        self.pos = range.start;
+        if range.start == 0 && self.text.starts_with('\u{feff}') {
+            self.pos = '\u{feff}'.len_utf8();
+        }
+        self.line_start = self.pos;
+        // After an error, the rest may be in any state.
+        (self.indent, self.flow_level, self.depth) = (-1, 0, 0);
+        self.key_allowed = true;
+        self.indents.clear();
+        self.nodes.clear();
+        self.hashes.clear();
+        if self.comments.active {
+            self.comments = Comments::default();
+        }
+        Ok(())
     }
 
     /// The byte at an offset; 0 behind the end, which no text contains.

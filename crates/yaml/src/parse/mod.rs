@@ -7,7 +7,8 @@
 //! The files follow the text: [`cursor`] moves over white space and comments, [`block`] and [`flow`] read collections,
 //! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`keys`] looks for keys given
 //! twice, [`comment`] decides which node a comment belongs to, [`fault`] says what is wrong, [`tree`] builds,
-//! and [`stream`] puts documents together.
+//! [`stream`] puts documents together, and [`split`]
+//! reads many at once.
 
 mod block;
 mod chars;
@@ -20,6 +21,7 @@ mod literal;
 mod plain;
 mod property;
 mod quoted;
+mod split;
 mod stream;
 mod tree;
 
@@ -43,18 +45,18 @@ pub use stream::{Documents, documents};
 ///
 /// A source with nothing but comments is one document: null, with an empty span. An empty source has no document.
 pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
-    stream::parse(source, cursor::Twice::Refused)
+    split::parse(source, cursor::Twice::Refused)
 }
 
 /// Reads every document of a source as [`parse`] does, but takes the last of equal keys instead of refusing them: as the
 /// reference reads its `kustomization.yaml`.
 pub fn parse_last_wins(source: &Arc<Source>) -> Result<Vec<Document>> {
-    stream::parse(source, cursor::Twice::LastWins)
+    split::parse(source, cursor::Twice::LastWins)
 }
 
 /// Reads every document of a source as [`parse`] does, but leaves equal keys as they are, for the caller to judge.
 pub fn parse_keeping_twins(source: &Arc<Source>) -> Result<Vec<Document>> {
-    stream::parse(source, cursor::Twice::Kept)
+    split::parse(source, cursor::Twice::Kept)
 }
 
 /// Reads every document of a text that has no file. For tests and small jobs.

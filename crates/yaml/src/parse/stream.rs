@@ -1,10 +1,6 @@
-//! Documents, one after the other or many at once.
+//! Documents, one after the other.
 
-use std::ops::Range;
 use std::sync::Arc;
-
-use memchr::memmem;
-use rayon::prelude::*;
 
 use super::comment::After;
 use super::cursor::{Parser, Twice};
@@ -13,53 +9,9 @@ use crate::document::Document;
 use crate::node::{Node, Text};
 use crate::source::Source;
 
-/// Streams shorter than this are not worth waking another core for.
-const PARALLEL_FROM: usize = 128 << 10;
-
-/// About how much text goes to a core at once.
-const BATCH: usize = 64 << 10;
-
-pub fn parse(source: &Arc<Source>, twice: Twice) -> Result<Vec<Document>> {
-    let len = source.text().len();
-    let batches = if len < PARALLEL_FROM { Vec::new() } else { batches(source.text()) };
-    if batches.len() < 2 {
-        return Documents::of(source, 0..len, twice).collect();
-    }
-    let read: Vec<Result<Vec<Document>>> =
-        batches.into_par_iter().map(|range| Documents::of(source, range, twice).collect()).collect();
-    // In order, so that the first error of the text is the one reported.
-    let mut all = Vec::with_capacity(read.iter().flatten().map(Vec::len).sum());
-    for documents in read {
-        all.append(&mut documents?);
-    }
-    Ok(all)
-}
-
 /// Reads the documents of a source one by one, on demand: what comes before an error is to be had.
 pub fn documents(source: &Arc<Source>) -> Documents<'_> {
-    Documents::of(source, 0..source.text().len(), Twice::Refused)
-}
-
-/// Cuts a stream in front of lines `---`, into pieces that can be read by themselves: at the beginning of a line
-/// nothing but a document begins so. Gives nothing where the documents depend on more than that.
-fn batches(text: &str) -> Vec<Range<usize>> {
-    let bytes = text.as_bytes();
-    let starts_odd = matches!(bytes.first(), Some(b'%' | b'.'));
-    if starts_odd || memmem::find(bytes, b"\n%").is_some() || memmem::find(bytes, b"\n...").is_some() {
-        return Vec::new();
-    }
-    let mut batches = Vec::with_capacity(bytes.len() / BATCH + 1);
-    let mut start = 0;
-    for newline in memmem::find_iter(bytes, b"\n---") {
-        let cut = newline + 1;
-        let is_marker = matches!(bytes.get(cut + 3), None | Some(b' ' | b'\t' | b'\n' | b'\r'));
-        if is_marker && cut - start >= BATCH {
-            batches.push(start..cut);
-            start = cut;
-        }
-    }
-    batches.push(start..bytes.len());
-    batches
+    Documents::of(source, Twice::Refused)
 }
 
 /// The documents of a source; see [`documents`].
@@ -78,17 +30,13 @@ enum State<'s> {
 }
 
 impl<'s> Documents<'s> {
-    fn of(source: &'s Arc<Source>, range: Range<usize>, twice: Twice) -> Self {
-        let start = range.start;
-        let state = if u32::try_from(source.text().len()).is_err() {
-            let too_long =
-                Diagnostic::error("yaml-too-long", format!("{} has more than 4 GiB", source.name()));
-            State::Failed(too_long.help("split it"))
-        } else {
-            Parser::new(source, range, twice)
-                .map_or_else(State::Failed, |parser| State::Reading(Box::new(parser), false))
+    pub fn of(source: &'s Arc<Source>, twice: Twice) -> Self {
+        let range = 0..source.text().len();
+        let state = match Parser::new(source, range, twice) {
+            Ok(parser) => State::Reading(Box::new(parser), false),
+            Err(error) => State::Failed(error),
         };
-        Self { source, state, start }
+        Self { source, state, start: 0 }
     }
 }
 
@@ -113,7 +61,12 @@ impl Iterator for Documents<'_> {
 
 impl Parser<'_> {
     /// Reads the next document, whose stretch of the text begins at `start`. Only the first may lack its `---`.
-    fn document(&mut self, source: &Arc<Source>, start: usize, had_one: bool) -> Option<Result<Document>> {
+    pub fn document(
+        &mut self,
+        source: &Arc<Source>,
+        start: usize,
+        had_one: bool,
+    ) -> Option<Result<Document>> {
         self.anchors.clear();
         self.handles.clear();
         (self.expanded, self.has_references) = (0, false);
@@ -124,7 +77,7 @@ impl Parser<'_> {
             let span = source.span(start, self.document_end()?);
             let foot = self.document_foot(marker);
             let document = Document::new(root, source.clone(), span).with_references(self.has_references);
-            Ok(document.with_comments(head, foot))
+            Ok(if head.is_empty() && foot.is_empty() { document } else { document.with_comments(head, foot) })
         });
         Some(document)
     }
