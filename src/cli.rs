@@ -42,6 +42,7 @@ pub enum Command {
     Merge(MergeArgs),
     Merge3(Merge3Args),
     Plan(crate::commands::plan::PlanArgs),
+    Schema(crate::commands::schema::SchemaArgs),
     Version(VersionArgs),
 }
 

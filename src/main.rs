@@ -37,6 +37,7 @@ fn main() -> ExitCode {
         Command::Merge(args) => commands::merge::run(args, &report),
         Command::Merge3(args) => commands::merge3::run(args, &report),
         Command::Plan(args) => commands::plan::run(args, &report),
+        Command::Schema(args) => commands::schema::run(&args),
         Command::Version(args) => commands::version::run(args),
     };
     match result {

@@ -12,4 +12,5 @@ pub mod fn_wrap;
 pub mod merge;
 pub mod merge3;
 pub mod plan;
+pub mod schema;
 pub mod version;

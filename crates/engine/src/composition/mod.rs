@@ -23,6 +23,9 @@ pub use outline::Outlined;
 /// The names a Composition may have in its folder.
 pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];
 
+/// The JSON Schema of a Composition, for editors.
+pub const JSON_SCHEMA: &str = include_str!("../../data/composition.schema.json");
+
 pub const API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
 /// A Composition as it was written.

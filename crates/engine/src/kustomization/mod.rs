@@ -26,6 +26,9 @@ use crate::world::Loader;
 
 pub use build::{Options as BuildOptions, Session, emit};
 
+/// The JSON Schema of a kustomization, for editors.
+pub const JSON_SCHEMA: &str = include_str!("../../data/kustomization.schema.json");
+
 /// The names a kustomization file may have.
 pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 

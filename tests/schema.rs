@@ -1,0 +1,136 @@
+//! The JSON Schemas that ship with the program accept every example and every case that builds.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use krm_yaml::{Node, Tag};
+
+#[test]
+fn examples_and_cases_fit_their_schemas() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for folder in ["examples", "tests/cases/composition", "tests/cases/build"] {
+        find(&root.join(folder), &mut files);
+    }
+    let composition = parse(krm_engine::composition::JSON_SCHEMA);
+    let kustomization = parse(krm_engine::kustomization::JSON_SCHEMA);
+    let (mut faults, mut checked) = (Vec::new(), 0);
+    for file in &files {
+        let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        let schema = match name {
+            "composition.yaml" | "composition.yml" => &composition,
+            "kustomization.yaml" | "kustomization.yml" | "Kustomization" => &kustomization,
+            _ => continue,
+        };
+        // Keys may be in any case, and the last of equal ones wins: no schema can say that.
+        let odd = ["keys-ignore-case", "last-of-equal-keys-wins"];
+        if odd.iter().any(|case| file.to_string_lossy().contains(case)) {
+            continue;
+        }
+        let text = fs::read_to_string(file).expect("a readable file");
+        let Ok(documents) = krm_yaml::parse_str(&text) else { continue };
+        let Some(document) = documents.first() else { continue };
+        checked += 1;
+        if let Err(fault) = check(&document.root, schema, schema) {
+            faults.push(format!("{}: {fault}", file.strip_prefix(root).unwrap_or(file).display()));
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+    assert!(checked > 50, "only {checked} files were found");
+}
+
+#[test]
+fn the_schema_of_a_composition_refuses_what_krm_refuses() {
+    let schema = parse(krm_engine::composition::JSON_SCHEMA);
+    for text in [
+        "kind: Kustomization",
+        "kind: Composition\nmodules: []",
+        "kind: Composition\ntransformersFrom: [{path: ''}]",
+        "kind: Composition\ntransformersFrom: [{path: a, importMode: merge}]",
+        "kind: Composition\ntransformerOrder: [{kind: A}]",
+        "kind: Composition\ntransformers: [{apiVersion: v1}]",
+        "kind: Composition\ntransformers: [{kind: A, runtime: {container: {imge: a}}}]",
+    ] {
+        assert!(check(&parse(text), &schema, &schema).is_err(), "{text}");
+    }
+}
+
+fn parse(text: &str) -> Node {
+    krm_yaml::parse_str(text).expect("what is written here is right").remove(0).root
+}
+
+fn find(dir: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(dir).into_iter().flatten() {
+        let path = entry.expect("a readable folder").path();
+        match path.is_dir() {
+            true => find(&path, files),
+            false => files.push(path),
+        }
+    }
+}
+
+/// As much of JSON Schema as the two schemas use.
+fn check(node: &Node, schema: &Node, root: &Node) -> Result<(), String> {
+    if let Some(reference) = schema.get("$ref").and_then(Node::as_str) {
+        let path = krm_yaml::Path::pointer(reference.trim_start_matches('#')).expect("a right reference");
+        return check(node, path.get(root).expect("a reference within the schema"), root);
+    }
+    if let Some(types) = schema.get("type") {
+        let fits = types.as_str().map_or_else(
+            || types.items().iter().any(|kind| is(node, kind.as_str().unwrap_or_default())),
+            |kind| is(node, kind),
+        );
+        if !fits {
+            return Err(format!("{node:?} is not {types:?}"));
+        }
+    }
+    if schema.get("const").is_some_and(|wanted| wanted != node) {
+        return Err(format!("{node:?} is not {:?}", schema.get("const")));
+    }
+    if schema.get("enum").is_some_and(|choice| !choice.items().contains(node)) {
+        return Err(format!("{node:?} is none of {:?}", schema.get("enum")));
+    }
+    let least = schema.get("minLength").and_then(Node::as_i64).unwrap_or_default();
+    if node.as_str().is_some_and(|text| (text.len() as i64) < least) {
+        return Err(format!("{node:?} is too short"));
+    }
+    for part in schema.get("allOf").map(Node::items).unwrap_or_default() {
+        check(node, part, root)?;
+    }
+    let choices = schema.get("anyOf").map(Node::items).unwrap_or_default();
+    if !choices.is_empty() && !choices.iter().any(|choice| check(node, choice, root).is_ok()) {
+        return Err(format!("{node:?} fits none of the choices"));
+    }
+    for name in schema.get("required").map(Node::items).unwrap_or_default() {
+        if node.is_map() && node.get(name.as_str().unwrap_or_default()).is_none() {
+            return Err(format!("{name:?} is missing"));
+        }
+    }
+    if let Some(items) = schema.get("items") {
+        node.items().iter().try_for_each(|item| check(item, items, root))?;
+    }
+    for entry in node.as_map().into_iter().flatten() {
+        let key = entry.key.text().unwrap_or_default();
+        match (schema.get("properties").and_then(|p| p.get(key)), schema.get("additionalProperties")) {
+            (Some(property), _) => check(&entry.value, property, root).map_err(|e| format!("{key}: {e}"))?,
+            (None, Some(more)) if more.is_map() => check(&entry.value, more, root)?,
+            (None, Some(more)) if more.as_bool() == Some(false) => return Err(format!("`{key}` is unknown")),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Whether a value is of a type. Null stands for nothing written, which every field allows.
+fn is(node: &Node, kind: &str) -> bool {
+    match kind {
+        "string" => matches!(node.tag(), Tag::Str | Tag::Timestamp | Tag::Null),
+        "boolean" => matches!(node.tag(), Tag::Bool | Tag::Null),
+        "integer" => matches!(node.tag(), Tag::Int | Tag::Null),
+        "number" => matches!(node.tag(), Tag::Int | Tag::Float | Tag::Null),
+        "array" => node.is_seq() || node.is_null(),
+        "object" => node.is_map() || node.is_null(),
+        "null" => node.is_null(),
+        _ => false,
+    }
+}
