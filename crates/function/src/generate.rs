@@ -1,5 +1,7 @@
 //! Generating objects that people may go on editing.
 
+use std::collections::HashMap;
+
 use krm_yaml::Node;
 
 use crate::list::ResourceList;
@@ -29,9 +31,23 @@ impl ResourceList {
     /// # Ok::<(), krm_yaml::Diagnostic>(())
     /// ```
     pub fn generate(&mut self, generated: Object) {
-        match self.items.iter_mut().find(|item| is_same(item, &generated)) {
-            Some(item) => lay_over(item, &generated),
-            None => self.items.push(generated),
+        self.generate_all([generated]);
+    }
+
+    /// The same for many: the list is looked through once.
+    pub fn generate_all(&mut self, generated: impl IntoIterator<Item = Object>) {
+        let mut places = HashMap::with_capacity(self.items.len());
+        for (at, item) in self.items.iter().enumerate() {
+            places.entry(Identity::of(item)).or_insert(at);
+        }
+        for new in generated {
+            match places.get(&Identity::of(&new)) {
+                Some(at) => lay_over(&mut self.items[*at], &new),
+                None => {
+                    places.insert(Identity::of(&new), self.items.len());
+                    self.items.push(new);
+                }
+            }
         }
     }
 
@@ -44,9 +60,14 @@ impl ResourceList {
     }
 }
 
-fn is_same(a: &Object, b: &Object) -> bool {
-    // Another version of the same kind is the same object, which the generator moves on.
-    a.group() == b.group() && a.kind() == b.kind() && a.name() == b.name() && a.namespace() == b.namespace()
+/// What makes two objects the same one. Another version of its kind is the same object, which the generator moves on.
+#[derive(PartialEq, Eq, Hash)]
+struct Identity([String; 4]);
+
+impl Identity {
+    fn of(object: &Object) -> Self {
+        Self([object.group(), object.kind(), object.namespace(), object.name()].map(String::from))
+    }
 }
 
 /// Lays one tree over another: what both have is taken from above, what only one has stays. A null above removes.

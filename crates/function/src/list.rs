@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Node, Result, Seq, Source};
+use krm_yaml::{Diagnostic, Node, Result, Seq, Source, Style};
 
 use crate::object::Object;
 use crate::result::{FunctionResult, Severity};
@@ -239,6 +239,10 @@ fn is_list(root: &Node) -> bool {
 fn take_seq(items: &mut Node) -> Result<Vec<Node>> {
     if items.is_null() {
         return Ok(Vec::new());
+    }
+    if items.is_empty() {
+        // Nobody chose the brackets of `[]`: what comes into the list is written line by line.
+        items.set_style(Style::Any);
     }
     match items.is_seq() {
         true => Ok(std::mem::take(items.as_seq_mut().expect("just seen to be a sequence"))),

@@ -6,6 +6,7 @@ use krm_yaml::path::Missing;
 use krm_yaml::{Diagnostic, Node, Path, Result, Source};
 
 use crate::annotations;
+use crate::generate::lay_over;
 
 /// A Kubernetes object. It derefs to its [`Node`]; edits keep comments, quotes and the order of keys.
 ///
@@ -109,6 +110,14 @@ impl Object {
         self.0.at(["metadata", "annotations", key]).and_then(Node::text)
     }
 
+    pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        pairs(self.0.at(["metadata", "labels"]))
+    }
+
+    pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
+        pairs(self.0.at(["metadata", "annotations"]))
+    }
+
     pub fn set_label(&mut self, key: &str, value: &str) {
         self.set_in_metadata("labels", key, value);
     }
@@ -164,6 +173,21 @@ impl Object {
         Path::dotted(path)?.edit(&mut self.0, Missing::Skip, edit)
     }
 
+    /// Lays a patch over it: maps are merged, so are lists whose items have names; a null removes. Comments stay.
+    ///
+    /// ```
+    /// use krm_function::{Node, Object};
+    /// let mut web = Object::parse("{kind: Pod, spec: {containers: [{name: web, image: web:1}], hostname: w}}")?;
+    /// let patch = Object::parse("{spec: {containers: [{name: log, image: log:1}], hostname: null}}")?;
+    /// web.merge(&patch);
+    /// assert_eq!(web.fields("spec.containers.*.name").iter().filter_map(|n| n.text()).collect::<Vec<_>>(), ["web", "log"]);
+    /// assert!(web.field("spec.hostname").is_none());
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn merge(&mut self, patch: &Node) {
+        lay_over(&mut self.0, patch);
+    }
+
     /// Removes what a path leads to.
     pub fn remove_field(&mut self, path: &str) -> Result<Vec<Node>> {
         Path::dotted(path)?.remove(&mut self.0, Missing::Skip)
@@ -191,6 +215,12 @@ impl Object {
         self.0.at_mut(keys.iter().copied())
     }
 
+    /// The labels its pods will have: what the selector of a Service is compared with.
+    pub fn pod_labels(&self) -> impl Iterator<Item = (&str, &str)> {
+        let pod = self.pod_spec_keys().and_then(|keys| self.0.at(keys[..keys.len() - 1].iter().copied()));
+        pairs(pod.and_then(|pod| pod.at(["metadata", "labels"])))
+    }
+
     /// Its containers, those that run before the others included, each with the path to it.
     pub fn containers(&self) -> Vec<(String, &Node)> {
         let (Some(keys), Some(spec)) = (self.pod_spec_keys(), self.pod_spec()) else { return Vec::new() };
@@ -212,6 +242,12 @@ impl Object {
         }
         Ok(())
     }
+}
+
+/// The texts of a map.
+fn pairs(map: Option<&Node>) -> impl Iterator<Item = (&str, &str)> {
+    let entries = map.and_then(Node::as_map).into_iter().flatten();
+    entries.filter_map(|entry| Some((entry.key.text()?, entry.value.text()?)))
 }
 
 impl From<Node> for Object {

@@ -27,6 +27,11 @@ fn every_version_and_kind_of_list_comes_out_as_it_went_in() {
     assert_eq!((bare.items.len(), bare.kind()), (2, None));
     let empty = same("apiVersion: v1\nkind: List\nitems: []\n");
     assert!(empty.items.is_empty());
+    let mut filled = empty;
+    filled.items.push(Object::new("v1", "Secret", "a"));
+    let text =
+        "apiVersion: v1\nkind: List\nitems:\n- apiVersion: v1\n  kind: Secret\n  metadata:\n    name: a\n";
+    assert_eq!(filled.to_string(), text);
 }
 
 #[test]
