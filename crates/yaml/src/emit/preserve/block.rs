@@ -216,6 +216,9 @@ impl Editor<'_> {
                 self.put_comment(foot, frame.column, false);
             }
             self.skip_to(part.tail);
+            if foot.is_empty() && ends_in_kept_breaks(new.value()) {
+                self.skip_blank_lines();
+            }
         }
     }
 
@@ -422,9 +425,9 @@ pub(super) fn may_be_block_scalar(node: &Node) -> bool {
     })
 }
 
-/// The scalar that a block ends in.
+/// The scalar that a block ends in. What asks for brackets is looked into as well: it may become a block yet.
 pub(super) fn last_scalar(node: &Node) -> Option<&Node> {
-    if node.trivia().alias.is_some() || node.style() == Style::Flow {
+    if node.trivia().alias.is_some() {
         return None;
     }
     match node.value() {
