@@ -461,7 +461,7 @@ fn edited_documents_read_back_as_the_edited_tree() {
         for fresh in 0..1 + chance.below(3) {
             edit(&mut doc.root, &mut chance, fresh);
         }
-        let after = doc.text();
+        let after = preserve::document_unguarded(&doc, Comments::Honour);
         let again = read(&after, seed);
         let shown =
             || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root);
@@ -492,7 +492,7 @@ fn trees_of_programs_that_know_no_comments_keep_them() {
         let mut doc = read(&before, seed);
         let original = krm_yaml::canonical(&doc.root);
         doc.root = read(&original, seed).root;
-        let untouched = preserve::document_with(&doc, Comments::Keep);
+        let untouched = preserve::document_unguarded(&doc, Comments::Keep);
         if doc.root == *doc.original() {
             assert_eq!(untouched, before, "seed {seed}");
         }
@@ -505,7 +505,7 @@ fn trees_of_programs_that_know_no_comments_keep_them() {
         }
         let mut chance = Chance::of(seed ^ 0xED17);
         edit(&mut doc.root, &mut chance, 0);
-        let after = preserve::document_with(&doc, Comments::Keep);
+        let after = preserve::document_unguarded(&doc, Comments::Keep);
         let shown =
             || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root);
         assert_eq!(read(&after, seed).root, doc.root, "{}", shown());
@@ -574,7 +574,7 @@ fn an_edited_scalar_changes_its_line_and_no_other() {
         }
         let place = Chance::of(seed).pick(&places).clone();
         at(&mut doc.root, &place).assign(Node::from(770_077));
-        let after = doc.text();
+        let after = preserve::document_unguarded(&doc, Comments::Honour);
         let shown = || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}");
         let (old, new): (Vec<&str>, Vec<&str>) = (before.split('\n').collect(), after.split('\n').collect());
         assert_eq!(old.len(), new.len(), "{}", shown());
@@ -625,7 +625,7 @@ fn edited_files_read_back_as_the_edited_tree() {
             let mut doc = original.clone();
             let mut chance = Chance::of(doc.span().len() as u64 * 1000 + round);
             edit(&mut doc.root, &mut chance, 0);
-            let after = doc.text();
+            let after = preserve::document_unguarded(&doc, Comments::Honour);
             let shown = || {
                 let before = &doc.source().text()[doc.span().range()];
                 format!("{place}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root)

@@ -35,7 +35,7 @@ fn append(path: &str, value: impl Into<Node>) -> impl FnOnce(&mut Node) {
 fn check(before: &str, edit: impl FnOnce(&mut Node), after: &str) {
     let mut doc = one(before);
     edit(&mut doc.root);
-    let text = doc.text();
+    let text = preserve::document_unguarded(&doc, Comments::Honour);
     assert_eq!(text, after, "\n--- got\n{text}\n--- expected\n{after}");
     assert_eq!(yaml(&text), doc.root, "read again:\n{text}");
 }
@@ -358,4 +358,13 @@ fn fresh_trees_have_their_comments_as_the_reference_puts_them() {
         let text = preserve::fresh_document(doc.head(), &doc.root, doc.foot(), preserve::Layout::COMPACT);
         assert_eq!(text, after, "of {before:?}");
     }
+}
+
+#[test]
+fn of_equal_keys_the_last_is_the_one_that_is_edited() {
+    let source = krm_yaml::Source::detached("twice", "a: 1\nb: 2\na: 3 # c\n");
+    let mut doc = krm_yaml::parse_last_wins(&source).unwrap().remove(0);
+    doc.root.set("a", 4);
+    let again = krm_yaml::Source::detached("again", doc.text());
+    assert_eq!(krm_yaml::parse_last_wins(&again).unwrap()[0].root, doc.root);
 }

@@ -23,6 +23,9 @@
 //! Trees are compared by value. A tree that went through another program and came back equal leaves the text as it is,
 //! whatever became of its styles.
 //!
+//! Every edited text is read again before it is given out. Should it ever not mean what the tree means, the document is
+//! written anew.
+//!
 //! [`fresh`] writes a tree that has no text, the way the reference's lossless writer does, except where that would not
 //! read back as it was: nulls without a text within brackets, folded scalars with lines that begin with blanks, block
 //! scalars read from a text that begin with a tab.
@@ -86,6 +89,12 @@ pub fn document_with(doc: &Document, comments: Comments) -> String {
     let mut out = String::new();
     stream::document_into(doc, comments, &mut out);
     out
+}
+
+/// As [`document_with`], but without the reading back that guards it: for tests of what it guards against.
+#[doc(hidden)]
+pub fn document_unguarded(doc: &Document, comments: Comments) -> String {
+    stream::edited(doc, comments)
 }
 
 /// The text of a stream of documents after edits. Documents may have been added, removed or moved; a `---` is put where

@@ -1,16 +1,18 @@
 //! Whole documents, and streams of them.
 
-use super::Comments;
 use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
+use super::scalar::is_break;
+use super::{Comments, Layout, fresh_document};
 use crate::document::Document;
+use crate::source::Source;
 
 pub(super) fn stream(docs: &[Document], comments: Comments) -> String {
     let mut out = String::with_capacity(docs.iter().map(|doc| doc.span().len() + 1).sum());
     let mut previous: Option<&Document> = None;
     for doc in docs {
+        end_line(&mut out);
         if previous.is_some_and(|previous| !follows(previous, doc)) {
-            end_line(&mut out);
             let mut text = String::new();
             document_into(doc, comments, &mut text);
             if !begins_with_marker(&text) {
@@ -40,7 +42,7 @@ fn begins_with_marker(text: &str) -> bool {
 }
 
 fn end_line(out: &mut String) {
-    if !out.is_empty() && !out.ends_with(['\n', '\r']) {
+    if !out.is_empty() && !out.ends_with(is_break) {
         out.push('\n');
     }
 }
@@ -53,6 +55,31 @@ pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String
         out.push_str(text);
         return;
     }
+    let edited = edited(doc, comments);
+    if edited == text || reads_back(&edited, doc) {
+        out.push_str(&edited);
+        return;
+    }
+    // An edit we did not get right in its place must not spoil the document: it is written anew.
+    let marker = if begins_with_marker(text) { "---\n" } else { "" };
+    let anew = format!("{marker}{}", fresh_document(doc.head(), new, doc.foot(), Layout::COMPACT));
+    out.push_str(if reads_back(&anew, doc) { &anew } else { &edited });
+}
+
+/// Whether a text means what the edited tree means.
+fn reads_back(text: &str, doc: &Document) -> bool {
+    let source = Source::detached(doc.source().name(), text);
+    // Of equal keys the last one may have been chosen when the document was read.
+    crate::parse::parse_last_wins(&source).is_ok_and(|docs| match docs.as_slice() {
+        [again] => again.root == doc.root,
+        [] => doc.root.is_null(),
+        _ => false,
+    })
+}
+
+/// The text of a document after edits, not yet read again.
+pub(super) fn edited(doc: &Document, comments: Comments) -> String {
+    let old = doc.original();
     let mut editor = Editor::new(doc, comments);
     if old.span().is_empty() && old.is_null() && old.trivia().anchor.is_none() && old.trivia().tag.is_none() {
         editor.fill(doc);
@@ -61,7 +88,7 @@ pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String
     }
     let end = editor.end;
     editor.copy_to(end);
-    out.push_str(&editor.out);
+    editor.out
 }
 
 impl Editor<'_> {
