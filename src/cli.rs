@@ -118,6 +118,10 @@ pub struct BuildArgs {
     #[arg(long)]
     pub as_current_user: bool,
 
+    /// A catalog of functions to trust: programs for transformers that name none; may be given several times
+    #[arg(long, value_name = "FILE")]
+    pub trusted_catalog: Vec<String>,
+
     /// The order of the output; `sortOptions` in the kustomization wins over it
     #[arg(long, value_enum, default_value_t, hide = true)]
     pub reorder: Reorder,

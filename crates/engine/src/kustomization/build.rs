@@ -1,19 +1,20 @@
 //! One run: targets in, finished resources out.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 
-use krm_yaml::{Diagnostic, Result, Sources, Span, Text};
+use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Text};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::Kustomization;
 use super::base::Base;
 use super::plan::{LoadedFile, Plan, Scope};
+use crate::catalog::{self, Catalog};
 use crate::composition::{self, Outlined};
 use crate::loader::{Files, Folder};
 use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
-use crate::resource::Origin;
+use crate::resource::{Gvk, Origin};
 use crate::resources::Resources;
 use crate::runtime::{Rules, Runtime};
 use crate::schema::Schema;
@@ -37,6 +38,8 @@ pub struct Session {
     runtime: Arc<Runtime>,
     bases: Mutex<Bases>,
     warnings: Mutex<Vec<Diagnostic>>,
+    /// The catalogs the user trusts, read when one is first asked.
+    catalogs: OnceLock<Result<Vec<Catalog>>>,
 }
 
 /// Bases by folder and by what they inherit.
@@ -52,13 +55,27 @@ pub struct Options {
     pub keep_order: bool,
     /// Every resource is labelled, whatever the kustomization says.
     pub managed_by_label: bool,
+    /// Files of catalogs in which transformers that name no program are looked up.
+    pub trusted_catalogs: Vec<String>,
 }
 
 impl Session {
     pub fn new(world: Arc<dyn World>, sources: Sources, options: Options) -> Self {
         let files = Files::new(world, sources);
         let runtime = Arc::new(Runtime::new(Rules::from(&options.policy)));
-        Self { files, options, runtime, bases: Mutex::default(), warnings: Mutex::default() }
+        let (bases, warnings, catalogs) = (Mutex::default(), Mutex::default(), OnceLock::new());
+        Self { files, options, runtime, bases, warnings, catalogs }
+    }
+
+    /// The program a catalog the user trusts names for a kind, as `runtime:` would name it.
+    pub(super) fn cataloged(&self, gvk: &Gvk) -> Result<Option<Node>> {
+        let (world, sources) = (&*self.files.world, &self.files.sources);
+        let load = || {
+            let paths = self.options.trusted_catalogs.iter();
+            paths.map(|path| Catalog::load(path, world, sources)).collect::<Result<Vec<_>>>()
+        };
+        let catalogs = self.catalogs.get_or_init(load).as_ref().map_err(Clone::clone)?;
+        catalog::find(catalogs, gvk, world)
     }
 
     /// What runs functions.

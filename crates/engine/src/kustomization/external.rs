@@ -100,6 +100,12 @@ impl Plan<'_> {
         if let Some(function) = Function::from_config(config.node(), dir, Some(folder.root()), runtime)? {
             return Ok(Box::new(function));
         }
+        if let Some(program) = self.session.cataloged(gvk).map_err(|d| d.note("looked up for this", place))? {
+            let mut config = config.node().clone();
+            config.set("runtime", program);
+            let function = Function::from_config(&config, dir, Some(folder.root()), runtime);
+            return Ok(Box::new(function.map_err(|d| d.at(place))?.expect("its program was just named")));
+        }
         match LegacyPlugin::find(config, role, &**folder, runtime)? {
             Some(plugin) => Ok(Box::new(plugin)),
             None => {

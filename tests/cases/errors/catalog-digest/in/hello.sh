@@ -1,0 +1,2 @@
+#!/bin/sh
+sed -e 's/colour: .*/colour: green/'
