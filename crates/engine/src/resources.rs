@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 
 use krm_yaml::{Diagnostic, Map, Node, Result, Text};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::resource::{Behavior, IdKey, Origin, Resource, ResourceId};
@@ -232,6 +233,20 @@ impl Resources {
     pub fn edit(&mut self, mut edit: impl FnMut(&mut Resource) -> Result<()>) -> Result<()> {
         self.index.take();
         self.items.iter_mut().try_for_each(&mut edit)
+    }
+
+    /// The same for edits that know nothing of each other: where there are many, they are done side by side.
+    pub fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
+        // From about here on the work outweighs handing it out.
+        const MANY: usize = 512;
+        self.index.take();
+        if self.items.len() < MANY {
+            return self.items.iter_mut().try_for_each(edit);
+        }
+        match self.items.par_iter_mut().with_min_len(64).find_map_first(|r| edit(r).err()) {
+            None => Ok(()),
+            Some(error) => Err(error),
+        }
     }
 
     /// Lets one resource be changed.

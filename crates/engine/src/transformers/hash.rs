@@ -27,7 +27,7 @@ impl Transformer for Hash {
         if !items.iter().any(|r| r.needs_hash) {
             return Ok(());
         }
-        items.edit(|r| {
+        items.edit_apart(|r| {
             if !r.needs_hash {
                 return Ok(());
             }
@@ -55,6 +55,7 @@ fn encode(root: &Node) -> String {
     let (texts, extra): (&[&str], _) = match kind {
         "ConfigMap" => (&[], "binaryData"),
         "Secret" => (&["type"], "stringData"),
+        // The reference takes its own tree, lines and columns included; the content is what matters.
         _ => return json::compact(root),
     };
     let mut content = Node::map();

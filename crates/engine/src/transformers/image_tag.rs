@@ -1,5 +1,7 @@
 //! `images:` changes names, tags and digests of container images.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
 use regex::Regex;
 use rustc_hash::FxHashMap;
@@ -82,12 +84,12 @@ impl ImageTag {
 
 impl Transformer for ImageTag {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        let mut found = vec![false; self.images.len()];
-        items.edit(|r| match r.kind() {
+        let found: Vec<AtomicBool> = self.images.iter().map(|_| AtomicBool::new(false)).collect();
+        items.edit_apart(|r| match r.kind() {
             "CustomResourceDefinition" => Ok(()),
-            _ => self.change(r, &mut found, cx),
+            _ => self.change(r, &found, cx),
         })?;
-        for (image, _) in self.images.iter().zip(found).filter(|(_, found)| !found) {
+        for (image, _) in self.images.iter().zip(found).filter(|(_, found)| !found.load(Relaxed)) {
             let name = &image.image.name;
             cx.warn(
                 Diagnostic::warning("image-no-match", format!("no image is named `{name}`"))
@@ -100,7 +102,7 @@ impl Transformer for ImageTag {
 }
 
 impl ImageTag {
-    fn change(&self, r: &mut Resource, found: &mut [bool], cx: &Context) -> Result<()> {
+    fn change(&self, r: &mut Resource, found: &[AtomicBool], cx: &Context) -> Result<()> {
         let gvk = r.gvk().clone();
         let mut next = 0;
         // Entries work one after the other, each on what the one before it left; so of those that fit now, the first
@@ -108,7 +110,7 @@ impl ImageTag {
         let mut null_list = false;
         while let Some(at) = self.first_fitting(r.node(), &gvk, next, &mut null_list)? {
             null_list = false;
-            found[at] = true;
+            found[at].store(true, Relaxed);
             let image = &self.images[at];
             r.edit(cx.schema, |root| {
                 each_listed(root, &|field| image.fits_node(field), &mut |field| image.change(field))?;

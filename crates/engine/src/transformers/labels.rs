@@ -122,11 +122,11 @@ pub(super) fn write_pairs(
     if pairs.is_empty() || specs.is_empty() {
         return Ok(());
     }
-    // Which pair was new in which field of a resource; one buffer for all of them.
-    let mut new: Vec<(usize, &FieldPath)> = Vec::new();
-    items.edit(|r| {
-        new.clear();
+    items.edit_apart(|r| {
         let gvk = r.gvk().clone();
+        // Which pair was new in which field, where there is more than one.
+        let several = specs.fitting(&gvk).nth(1).is_some();
+        let mut new: Vec<(usize, &FieldPath)> = Vec::new();
         r.edit(cx.schema, |root| {
             for spec in specs.fitting(&gvk) {
                 // A bit for each pair; whoever adds more than 64 at once does without.
@@ -140,7 +140,7 @@ pub(super) fn write_pairs(
                     }
                     Ok(())
                 })?;
-                if reached {
+                if reached && several {
                     let pairs = 0..pairs.len().min(64);
                     new.extend(pairs.filter(|at| all_new >> at & 1 == 1).map(|at| (at, &spec.path)));
                 }

@@ -96,7 +96,7 @@ impl Transformer for Namespace {
             return Ok(());
         }
         let own = FieldSpec::created("metadata/namespace");
-        items.edit(|r| {
+        items.edit_apart(|r| {
             if r.node().is_empty() || r.from_helm {
                 return Ok(());
             }

@@ -64,7 +64,7 @@ impl Transformer for Prefix {
             items,
             &self.field_specs,
             cx,
-            &mut |r| r.prefixes.push(prefix.clone()),
+            &|r| r.prefixes.push(prefix.clone()),
             !prefix.is_empty(),
             &|name| {
                 let new = format!("{prefix}{}", name.text().unwrap_or_default());
@@ -79,14 +79,14 @@ pub(super) fn rename(
     items: &mut Resources,
     specs: &FieldSpecs,
     cx: &Context,
-    note: &mut dyn FnMut(&mut Resource),
+    note: &(dyn Fn(&mut Resource) + Sync),
     changes: bool,
-    change: &dyn Fn(&mut Node) -> Result<()>,
+    change: &(dyn Fn(&mut Node) -> Result<()> + Sync),
 ) -> Result<()> {
     if !changes {
         return Ok(());
     }
-    items.edit(|r| {
+    items.edit_apart(|r| {
         let original = r.original_id().gvk.clone();
         if keeps_its_name(&original) {
             return Ok(());

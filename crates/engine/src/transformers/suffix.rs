@@ -62,7 +62,7 @@ impl Transformer for Suffix {
             items,
             &self.field_specs,
             cx,
-            &mut |r| r.suffixes.push(suffix.clone()),
+            &|r| r.suffixes.push(suffix.clone()),
             !suffix.is_empty(),
             &|name| {
                 let new = format!("{}{suffix}", name.text().unwrap_or_default());
