@@ -368,3 +368,37 @@ fn of_equal_keys_the_last_is_the_one_that_is_edited() {
     let again = krm_yaml::Source::detached("again", doc.text());
     assert_eq!(krm_yaml::parse_last_wins(&again).unwrap()[0].root, doc.root);
 }
+
+#[test]
+fn kept_comments_stay_with_what_they_are_about() {
+    let keep = |before: &str, after: &str| {
+        let mut doc = one(before);
+        doc.root = yaml(after);
+        let text = preserve::document_unguarded(&doc, Comments::Keep);
+        assert_eq!(yaml(&text), doc.root, "{text}");
+        text
+    };
+    let text = "# about a\n- name: a\n  x: 1\n  y: 2\n# about b\n- name: b\n  x: 3\n";
+    // Renamed, but otherwise the same.
+    assert_eq!(
+        keep(text, "[{name: c, x: 1, y: 2}, {name: b, x: 3}]"),
+        "# about a\n- name: c\n  x: 1\n  y: 2\n# about b\n- name: b\n  x: 3\n"
+    );
+    // Another one altogether.
+    assert_eq!(
+        keep(text, "[{name: c, x: 9}, {name: b, x: 3}]"),
+        "- name: c\n  x: 9\n# about b\n- name: b\n  x: 3\n"
+    );
+}
+
+#[test]
+fn what_a_program_wrote_as_json_becomes_yaml() {
+    let mut doc = one("# c\nkind: Pod # k\nspec:\n  l: [1]\n");
+    doc.root = yaml(
+        r#"{"kind": "Pod", "metadata": {"name": "x", "tags": ["a", "1"]}, "spec": {"l": [1, "b"], "m": "o"}}"#,
+    );
+    assert_eq!(
+        preserve::document_with(&doc, Comments::Keep),
+        "# c\nkind: Pod # k\nmetadata:\n  name: x\n  tags:\n  - a\n  - \"1\"\nspec:\n  l: [1, b]\n  m: o\n"
+    );
+}

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use rustc_hash::{FxHashMap, FxHasher};
 
 use super::Comments;
-use crate::map::Map;
+use crate::map::{Entry, Map};
 use crate::node::{Node, Tag, Value};
 use crate::resolve;
 use crate::source::Span;
@@ -140,7 +140,7 @@ fn pair_leftovers(old: &[Node], new: &[Node], pieces: &mut [Piece], comments: Co
     let mut taken = vec![false; old.len()];
     pieces.iter().filter_map(|piece| piece.old).for_each(|at| taken[at] = true);
     // A comment that is kept should not come to stand beside something altogether different.
-    let fits = |old: &Node, new: &Node| comments == Comments::Honour || same_kind(old, new);
+    let fits = |old: &Node, new: &Node| comments == Comments::Honour || resembles(old, new);
     let mut next = 0;
     for piece in pieces {
         match piece.old {
@@ -154,8 +154,21 @@ fn pair_leftovers(old: &[Node], new: &[Node], pieces: &mut [Piece], comments: Co
     }
 }
 
-fn same_kind(a: &Node, b: &Node) -> bool {
-    a.is_scalar() == b.is_scalar() && a.is_map() == b.is_map()
+/// Whether one may be the other after an edit: two scalars, two sequences, or maps with half of their keys in common and
+/// one field the same, if they share any scalars.
+fn resembles(old: &Node, new: &Node) -> bool {
+    match (old.value(), new.value()) {
+        (Value::Scalar(_), Value::Scalar(_)) | (Value::Seq(_), Value::Seq(_)) => true,
+        (Value::Map(a), Value::Map(b)) => {
+            let shared = b.iter().filter_map(|entry| Some((a.get(entry.key.text()?)?, &entry.value)));
+            let shared: Vec<(&Node, &Node)> = shared.collect();
+            let mut scalars =
+                shared.iter().filter(|(old, new)| old.is_scalar() && new.is_scalar()).peekable();
+            let half = 2 * shared.len() >= a.len().max(b.len());
+            half && (scalars.peek().is_none() || scalars.any(|(old, new)| old == new))
+        }
+        _ => false,
+    }
 }
 
 /// Equal in value and so in all likelihood the same.
@@ -163,7 +176,7 @@ fn alike(old: &Node, new: &Node) -> bool {
     old.same(new) || old == new
 }
 
-fn field(entry: &crate::map::Entry) -> Option<(&str, &str)> {
+fn field(entry: &Entry) -> Option<(&str, &str)> {
     Some((entry.key.text()?, entry.value.text()?))
 }
 
@@ -238,9 +251,7 @@ mod tests {
     fn entries_follow_either_order() {
         let map = |keys: &[&str]| {
             Map::from_entries(
-                keys.iter()
-                    .map(|k| crate::map::Entry { key: Node::from(*k), value: Node::from(1) })
-                    .collect(),
+                keys.iter().map(|k| Entry { key: Node::from(*k), value: Node::from(1) }).collect(),
             )
         };
         let (old, new) = (map(&["a", "b", "c"]), map(&["c", "x", "a", "y"]));

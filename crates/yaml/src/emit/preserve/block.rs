@@ -359,9 +359,13 @@ impl Editor<'_> {
         let layout = self.layout_in(Some(frame.node));
         match new {
             Child::Entry(entry) => {
-                self.fresh(layout, |writer| writer.entries([(&entry.key, &entry.value)], frame.column))
+                let (key, value) = (self.styled(&entry.key), self.styled(&entry.value));
+                self.fresh(layout, |writer| writer.entries([(&key, &value)], frame.column))
             }
-            Child::Item(item) => self.fresh(layout, |writer| writer.items([item], frame.column)),
+            Child::Item(item) => {
+                let item = self.styled(item);
+                self.fresh(layout, |writer| writer.items([&item], frame.column))
+            }
         }
     }
 }

@@ -8,6 +8,7 @@ use super::fresh::{Anchors, Role, Writer};
 use super::lines::Lines;
 use super::{Comments, Layout};
 use crate::document::Document;
+use crate::map::Entry;
 use crate::node::{Node, Style, Tag, Value};
 
 pub(super) struct Editor<'d> {
@@ -23,6 +24,8 @@ pub(super) struct Editor<'d> {
     references: bool,
     original: &'d Node,
     layout: Option<Layout>,
+    /// Whether the edited tree was written as JSON by a program, so that its styles say nothing about what is wanted.
+    from_json: bool,
 }
 
 /// Where a node stands in the original text.
@@ -67,7 +70,15 @@ impl<'d> Editor<'d> {
             references: doc.has_references(),
             original: doc.original(),
             layout: None,
+            from_json: comments == Comments::Keep
+                && doc.root.style() == Style::Flow
+                && doc.original().style() == Style::Block,
         }
+    }
+
+    /// A node that has no text yet, in the style it is to be written in.
+    pub fn styled(&self, node: &Node) -> Node {
+        if self.from_json { without_styles(node) } else { node.clone() }
     }
 
     /// Copies the text up to a position.
@@ -424,4 +435,18 @@ pub(super) fn is_equal(old: &Node, new: &Node) -> bool {
         return new.tag() == Tag::Other && old.text() == new.text() && old.trivia().tag == new.trivia().tag;
     }
     old == new
+}
+
+/// A tree in whatever styles suit it.
+fn without_styles(node: &Node) -> Node {
+    let mut plain = node.clone().with_style(Style::Any);
+    if let Some(items) = plain.as_seq_mut() {
+        items.iter_mut().for_each(|item| *item = without_styles(item));
+    }
+    if let Some(map) = plain.as_map_mut() {
+        for entry in map.entries_mut() {
+            *entry = Entry { key: without_styles(&entry.key), value: without_styles(&entry.value) };
+        }
+    }
+    plain
 }

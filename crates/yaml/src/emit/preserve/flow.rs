@@ -36,7 +36,8 @@ impl Editor<'_> {
             let entry = &b.entries()[piece.new];
             let Some(at) = piece.old else {
                 let layout = editor.layout();
-                let text = editor.fresh(layout, |writer| writer.flow_entry(&entry.key, &entry.value, json));
+                let (key, value) = (editor.styled(&entry.key), editor.styled(&entry.value));
+                let text = editor.fresh(layout, |writer| writer.flow_entry(&key, &value, json));
                 return editor.put(&text);
             };
             let was = &a.entries()[at];
@@ -73,7 +74,8 @@ impl Editor<'_> {
                 }
                 None => {
                     let layout = editor.layout();
-                    let text = editor.fresh(layout, |writer| writer.flow_node(item, Role::Item, json));
+                    let item = editor.styled(item);
+                    let text = editor.fresh(layout, |writer| writer.flow_node(&item, Role::Item, json));
                     editor.put(&text);
                 }
             }
@@ -190,7 +192,7 @@ impl Editor<'_> {
     }
 
     fn replace_flow_child(&mut self, old: &Node, new: &Node, before: Before, role: Role, json: bool) {
-        let mut new = new.clone();
+        let mut new = self.styled(new);
         if new.style() == Style::Any && old.is_scalar() && new.is_scalar() && old.trivia().alias.is_none() {
             new.set_style(old.style());
         }

@@ -151,7 +151,7 @@ impl Editor<'_> {
     /// The new node, with what it takes over from the one it replaces: the anchor, the style where it has none of its
     /// own; without the comments, which are looked after elsewhere.
     fn dressed(&self, old: &Node, new: &Node, slot: Slot<'_>) -> Node {
-        let mut dressed = new.clone();
+        let mut dressed = self.styled(new);
         let was = old.trivia();
         let is = new.trivia();
         let anchor = is.anchor.as_ref().or(was.anchor.as_ref());
@@ -175,7 +175,7 @@ impl Editor<'_> {
         let was_alias = was.alias.is_some();
         if old.is_scalar() && new.is_scalar() && !was_alias {
             let same_type = old.tag() == new.tag() || new.tag() == Tag::Str;
-            let style = match new.style() {
+            let style = match dressed.style() {
                 Style::Any => old.style(),
                 _ if self.comments == Comments::Keep && same_type => old.style(),
                 style => style,
