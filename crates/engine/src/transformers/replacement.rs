@@ -437,12 +437,11 @@ impl Place {
         let mut text = value.text().unwrap_or_default().to_owned();
         if !delimiter.is_empty() {
             let Some(old) = node.text() else { return Err(not_a_scalar(place)) };
-            let new = if value.is_null() { "" } else { text.as_str() };
             let mut parts: Vec<&str> = old.split(delimiter.as_str()).collect();
             match usize::try_from(*index) {
-                Err(_) => parts.insert(0, new),
-                Ok(index) if index >= parts.len() => parts.push(new),
-                Ok(index) => parts[index] = new,
+                Err(_) => parts.insert(0, &text),
+                Ok(index) if index >= parts.len() => parts.push(&text),
+                Ok(index) => parts[index] = &text,
             }
             text = parts.join(delimiter);
         }

@@ -34,6 +34,10 @@ pub(super) fn set(
     // YAML says in so many words that a value is not of its field's type; JSON cannot.
     let mut set_tagged = |node: &mut Node| {
         let fits = set(node)?;
+        if is_json && node.is_null() && node.text() == Some("") {
+            // Between brackets the reference cannot write nothing at all: it writes quotes.
+            *node = Node::string("");
+        }
         if !fits && !is_json {
             node.trivia_mut().tag = tag_word(node.tag()).map(Into::into);
         }

@@ -307,10 +307,10 @@ impl<'e> Edit<'e> {
             return Ok(());
         }
         let Some(items) = node.as_seq_mut() else { return Ok(()) };
-        let scalar = Node::scalar(value, resolve::plain(value), Style::Any, Span::NONE);
+        let untyped = |text: &str| Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE);
         let mut item = match key {
-            "" => scalar,
-            key => [(key, scalar)].into_iter().collect(),
+            "" => Node::string(value),
+            key => [(key, untyped(value))].into_iter().collect(),
         };
         if !fits(&item) {
             let message =
@@ -318,6 +318,10 @@ impl<'e> Edit<'e> {
             return Err(Diagnostic::error("replacement-field", message));
         }
         self.walk(&mut item, rest)?;
+        if let (true, Some(text)) = (key.is_empty(), item.text()) {
+            // What was just made has the type of what is written into it.
+            item = untyped(text);
+        }
         items.push(item);
         Ok(())
     }
