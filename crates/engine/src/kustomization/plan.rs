@@ -156,6 +156,7 @@ impl<'s> Plan<'s> {
     /// `resources:`, each a file or a base.
     pub fn load(&mut self, folder: &Arc<Folder>, paths: &[Spanned<Text>], scope: &Scope) -> Result<()> {
         let schema = self.schema.clone();
+        paths.iter().for_each(|path| self.warn_of_prefix(path));
         // Side by side: reading and parsing take time, and fetching takes more.
         let look = |path: &Spanned<Text>| {
             let folder = folder.elsewhere(path.span()).unwrap_or(folder);
@@ -182,6 +183,15 @@ impl<'s> Plan<'s> {
             }
         }
         Diagnostic::join(errors).map_or(Ok(()), Err)
+    }
+
+    /// `git::` is a habit from elsewhere, and means nothing here.
+    fn warn_of_prefix(&self, path: &Spanned<Text>) {
+        if path.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("git::")) {
+            let warning =
+                Diagnostic::warning("git-prefix", "the prefix `git::` means nothing, and is passed over");
+            self.session.warn(vec![warning.at(path.span()).help(format!("write `{}`", &path[5..]))]);
+        }
     }
 
     /// A base: planned anew, or taken from memory.
@@ -274,6 +284,7 @@ impl<'s> Plan<'s> {
     /// `components:`, each a folder whose steps join ours.
     fn component(&mut self, here: &Here, path: &Spanned<Text>) -> Result<()> {
         let place = path.span();
+        self.warn_of_prefix(path);
         let folder = here.folder.base(path, place)?;
         let file = LoadedFile::read(self.session, &folder, place).map_err(|d| d.included(place))?;
         if !file.kustomization.is_component() {
