@@ -114,7 +114,7 @@ impl Transformer for Patch {
                 for at in target.find(items, cx)? {
                     items.edit_at(at, |r| {
                         r.remember_id();
-                        apply_json(patch, r, cx)
+                        apply_json(patch, r, self.place, cx)
                     })?;
                 }
                 Ok(())
@@ -161,7 +161,7 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 }
 
 /// Applies a JSON patch to a resource.
-pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, cx: &Context) -> Result<()> {
+pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &Context) -> Result<()> {
     let (id, span) = (r.id().clone(), r.span());
     // The reference remembers things in annotations, so a resource it remembers anything about always has some to add to.
     let has_some = r.is_remembered();
@@ -181,7 +181,8 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, cx: &Context) -> R
             "json-patch-identity",
             format!("the patch leaves {id} without a kind or a name"),
         )
-        .at(span)
+        .at(place)
+        .note("it is this one", span)
         .help("to remove a resource, use a strategic merge patch with `$patch: delete`")),
     }
 }
@@ -200,7 +201,7 @@ fn make_annotations(root: &mut Node) -> bool {
 #[derive(Clone, Debug)]
 pub(super) struct Chosen {
     matcher: Matcher,
-    place: Span,
+    pub place: Span,
 }
 
 impl Chosen {

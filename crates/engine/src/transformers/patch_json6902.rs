@@ -77,7 +77,7 @@ impl PatchJson6902 {
 impl Transformer for PatchJson6902 {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         for at in self.chosen.find(items, cx)? {
-            items.edit_at(at, |r| super::patch::apply_json(&self.patch, r, cx))?;
+            items.edit_at(at, |r| super::patch::apply_json(&self.patch, r, self.chosen.place, cx))?;
         }
         Ok(())
     }
