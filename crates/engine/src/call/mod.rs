@@ -199,7 +199,8 @@ impl Function {
             elapsed,
             cached,
         };
-        // Read even after a failure: that is where results are worth most.
+        // Read even after a failure: that is where results are worth most. Of one that was stopped there is half a text.
+        let stdout = if answer.status.code().is_some() { stdout } else { Vec::new() };
         let read = self.read(stdout, sources).and_then(|list| {
             answer.raw_results = list.raw_results().cloned();
             answer.results = list.results;
