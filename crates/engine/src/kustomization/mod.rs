@@ -131,12 +131,15 @@ impl Kustomization {
 
     /// Reads a kustomization, and makes of its deprecated fields what replaced them.
     pub fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
-        Self::from_root(&root(source)?)
+        let (root, twice) = root(source)?;
+        let (kustomization, mut warnings) = Self::from_root(&root)?;
+        warnings.extend(twice);
+        Ok((kustomization, warnings))
     }
 
     /// The tree of a folder's kustomization, known to be a right one.
     pub fn load_root(folder: &Folder) -> Result<Node> {
-        let root = root(&find(folder, Span::NONE)?)?;
+        let (root, _) = root(&find(folder, Span::NONE)?)?;
         Self::from_root(&root)?;
         Ok(root)
     }
@@ -179,15 +182,26 @@ impl Kustomization {
     }
 }
 
-/// The tree of a kustomization file. Documents after the first are ignored, as in the reference.
-fn root(source: &Arc<Source>) -> Result<Node> {
-    let root = krm_yaml::parse_last_wins(source)?.into_iter().next().map(|document| document.root);
+/// The tree of a kustomization file, and a warning where a key is given twice: the last one counts. Documents after the
+/// first are ignored, as in the reference.
+fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
+    let (document, twice) = match krm_yaml::documents(source).next().transpose() {
+        Ok(document) => (document, None),
+        Err(error) if error.code() == "yaml-duplicate-key" => {
+            let warning = Diagnostic::warning("kustomization-key-twice", error.message()).at(error.place());
+            let warning = error.notes().iter().fold(warning, |w, note| w.note(&note.message, note.place));
+            let warning = warning.help("the last one counts; remove the others");
+            (krm_yaml::parse_last_wins(source)?.into_iter().next(), Some(warning))
+        }
+        Err(error) => return Err(error),
+    };
+    let root = document.map(|document| document.root);
     let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
     expand_merges(&mut root)?;
     if says_nothing(&root) {
         return Err(empty(source));
     }
-    Ok(root)
+    Ok((root, twice))
 }
 
 /// Finds the one kustomization file of a folder.
