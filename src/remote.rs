@@ -89,17 +89,19 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<()> {
         )
         .help("install git; it must be in PATH")
     })?;
-    if output.status.is_success() {
-        return Ok(());
-    }
-    if let Status::TimedOut(after) = output.status {
-        let message = format!("`{address}` could not be fetched within {} s", after.as_secs_f64());
+    // It may have ended on its own just when its time was over: late is late.
+    if matches!(output.status, Status::TimedOut(_)) || output.elapsed > repository.timeout {
+        let limit = repository.timeout.as_secs_f64();
+        let message = format!("`{address}` could not be fetched within {limit} s");
         let help = match address.split_once('?') {
             Some((_, query)) if query.contains("timeout=") => "raise the `timeout` in the address",
             Some(_) => "give it more time by adding `&timeout=120s` to the address",
             None => "give it more time by adding `?timeout=120s` to the address",
         };
         return Err(Diagnostic::error("git-timeout", message).help(help));
+    }
+    if output.status.is_success() {
+        return Ok(());
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
