@@ -191,6 +191,10 @@ fn walk(
         return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name")
             .help("write the path as names with single slashes between them: `spec/template/metadata`"));
     }
+    if step.name == "*" {
+        return Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
+            .help("name each field; lists on the way are entered by themselves"));
+    }
     // What a missing or null field becomes on the way.
     let becomes = match create {
         _ if step.list => None,
@@ -231,7 +235,7 @@ fn reaches(node: &Node, path: &[Step]) -> bool {
         return items.iter().any(|item| reaches(item, path));
     }
     match node.as_map() {
-        Some(_) if step.name.is_empty() => true,
+        Some(_) if step.name.is_empty() || step.name == "*" => true,
         Some(map) => map.get(&step.name).is_some_and(|n| reaches(n, rest) || (step.list && n.is_null())),
         None => !node.is_null(),
     }
