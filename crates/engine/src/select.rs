@@ -75,7 +75,8 @@ impl FieldSpec {
 #[derive(Clone, Default)]
 pub struct FieldPath {
     text: Text,
-    steps: Arc<[Step]>,
+    /// Taken apart when it is first followed: most of the built-in ones never are.
+    steps: OnceLock<Arc<[Step]>>,
     /// Where it was written; the built-in ones were nowhere.
     span: Span,
 }
@@ -88,22 +89,33 @@ struct Step {
 }
 
 impl FieldPath {
-    pub fn new(text: &str) -> Self {
-        let mut names = vec![String::new()];
-        // One leading slash is allowed.
-        let mut rest = text.strip_prefix('/').unwrap_or(text).chars().peekable();
-        while let Some(c) = rest.next() {
-            match c {
-                '\\' if rest.next_if_eq(&'/').is_some() => names.last_mut().expect("never empty").push('/'),
-                '/' => names.push(String::new()),
-                c => names.last_mut().expect("never empty").push(c),
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self { text: text.into(), steps: OnceLock::new(), span: Span::NONE }
+    }
+
+    fn steps(&self) -> &[Step] {
+        self.steps.get_or_init(|| {
+            let step = |name: &str| match name.strip_suffix("[]") {
+                Some(name) => Step { name: name.into(), list: true },
+                None => Step { name: name.into(), list: false },
+            };
+            // One leading slash is allowed.
+            let text = self.text.strip_prefix('/').unwrap_or(&self.text);
+            if !text.contains('\\') {
+                return text.split('/').map(step).collect();
             }
-        }
-        let step = |name: String| match name.strip_suffix("[]") {
-            Some(name) => Step { name: name.into(), list: true },
-            None => Step { name: name.into(), list: false },
-        };
-        Self { text: text.into(), steps: names.into_iter().map(step).collect(), span: Span::NONE }
+            let mut names: Vec<String> = Vec::new();
+            let mut goes_on = false;
+            for part in text.split('/') {
+                let (part, escaped) = part.strip_suffix('\\').map_or((part, false), |part| (part, true));
+                match names.last_mut().filter(|_| goes_on) {
+                    Some(name) => name.extend(["/", part]),
+                    None => names.push(part.to_owned()),
+                }
+                goes_on = escaped;
+            }
+            names.iter().map(|name| step(name)).collect()
+        })
     }
 
     pub fn as_str(&self) -> &str {
@@ -117,10 +129,10 @@ impl FieldPath {
         create: Option<Create>,
         edit: &mut dyn FnMut(&mut Node) -> Result<()>,
     ) -> Result<()> {
-        if create.is_none() && !reaches(root, &self.steps) {
+        if create.is_none() && !reaches(root, self.steps()) {
             return Ok(());
         }
-        walk(root, &self.steps, create, edit).map_err(|d| {
+        walk(root, self.steps(), create, edit).map_err(|d| {
             let d = d.at(self.span);
             let place = if d.place() == self.span { Span::NONE } else { self.span };
             d.note(format!("while looking for the field `{self}`"), place)
@@ -129,7 +141,7 @@ impl FieldPath {
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list.
     pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node)) {
-        visit(root, &self.steps, see);
+        visit(root, self.steps(), see);
     }
 }
 
@@ -155,7 +167,7 @@ impl std::fmt::Display for FieldPath {
 impl<'de> Deserialize<'de> for FieldPath {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Spanned::<Text>::deserialize(from)?;
-        Ok(Self { span: text.span, ..Self::new(&text.value) })
+        Ok(Self { span: text.span, ..Self::new(text.value) })
     }
 }
 
@@ -206,7 +218,7 @@ fn walk(
             let mut made = match kind {
                 Create::Map => Node::map(),
                 // An empty scalar, waiting for its value.
-                Create::Scalar => Node::scalar("", Tag::Str, Style::Any, Span::NONE),
+                Create::Scalar => Node::scalar("", Tag::Null, Style::Any, Span::NONE),
             };
             walk(&mut made, rest, create, edit)?;
             node.set(&step.name, made);
@@ -313,6 +325,7 @@ impl FieldSpecs {
             return Ok(self.clone());
         }
         let mut specs = self.0.specs.clone();
+        let before = specs.len();
         let mut by_path: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
         for (at, spec) in specs.iter().enumerate() {
             by_path.entry(spec.path.text.clone()).or_default().push(at);
@@ -334,7 +347,7 @@ impl FieldSpecs {
                 }
             }
         }
-        Ok(FieldSpecs::new(specs))
+        Ok(if specs.len() == before { self.clone() } else { FieldSpecs::new(specs) })
     }
 }
 
@@ -378,7 +391,7 @@ mod tests {
 
     fn names(path: &str) -> Vec<String> {
         FieldPath::new(path)
-            .steps
+            .steps()
             .iter()
             .map(|s| format!("{}{}", s.name, if s.list { "[]" } else { "" }))
             .collect()

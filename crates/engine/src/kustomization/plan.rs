@@ -82,7 +82,7 @@ impl<'s> Plan<'s> {
             session,
             shares,
             steps: Vec::new(),
-            config: TransformerConfig::default(),
+            config: TransformerConfig::builtin(),
             vars: VarSet::default(),
             schema,
             schema_chosen: false,
@@ -102,10 +102,8 @@ impl<'s> Plan<'s> {
         let here = Here { folder, file, scope };
         let below = Scope { helm_namespace: here.helm_namespace(), ..scope.clone() };
         self.load(folder, &k.resources, &below)?;
-        let mut config = TransformerConfig::builtin();
-        config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
-        config.merge(&TransformerConfig::from_crds(&**folder, &k.crds)?)?;
-        self.config.merge(&config)?;
+        self.config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
+        self.config.merge(&TransformerConfig::from_crds(&**folder, &k.crds)?)?;
         self.generate(&here)?;
         for component in &k.components {
             self.component(&here, component)?;

@@ -169,10 +169,10 @@ fn sort_key(gvk: &Gvk) -> (i64, String) {
 }
 
 /// Reads our own table of defaults, whose form is told at its top. It is ours, so mistakes in it are bugs.
-fn read_table(text: &str) -> TransformerConfig {
+fn read_table(text: &'static str) -> TransformerConfig {
     let mut lists: [Vec<FieldSpec>; NAMES.len()] = Default::default();
     let mut references: Vec<(NameReference, Vec<FieldSpec>)> = Vec::new();
-    let mut sets: Vec<(&str, &str)> = Vec::new();
+    let mut sets: Vec<(&'static str, &'static str)> = Vec::new();
     let mut list = None;
     for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
         if let Some(set) = line.strip_prefix('$') {
@@ -181,8 +181,7 @@ fn read_table(text: &str) -> TransformerConfig {
             let section = section.trim_end_matches(']');
             list = NAMES.iter().position(|name| *name == section);
             if let Some(target) = section.strip_prefix("nameReference ") {
-                let (kind, version, group) = read_kind(target);
-                let (group, version, kind) = (group.into(), version.into(), kind.into());
+                let [kind, version, group] = read_kind(target);
                 let referrers = FieldSpecs::default();
                 references.push((NameReference { group, version, kind, referrers }, Vec::new()));
             }
@@ -207,32 +206,30 @@ fn read_table(text: &str) -> TransformerConfig {
     config
 }
 
-fn read_spec(path: &str, kind: &str) -> FieldSpec {
-    let (kind, version, group) = read_kind(kind);
+fn read_spec(path: &'static str, kind: &'static str) -> FieldSpec {
+    let [kind, version, group] = read_kind(kind);
     let (path, create) = path.strip_suffix('+').map_or((path, false), |path| (path, true));
     let path = match path.strip_prefix('@') {
         Some(rest) => {
-            let pod = match kind {
-                "Pod" => "spec",
-                "PodTemplate" => "template/spec",
-                "CronJob" => "spec/jobTemplate/spec/template/spec",
-                _ => "spec/template/spec",
+            let pod = match kind.as_str() {
+                "Pod" => "spec/",
+                "PodTemplate" => "template/spec/",
+                "CronJob" => "spec/jobTemplate/spec/template/spec/",
+                _ => "spec/template/spec/",
             };
-            FieldPath::new(&format!("{pod}/{rest}"))
+            FieldPath::new([pod, rest].concat())
         }
-        None => FieldPath::new(path),
+        None => FieldPath::new(Text::from_static_str(path)),
     };
-    FieldSpec { group: group.into(), version: version.into(), kind: kind.into(), path, create }
+    FieldSpec { group, version, kind, path, create }
 }
 
 /// Kind, version and group of `Kind/version.group`.
-fn read_kind(text: &str) -> (&str, &str, &str) {
-    if text == "*" {
-        return ("", "", "");
-    }
+fn read_kind(text: &'static str) -> [Text; 3] {
+    let text = if text == "*" { "" } else { text };
     let (front, group) = text.split_once('.').unwrap_or((text, ""));
     let (kind, version) = front.split_once('/').unwrap_or((front, ""));
-    (kind, version, group)
+    [kind, version, group].map(Text::from_static_str)
 }
 
 #[cfg(test)]

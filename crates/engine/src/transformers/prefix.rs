@@ -60,17 +60,13 @@ impl Prefix {
 impl Transformer for Prefix {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Spanned { value: prefix, span } = &self.prefix;
-        rename(
-            items,
-            &self.field_specs,
-            cx,
-            &|r| r.prefixes.push(prefix.clone()),
-            !prefix.is_empty(),
-            &|name| {
-                let new = format!("{prefix}{}", name.text().unwrap_or_default());
-                setter::untyped(name, &new, *span)
-            },
-        )
+        if prefix.is_empty() {
+            return Ok(());
+        }
+        rename(items, &self.field_specs, cx, &|r| r.prefixes.push(prefix.clone()), &|name| {
+            let new = format!("{prefix}{}", name.text().unwrap_or_default());
+            setter::untyped(name, &new, *span)
+        })
     }
 }
 
@@ -80,12 +76,8 @@ pub(super) fn rename(
     specs: &FieldSpecs,
     cx: &Context,
     note: &(dyn Fn(&mut Resource) + Sync),
-    changes: bool,
     change: &(dyn Fn(&mut Node) -> Result<()> + Sync),
 ) -> Result<()> {
-    if !changes {
-        return Ok(());
-    }
     items.edit_apart(|r| {
         let original = r.original_id().gvk.clone();
         if keeps_its_name(&original) {

@@ -16,6 +16,12 @@ pub fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
     let tag = match node.style() {
         Style::SingleQuoted | Style::DoubleQuoted | Style::Literal | Style::Folded => Tag::Str,
         _ if text.contains('\n') => Tag::Str,
+        // Nobody wrote the old one; had it been written, it would have been in quotes.
+        Style::Any
+            if node.tag() == Tag::Str && node.text().map(krm_yaml::resolve::plain) != Some(Tag::Str) =>
+        {
+            Tag::Str
+        }
         _ => krm_yaml::resolve::plain(text),
     };
     put(node, text.into(), tag, place);

@@ -58,16 +58,12 @@ impl Suffix {
 impl Transformer for Suffix {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Spanned { value: suffix, span } = &self.suffix;
-        rename(
-            items,
-            &self.field_specs,
-            cx,
-            &|r| r.suffixes.push(suffix.clone()),
-            !suffix.is_empty(),
-            &|name| {
-                let new = format!("{}{suffix}", name.text().unwrap_or_default());
-                setter::untyped(name, &new, *span)
-            },
-        )
+        if suffix.is_empty() {
+            return Ok(());
+        }
+        rename(items, &self.field_specs, cx, &|r| r.suffixes.push(suffix.clone()), &|name| {
+            let new = format!("{}{suffix}", name.text().unwrap_or_default());
+            setter::untyped(name, &new, *span)
+        })
     }
 }
