@@ -232,12 +232,11 @@ pub(super) enum Text<'n> {
 impl<'n> Text<'n> {
     /// One of the two must be given, and not both.
     pub fn new(path: Option<&'n Node>, inline: Option<&'n Node>, place: Span) -> Result<Self> {
-        for given in
-            [path, inline].into_iter().flatten().filter(|node| node.as_str().is_none() && !node.is_null())
-        {
-            let message = format!("expected a text, found {}", given.kind_name());
+        let mut given = [path, inline].into_iter().flatten();
+        if let Some(other) = given.find(|node| node.as_str().is_none() && !node.is_null()) {
+            let message = format!("expected a text, found {}", other.kind_name());
             return Err(Diagnostic::error("patch-not-a-text", message)
-                .at(given.span())
+                .at(other.span())
                 .help("write the patch as a text: put `|-` behind `patch:` and indent what follows"));
         }
         let given =
