@@ -122,6 +122,10 @@ pub struct BuildArgs {
     #[arg(long, value_name = "FILE")]
     pub trusted_catalog: Vec<String>,
 
+    /// The version of Kubernetes whose types say how lists are patched, and which kinds have no namespace
+    #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
+    pub kube_version: KubeVersion,
+
     /// The order of the output; `sortOptions` in the kustomization wins over it
     #[arg(long, value_enum, default_value_t, hide = true)]
     pub reorder: Reorder,
@@ -138,6 +142,26 @@ pub enum LoadRestrictor {
     RootOnly,
     #[value(name = "LoadRestrictionsNone", alias = "none")]
     None,
+}
+
+/// The versions of Kubernetes whose types are built in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum KubeVersion {
+    /// What kustomize goes by
+    #[default]
+    #[value(name = "1.21", aliases = ["v1.21", "v1.21.2"])]
+    V1_21,
+    #[value(name = "1.37", alias = "v1.37")]
+    V1_37,
+}
+
+impl From<KubeVersion> for krm_engine::schema::Kubernetes {
+    fn from(version: KubeVersion) -> Self {
+        match version {
+            KubeVersion::V1_21 => Self::V1_21,
+            KubeVersion::V1_37 => Self::V1_37,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -259,4 +283,8 @@ pub struct ListArgs {
     /// Put new list elements first, not last
     #[arg(long)]
     pub prepend: bool,
+
+    /// The version of Kubernetes whose types say a key for lists
+    #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
+    pub kube_version: KubeVersion,
 }

@@ -60,6 +60,7 @@ fn options(args: &BuildArgs) -> BuildOptions {
         unrestricted: args.load_restrictor == LoadRestrictor::None,
         keep_order: args.reorder == Reorder::None,
         managed_by_label: args.enable_managedby_label || labels_by_environment(),
+        kubernetes: args.kube_version.into(),
         trusted_catalogs: args.trusted_catalog.clone(),
     }
 }

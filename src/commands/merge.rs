@@ -16,7 +16,13 @@ pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
     let target = Target::new(&args.dest, args.write)?;
     let source = read(&args.source, &report.sources)?;
     let dest = read(&args.dest, &report.sources)?;
-    let merged = merge_files(&source, dest, target.is_one_file(), &Schema::builtin(), options(&args.lists))?;
+    let merged = merge_files(
+        &source,
+        dest,
+        target.is_one_file(),
+        &Schema::of(args.lists.kube_version.into()),
+        options(&args.lists),
+    )?;
     target.finish(&merged)
 }
 

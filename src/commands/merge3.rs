@@ -18,7 +18,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
         &updated,
         dest,
         target.is_one_file(),
-        &Schema::builtin(),
+        &Schema::of(args.lists.kube_version.into()),
         options(&args.lists),
     )?;
     let mut conflicts = conflicts.iter().map(diagnostic);

@@ -153,7 +153,7 @@ def scopes_of_digest(path):
 def main():
     version, source = sys.argv[1:3]
     document = json.load(open(source))
-    definitions = dict(document["definitions"])
+    definitions = dict(document.get("definitions") or document["$defs"])
     definitions["krm.Kustomization"] = KUSTOMIZATION
     scopes = {**scopes_of(document), **SCOPES}
     kinds = {}

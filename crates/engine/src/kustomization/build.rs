@@ -17,7 +17,7 @@ use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::{Gvk, Origin};
 use crate::resources::Resources;
 use crate::runtime::{Rules, Runtime};
-use crate::schema::Schema;
+use crate::schema::{Kubernetes, Schema};
 use crate::select::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
 use crate::transformers::local_config::LocalConfig;
@@ -55,6 +55,8 @@ pub struct Options {
     pub keep_order: bool,
     /// Every resource is labelled, whatever the kustomization says.
     pub managed_by_label: bool,
+    /// The version of Kubernetes whose types patches are merged by.
+    pub kubernetes: Kubernetes,
     /// Files of catalogs in which transformers that name no program are looked up.
     pub trusted_catalogs: Vec<String>,
 }
@@ -85,7 +87,7 @@ impl Session {
 
     /// Builds every target, side by side; what they have in common is built once.
     pub fn build(&self, targets: &[String]) -> Vec<Result<Resources>> {
-        let schema = Arc::new(Schema::builtin());
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
         let plans: Vec<Result<Pipeline>> =
             targets.par_iter().map(|target| self.plan(target, &schema)).collect();
         let cx = self.context(&schema);
@@ -112,7 +114,7 @@ impl Session {
     /// What runs for a target, without running it: the consolidated list of a Composition, or the fields of a
     /// kustomization in the order in which they act.
     pub fn outline(&self, target: &str) -> Result<Vec<Outlined>> {
-        let schema = Arc::new(Schema::builtin());
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
         let folder = Folder::open(&self.files, target, !self.options.unrestricted)?;
         let plan = Plan::new(self, false, schema);
         match composition::find(&folder, Span::NONE)? {

@@ -132,3 +132,4 @@ macro_rules! digest {
 }
 
 digest!(kubernetes_1_21, V1_21, "../../data/kubernetes_1_21.rs");
+digest!(kubernetes_1_37, V1_37, "../../data/kubernetes_1_37.rs");

@@ -32,6 +32,15 @@ pub struct Schema {
     scopes: &'static [digest::Kind],
 }
 
+/// A version of Kubernetes whose types are built in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kubernetes {
+    /// The version whose types the reference knows.
+    #[default]
+    V1_21,
+    V1_37,
+}
+
 /// Where resources of a kind live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
@@ -55,7 +64,16 @@ impl Default for Schema {
 impl Schema {
     /// The types the reference knows: those of Kubernetes 1.21.
     pub fn builtin() -> Self {
-        Self { graph: Arc::new(Graph::of_tables(digest::V1_21)), scopes: digest::V1_21.kinds }
+        Self::of(Kubernetes::V1_21)
+    }
+
+    /// The types of a version of Kubernetes.
+    pub fn of(version: Kubernetes) -> Self {
+        let tables = match version {
+            Kubernetes::V1_21 => digest::V1_21,
+            Kubernetes::V1_37 => digest::V1_37,
+        };
+        Self { graph: Arc::new(Graph::of_tables(tables)), scopes: tables.kinds }
     }
 
     /// Reads an OpenAPI (v2) document whose definitions say by `x-kubernetes-group-version-kind` what kinds they are. It
@@ -156,13 +174,24 @@ mod tests {
 
     #[test]
     fn tables_are_sorted_for_searching() {
-        let tables = digest::V1_21;
-        assert!(tables.kinds.is_sorted_by(|a, b| a.key() < b.key()));
-        for ty in tables.types {
-            assert!(ty.fields.is_sorted_by(|a, b| a.name < b.name));
-            let next = ty.fields.iter().map(|f| f.at).chain(ty.values).chain(ty.items);
-            assert!(next.into_iter().all(|at| (at as usize) < tables.types.len()));
+        for tables in [digest::V1_21, digest::V1_37] {
+            assert!(tables.kinds.is_sorted_by(|a, b| a.key() < b.key()));
+            assert!(tables.names.is_sorted_by(|a, b| a.name < b.name));
+            for ty in tables.types {
+                assert!(ty.fields.is_sorted_by(|a, b| a.name < b.name));
+                let next = ty.fields.iter().map(|f| f.at).chain(ty.values).chain(ty.items);
+                assert!(next.into_iter().all(|at| (at as usize) < tables.types.len()));
+            }
         }
+    }
+
+    #[test]
+    fn later_versions_know_more() {
+        let hpa = Gvk::new("autoscaling/v2", "HorizontalPodAutoscaler");
+        assert!(Schema::builtin().type_of(&hpa).is_none());
+        let later = Schema::of(Kubernetes::V1_37);
+        assert_eq!(later.scope(&hpa), Some(Scope::Namespaced));
+        assert!(later.is_cluster_scoped(&Gvk::new("storage.k8s.io/v1", "VolumeAttributesClass")));
     }
 
     #[test]
