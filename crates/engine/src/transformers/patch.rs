@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, embedded};
 use serde::Deserialize;
 
-use super::patch_strategic_merge::{Changes, apply, find_target};
+use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directives};
 use super::{Setup, read_config};
 use crate::json_patch::JsonPatch;
 use crate::objects;
@@ -109,6 +109,9 @@ fn classify(trees: Vec<Node>) -> Result<Kind> {
 
 impl Transformer for Patch {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        if let Kind::Merge(patches) = &self.patch {
+            patches.iter().for_each(|patch| warn_of_directives(patch.node(), cx));
+        }
         match (&self.patch, &self.target) {
             (Kind::Json(patch), Some(target)) => {
                 for at in target.find(items, cx)? {

@@ -107,12 +107,35 @@ fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
 impl Transformer for PatchStrategicMerge {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         for patch in &self.patches {
+            warn_of_directives(patch.node(), cx);
             let at = find_target(items, patch, cx)?;
             items.edit_at(at, |r| apply(patch.node(), r, Changes::default(), cx))?;
             drop_deleted(items, &[at]);
         }
         Ok(())
     }
+}
+
+/// Warns of the directives of strategic merge patches that are none here: the reference takes them for fields.
+pub(super) fn warn_of_directives(patch: &Node, cx: &Context) {
+    for entry in patch.as_map().into_iter().flatten() {
+        let key = entry.key.text().unwrap_or_default();
+        if key == "$retainKeys"
+            || key.starts_with("$setElementOrder/")
+            || key.starts_with("$deleteFromPrimitiveList/")
+        {
+            cx.warn(
+                Diagnostic::warning(
+                    "patch-directive-ignored",
+                    format!("`{key}` has no effect, and stays in the output"),
+                )
+                .at(entry.key.span())
+                .help("use `$patch: replace` or `$patch: delete`, or a JSON patch"),
+            );
+        }
+        warn_of_directives(&entry.value, cx);
+    }
+    patch.items().iter().for_each(|item| warn_of_directives(item, cx));
 }
 
 /// What of a resource's identity a patch may change.
