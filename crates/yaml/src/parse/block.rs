@@ -40,6 +40,8 @@ impl Parser<'_> {
             if !key_allowed || !self.is_key_length(start) {
                 return Err(self.value_not_allowed(self.pos, start));
             }
+            let end = self.top().span().end as usize;
+            self.hash_word(start, end);
             return self.block_map(start, Some(start));
         }
         self.skip(After::other(start))?;
@@ -161,9 +163,13 @@ impl Parser<'_> {
                     return Err(self.value_not_allowed(self.pos, here));
                 };
                 return match written {
-                    None => self.block_map(start, Some(last_token)),
+                    None => {
+                        self.hash_key();
+                        self.block_map(start, Some(last_token))
+                    }
                     Some(written) => {
                         self.apply(written.line)?;
+                        self.hash_key();
                         self.block_map(start, Some(last_token))?;
                         self.apply(written.above)
                     }
@@ -225,8 +231,8 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the block map that begins at `start`: with the `?` here, or with a key that is on top, whose `:` is here,
-    /// and whose last token is given.
+    /// Reads the block map that begins at `start`: with the `?` here, or with a key that is on top and hashed, whose `:`
+    /// is here, and whose last token is given.
     fn block_map(&mut self, start: usize, key: Option<usize>) -> Result<()> {
         let column = (start - self.line_start) as i32;
         let head = self.stem(start);
@@ -234,7 +240,7 @@ impl Parser<'_> {
         self.indents.push(self.indent);
         self.indent = column;
         let first = self.nodes.len() - usize::from(key.is_some());
-        let first_hash = self.hashes.len();
+        let first_hash = self.hashes.len() - usize::from(key.is_some());
         let mut key = key;
         loop {
             match key {
@@ -264,7 +270,6 @@ impl Parser<'_> {
         let colon = self.pos;
         self.pos += 1;
         self.key_allowed = false;
-        self.hash_key();
         self.skip(After::value(colon, token))?;
         self.comment_on();
         self.settle_key(first);
@@ -313,7 +318,8 @@ impl Parser<'_> {
         let start = self.pos;
         if self.is_word() {
             self.key_allowed = false;
-            self.plain_key();
+            let end = self.plain_key();
+            self.hash_word(start, end);
             self.end_key(start, map)?;
             return Ok(start);
         }
@@ -321,6 +327,7 @@ impl Parser<'_> {
             return self.block_key_with_properties(map);
         }
         let token = self.block_key_content(map)?;
+        self.hash_key();
         self.end_key(start, map)?;
         Ok(token)
     }
@@ -343,6 +350,7 @@ impl Parser<'_> {
         };
         self.end_key(start, map)?;
         self.apply(properties)?;
+        self.hash_key();
         Ok(token)
     }
 
@@ -374,7 +382,9 @@ impl Parser<'_> {
                 return Ok(self.pos - 1);
             }
             b'\'' | b'"' => self.quoted()?,
-            _ if self.starts_plain() => self.plain_key(),
+            _ if self.starts_plain() => {
+                self.plain_key();
+            }
             _ => return Err(self.no_token(start)),
         }
         Ok(start)

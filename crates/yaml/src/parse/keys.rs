@@ -18,6 +18,14 @@ impl Parser<'_> {
         self.hashes.push(hash);
     }
 
+    /// The same for a key that stands in the text as it is.
+    #[inline]
+    pub fn hash_word(&mut self, start: usize, end: usize) {
+        let text = &self.text[start..end];
+        self.has_references |= text == "<<";
+        self.hashes.push(hash(text));
+    }
+
     /// Looks for keys that occur twice in the map whose keys and values are on the stack from `first` on.
     #[inline]
     pub fn check_keys(&mut self, first: usize, first_hash: usize) -> Result<()> {

@@ -76,12 +76,13 @@ impl Parser<'_> {
         self.plain_lines(start, end)
     }
 
-    /// Reads a plain scalar that must end on its line, as keys do.
+    /// Reads a plain scalar that must end on its line, as keys do. Gives where it ends.
     #[inline]
-    pub fn plain_key(&mut self) {
+    pub fn plain_key(&mut self) -> usize {
         let start = self.pos;
         let (end, _) = self.plain_line();
         self.push_plain(start, end);
+        end
     }
 
     #[inline]
