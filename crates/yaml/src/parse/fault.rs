@@ -234,8 +234,16 @@ impl Parser<'_> {
     }
 
     pub fn entry_in_flow(&self, at: usize) -> Diagnostic {
-        self.error("yaml-flow-value", "a `- ` list cannot stand within brackets", at, at + 1)
-            .help("write the inner list as `[a, b]`; quote a text that begins with `- `")
+        let error = self.error("yaml-flow-value", "a `- ` list cannot stand within brackets", at, at + 1);
+        self.template(error, at).help("write the inner list as `[a, b]`; quote a text that begins with `- `")
+    }
+
+    /// `{{ x }}` is a map whose one key is a map; nobody means that.
+    pub fn template_in_place_of_value(&self, start: usize) -> Diagnostic {
+        let line = &self.text[start..self.line_end(start)];
+        let len = line.find("}}").map_or(2, |end| end + 2);
+        self.error("yaml-template", "`{{ }}` cannot stand here", start, start + len)
+            .help("it looks like a template: render it first, or put the value in quotes")
     }
 
     fn closing(&self, start: usize) -> char {

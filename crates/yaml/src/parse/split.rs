@@ -13,7 +13,7 @@ use crate::document::Document;
 use crate::source::Source;
 
 /// Streams shorter than this are not worth waking another core for.
-const PARALLEL_FROM: usize = 128 << 10;
+const PARALLEL_FROM: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
 
 /// So many documents go to a core at least.
 const AT_ONCE: usize = 16;
