@@ -431,7 +431,7 @@ fn hostile_texts_take_no_time() {
         "&a ".repeat(300_000),
         "!a ".repeat(300_000),
         "# c\n".repeat(200_000),
-        "a:\n".repeat(1) + &" \n".repeat(500_000),
+        "a:\n".to_owned() + &" \n".repeat(500_000),
         "a: |\n".to_owned() + &" \n".repeat(500_000),
         "a\n".repeat(300_000),
         "\"".to_owned() + &"\n".repeat(500_000),

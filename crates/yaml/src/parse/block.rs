@@ -67,7 +67,7 @@ impl Parser<'_> {
             }
             if self.has_no_content(indentless) {
                 self.push_nothing(end);
-                return self.apply_all(written);
+                return self.apply_all(*written);
             }
         }
         self.block_content(Some(written), indentless)
@@ -75,7 +75,7 @@ impl Parser<'_> {
 
     /// Gives the node on top all properties that were written before it.
     #[cold]
-    fn apply_all(&mut self, written: Box<Written>) -> Result<()> {
+    fn apply_all(&mut self, written: Written) -> Result<()> {
         let properties = self.join(written.above, written.line)?;
         self.apply(properties)
     }
@@ -90,7 +90,8 @@ impl Parser<'_> {
             return true;
         }
         // go-yaml lets the signs of block scalars stand below the key they belong to.
-        !(indentless && self.is_indicator(b'-')) && !matches!(self.here(), b'|' | b'>')
+        let has_content = matches!(self.here(), b'|' | b'>') || indentless && self.is_indicator(b'-');
+        !has_content
     }
 
     /// Reads a node whose properties have been read.
@@ -153,7 +154,7 @@ impl Parser<'_> {
             _ => return Err(self.no_token(here)),
         };
         if is_collection {
-            return written.map_or(Ok(()), |written| self.apply_all(written));
+            return written.map_or(Ok(()), |written| self.apply_all(*written));
         }
         // A plain scalar may have gone on to the next line already; a block scalar has.
         if !self.key_allowed {
@@ -180,7 +181,7 @@ impl Parser<'_> {
             if self.top().trivia().alias.is_some() {
                 return Err(self.property_of_alias(here));
             }
-            self.apply_all(written)?;
+            self.apply_all(*written)?;
         }
         self.skip(After::other(last_token))?;
         self.comment_on();
