@@ -236,6 +236,10 @@ impl<'o> Emitter<'o> {
             let error = Diagnostic::error("key-not-string", message).at(key.span());
             match key.text() {
                 Some(text) => error.help(format!("put it in quotes: \"{text}\"")),
+                // `{{ x }}` is a map whose one key is a map.
+                None if key.is_map() => {
+                    error.help("if this is a template, render it first, or put the value in quotes")
+                }
                 None => error,
             }
         });

@@ -238,14 +238,6 @@ impl Parser<'_> {
         self.template(error, at).help("write the inner list as `[a, b]`; quote a text that begins with `- `")
     }
 
-    /// `{{ x }}` is a map whose one key is a map; nobody means that.
-    pub fn template_in_place_of_value(&self, start: usize) -> Diagnostic {
-        let line = &self.text[start..self.line_end(start)];
-        let len = line.find("}}").map_or(2, |end| end + 2);
-        self.error("yaml-template", "`{{ }}` cannot stand here", start, start + len)
-            .help("it looks like a template: render it first, or put the value in quotes")
-    }
-
     fn closing(&self, start: usize) -> char {
         if self.at(start) == b'{' { '}' } else { ']' }
     }

@@ -70,9 +70,6 @@ impl Parser<'_> {
                 continue;
             }
             self.flow_node(start)?;
-            if item == start + 1 && self.at(item) == b'{' {
-                return Err(self.template_in_place_of_value(start));
-            }
             if self.here() == b':' && self.is_key_length(item) {
                 self.flow_value(b'}', start)?;
             } else {
