@@ -253,12 +253,18 @@ fn nothing_makes_it_panic() {
         let [Ok(a), Ok(b), Ok(c)] = texts else { continue };
         let schema = Schema::builtin();
         for options in [INFER, Options::PATCH, Options { prepend: true, ..INFER }] {
-            if let Ok(files) = merge_files(&[a.clone()], vec![b.clone()], true, &schema, options) {
+            if let Ok(files) = merge_files(std::slice::from_ref(&a), vec![b.clone()], true, &schema, options)
+            {
                 files[0].text();
             }
-            if let Ok((files, _)) =
-                merge3_files(&[a.clone()], &[b.clone()], vec![c.clone()], true, &schema, options)
-            {
+            if let Ok((files, _)) = merge3_files(
+                std::slice::from_ref(&a),
+                std::slice::from_ref(&b),
+                vec![c.clone()],
+                true,
+                &schema,
+                options,
+            ) {
                 files[0].text();
             }
         }

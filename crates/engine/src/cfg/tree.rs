@@ -167,9 +167,13 @@ fn resource(item: &Item, tag: &str, fields: &[Field]) -> Branch {
     Branch { tag: Some(tag.to_owned()), text, branches: field_branches(item, fields) }
 }
 
+/// Fields in the order they are shown in, and beneath a list of containers, the fields of each.
+type Values<'f> = BTreeMap<(usize, &'f str), String>;
+type Lists<'f> = BTreeMap<(usize, &'f str), BTreeMap<String, Vec<(&'f str, String)>>>;
+
 fn field_branches(item: &Item, fields: &[Field]) -> Vec<Branch> {
-    let mut values: BTreeMap<(usize, &str), String> = BTreeMap::new();
-    let mut lists: BTreeMap<(usize, &str), BTreeMap<String, Vec<(&str, String)>>> = BTreeMap::new();
+    let mut values = Values::new();
+    let mut lists = Lists::new();
     for field in fields {
         for found in field.path.find(&item.node) {
             let key = (rank(&field.name), field.name.as_str());
