@@ -429,11 +429,9 @@ pub(super) fn may_be_block_scalar(node: &Node) -> bool {
     })
 }
 
-/// The scalar that a block ends in. What asks for brackets is looked into as well: it may become a block yet.
+/// The scalar that a block ends in. What asks for brackets, or to be an alias, is looked into as well: it may become a
+/// block yet.
 pub(super) fn last_scalar(node: &Node) -> Option<&Node> {
-    if node.trivia().alias.is_some() {
-        return None;
-    }
     match node.value() {
         Value::Scalar(_) => Some(node),
         Value::Seq(items) => last_scalar(items.last()?),

@@ -108,8 +108,10 @@ impl<'d> Editor<'d> {
 
     /// A block scalar that ended with the text, without a line break, must not get one now that a line follows.
     fn strip_last_block(&mut self) {
-        let last =
-            last_scalar(self.original).filter(|last| matches!(last.style(), Style::Literal | Style::Folded));
+        let is_block = |last: &&Node| {
+            matches!(last.style(), Style::Literal | Style::Folded) && last.trivia().alias.is_none()
+        };
+        let last = last_scalar(self.original).filter(is_block);
         let Some(last) = last else { return };
         let written = &self.lines.text[last.span().range()];
         let header = 1 + written[1..].bytes().take_while(|b| b"0123456789+-".contains(b)).count();
