@@ -273,6 +273,8 @@ pub struct FieldSpecs(Arc<List>);
 struct List {
     specs: Vec<FieldSpec>,
     by_kind: OnceLock<ByKind>,
+    /// No two are for the same field of the same kinds, so that taking them over one by one changes nothing.
+    distinct: bool,
 }
 
 /// Places in the list, in its order.
@@ -284,7 +286,12 @@ struct ByKind {
 
 impl FieldSpecs {
     pub fn new(specs: Vec<FieldSpec>) -> Self {
-        Self(Arc::new(List { specs, by_kind: OnceLock::new() }))
+        Self(Arc::new(List { specs, by_kind: OnceLock::new(), distinct: false }))
+    }
+
+    /// A list of which nothing would be lost by [merging](FieldSpecs::merged) it into an empty one.
+    pub fn distinct(specs: Vec<FieldSpec>) -> Self {
+        Self(Arc::new(List { specs, by_kind: OnceLock::new(), distinct: true }))
     }
 
     pub fn as_slice(&self) -> &[FieldSpec] {
@@ -323,6 +330,9 @@ impl FieldSpecs {
     pub fn merged(&self, more: &FieldSpecs) -> Result<FieldSpecs> {
         if more.is_empty() || self.same(more) {
             return Ok(self.clone());
+        }
+        if self.is_empty() && more.0.distinct {
+            return Ok(more.clone());
         }
         let mut specs = self.0.specs.clone();
         let before = specs.len();

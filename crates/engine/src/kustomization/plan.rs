@@ -82,7 +82,7 @@ impl<'s> Plan<'s> {
             session,
             shares,
             steps: Vec::new(),
-            config: TransformerConfig::builtin(),
+            config: TransformerConfig::default(),
             vars: VarSet::default(),
             schema,
             schema_chosen: false,
@@ -102,7 +102,10 @@ impl<'s> Plan<'s> {
         let here = Here { folder, file, scope };
         let below = Scope { helm_namespace: here.helm_namespace(), ..scope.clone() };
         self.load(folder, &k.resources, &below)?;
-        self.config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
+        // In this order, and not all into one: a spec for every kind gives way to those for some that are there before it.
+        let mut config = TransformerConfig::builtin();
+        config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
+        self.config.merge(&config)?;
         self.config.merge(&TransformerConfig::from_crds(&**folder, &k.crds)?)?;
         self.generate(&here)?;
         for component in &k.components {

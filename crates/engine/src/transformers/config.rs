@@ -63,8 +63,6 @@ impl NameReference {
 impl TransformerConfig {
     /// The fields of the kinds Kubernetes itself has.
     pub fn builtin() -> Self {
-        static BUILTIN: LazyLock<TransformerConfig> =
-            LazyLock::new(|| read_table(include_str!("../../data/field-specs.txt")));
         BUILTIN.clone()
     }
 
@@ -86,10 +84,14 @@ impl TransformerConfig {
         for (mine, more) in self.lists_mut().into_iter().zip(more.lists()) {
             let merged = mine.merged(more)?;
             if !merged.same(mine) {
-                *mine = sorted(merged);
+                *mine = if merged.same(more) { merged } else { sorted(merged) };
             }
         }
         if Arc::ptr_eq(&self.name_reference, &more.name_reference) || more.name_reference.is_empty() {
+            return Ok(());
+        }
+        if self.name_reference.is_empty() && Arc::ptr_eq(&more.name_reference, &BUILTIN.name_reference) {
+            self.name_reference = more.name_reference.clone();
             return Ok(());
         }
         let all = Arc::make_mut(&mut self.name_reference);
@@ -136,6 +138,9 @@ impl TransformerConfig {
         ]
     }
 }
+
+static BUILTIN: LazyLock<TransformerConfig> =
+    LazyLock::new(|| read_table(include_str!("../../data/field-specs.txt")));
 
 /// Strict as to fields, loose as to what is a text.
 const OPTIONS: de::Options = de::Options { unknown_fields: false, ..de::Options::PLUGIN };
@@ -200,7 +205,7 @@ fn read_table(text: &'static str) -> TransformerConfig {
         }
     }
     let mut config = TransformerConfig::default();
-    config.lists_mut().into_iter().zip(lists).for_each(|(to, specs)| *to = FieldSpecs::new(specs));
+    config.lists_mut().into_iter().zip(lists).for_each(|(to, specs)| *to = FieldSpecs::distinct(specs));
     let finish = |(reference, specs)| NameReference { referrers: FieldSpecs::new(specs), ..reference };
     config.name_reference = Arc::new(references.into_iter().map(finish).collect());
     config
@@ -250,6 +255,15 @@ mod tests {
         let cron = Gvk::new("batch/v1", "CronJob");
         let paths: Vec<_> = role.referrers.fitting(&cron).map(|s| s.path.to_string()).collect();
         assert_eq!(paths[0], "spec/jobTemplate/spec/template/spec/volumes/secret/secretName");
+    }
+
+    #[test]
+    fn no_default_stands_for_another() {
+        let config = TransformerConfig::builtin();
+        for list in config.lists() {
+            let taken_over = FieldSpecs::default().merged(&sorted(list.clone())).unwrap();
+            assert_eq!(taken_over.as_slice().len(), list.as_slice().len());
+        }
     }
 
     #[test]

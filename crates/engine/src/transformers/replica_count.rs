@@ -105,6 +105,7 @@ impl ReplicaCount {
 
     fn no_match(&self, name: &Spanned<Text>) -> Diagnostic {
         let mut kinds: Vec<&str> = self.field_specs.as_slice().iter().map(|s| s.kind.as_str()).collect();
+        kinds.sort_unstable();
         kinds.dedup();
         Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"))
             .at(name.span)
