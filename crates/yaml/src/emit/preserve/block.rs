@@ -285,6 +285,7 @@ impl Editor<'_> {
                 self.start_line();
                 if !self.keeps_breaks(pieces[at - 1], olds, news) {
                     self.separate(gap_of, piece.old, airy, parts);
+                    self.part_comment(news[pieces[at - 1].new]);
                 }
             }
             match piece.old {
@@ -352,6 +353,14 @@ impl Editor<'_> {
             return gap.lines().for_each(|_| self.put(self.newline));
         }
         self.put(if gap.is_empty() && airy { self.newline } else { gap });
+    }
+
+    /// Puts a blank line behind a comment that stands below a child, without which it would stand above the next.
+    fn part_comment(&mut self, before: Child<'_>) {
+        let blank = self.out.ends_with("\n\n") || self.out.ends_with("\n\r\n");
+        if tail_lines(before) > 0 && !blank {
+            self.put(self.newline);
+        }
     }
 
     /// Writes a child that has no text yet.
