@@ -167,9 +167,9 @@ impl Function {
 
     /// Runs the program on resources. An error says that it could not be started; that it failed is in the answer.
     pub fn call(&self, items: &[Item], sources: &Sources) -> Result<Answer> {
-        let input = self.encode(items).into_bytes();
-        let output = self.runtime.run(&self.program, input).map_err(|d| d.at(self.place))?;
-        Ok(self.answer(items, output, sources))
+        let input = Arc::new(self.encode(items).into_bytes());
+        let output = self.runtime.run(&self.program, input.clone()).map_err(|d| d.at(self.place))?;
+        Ok(self.answer(items, &input, output, sources))
     }
 
     /// What the program is sent.
@@ -187,7 +187,7 @@ impl Function {
         ResourceList::new(sent.collect(), self.config.clone().map(Object::from)).to_string()
     }
 
-    fn answer(&self, items: &[Item], output: Output, sources: &Sources) -> Answer {
+    fn answer(&self, items: &[Item], input: &[u8], output: Output, sources: &Sources) -> Answer {
         let Output { stdout, stderr, stderr_dropped, status, elapsed, cached } = output;
         let mut answer = Answer {
             items: Vec::new(),
@@ -201,11 +201,15 @@ impl Function {
         };
         // Read even after a failure: that is where results are worth most. Of one that was stopped there is half a text.
         let stdout = if answer.status.code().is_some() { stdout } else { Vec::new() };
-        let read = self.read(stdout, sources).and_then(|list| {
-            answer.raw_results = list.raw_results().cloned();
-            answer.results = list.results;
-            decode::items(items, list.items)
-        });
+        let read = match stdout == input {
+            // A validator that found nothing to say prints what it was given.
+            true => Ok(unchanged(items)),
+            false => self.read(stdout, sources).and_then(|list| {
+                answer.raw_results = list.raw_results().cloned();
+                answer.results = list.results;
+                decode::items(items, list.items)
+            }),
+        };
         let read = read.map(|items| answer.items = items);
         let fault = match (answer.status.is_success(), read) {
             (true, Ok(())) => None,
@@ -269,6 +273,10 @@ impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Function({})", self.name())
     }
+}
+
+fn unchanged(items: &[Item]) -> Vec<Returned> {
+    items.iter().enumerate().map(|(i, item)| Returned { item: item.clone(), from: Some(i) }).collect()
 }
 
 /// A resource that says where it stands, under the names of today and those of old.

@@ -301,15 +301,16 @@ impl Runtime {
 
     /// Runs a program to its end, or takes its output from the cache. An error says that it could not be started; how
     /// it ended is in the output.
-    pub fn run(&self, program: &Program, input: Vec<u8>) -> Result<Output> {
+    pub fn run(&self, program: &Program, input: impl Into<Arc<Vec<u8>>>) -> Result<Output> {
+        let input = input.into();
         self.check(program)?;
         let key = cache::key(self, program, &input);
         if let Some(output) = key.as_ref().and_then(cache::Key::load) {
             return Ok(output);
         }
         let output = match program {
-            Program::Image(image) => self.engine()?.run(image, &self.rules, Arc::new(input)),
-            Program::Exec(exec) => exec.run(&self.rules, Arc::new(input)),
+            Program::Image(image) => self.engine()?.run(image, &self.rules, input),
+            Program::Exec(exec) => exec.run(&self.rules, input),
             Program::Wasm(module) => self.wasm()?.run(module, &self.rules, input),
         }?;
         if let Some(key) = key.filter(|_| output.status.is_success()) {

@@ -4,6 +4,8 @@
 //! call about them answers that it is not capable. Time is made up (it begins in 2000 and moves on as it is asked for),
 //! and so is chance: the same input gives the same output.
 
+use std::sync::Arc;
+
 use wasmtime::{Caller, Extern, FuncType, Linker, Memory, Module, Result, Val, ValType};
 
 const WASI: &str = "wasi_snapshot_preview1";
@@ -27,7 +29,7 @@ const STDERR_KEPT: usize = 64 * 1024;
 pub(super) struct Machine {
     args: Vec<String>,
     env: Vec<String>,
-    input: Vec<u8>,
+    input: Arc<Vec<u8>>,
     read: usize,
     stdout: Vec<u8>,
     most_stdout: usize,
@@ -60,7 +62,7 @@ impl std::fmt::Display for TooMuchOutput {
 impl std::error::Error for TooMuchOutput {}
 
 impl Machine {
-    pub(super) fn new(args: Vec<String>, env: Vec<String>, input: Vec<u8>, most_stdout: usize) -> Self {
+    pub(super) fn new(args: Vec<String>, env: Vec<String>, input: Arc<Vec<u8>>, most_stdout: usize) -> Self {
         let (stdout, stderr) = (Vec::new(), Vec::new());
         Self { args, env, input, read: 0, stdout, most_stdout, stderr, time: 0, chance: 0 }
     }
@@ -257,14 +259,14 @@ fn streams<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut Machi
     };
     linker.func_wrap(WASI, "fd_write", write)?;
 
-    // What a stream is: a character device that can be read or written, and nothing else.
+    // What a stream is: something of no known kind that can be read or written. A character device would be taken for a
+    // terminal, with a person at it.
     let stat = move |mut caller: Caller<'_, T>, fd: i32, at: i32| {
         if !is_stream(fd) {
             return BAD_FD;
         }
         let rights: u64 = if fd == 0 { 1 << 1 } else { 1 << 6 };
         let mut stat = [0; 24];
-        stat[0] = 2;
         stat[8..16].copy_from_slice(&rights.to_le_bytes());
         with(&mut caller, machine, FAULT, |bytes, _| answer(bytes.put(at, stat)))
     };
@@ -273,9 +275,7 @@ fn streams<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut Machi
         if !is_stream(fd) {
             return BAD_FD;
         }
-        let mut stat = [0; 64];
-        stat[16] = 2;
-        with(&mut caller, machine, FAULT, |bytes, _| answer(bytes.put(at, stat)))
+        with(&mut caller, machine, FAULT, |bytes, _| answer(bytes.put(at, [0; 64])))
     };
     linker.func_wrap(WASI, "fd_filestat_get", file_stat)?;
     let fine = |fd: i32| if is_stream(fd) { SUCCESS } else { BAD_FD };

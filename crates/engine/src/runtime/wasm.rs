@@ -107,7 +107,7 @@ mod engine {
             &self,
             module: &super::Module,
             rules: &Rules,
-            input: Vec<u8>,
+            input: Arc<Vec<u8>>,
         ) -> Result<Output> {
             let compiled = self.load(&module.path)?;
             let env = merge_env(module.env.iter().chain(&rules.env));
@@ -248,6 +248,8 @@ mod engine {
 
 #[cfg(not(feature = "wasm"))]
 mod absent {
+    use std::sync::Arc;
+
     use krm_yaml::{Diagnostic, Result};
 
     use crate::runtime::{Output, Rules};
@@ -261,7 +263,12 @@ mod absent {
                 .help("build it with the feature `wasm`"))
         }
 
-        pub(in crate::runtime) fn run(&self, _: &super::Module, _: &Rules, _: Vec<u8>) -> Result<Output> {
+        pub(in crate::runtime) fn run(
+            &self,
+            _: &super::Module,
+            _: &Rules,
+            _: Arc<Vec<u8>>,
+        ) -> Result<Output> {
             match *self {}
         }
     }

@@ -1,0 +1,124 @@
+#!/usr/bin/env python3
+"""Time what functions cost beyond themselves.
+
+usage: functions.py [--krm BINARY] [--wasm MODULE]
+
+  copy    `fn run` with an executable that copies 10,000 resources, against one parse-and-emit of the same bytes and two
+          process starts: at most 3 times as much
+  wasm    a warm call of a module on 100 resources: under 5 ms. Needs a module that speaks the protocol, such as one of
+          `examples/functions` built for wasm32-wasip1
+  cached  the same call answered from the cache: under 1 ms
+
+Every number is the best of several runs. The exit status says whether all bounds held.
+"""
+import argparse
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def resources(count):
+    one = """apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web-{i}
+  namespace: shop
+  labels:
+    app.kubernetes.io/name: web-{i}
+    app.kubernetes.io/part-of: shop
+spec:
+  replicas: 3 # as many as there are zones
+  selector:
+    matchLabels:
+      app.kubernetes.io/name: web-{i}
+  template:
+    metadata:
+      labels:
+        app.kubernetes.io/name: web-{i}
+    spec:
+      containers:
+      - name: web
+        image: registry.example.com/shop/web:1.{i}
+        ports:
+        - containerPort: 8080
+          name: http
+        env:
+        - name: LOG_LEVEL
+          value: info
+        resources:
+          limits:
+            cpu: 500m
+            memory: 256Mi
+"""
+    return "---\n".join(one.format(i=i) for i in range(count))
+
+
+def best(command, runs=7, **options):
+    times = []
+    for _ in range(runs):
+        start = time.perf_counter()
+        subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=True, **options)
+        times.append(time.perf_counter() - start)
+    return min(times) * 1000
+
+
+def declare(folder, spec, count):
+    """A folder that declares the same function so many times."""
+    folder.mkdir()
+    for i in range(count):
+        (folder / f"{i:03}.yaml").write_text(
+            f"apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn-{i}\n  annotations:\n"
+            f"    config.kubernetes.io/function: |\n      {spec}\n")
+    return folder
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--krm", default=str(ROOT / "target/release/krm"))
+    parser.add_argument("--wasm")
+    args = parser.parse_args()
+    krm = str(pathlib.Path(args.krm).resolve())
+    held = True
+
+    def show(name, value, bound, unit):
+        nonlocal held
+        held &= value <= bound
+        print(f"{name:8} {value:8.2f} {unit:5} (bound {bound:g}){'' if value <= bound else '  EXCEEDED'}")
+
+    with tempfile.TemporaryDirectory() as scratch:
+        scratch = pathlib.Path(scratch)
+        env = dict(os.environ, XDG_CACHE_HOME=str(scratch / "cache"))
+        many = scratch / "many.yaml"
+        many.write_text(resources(10_000))
+        start = best([krm, "version"])
+        once = best([krm, "fn", "source", "-o", "unwrap", str(many)]) - start
+        copy = best([krm, "fn", "run", str(many), "--enable-exec", "--exec-path", "cat"]) - 2 * start
+        print(f"a start {start:.1f} ms, parse and emit {once:.0f} ms, copying through a function {copy:.0f} ms")
+        show("copy", copy / once, 3, "times")
+
+        few = scratch / "few.yaml"
+        few.write_text(resources(100))
+
+        def step(spec, *more):
+            """Milliseconds of one more step, once everything is warm."""
+            short = declare(scratch / f"short-{len(list(scratch.iterdir()))}", spec, 1)
+            long = declare(scratch / f"long-{len(list(scratch.iterdir()))}", spec, 51)
+            run = [krm, "fn", "run", str(few), "--enable-exec", *more, "--fn-path"]
+            return (best([*run, str(long)], env=env) - best([*run, str(short)], env=env)) / 50
+
+        if args.wasm:
+            spec = f"wasm: {{path: {pathlib.Path(args.wasm).resolve()}}}"
+            show("wasm", step(spec), 5, "ms")
+            show("cached", step(spec, "--cache"), 1, "ms")
+        else:
+            show("cached", step("exec: {path: cat}", "--cache=all"), 1, "ms")
+    return 0 if held else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
