@@ -143,14 +143,13 @@ impl Folder {
         self.elsewhere.iter().find(|(file, _)| *file == place.file).map(|(_, folder)| folder)
     }
 
-    /// Opens the Composition an import names by its file or its folder. Unlike a base it may lie above: cycles are told by
-    /// the files that lead to each other.
-    pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, String)> {
+    /// Opens the folder of a Composition an import names, and gives the file where it is the file that is named. Unlike a
+    /// base it may lie above: cycles are told by the files that lead to each other.
+    pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
             let folder = Self::cloned(&self.files, repository, Some(self.clone()), place)?;
-            let file = folder.own_composition(place)?;
-            return Ok((folder, file));
+            return Ok((folder, None));
         }
         let world = &self.files.world;
         let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
@@ -167,22 +166,7 @@ impl Folder {
         self.refuse_leaving(&root, path, place)?;
         let checkout = self.checkout.clone();
         let elsewhere = Vec::new();
-        let folder = Arc::new(Self { files, shown, root, restricted, parent, checkout, elsewhere });
-        let file = match file {
-            Some(file) => file,
-            None => folder.own_composition(place)?,
-        };
-        Ok((folder, file))
-    }
-
-    fn own_composition(&self, place: Span) -> Result<String> {
-        let found = crate::composition::find(self, place)?;
-        found.map(str::to_owned).ok_or_else(|| {
-            let message = format!("there is no Composition in `{}`", self.shown.display());
-            Diagnostic::error("composition-not-found", message)
-                .at(place)
-                .help("it needs a file called `composition.yaml`")
-        })
+        Ok((Arc::new(Self { files, shown, root, restricted, parent, checkout, elsewhere }), file))
     }
 
     /// Fetches a repository, and opens the folder its address names.
@@ -386,16 +370,13 @@ impl Loader for Folder {
             return Ok(source.clone());
         }
         let bytes = self.read(&real, path, place)?;
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            Diagnostic::error("not-utf8", format!("`{path}` is not text: byte {at} is no UTF-8")).at(place)
-        })?;
         let name = match remote::is_http(path) {
             true => path.to_owned(),
             false => self.shown_below(path, &real).display().to_string(),
         };
+        let source = self.files.sources.add_bytes(name, bytes).map_err(|d| d.included(place))?;
         // Two threads may have read it at once; the first one counts.
-        Ok(texts().entry(real).or_insert_with(|| self.files.sources.add(name, text)).clone())
+        Ok(texts().entry(real).or_insert(source).clone())
     }
 
     fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>> {

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source, Tag};
+use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source};
 use rustc_hash::FxHashSet;
 
 use crate::memory;
@@ -41,7 +41,7 @@ pub fn of_trees(documents: Vec<Node>, may_merge: bool, schema: &Schema) -> Resul
     let mut roots = VecDeque::with_capacity(documents.len());
     for mut root in documents {
         if may_merge {
-            expand_merges(&mut root)?;
+            krm_yaml::merge_keys::resolve(&mut root)?;
         }
         match only_one && is_wrapper(&root) {
             true => roots.extend(root.get("items").map(Node::items).unwrap_or_default().iter().cloned()),
@@ -120,58 +120,4 @@ fn only_annotations_twice(node: &Node, is_root: bool) -> bool {
 fn is_distinct(map: &Map) -> bool {
     let mut seen = FxHashSet::default();
     map.iter().all(|entry| entry.key.text().is_none_or(|key| seen.insert(key)))
-}
-
-/// Puts the entries of what `<<` names where it stands. A map's own entries win over them, and an earlier one of several
-/// over a later. What the named ones themselves merge comes last of all, and only that of the first that does: the
-/// reference looks at it when everything else has its place.
-pub fn expand_merges(node: &mut Node) -> Result<()> {
-    if let Some(at) = node.as_map().and_then(|map| map.iter().position(|e| e.key.tag() == Tag::Merge)) {
-        let map = node.as_map_mut().expect("just seen to be a map");
-        let merge = map.remove_at(at);
-        let sources = merge_sources(&merge.value)?;
-        let entries = || sources.iter().filter_map(Node::as_map).flatten();
-        entries().filter(|e| e.key.tag() != Tag::Merge).for_each(|e| add_missing(map, e));
-        if let Some(nested) = entries().find(|e| e.key.tag() == Tag::Merge) {
-            let mut nested = Node::from(Map::from_entries(vec![nested.clone()]));
-            expand_merges(&mut nested)?;
-            nested.as_map().into_iter().flatten().for_each(|e| add_missing(map, e));
-        }
-    }
-    // Copies nothing where nothing is to be done.
-    if let Some(map) = node.as_map().filter(|map| map.iter().any(|e| has_merge(&e.value))) {
-        let concerned: Vec<usize> =
-            (0..map.len()).filter(|at| has_merge(&map.entries()[*at].value)).collect();
-        let map = node.as_map_mut().expect("just seen to be a map");
-        concerned.into_iter().try_for_each(|at| expand_merges(map.value_at_mut(at)))?;
-    } else if node.items().iter().any(has_merge) {
-        node.as_seq_mut().into_iter().flatten().try_for_each(expand_merges)?;
-    }
-    Ok(())
-}
-
-fn add_missing(map: &mut Map, Entry { key, value }: &Entry) {
-    if key.text().is_none_or(|text| !map.contains(text)) {
-        map.push(key.clone(), value.clone());
-    }
-}
-
-fn has_merge(node: &Node) -> bool {
-    match node.as_map() {
-        Some(map) => map.iter().any(|e| e.key.tag() == Tag::Merge || has_merge(&e.value)),
-        None => node.items().iter().any(has_merge),
-    }
-}
-
-fn merge_sources(value: &Node) -> Result<&[Node]> {
-    let is_alias = value.trivia().alias.is_some();
-    let sources = match value.is_map() {
-        true => std::slice::from_ref(value),
-        false => value.items(),
-    };
-    if sources.iter().all(Node::is_map) && (value.is_map() || (value.is_seq() && !is_alias)) {
-        return Ok(sources);
-    }
-    let message = format!("`<<` takes a map or a list of maps, not {}", value.kind_name());
-    Err(Diagnostic::error("merge-key-value", message).at(value.span()))
 }

@@ -1,6 +1,6 @@
 //! Maps of strings, such as labels, annotations and data: whatever was written, the reference reads text.
 
-use krm_yaml::{Entry, Map, Node, Tag, Value};
+use krm_yaml::{Entry, Map, Node, Style, Tag, Value};
 
 /// The map under a key with every value made a string and keys sorted; the last of equal keys wins. Collections have no
 /// text, and become empty strings. `None` where there is no entry at all.
@@ -24,7 +24,8 @@ fn as_strings(entry: &Entry) -> Entry {
 
 fn as_string(node: &Node) -> Node {
     match node.value() {
-        Value::Scalar(_) if node.tag() == Tag::Str => node.clone(),
+        // Texts that are set anew are no longer folded, which the canonical form would tell.
+        Value::Scalar(_) if node.tag() == Tag::Str && node.style() != Style::Folded => node.clone(),
         Value::Scalar(text) => Node::string(text.clone()).with_span(node.span()),
         _ => Node::string("").with_span(node.span()),
     }

@@ -26,7 +26,7 @@ impl Document {
 /// Does for a tree what [`Document::resolve_references`] does for a document.
 ///
 /// A map keeps its own fields, in their order and with their values; those merged in follow. Of several maps to merge,
-/// an earlier one wins over a later.
+/// an earlier one wins over a later; what they merge themselves comes last of all.
 pub fn resolve(node: &mut Node) -> Result<()> {
     if let Some(resolved) = resolved(node)? {
         *node = resolved;
@@ -66,44 +66,63 @@ fn resolved(node: &Node) -> Result<Option<Node>> {
 }
 
 fn resolved_map(map: &Map) -> Result<Option<Map>> {
+    let merge = map.iter().find(|entry| entry.key.tag() == Tag::Merge);
     let mut changed: Option<Vec<Entry>> = None;
-    for (at, entry) in map.iter().enumerate() {
-        let (key, value) = (resolved(&entry.key)?, resolved(&entry.value)?);
-        if key.is_some() || value.is_some() {
-            let entry = &mut changed.get_or_insert_with(|| map.entries().to_vec())[at];
-            entry.key = key.unwrap_or_else(|| entry.key.clone());
-            entry.value = value.unwrap_or_else(|| entry.value.clone());
+    for (at, entry) in map.iter().enumerate().filter(|(_, entry)| entry.key.tag() != Tag::Merge) {
+        if let Some(entry) = resolved_entry(entry)? {
+            changed.get_or_insert_with(|| map.entries().to_vec())[at] = entry;
         }
     }
-    let Some(at) = map.iter().position(|e| e.key.tag() == Tag::Merge) else {
-        return Ok(changed.map(Map::from_entries));
-    };
+    let Some(merge) = merge else { return Ok(changed.map(Map::from_entries)) };
     let mut merged = Map::from_entries(changed.unwrap_or_else(|| map.entries().to_vec()));
-    let merge = merged.remove_at(at);
+    merged.retain(|entry| entry.key.tag() != Tag::Merge);
     let own = merged.len();
+    let sources = sources(&merge.value)?;
     // Sources are taken from the last to the first, each overwriting the fields of those before it, but none of the
     // map's own.
-    for source in sources(&map.entries()[at].value, &merge.value)?.into_iter().rev() {
-        for field in source {
-            let position = match field.key.text() {
-                Some(key) => merged.position(key),
-                None => merged.iter().position(|e| e.key == field.key),
-            };
-            match position {
+    for source in sources.iter().rev() {
+        for field in source.iter().filter(|field| field.key.tag() != Tag::Merge) {
+            let field = resolved_entry(field)?.unwrap_or_else(|| field.clone());
+            match position(&merged, &field.key) {
                 Some(at) if at < own => {}
-                Some(at) => {
-                    *merged.key_at_mut(at) = field.key.clone();
-                    *merged.value_at_mut(at) = field.value.clone();
-                }
-                None => merged.push(field.key.clone(), field.value.clone()),
+                Some(at) => (*merged.key_at_mut(at), *merged.value_at_mut(at)) = (field.key, field.value),
+                None => merged.push(field.key, field.value),
+            }
+        }
+    }
+    // The reference comes to what the sources themselves merge when all else has its place, and has by then forgotten all
+    // but that of the first of them.
+    let mut fields = sources.iter().copied().flatten();
+    if let Some(nested) = fields.find(|field| field.key.tag() == Tag::Merge) {
+        let nested = resolved_map(&Map::from_entries(vec![nested.clone()]))?;
+        for field in nested.into_iter().flat_map(Map::into_entries) {
+            if position(&merged, &field.key).is_none() {
+                merged.push(field.key, field.value);
             }
         }
     }
     Ok(Some(merged))
 }
 
-/// The maps a merge key names. `written` still knows what was an alias.
-fn sources<'n>(written: &Node, value: &'n Node) -> Result<Vec<&'n Map>> {
+fn resolved_entry(entry: &Entry) -> Result<Option<Entry>> {
+    Ok(match (resolved(&entry.key)?, resolved(&entry.value)?) {
+        (None, None) => None,
+        (key, value) => Some(Entry {
+            key: key.unwrap_or_else(|| entry.key.clone()),
+            value: value.unwrap_or_else(|| entry.value.clone()),
+        }),
+    })
+}
+
+fn position(map: &Map, key: &Node) -> Option<usize> {
+    match key.text() {
+        Some(text) => map.position(text),
+        None => map.iter().position(|entry| entry.key == *key),
+    }
+}
+
+/// The maps a merge key names.
+fn sources(value: &Node) -> Result<Vec<&Map>> {
     let fault = |node: &Node| {
         Diagnostic::error("yaml-merge-value", format!("expected a map to merge, not {}", node.kind_name()))
             .at(node.span())
@@ -111,10 +130,10 @@ fn sources<'n>(written: &Node, value: &'n Node) -> Result<Vec<&'n Map>> {
     };
     match value.value() {
         Value::Map(map) => Ok(vec![map]),
-        Value::Seq(items) if written.trivia().alias.is_none() => {
+        Value::Seq(items) if value.trivia().alias.is_none() => {
             items.iter().map(|item| item.as_map().ok_or_else(|| fault(item))).collect()
         }
-        _ => Err(fault(written)),
+        _ => Err(fault(value)),
     }
 }
 
@@ -146,6 +165,12 @@ mod tests {
             ("x: {<<: {p: 1}, q: 2}", r#"q,p {"p":1,"q":2}"#),
             ("a: &a {p: 1}\nb: &b {<<: *a, q: 2}\nx: {<<: *b}", r#"q,p {"p":1,"q":2}"#),
             ("b: &b {p: {s: &s t}}\nx: {<<: *b, u: *s}", r#"u,p {"p":{"s":"t"},"u":"t"}"#),
+            // What a source merges itself comes last, and only that of the first.
+            ("a: &a {p: 1, q: 1}\nb: &b {<<: *a, q: 2}\nx: {<<: [*b, {p: 3}]}", r#"p,q {"p":3,"q":2}"#),
+            (
+                "a: &a {p: 1}\nb: &b {q: 1}\nc: &c {<<: *a, r: 1}\nd: &d {<<: *b, s: 1}\nx: {<<: [*c, *d]}",
+                r#"s,r,p {"p":1,"r":1,"s":1}"#,
+            ),
             ("x: {\"<<\": 1}", r#"<< {"\u003c\u003c":1}"#),
         ] {
             assert_eq!(resolved(text).as_deref(), Ok(expected), "{text}");

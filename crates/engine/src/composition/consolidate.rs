@@ -126,6 +126,10 @@ impl Consolidation<'_> {
                 .help("name its file or its folder, as `path: ../app`"));
         }
         let (folder, file) = folder.composition(&import.path, place)?;
+        let file = match file {
+            Some(file) => file,
+            None => super::find_in(&folder, place)?.to_owned(),
+        };
         let mut entries =
             self.read(&folder, &file, place, false).map_err(|d| d.note("imported here", place))?;
         entries.iter_mut().for_each(|entry| entry.imported_at.push(place));

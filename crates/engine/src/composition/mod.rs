@@ -85,6 +85,16 @@ const OLD_FIELDS: [(&str, &str); 4] = [
     ("moduleOrder", "transformerOrder"),
 ];
 
+/// The file of the Composition a folder must have.
+pub fn find_in(folder: &Folder, place: Span) -> Result<&'static str> {
+    find(folder, place)?.ok_or_else(|| {
+        let message = format!("there is no Composition in `{}`", folder.shown().display());
+        Diagnostic::error("composition-not-found", message)
+            .at(place)
+            .help("it needs a file called `composition.yaml`")
+    })
+}
+
 /// The file of a folder's Composition, if it has one. Beside a kustomization, or twice, it is an error.
 pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
     let mut found = FILE_NAMES.into_iter().filter(|name| folder.has_file(name));
@@ -120,7 +130,7 @@ impl Composition {
                 .at(second.span())
                 .help("list its transformers under `transformers:`"));
         }
-        crate::objects::expand_merges(&mut root)?;
+        krm_yaml::merge_keys::resolve(&mut root)?;
         refuse_old_fields(&root)?;
         let composition: Self = krm_yaml::from_node(&root)?;
         let mut warnings = Vec::new();

@@ -189,7 +189,7 @@ impl Planner for Plan<'_> {
             let source = folder.load(&path, path.span())?;
             let documents = krm_yaml::parse(&source).map_err(|d| d.note("named here", path.span()))?;
             let roots = documents.into_iter().map(|document| document.root).filter(|root| !root.is_null());
-            return roots.map(|mut root| crate::objects::expand_merges(&mut root).map(|()| root)).collect();
+            return roots.map(|mut root| krm_yaml::merge_keys::resolve(&mut root).map(|()| root)).collect();
         }
         let mut configs = Resources::new();
         self.build_configs(folder, &[path], &Scope::default(), &mut configs)?;

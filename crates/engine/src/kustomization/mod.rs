@@ -16,7 +16,6 @@ use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text, nearest};
 use serde::Deserialize;
 
 use crate::loader::Folder;
-use crate::objects::expand_merges;
 use crate::transformers::helm_chart::{Chart, Globals, OldChart};
 use crate::transformers::patch;
 use crate::transformers::replacement::Replacement;
@@ -197,7 +196,7 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     };
     let root = document.map(|document| document.root);
     let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
-    expand_merges(&mut root)?;
+    krm_yaml::merge_keys::resolve(&mut root)?;
     if says_nothing(&root) {
         return Err(empty(source));
     }

@@ -1,6 +1,6 @@
 //! `buildMetadata:` says where resources came from; and whatever it says, annotations of the build itself go.
 
-use krm_yaml::{Entry, Map, Node, Result, Tag};
+use krm_yaml::{Entry, Map, Node, Result, Style, Tag};
 
 use crate::memory::{ORIGIN, TRANSFORMATIONS};
 use crate::pipeline::{Context, Transformer};
@@ -73,6 +73,7 @@ impl BuildMetadata {
         let Some(map) = annotations.as_map().filter(|map| !map.is_empty()) else { return true };
         map.iter().enumerate().any(|(at, Entry { key, value })| {
             value.tag() != Tag::Str
+                || value.style() == Style::Folded
                 || key.tag() != Tag::Str
                 || key.text().is_none_or(|key| is_of_the_build(key) || map.position(key) != Some(at))
         })

@@ -1,0 +1,186 @@
+//! The invariants of the house, as tests: see `ARCHITECTURE.md`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The engine's modules from the bottom up. A module may use those of its own row and of the rows before it.
+const ROWS: [&[&str]; 5] = [
+    &[
+        "json_patch",
+        "labels",
+        "loader",
+        "memory",
+        "merge",
+        "objects",
+        "regexp",
+        "remote",
+        "resource",
+        "resources",
+        "schema",
+        "select",
+        "selector",
+        "strings",
+        "world",
+    ],
+    &["pipeline", "runtime"],
+    &["call", "transformers"],
+    &["cfg", "composition", "kustomization", "package"],
+    &["lib"],
+];
+
+#[test]
+fn arrows_go_down() {
+    let row = |module: &str| ROWS.iter().position(|row| row.contains(&module));
+    let mut faults = Vec::new();
+    for file in sources("crates/engine/src") {
+        let module = module_of(&file.path);
+        let Some(own) = row(&module) else {
+            faults.push(format!("{}: module `{module}` has no row in tests/tidy.rs", file.path));
+            continue;
+        };
+        for (number, line) in file.code() {
+            for used in line.split("crate::").skip(1) {
+                let name: String = used.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+                if row(&name).is_some_and(|other| other > own) {
+                    faults
+                        .push(format!("{}:{number}: `{module}` uses `{name}`, which is above it", file.path));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn libraries_leave_the_machine_alone() {
+    let touches = ["std::fs", "std::env", "std::process", "std::net", "SystemTime", "println!", "print!"];
+    let mut faults = Vec::new();
+    for root in ["crates/yaml/src", "crates/engine/src"] {
+        for file in sources(root) {
+            if file.path.contains("/runtime/") {
+                continue;
+            }
+            for (number, line) in file.code() {
+                for touch in touches.iter().filter(|touch| line.contains(**touch)) {
+                    faults.push(format!("{}:{number}: `{touch}` belongs behind `World`", file.path));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn yaml_knows_nothing_of_kubernetes() {
+    let mut faults = Vec::new();
+    for file in sources("crates/yaml/src") {
+        for (number, line) in file.code() {
+            let line = line.to_lowercase();
+            if line.contains("kubernetes") || line.contains("\"apiversion\"") || line.contains("\"metadata\"")
+            {
+                faults.push(format!("{}:{number}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn files_stay_readable() {
+    let long = |file: &SourceFile| file.text.lines().count() > 800;
+    let long: Vec<String> = all_sources().into_iter().filter(long).map(|file| file.path).collect();
+    assert!(long.is_empty(), "past 600 lines look for the seam: {}", long.join(", "));
+}
+
+/// Codes whose case is still to be written. Only ever shorter.
+const WITHOUT_CASE: &[&str] = &[];
+
+#[test]
+fn every_code_has_a_case() {
+    let mut codes: BTreeMap<String, String> = BTreeMap::new();
+    for file in all_sources() {
+        let code: String = file.code().map(|(_, line)| line.trim().to_owned() + " ").collect();
+        for start in ["Diagnostic::error(", "Diagnostic::warning("] {
+            for after in code.split(start).skip(1) {
+                let Some(slug) = after.trim_start().strip_prefix('"').and_then(|s| s.split('"').next())
+                else {
+                    continue;
+                };
+                codes.insert(slug.to_owned(), file.path.clone());
+            }
+        }
+    }
+    let cases: BTreeSet<String> = fs::read_dir(root().join("tests/cases/errors"))
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+        .collect();
+    // A case is named after its code; what comes behind a dot tells several of one code apart.
+    let has_case = |code: &str| cases.iter().any(|case| case.split('.').next() == Some(code));
+    let mut faults = Vec::new();
+    for (code, file) in &codes {
+        match (has_case(code), WITHOUT_CASE.contains(&code.as_str())) {
+            (false, false) => faults.push(format!("{file}: `{code}` has no folder in tests/cases/errors")),
+            (true, true) => faults.push(format!("`{code}` has a case: take it off WITHOUT_CASE")),
+            _ => {}
+        }
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+struct SourceFile {
+    /// Relative to the root.
+    path: String,
+    text: String,
+}
+
+impl SourceFile {
+    /// Its lines and their numbers, without comments and without its tests, which stand at the end.
+    fn code(&self) -> impl Iterator<Item = (usize, &str)> {
+        let lines = self.text.lines().enumerate().take_while(|(_, line)| *line != "#[cfg(test)]");
+        lines.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))
+    }
+}
+
+fn root() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn all_sources() -> Vec<SourceFile> {
+    ["src", "crates/yaml/src", "crates/function/src", "crates/engine/src"]
+        .into_iter()
+        .flat_map(sources)
+        .collect()
+}
+
+/// Every source file below a folder; files that hold nothing but tests left out.
+fn sources(dir: &str) -> Vec<SourceFile> {
+    fn visit(dir: &Path, found: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(dir).expect("a readable folder") {
+            let path = entry.expect("a readable folder").path();
+            match path.is_dir() {
+                true => visit(&path, found),
+                false if path.extension().is_some_and(|e| e == "rs") => found.push(path),
+                false => {}
+            }
+        }
+    }
+    let mut paths = Vec::new();
+    visit(&root().join(dir), &mut paths);
+    paths.sort();
+    paths
+        .into_iter()
+        .filter(|path| !path.file_stem().is_some_and(|stem| stem == "tests"))
+        .map(|path| SourceFile {
+            text: fs::read_to_string(&path).expect("a readable file"),
+            path: path.strip_prefix(root()).expect("found below the root").display().to_string(),
+        })
+        .collect()
+}
+
+/// The engine's module a file belongs to.
+fn module_of(path: &str) -> String {
+    let rest = path.strip_prefix("crates/engine/src/").unwrap_or(path);
+    rest.split('/').next().unwrap_or(rest).trim_end_matches(".rs").to_owned()
+}
