@@ -44,3 +44,39 @@ fn a_composition_replaces_four_layers() {
     );
     assert_eq!(composition, build("composition/kustomization/4-top"));
 }
+
+#[test]
+fn an_update_of_a_package_keeps_its_edits() {
+    let output = Command::new(env!("CARGO_BIN_EXE_krm"))
+        .args([
+            "merge3",
+            "--original",
+            "upstream-v1",
+            "--updated",
+            "upstream-v2",
+            "--dest",
+            "ours",
+            "--report",
+        ])
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/update-a-package"))
+        .output()
+        .expect("krm starts");
+    let (text, report) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{report}");
+    let theirs = ["example.com/cache:2.0", "name: exporter", "readinessProbe", "port: 9121", "NetworkPolicy"];
+    let ours = [
+        "replicas: 3  # one per zone",
+        "disk: fast",
+        "team: shop",
+        "name: cache-alerts",
+        "# The cache of the shop.",
+    ];
+    for part in theirs.into_iter().chain(ours) {
+        assert!(text.contains(part), "{part} is missing:\n{text}");
+    }
+    assert!(!text.contains("cache-legacy"), "{text}");
+    assert!(
+        report.contains("`spec.template.spec.containers.[name=cache].args` of Deployment `cache`"),
+        "{report}"
+    );
+}
