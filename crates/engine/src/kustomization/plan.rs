@@ -297,7 +297,9 @@ impl<'s> Plan<'s> {
         let scope = here.scope_below(path);
         self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
         self.steps.push(Step::new(Role::Transform, Unique));
-        Ok(())
+        // The reference takes all rules over anew after a component, and a spec for every kind may get lost by that.
+        let config = std::mem::take(&mut self.config);
+        self.config.merge(&config)
     }
 
     /// The generators, built-in ones first, in the reference's order.

@@ -89,7 +89,7 @@ impl Reader<'_> {
         let spec = |path: &[&str]| {
             let spec = FieldSpec {
                 kind: self.kind.clone(),
-                path: FieldPath::new(&path.join("/")),
+                path: FieldPath::new(path.join("/")),
                 ..Default::default()
             };
             FieldSpecs::from_iter([spec])
