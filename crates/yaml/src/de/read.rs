@@ -62,7 +62,12 @@ impl<'n> Reader<'n> {
     }
 
     fn wrong_type<T>(self, expected: &str) -> Result<T> {
-        let error = Error::wrong_type(expected, self.node.kind_name()).at(self.node.span());
+        let found = match self.scalar() {
+            // What looks like a string may be one of the old words for true and false.
+            Some(Scalar::Bool(_)) => "a boolean",
+            _ => self.node.kind_name(),
+        };
+        let error = Error::wrong_type(expected, found).at(self.node.span());
         match (expected, self.node.text()) {
             ("a string", Some(text)) if text.len() < 40 => {
                 Err(error.help(format!("put it in quotes: \"{text}\"")))
