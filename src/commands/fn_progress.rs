@@ -61,7 +61,8 @@ impl<'r> Progress<'r> {
     }
 
     /// Tells programs everything, and people what was written.
-    pub fn finish(self, changes: &[Change], resources_printed: bool) -> Result<()> {
+    pub fn finish(mut self, changes: &[Change], resources_printed: bool) -> Result<()> {
+        self.spinner = None;
         if self.output == FnOutput::Json {
             let text = krm_yaml::json::pretty(&self.json(changes)) + "\n";
             match resources_printed {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use krm_function::annotations::{self, LOCAL_CONFIG};
-use krm_function::{FunctionResult, Object, ResourceList};
+use krm_function::{Format, FunctionResult, Object, ResourceList};
 use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Style};
 
 use crate::runtime::{Output, Program, Runtime, Status};
@@ -238,7 +238,11 @@ impl Function {
         let text = krm_yaml::decode(stdout).map_err(|_| not_a_list("it is not UTF-8".into()))?;
         // What it printed cannot be opened and looked at, so the place is shown with its text.
         let source = sources.add(name, text);
-        ResourceList::decode(&source).map_err(|e| not_a_list(e.to_string()).at(e.place()))
+        let mut list = ResourceList::decode(&source).map_err(|e| not_a_list(e.to_string()).at(e.place()))?;
+        if list.format() == Format::Json {
+            list.items.iter_mut().for_each(|item| forget_style(item));
+        }
+        Ok(list)
     }
 
     /// Names the function, and adds what may help to see why.
@@ -272,6 +276,19 @@ impl Function {
 impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Function({})", self.name())
+    }
+}
+
+/// Makes a tree one that code has made: the braces and quotes of JSON are no wish to see them in a file of YAML.
+fn forget_style(node: &mut Node) {
+    node.set_style(Style::Any);
+    if let Some(items) = node.as_seq_mut() {
+        items.iter_mut().for_each(forget_style);
+    } else if let Some(map) = node.as_map_mut() {
+        for entry in map.entries_mut() {
+            entry.key.set_style(Style::Any);
+            forget_style(&mut entry.value);
+        }
     }
 }
 

@@ -153,12 +153,11 @@ mod engine {
         /// refused by the engine itself and made anew.
         #[allow(unsafe_code)]
         fn read_kept(&self, file: &Path) -> Option<wasmtime::Module> {
-            if !file.exists() {
-                return None;
-            }
-            // SAFETY: the file must hold what `Module::serialize` wrote. It lies in a folder that belongs to this user
-            // and that no one else can write to (`private_dir`), and is only ever put there whole (`cache::write`).
-            unsafe { wasmtime::Module::deserialize_file(&self.engine, file) }.ok()
+            // Read rather than mapped: a file cut short while it is mapped ends the process.
+            let code = fs::read(file).ok()?;
+            // SAFETY: these must be bytes that `Module::serialize` gave. They come from a folder that belongs to this user
+            // and that no one else can write to (`private_dir`), and are only ever put there whole (`cache::write`).
+            unsafe { wasmtime::Module::deserialize(&self.engine, code) }.ok()
         }
 
         /// Runs a module on a thread of its own, with a stack that does not depend on who calls; this one keeps time.
