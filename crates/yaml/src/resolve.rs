@@ -16,6 +16,7 @@ use crate::node::{Node, Tag};
 /// assert_eq!(resolve::plain("yes"), Tag::Str);
 /// assert_eq!(resolve::plain("1e3"), Tag::Float);
 /// ```
+#[inline]
 pub fn plain(text: &str) -> Tag {
     let Some(&first) = text.as_bytes().first() else { return Tag::Null };
     // Most scalars are words: their first letter alone makes them strings.

@@ -35,8 +35,7 @@ impl Parser<'_> {
     fn block_word(&mut self) -> Result<()> {
         let start = self.pos;
         let key_allowed = std::mem::replace(&mut self.key_allowed, false);
-        self.plain()?;
-        if !self.key_allowed && self.is_indicator(b':') {
+        if self.plain()? {
             if !key_allowed || !self.is_key_length(start) {
                 return Err(self.value_not_allowed(self.pos, start));
             }
@@ -306,7 +305,9 @@ impl Parser<'_> {
     /// Reads the node behind a `:` or `?` of a block map, which may be missing.
     #[inline]
     fn block_value(&mut self, at: usize) -> Result<()> {
-        if self.has_no_content(true) {
+        // On the line of its key there is a value, unless the text ends.
+        let is_missing = if self.key_allowed { self.has_no_content(true) } else { self.at_end() };
+        if is_missing {
             self.push_nothing(at);
             return Ok(());
         }
@@ -319,9 +320,11 @@ impl Parser<'_> {
         let start = self.pos;
         if self.is_word() {
             self.key_allowed = false;
-            let end = self.plain_key();
+            let (end, has_colon) = self.plain_key();
             self.hash_word(start, end);
-            self.end_key(start, map)?;
+            if !has_colon || !self.is_key_length(start) {
+                return Err(self.key_without_value(start, map));
+            }
             return Ok(start);
         }
         if self.at_property() {

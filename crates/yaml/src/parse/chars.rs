@@ -56,10 +56,13 @@ pub fn check(source: &Arc<Source>, range: Range<usize>) -> Result<bool> {
     let mut start = range.start;
     while start < range.end {
         let end = (start + PIECE).min(range.end);
-        let needs_a_look = bytes[start..end].iter().fold(false, |acc, b| {
-            acc | (*b > 0x7E) | ((*b < 0x20) & (*b != b'\n') & (*b != b'\t') & (*b != b'\r'))
+        // Without leaving early and in bytes alone, so that many are looked at at once.
+        let needs_a_look = bytes[start..end].iter().fold(0, |found, b| {
+            let is_ordinary = u8::from(b.wrapping_sub(0x20) < 0x5F);
+            let is_space = u8::from(*b == b'\n') | u8::from(*b == b'\t') | u8::from(*b == b'\r');
+            found | ((is_ordinary | is_space) ^ 1)
         });
-        if needs_a_look {
+        if needs_a_look != 0 {
             for at in start..end {
                 match class(&bytes[at..range.end]) {
                     Class::Fine => {}

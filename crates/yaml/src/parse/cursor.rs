@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::chars;
 use super::comment::{After, Comments};
 use super::property::Handle;
+use super::words;
 use crate::diag::{Diagnostic, Result};
 use crate::node::{Node, Text};
 use crate::source::{FileId, Source, Span};
@@ -226,9 +227,7 @@ impl<'s> Parser<'s> {
                 self.key_allowed = true;
                 self.pos += 1;
                 self.line_start = self.pos;
-                while self.here() == b' ' {
-                    self.pos += 1;
-                }
+                self.pos = words::spaces_end(self.bytes, self.pos);
             }
             b' ' => self.pos += 1,
             _ => {}
@@ -301,5 +300,6 @@ impl<'s> Parser<'s> {
 /// Whether there may be more to skip at this byte.
 #[inline]
 fn is_skipped(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'#' | 0xC2 | 0xE2)
+    // Most are letters and digits.
+    byte <= b'#' && byte != b'"' || byte >= 0xC2
 }

@@ -158,7 +158,7 @@ impl Parser<'_> {
             b'[' | b'{' => self.flow_collection()?,
             b'\'' | b'"' => self.quoted()?,
             b'-' if self.is_blank_or_end(here + 1) => return Err(self.entry_in_flow(here)),
-            _ if self.starts_plain() => self.plain()?,
+            _ if self.starts_plain() => drop(self.plain()?),
             b':' | b',' | b']' | b'}' | b'?' if !properties.is_empty() => self.push_nothing(behind),
             _ => return Err(self.no_flow_node(here, start)),
         }

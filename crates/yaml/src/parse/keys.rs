@@ -1,6 +1,7 @@
 //! Keys that a map has twice.
 
 use super::cursor::{Parser, Twice};
+use super::words;
 use crate::diag::Result;
 use crate::node::Tag;
 
@@ -21,9 +22,15 @@ impl Parser<'_> {
     /// The same for a key that stands in the text as it is.
     #[inline]
     pub fn hash_word(&mut self, start: usize, end: usize) {
-        let text = &self.text[start..end];
-        self.has_references |= text == "<<";
-        self.hashes.push(hash(text));
+        let len = end - start;
+        let hash = match words::word(self.bytes, start) {
+            // What is behind a short key is cut off.
+            Some(first) if len < 8 => mix(first & ((1 << (8 * len)) - 1), 0, len),
+            Some(first) => mix(first, words::word(self.bytes, end - 8).unwrap_or_default(), len),
+            None => hash(&self.text[start..end]),
+        };
+        self.has_references |= len == 2 && &self.bytes[start..end] == b"<<";
+        self.hashes.push(hash);
     }
 
     /// Looks for keys that occur twice in the map whose keys and values are on the stack from `first` on.
@@ -70,19 +77,17 @@ impl Parser<'_> {
 }
 
 /// A quick hash: of the length, and of eight bytes at either end.
-#[inline]
 fn hash(text: &str) -> u32 {
     let bytes = text.as_bytes();
-    let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"));
-    let half = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
-    let mixed = match bytes {
-        [] => 0,
-        [a] => u64::from(*a),
-        [a, .., b] if bytes.len() < 4 => u64::from(*a) | u64::from(bytes[1]) << 8 | u64::from(*b) << 16,
-        _ if bytes.len() < 8 => u64::from(half(0)) | u64::from(half(bytes.len() - 4)) << 32,
-        _ => word(0) ^ word(bytes.len() - 8).rotate_left(29),
-    };
-    ((mixed ^ (bytes.len() as u64) << 57).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
+    match words::word(bytes, 0) {
+        Some(first) => mix(first, words::word(bytes, bytes.len() - 8).unwrap_or_default(), bytes.len()),
+        None => mix(bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)), 0, bytes.len()),
+    }
+}
+
+#[inline]
+fn mix(first: u64, last: u64, len: usize) -> u32 {
+    ((first ^ last.rotate_left(29) ^ (len as u64) << 57).wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as u32
 }
 
 #[cfg(test)]
@@ -106,6 +111,19 @@ mod tests {
                 (first, second),
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn keys_are_equal_however_they_are_written() {
+        for key in ["a", "ab", "abcdefg", "abcdefgh", "abcdefghijklmnopq", "é"] {
+            for text in [
+                format!("{key}: 1\n'{key}': 2\n"),
+                format!("\"{key}\": 1\n{key}: 2"),
+                format!("'{key}': 1\n{key}: 2\n\n\n\n\n"),
+            ] {
+                assert_eq!(parse_str(&text).expect_err(&text).code(), "yaml-duplicate-key");
+            }
         }
     }
 

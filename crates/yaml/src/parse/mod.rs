@@ -24,6 +24,7 @@ mod quoted;
 mod split;
 mod stream;
 mod tree;
+mod words;
 
 use std::sync::Arc;
 

@@ -1,6 +1,7 @@
 //! Plain scalars: text without quotes.
 
 use super::cursor::Parser;
+use super::words;
 use crate::diag::Result;
 use crate::node::Style;
 
@@ -38,8 +39,10 @@ const WORD: u8 = 4;
 
 /// What ended a line of a plain scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stop {
-    /// A `:` that makes it a key, a comment, an indicator of flow collections.
+pub enum Stop {
+    /// A `:` that makes it a key.
+    Colon,
+    /// A comment, or an indicator of flow collections.
     Indicator,
     /// The end of the line, or of the text.
     LineEnd,
@@ -65,24 +68,25 @@ impl Parser<'_> {
     }
 
     /// Reads a plain scalar, which may go on over several lines. Stops in front of what ends it: where that is on a
-    /// later line, all white space up to there is read.
-    pub fn plain(&mut self) -> Result<()> {
+    /// later line, all white space up to there is read. Says whether it is a `:` on this line.
+    #[inline]
+    pub fn plain(&mut self) -> Result<bool> {
         let start = self.pos;
         let (end, stop) = self.plain_line();
-        if stop == Stop::Indicator || !self.plain_goes_on()? {
+        if stop != Stop::LineEnd || !self.plain_goes_on()? {
             self.push_plain(start, end);
-            return Ok(());
+            return Ok(stop == Stop::Colon);
         }
         self.plain_lines(start, end)
     }
 
-    /// Reads a plain scalar that must end on its line, as keys do. Gives where it ends.
+    /// Reads a plain scalar that must end on its line, as keys do. Gives where it ends, and whether at a `:`.
     #[inline]
-    pub fn plain_key(&mut self) -> usize {
+    pub fn plain_key(&mut self) -> (usize, bool) {
         let start = self.pos;
-        let (end, _) = self.plain_line();
+        let (end, stop) = self.plain_line();
         self.push_plain(start, end);
-        end
+        (end, stop == Stop::Colon)
     }
 
     #[inline]
@@ -95,44 +99,47 @@ impl Parser<'_> {
     /// and why.
     #[inline]
     fn plain_line(&mut self) -> (usize, Stop) {
-        let mask = if self.flow_level == 0 { LOOK } else { LOOK | LOOK_IN_FLOW };
-        let bytes = self.bytes;
         let mut pos = self.pos;
         let mut end;
         let stop = loop {
-            let Some(byte) = bytes.get(pos) else {
-                end = pos;
-                break Stop::LineEnd;
+            pos = if self.flow_level == 0 {
+                words::plain_end(self.bytes, pos)
+            } else {
+                self.flow_plain_end(pos)
             };
-            if CLASSES[*byte as usize] & mask == 0 {
-                pos += 1;
-                continue;
-            }
             end = pos;
-            match byte {
+            match self.at(pos) {
+                b':' if self.is_blank_or_end(pos + 1) => break Stop::Colon,
+                b'\n' | b'\r' => break Stop::LineEnd,
                 b' ' | b'\t' => {
-                    while matches!(bytes.get(pos), Some(b' ' | b'\t')) {
+                    while matches!(self.at(pos), b' ' | b'\t') {
                         pos += 1;
                     }
-                    match bytes.get(pos) {
-                        Some(b'#') => break Stop::Indicator,
-                        Some(b':') if self.is_blank_or_end(pos + 1) => break Stop::Indicator,
-                        Some(b',' | b'?' | b'[' | b']' | b'{' | b'}') if self.flow_level > 0 => {
+                    match self.at(pos) {
+                        b'#' => break Stop::Indicator,
+                        b':' if self.is_blank_or_end(pos + 1) => break Stop::Colon,
+                        b',' | b'?' | b'[' | b']' | b'{' | b'}' if self.flow_level > 0 => {
                             break Stop::Indicator;
                         }
-                        Some(_) if self.break_len(pos) == 0 => pos += 1,
-                        _ => break Stop::LineEnd,
+                        0 => break Stop::LineEnd,
+                        _ if self.break_len(pos) > 0 => break Stop::LineEnd,
+                        _ => pos += 1,
                     }
                 }
-                b':' if !self.is_blank_or_end(pos + 1) => pos += 1,
-                b'\n' | b'\r' => break Stop::LineEnd,
-                0xC2 | 0xE2 if self.break_len(pos) == 0 => pos += 1,
-                0xC2 | 0xE2 => break Stop::LineEnd,
-                _ => break Stop::Indicator,
+                b',' | b'?' | b'[' | b']' | b'{' | b'}' => break Stop::Indicator,
+                0 => break Stop::LineEnd,
+                _ if self.break_len(pos) > 0 => break Stop::LineEnd,
+                _ => pos += 1,
             }
         };
         self.pos = pos;
         (end, stop)
+    }
+
+    /// The first place from `pos` on at which a plain scalar in brackets may end.
+    fn flow_plain_end(&self, pos: usize) -> usize {
+        let rest = self.bytes[pos..].iter();
+        pos + rest.take_while(|b| CLASSES[**b as usize] & (LOOK | LOOK_IN_FLOW) == 0).count()
     }
 
     /// At the end of a line of a plain scalar: goes over white space to the next text, and says whether that is more of
@@ -144,7 +151,7 @@ impl Parser<'_> {
         let indent = self.indent + 1;
         loop {
             match self.here() {
-                b' ' => self.pos += 1,
+                b' ' => self.pos = words::spaces_end(self.bytes, self.pos),
                 b'\t' if self.column() < indent => return Err(self.tab_in_indentation(self.pos)),
                 b'\t' => self.pos += 1,
                 _ => match self.break_len(self.pos) {
@@ -170,24 +177,24 @@ impl Parser<'_> {
 
     /// The rest of a plain scalar of several lines; `end` is where the text of the first one ends.
     #[cold]
-    fn plain_lines(&mut self, start: usize, mut end: usize) -> Result<()> {
+    fn plain_lines(&mut self, start: usize, mut end: usize) -> Result<bool> {
         let mut text = std::mem::take(&mut self.scratch);
         text.clear();
         text.push_str(&self.text[start..end]);
-        loop {
+        let stop = loop {
             self.fold_into(&mut text, end, self.pos);
             self.key_allowed = false;
             let from = self.pos;
             let stop;
             (end, stop) = self.plain_line();
             text.push_str(&self.text[from..end]);
-            if stop == Stop::Indicator || !self.plain_goes_on()? {
-                break;
+            if stop != Stop::LineEnd || !self.plain_goes_on()? {
+                break stop;
             }
-        }
+        };
         self.push_scalar(&text, crate::resolve::plain(&text), Style::Plain, start, end);
         self.scratch = text;
-        Ok(())
+        Ok(stop == Stop::Colon)
     }
 
     /// Writes what the white space between two lines of a scalar means: a space for one line break, one fewer for
