@@ -143,9 +143,8 @@ fn printed(files: &[File]) -> String {
     let mut out = String::with_capacity(texts.iter().map(|text| text.len() + 4).sum());
     for text in texts.iter().filter(|text| !text.trim().is_empty()) {
         let text = text.trim_start_matches('\u{feff}');
-        let blank =
-            text.lines().take_while(|line| line.trim().is_empty()).map(|line| line.len() + 1).sum::<usize>();
-        let text = &text[blank.min(text.len())..];
+        let blank = text.split_inclusive('\n').take_while(|line| line.trim().is_empty());
+        let text = &text[blank.map(str::len).sum::<usize>()..];
         if !out.is_empty() && !text.starts_with("---") {
             out.push_str("---\n");
         }
