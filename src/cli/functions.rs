@@ -6,6 +6,14 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::runtime::{self, EnvVar, Keep, Limits, Mount, Pull, Rules};
 
+const RUN_EXAMPLES: &str = "Examples:
+  krm fn run pkg
+  krm fn run pkg --image example.com/set-label:v1 -- team=shop
+  krm fn run pkg --exec-path ./check.sh --enable-exec --dry-run";
+
+const SOURCE_EXAMPLES: &str = "Example:
+  krm fn source pkg | my-function | krm fn sink out";
+
 /// Run functions: programs that generate, change and check configuration
 #[derive(Debug, Args)]
 pub struct FnArgs {
@@ -30,14 +38,8 @@ pub enum FnCommand {
 ///
 /// No file changes unless every function succeeds. Without a folder, reads resources from standard input and prints what
 /// becomes of them.
-///
-/// Examples:
-///
-///   krm fn run pkg                                   what the files of pkg declare
-///   krm fn run pkg --image example.com/set-label:v1 -- team=shop
-///   krm fn run pkg --exec-path ./check.sh --enable-exec --dry-run
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = RUN_EXAMPLES)]
 pub struct FnRunArgs {
     /// The folder; standard input where there is none
     #[arg(value_name = "DIR")]
@@ -210,10 +212,8 @@ impl SandboxArgs {
 /// Print the resources of a folder as a ResourceList, for functions to be chained by pipes
 ///
 /// Each carries the file and the index it stands at, so that `krm fn sink` can write them again.
-///
-///   krm fn source pkg | my-function | krm fn sink out
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = SOURCE_EXAMPLES)]
 pub struct FnSourceArgs {
     /// The folder, or a file; may be given several times
     #[arg(default_value = ".", value_name = "DIR")]

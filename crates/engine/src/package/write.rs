@@ -37,6 +37,7 @@ impl Package {
             let text = self.text_of(at, file, wanted)?;
             let before = file.documents.first().map(|doc| doc.source().clone());
             if text.as_deref() != Some(before.as_ref().map_or("", |source| source.text())) {
+                self.lies_inside(&file.path, world)?;
                 changes.push(Change { path: file.path.clone(), text, before });
             }
         }
@@ -101,6 +102,20 @@ impl Package {
         }
         let mut documents = krm_yaml::parse_str(&preserve::fresh(&item.node))?;
         Ok(documents.swap_remove(0))
+    }
+
+    /// Refuses to change a file outside the package that a link leads to.
+    fn lies_inside(&self, path: &str, world: &dyn World) -> Result<()> {
+        let real = |path: &Path| world.real_path(path).ok();
+        match (real(&self.root.join(path)), real(&self.root)) {
+            (Some(file), Some(root)) if !file.starts_with(&root) => {
+                let message =
+                    format!("`{path}` is a link to a file outside the package, which would have to change");
+                Err(Diagnostic::error("package-link-outside", message)
+                    .help("put the file itself there, or name the link in .krmignore"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Refuses to make a file where something else is, or outside the package by way of a link.
