@@ -12,6 +12,7 @@ use crate::resource::Resource;
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::selector::{Matcher, Selector};
+use crate::strings::{set_strings, string_map};
 use crate::world::Loader;
 
 /// Applies a patch, written here or in a file, to the resources that `target` chooses, or, of a strategic merge patch
@@ -125,15 +126,19 @@ impl Transformer for Patch {
             (Kind::Json(_), None) => unreachable!("a JSON patch without a target is refused when it is read"),
             (Kind::Merge(patches), None) => patches.iter().try_for_each(|patch| {
                 let at = find_target(items, patch, cx)?;
-                items.edit_at(at, |r| apply(patch.node(), r, self.may_change, cx))?;
+                // The reference notes these two in the patch's annotations.
+                let annotated = self.may_change.name || self.may_change.kind;
+                let patch = as_text(patch.node(), if annotated { &["annotations"] } else { &[] }, cx);
+                items.edit_at(at, |r| apply(&patch, r, self.may_change, cx))?;
                 drop_deleted(items, &[at]);
                 Ok(())
             }),
             (Kind::Merge(patches), Some(target)) => {
                 let Some(patch) = patches.first() else { return Ok(()) };
                 let chosen = target.find(items, cx)?;
+                let patch = as_text(patch.node(), &["labels", "annotations"], cx);
                 for at in &chosen {
-                    items.edit_at(*at, |r| apply(&aimed(patch.node(), r), r, self.may_change, cx))?;
+                    items.edit_at(*at, |r| apply(&aimed(&patch, r), r, self.may_change, cx))?;
                 }
                 drop_deleted(items, &chosen);
                 match self.may_change.name || self.may_change.kind {
@@ -150,6 +155,28 @@ pub(super) fn drop_deleted(items: &mut Resources, changed: &[usize]) {
     if changed.iter().any(|at| items.as_slice()[*at].node().is_empty()) {
         items.drop_empty();
     }
+}
+
+/// The patch with all values of these maps made text. The reference does so with a patch it copies for many resources or
+/// marks with options, and then a null removes nothing: it is the text `null`.
+fn as_text(patch: &Node, maps: &[&str], cx: &Context) -> Node {
+    let mut patch = patch.clone();
+    let Some(meta) = patch.get_mut("metadata").filter(|_| !maps.is_empty()) else { return patch };
+    for key in maps {
+        for entry in meta.get(key).and_then(Node::as_map).into_iter().flatten().filter(|e| e.value.is_null())
+        {
+            let name = entry.key.text().unwrap_or_default();
+            let message = format!("`{name}` is not removed: this null becomes a text in {key}");
+            cx.warn(
+                Diagnostic::warning("patch-null-as-text", message)
+                    .at(entry.value.span())
+                    .help("to remove it, leave out `target` and `options` and name the resource in the patch, or use a JSON patch"),
+            );
+        }
+        let map = string_map(meta, key);
+        set_strings(meta, key, map);
+    }
+    patch
 }
 
 /// The patch with the version of the resource a target chose for it: only the kind may be another.
