@@ -109,10 +109,12 @@ impl Args {
             list = self.for_people(list);
         }
         std::io::stdout().lock().write_all(list.to_string().as_bytes())?;
-        for result in
-            list.results.iter().filter(|r| !self.files.is_empty() || r.severity() == Severity::Error)
-        {
-            eprintln!("{result}");
+        // An orchestrator that reads results says so; others shall see at least what went wrong.
+        let reads_results = std::env::var("STRUCTURED_RESULTS").is_ok_and(|value| value == "true");
+        for result in &list.results {
+            if !self.files.is_empty() || (result.severity() == Severity::Error && !reads_results) {
+                eprintln!("{result}");
+            }
         }
         Ok(!list.has_errors())
     }

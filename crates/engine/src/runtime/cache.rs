@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{EnvVar, Keep, Output, Program, Runtime, Status, container};
+use super::{EnvVar, Keep, Output, Program, Runtime, Status, environment};
 
 /// Changes whenever the layout of an entry does.
 const LAYOUT: &str = "krm function output 1";
@@ -41,21 +41,21 @@ pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<
                 return None;
             }
             hash.add("image").add(runtime.engine().ok()?.image_id(&image.image)?);
-            hash.add_env(container::environment(image, rules)).add_all(&image.args);
+            hash.add_env(environment(&image.env, rules)).add_all(&image.args);
             if let Some(local) = &image.local {
                 hash.add_folder(local)?;
             }
         }
         Program::Wasm(module) => {
             hash.add("wasm").add(fs::read(&module.path).ok()?);
-            hash.add_env(super::merge_env(module.env.iter().chain(&rules.env))).add_all(&module.args);
+            hash.add_env(environment(&module.env, rules)).add_all(&module.args);
         }
         Program::Exec(_) if rules.cache != Keep::Everything => return None,
         Program::Exec(exec) => {
             hash.add("exec")
                 .add(fs::read(exec.find().ok()?).ok()?)
                 .add(exec.dir.as_os_str().as_encoded_bytes());
-            hash.add_env(super::merge_env(exec.env.iter().chain(&rules.env))).add_all(&exec.args);
+            hash.add_env(environment(&exec.env, rules)).add_all(&exec.args);
         }
     }
     hash.add(input);

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{EnvVar, Output, Rules, Status, merge_env, process};
+use super::{EnvVar, Output, Rules, Status, environment, process};
 
 /// An image and what it asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -100,9 +100,6 @@ impl Pull {
         }
     }
 }
-
-/// Variables every function gets: what the catalog's functions read to behave.
-const STANDARD_ENV: [(&str, &str); 2] = [("LOG_TO_STDERR", "true"), ("STRUCTURED_RESULTS", "true")];
 
 /// Nobody's numbers, for images that have no list of users.
 const NOBODY: &str = "65534:65534";
@@ -195,7 +192,7 @@ impl Engine {
         for mount in local.chain(image.mounts.iter().cloned()).chain(rules.mounts.iter().cloned()) {
             args.extend(["--mount".into(), mount.option()]);
         }
-        for var in environment(image, rules) {
+        for var in environment(&image.env, rules) {
             args.push("-e".into());
             args.push(match var.value {
                 Some(value) => format!("{}={value}", var.name),
@@ -213,12 +210,6 @@ impl Engine {
         let output = Command::new(self.binary).args(inspect).stdin(Stdio::null()).output().ok()?;
         output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
     }
-}
-
-/// What the function will see, later ones winning: ours, the function's own, the user's.
-pub(super) fn environment(image: &Image, rules: &Rules) -> Vec<EnvVar> {
-    let standard = STANDARD_ENV.map(|(name, value)| EnvVar { name: name.into(), value: Some(value.into()) });
-    merge_env(standard.iter().chain(&image.env).chain(&rules.env))
 }
 
 /// Whether the engine could not find `nobody` in the image: one made from scratch has no list of users.

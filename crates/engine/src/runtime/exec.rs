@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{EnvVar, Output, Rules, merge_env, process};
+use super::{EnvVar, Output, Rules, environment, process};
 
 /// An executable and how to start it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,7 +30,7 @@ impl Exec {
         }
         let mut command = Command::new(self.find()?);
         command.args(&self.args).current_dir(&self.dir);
-        for var in merge_env(self.env.iter().chain(&rules.env)) {
+        for var in environment(&self.env, rules) {
             // Without a value it is passed on, which it is anyway.
             if let Some(value) = var.value {
                 command.env(var.name, value);

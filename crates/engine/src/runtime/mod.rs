@@ -160,10 +160,15 @@ impl EnvVar {
     }
 }
 
-/// Lists variables by name, later ones winning over earlier ones.
-fn merge_env<'a>(all: impl IntoIterator<Item = &'a EnvVar>) -> Vec<EnvVar> {
+/// Variables every function gets: what the catalog's functions read to behave.
+const STANDARD_ENV: [&str; 2] = ["LOG_TO_STDERR=true", "STRUCTURED_RESULTS=true"];
+
+/// The variables set for a function, by name. Later ones win: ours, the function's own, the user's.
+fn environment(own: &[EnvVar], rules: &Rules) -> Vec<EnvVar> {
+    let standard = STANDARD_ENV.map(EnvVar::parse);
+    let all = standard.iter().chain(own).chain(&rules.env);
     let by_name: std::collections::BTreeMap<&str, &EnvVar> =
-        all.into_iter().map(|var| (var.name.as_str(), var)).collect();
+        all.map(|var| (var.name.as_str(), var)).collect();
     by_name.into_values().cloned().collect()
 }
 

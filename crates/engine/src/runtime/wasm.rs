@@ -35,7 +35,7 @@ mod engine {
     use wasmtime::{Config, Linker, ResourceLimiter, Store, Trap, UpdateDeadline};
 
     use crate::runtime::wasi::{self, Exit, Machine, TooMuchOutput};
-    use crate::runtime::{Limits, Output, Rules, Status, cache, merge_env};
+    use crate::runtime::{Limits, Output, Rules, Status, cache, environment};
 
     /// Room for a module's own calls, and with a reserve for ours, for the thread it runs on.
     const STACK: usize = 2 << 20;
@@ -110,7 +110,7 @@ mod engine {
             input: Arc<Vec<u8>>,
         ) -> Result<Output> {
             let compiled = self.load(&module.path)?;
-            let env = merge_env(module.env.iter().chain(&rules.env));
+            let env = environment(&module.env, rules);
             let env = env.iter().filter_map(|var| Some(format!("{}={}", var.name, var.resolve()?)));
             let args = std::iter::once(module.path.clone()).chain(module.args.iter().cloned());
             let most = rules.limits.output_for(input.len());
