@@ -226,7 +226,7 @@ fn sources(dir: &str) -> Vec<SourceFile> {
     paths.sort();
     paths
         .into_iter()
-        .filter(|path| !path.file_stem().is_some_and(|stem| stem == "tests"))
+        .filter(|path| path.file_stem().is_none_or(|stem| stem != "tests"))
         .map(|path| SourceFile {
             text: fs::read_to_string(&path).expect("a readable file"),
             path: path.strip_prefix(root()).expect("found below the root").display().to_string(),
