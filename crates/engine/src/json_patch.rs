@@ -275,6 +275,23 @@ fn as_old_yaml(node: &mut Node) {
             }
         }
     });
+    old_keys(node);
+}
+
+/// The same for keys, which are texts again then.
+fn old_keys(node: &mut Node) {
+    if let Some(map) = node.as_map_mut() {
+        for at in 0..map.len() {
+            let key = &map.entries()[at].key;
+            let truth =
+                key.text().filter(|_| key.style() == Style::Plain).and_then(krm_yaml::resolve::old_boolean);
+            if let Some(truth) = truth {
+                map.rename(at, if truth { "true" } else { "false" });
+            }
+            old_keys(map.value_at_mut(at));
+        }
+    }
+    node.as_seq_mut().into_iter().flatten().for_each(old_keys);
 }
 
 /// Leaves the traces of JSON: the reference turns the whole resource into JSON and back for a patch. Quotes are as code
