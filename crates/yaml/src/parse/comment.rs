@@ -12,9 +12,11 @@
 //!    ([`Parser::find_block_ends`]).
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use super::cursor::Parser;
-use crate::node::{Node, Style, Text, Trivia};
+use super::words;
+use crate::node::{Style, Text};
 
 /// The token that white space and comments follow.
 #[derive(Clone, Copy)]
@@ -55,9 +57,13 @@ impl After {
 pub struct Comments {
     /// Whether there are any.
     pub active: bool,
-    noted: VecDeque<Noted>,
+    noted: VecDeque<(Noted, Text)>,
     /// What was noted for a token that has been looked at, and waits for a node.
-    ready: Trivia,
+    head: Text,
+    line: Text,
+    foot: Text,
+    /// Room to put the lines of a comment together.
+    lines: String,
     /// How much of the head was there in front of a `-`: it goes to the collection that is the item, not its first key.
     pub stem: usize,
     /// Where the blocks end that end here, inner ones first.
@@ -66,7 +72,6 @@ pub struct Comments {
 
 struct Noted {
     role: Role,
-    text: Text,
     /// Where the token begins that it is for.
     token: usize,
     /// Where the white space that it is in begins.
@@ -90,7 +95,9 @@ impl Parser<'_> {
         let start = self.pos;
         self.pos = self.line_end(start);
         let text = self.text[start..self.pos].into();
-        self.note(Noted { role: Role::Line, text, token, scan: 0, start, end: 0, column: 0 });
+        let comment = Noted { role: Role::Line, token, scan: 0, start, end: 0, column: 0 };
+        self.comments.active = true;
+        self.comments.noted.push_back((comment, text));
     }
 
     /// Reads the comment on the line of a token, where there is one. White space began at `from`.
@@ -99,7 +106,7 @@ impl Parser<'_> {
             return false;
         }
         let blanks = self.bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
-        if self.at(from + blanks) != b'#' || self.breaks_before(from) > 0 {
+        if self.at(from + blanks) != b'#' || self.breaks_before(from, from) > 0 {
             return false;
         }
         self.pos += blanks;
@@ -109,7 +116,7 @@ impl Parser<'_> {
 
     /// Reads the comments from here on, up to the last line before the next token. White space began at `from`.
     pub fn read_comments(&mut self, from: usize, after: After) {
-        let breaks = self.breaks_before(self.pos);
+        let breaks = self.breaks_before(self.pos, from);
         let mut token = after.start;
         let mut scan = from;
         let outer_indent = self.indent.max(0);
@@ -124,15 +131,20 @@ impl Parser<'_> {
         };
         let mut first_gap = breaks <= 1;
         let mut in_gap = false;
-        let mut text = Text::new();
+        // What was read and not yet noted: most often one line, else put together in `lines`.
+        let mut text = 0..0;
+        self.comments.lines.clear();
         // Where the text began: offset, line as counted, column.
         let (mut start, mut start_line, mut start_column) = (0, 0, 0);
         // go-yaml does not count the end of a comment's line until the next comment; see `line = lines` below.
         let (mut line, mut lines) = (0, 0);
+        let mut has_tabs = false;
         let mut pos = self.pos;
         let mut line_start = self.line_start;
         loop {
+            pos = words::spaces_end(self.bytes, pos);
             while matches!(self.at(pos), b' ' | b'\t') {
+                has_tabs = true;
                 pos += 1;
             }
             let column = (pos - line_start) as i32;
@@ -149,13 +161,12 @@ impl Parser<'_> {
                             if dedented {
                                 token = start;
                             }
-                            let text = std::mem::take(&mut text);
-                            let column = start_column;
-                            self.note(Noted { role: Role::Foot, text, token, scan, start, end: pos, column });
+                            let (end, column) = (pos, start_column);
+                            self.note(&mut text, Noted { role: Role::Foot, token, scan, start, end, column });
                             (scan, token) = (pos, pos);
                         }
                     } else if !text.is_empty() && len > 0 {
-                        text.push('\n');
+                        self.add_line(&text, 0..0);
                     }
                 }
                 if len == 0 {
@@ -169,23 +180,22 @@ impl Parser<'_> {
                 continue;
             }
             if !text.is_empty() && column < outer_indent && column != start_column {
-                let text = std::mem::take(&mut text);
-                let column = start_column;
-                self.note(Noted { role: Role::Foot, text, token, scan, start, end: pos, column });
+                let (end, column) = (pos, start_column);
+                self.note(&mut text, Noted { role: Role::Foot, token, scan, start, end, column });
                 (scan, token) = (pos, pos);
             }
             if byte != b'#' {
                 break;
             }
-            if text.is_empty() {
-                (start, start_line, start_column) = (pos, line, column);
-            } else {
-                text.push('\n');
-            }
             in_gap = false;
             self.line_start = line_start;
             self.pos = self.line_end(pos);
-            text.push_str(&self.text[pos..self.pos]);
+            if text.is_empty() {
+                (start, start_line, start_column) = (pos, line, column);
+                text = pos..self.pos;
+            } else {
+                self.add_line(&text, pos..self.pos);
+            }
             line = lines;
             pos = self.pos + self.break_len(self.pos);
             if pos == self.pos {
@@ -197,26 +207,41 @@ impl Parser<'_> {
             }
         }
         if !text.is_empty() {
-            self.note(Noted {
-                role: Role::Head,
-                text,
-                token: start,
-                scan,
-                start,
-                end: pos - 1,
-                column: start_column,
-            });
+            let (end, column) = (pos - 1, start_column);
+            self.note(&mut text, Noted { role: Role::Head, token: start, scan, start, end, column });
+        }
+        if lines > 0 && !has_tabs {
+            // What is between the last comment and here needs no second look.
+            (self.pos, self.line_start) = (pos.min(self.bytes.len()), line_start);
+            self.key_allowed |= self.flow_level == 0;
         }
     }
 
-    fn note(&mut self, comment: Noted) {
-        self.comments.active = true;
-        self.comments.noted.push_back(comment);
+    /// Adds a line to a comment that began with `first`.
+    fn add_line(&mut self, first: &Range<usize>, line: Range<usize>) {
+        let lines = &mut self.comments.lines;
+        if lines.is_empty() {
+            lines.push_str(&self.text[first.clone()]);
+        }
+        lines.push('\n');
+        lines.push_str(&self.text[line]);
     }
 
-    /// How many line breaks are between `pos` and the text before it.
-    fn breaks_before(&self, pos: usize) -> usize {
-        let mut at = pos;
+    /// Notes a comment, and takes its text.
+    fn note(&mut self, first: &mut Range<usize>, comment: Noted) {
+        let first = std::mem::take(first);
+        let lines = &mut self.comments.lines;
+        let text = if lines.is_empty() { &self.text[first] } else { lines.as_str() };
+        let text = Text::from(text);
+        lines.clear();
+        self.comments.active = true;
+        self.comments.noted.push_back((comment, text));
+    }
+
+    /// How many line breaks are between `pos` and the text before it. White space began at `from`.
+    fn breaks_before(&self, pos: usize, from: usize) -> usize {
+        // Where white space began on an earlier line, there is nothing else on this one.
+        let mut at = if from < self.line_start { self.line_start } else { pos };
         let mut breaks = 0;
         while at > 0 {
             match self.bytes[at - 1] {
@@ -271,18 +296,25 @@ impl Parser<'_> {
             return;
         }
         let is_alias = node.trivia().alias.is_some();
-        match node.style() {
-            Style::Block if !is_alias => {}
-            style => {
-                self.comments.look_at(token, false);
-                let mut ready = self.comments.take();
-                if style == Style::Flow && !is_alias {
-                    // Its head was given at the opening bracket.
-                    ready.head = Text::new();
-                }
-                set(node, ready);
-            }
+        if node.style() == Style::Block && !is_alias {
+            return;
         }
+        let comments = &mut self.comments;
+        comments.look_at(token, false);
+        if node.style() == Style::Flow && !is_alias {
+            // Its head was given at the opening bracket.
+            comments.head = Text::new();
+        }
+        if !comments.head.is_empty() {
+            node.trivia_mut().head = std::mem::take(&mut comments.head);
+        }
+        if !comments.line.is_empty() {
+            node.trivia_mut().line = std::mem::take(&mut comments.line);
+        }
+        if !comments.foot.is_empty() {
+            node.trivia_mut().foot = std::mem::take(&mut comments.foot);
+        }
+        comments.taken();
     }
 
     /// Gives the node on top what stands above it.
@@ -299,7 +331,7 @@ impl Parser<'_> {
             return Text::new();
         }
         self.comments.look_at(start, false);
-        self.comments.take().head
+        self.comments.take().0
     }
 
     /// The head of a block collection that is an item of a sequence and whose first token is at `start`.
@@ -312,11 +344,11 @@ impl Parser<'_> {
     fn take_stem(&mut self, start: usize) -> Text {
         let stem = std::mem::take(&mut self.comments.stem);
         self.comments.look_at(start, false);
-        let head = std::mem::take(&mut self.comments.ready.head);
+        let head = std::mem::take(&mut self.comments.head);
         match head.get(stem + 1..) {
             None => head,
             Some(rest) => {
-                self.comments.ready.head = rest.into();
+                self.comments.head = rest.into();
                 head[..stem].into()
             }
         }
@@ -327,7 +359,7 @@ impl Parser<'_> {
     pub fn begin_item(&mut self, dash: usize) {
         if self.comments.active {
             self.comments.look_at(dash, false);
-            self.comments.stem = self.comments.ready.head.len();
+            self.comments.stem = self.comments.head.len();
         }
     }
 
@@ -343,10 +375,10 @@ impl Parser<'_> {
     fn end_map_with_comments(&mut self) {
         let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
         self.comments.look_at(end, true);
-        let ready = self.comments.take();
+        let (_, foot) = self.comments.take();
         let key = self.nodes.len() - 2;
-        if !ready.foot.is_empty() {
-            self.nodes[key].trivia_mut().foot = ready.foot;
+        if !foot.is_empty() {
+            self.nodes[key].trivia_mut().foot = foot;
         }
     }
 
@@ -399,7 +431,7 @@ impl Parser<'_> {
             return Text::new();
         }
         self.comments.look_at(self.pos, false);
-        let head = &self.comments.ready.head;
+        let head = &self.comments.head;
         let Some(gap) = head
             .strip_suffix('\n')
             .map(|h| (h.len(), head.len()))
@@ -408,7 +440,7 @@ impl Parser<'_> {
             return Text::new();
         };
         let (above, below) = (head[..gap.0].into(), head[gap.1..].into());
-        self.comments.ready.head = below;
+        self.comments.head = below;
         above
     }
 
@@ -418,22 +450,26 @@ impl Parser<'_> {
             return Text::new();
         }
         self.comments.look_at(end, false);
-        let ready = self.comments.take();
-        if ready.foot.is_empty() { ready.head } else { ready.foot }
+        let (head, foot) = self.comments.take();
+        if foot.is_empty() { head } else { foot }
     }
 
     /// Finds where the blocks end that end at the token here. White space began at `from`.
     pub fn find_block_ends(&mut self, from: usize) {
-        let mut indents = self.indents.iter().rev();
-        let mut indent = self.indent;
         self.comments.block_ends.clear();
         let column = self.column();
+        let is_end = self.at_document_end();
+        if self.indent <= column && !is_end {
+            return;
+        }
+        let mut indents = self.indents.iter().rev();
+        let mut indent = self.indent;
         let mut end = from.saturating_sub(1);
         while indent > column {
             end = self.comments.block_end(indent, end);
             indent = *indents.next().expect("the outermost is -1");
         }
-        if !self.at_document_end() {
+        if !is_end {
             return;
         }
         end = self.pos.saturating_sub(1);
@@ -447,33 +483,41 @@ impl Parser<'_> {
 impl Comments {
     /// Readies what was noted for the token at `token` and earlier ones. The end of a block has no head.
     fn look_at(&mut self, token: usize, is_block_end: bool) {
-        while let Some(comment) = self.noted.front().filter(|c| c.token <= token) {
+        while let Some((comment, _)) = self.noted.front().filter(|(comment, _)| comment.token <= token) {
             let into = match comment.role {
                 Role::Head if is_block_end => break,
-                Role::Head => &mut self.ready.head,
-                Role::Line => &mut self.ready.line,
-                Role::Foot => &mut self.ready.foot,
+                Role::Head => &mut self.head,
+                Role::Line => &mut self.line,
+                Role::Foot => &mut self.foot,
             };
-            let comment = self.noted.pop_front().expect("there is one in front");
+            let (_, text) = self.noted.pop_front().expect("there is one in front");
             if into.is_empty() {
-                *into = comment.text;
+                *into = text;
             } else {
                 into.push('\n');
-                into.push_str(&comment.text);
+                into.push_str(&text);
             }
         }
     }
 
-    fn take(&mut self) -> Trivia {
+    /// Takes head and foot; a comment on the line of what takes neither is dropped.
+    fn take(&mut self) -> (Text, Text) {
+        let taken = (std::mem::take(&mut self.head), std::mem::take(&mut self.foot));
+        self.line = Text::new();
+        self.taken();
+        taken
+    }
+
+    /// After what is ready was taken.
+    fn taken(&mut self) {
         self.stem = 0;
         self.active = !self.noted.is_empty();
-        std::mem::take(&mut self.ready)
     }
 
     /// The end of a block at a column: before a comment at that column, where nothing but comments follow it.
     fn block_end(&mut self, column: i32, mut end: usize) -> usize {
         let mut stop = end;
-        for comment in self.noted.iter().rev() {
+        for (comment, _) in self.noted.iter().rev() {
             if comment.role == Role::Line || comment.end < stop {
                 break;
             }
@@ -485,15 +529,4 @@ impl Comments {
         self.block_ends.push_back(end);
         end
     }
-}
-
-fn set(node: &mut Node, ready: Trivia) {
-    if ready == Trivia::default() {
-        return;
-    }
-    let trivia = node.trivia_mut();
-    if !ready.head.is_empty() {
-        trivia.head = ready.head;
-    }
-    (trivia.line, trivia.foot) = (ready.line, ready.foot);
 }

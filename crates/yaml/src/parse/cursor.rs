@@ -249,7 +249,7 @@ impl<'s> Parser<'s> {
         }
         loop {
             match self.here() {
-                b' ' => self.pos += 1,
+                b' ' => self.pos = words::spaces_end(self.bytes, self.pos),
                 b'\t' if self.flow_level > 0 || !self.key_allowed => self.pos += 1,
                 b'\t' => return Err(self.tab_in_indentation(self.pos)),
                 b'#' => self.read_comments(from, after),
