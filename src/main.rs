@@ -31,7 +31,7 @@ fn main() -> ExitCode {
             FnCommand::Sink(args) => commands::fn_sink::run(args, &report),
             FnCommand::Wrap(args) => commands::fn_wrap::wrap(args, &report),
             FnCommand::Xargs(args) => commands::fn_wrap::xargs(args, &report),
-            FnCommand::Doc(args) => commands::fn_doc::run(args),
+            FnCommand::Doc(args) => commands::fn_doc::run(*args),
         },
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),

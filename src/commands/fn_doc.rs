@@ -7,7 +7,7 @@ use crate::cli::{FnDocArgs, ProgramArgs};
 use crate::commands::fn_run::program;
 use crate::os;
 
-pub fn run(args: Box<FnDocArgs>) -> Result<()> {
+pub fn run(args: FnDocArgs) -> Result<()> {
     let dir = os::current_dir()?;
     let runtime = Runtime::new(args.sandbox.rules(&dir, None));
     let named = args.name.map(|image| ProgramArgs { image: Some(image), exec_path: None, wasm: None });
