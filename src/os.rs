@@ -11,8 +11,13 @@ use crate::remote::Remote;
 
 /// Writes to standard output. A reader that went away (`krm build | head`) wanted no more: that is success.
 pub fn print(bytes: &[u8]) -> Result<()> {
+    print_all(&[bytes])
+}
+
+/// Writes pieces to standard output, one after the other.
+pub fn print_all(pieces: &[impl AsRef<[u8]>]) -> Result<()> {
     let mut out = std::io::stdout().lock();
-    match out.write_all(bytes).and_then(|()| out.flush()) {
+    match pieces.iter().try_for_each(|piece| out.write_all(piece.as_ref())).and_then(|()| out.flush()) {
         Err(error) if error.kind() != ErrorKind::BrokenPipe => {
             Err(Diagnostic::error("output-not-written", format!("cannot write to standard output: {error}")))
         }

@@ -27,13 +27,16 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     }
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
-        None => os::print(join(&done)?.as_bytes()),
+        None => os::print_all(&emit(&done)?),
         Some(dir) if dir.is_dir() => match &done[..] {
             [one] => write_each(dir, one),
             _ => write_targets(dir, &args.targets, &done),
         },
-        Some(file) => os::write(file, join(&done)?.as_bytes()),
-    }
+        Some(file) => os::write(file, emit(&done)?.concat().as_bytes()),
+    }?;
+    // The process ends here: the system takes the memory back faster than we could free every node.
+    std::mem::forget(done);
+    Ok(())
 }
 
 fn options(args: &BuildArgs) -> BuildOptions {
@@ -63,12 +66,6 @@ fn options(args: &BuildArgs) -> BuildOptions {
         kubernetes: args.kube_version.into(),
         trusted_catalogs: args.trusted_catalog.clone(),
     }
-}
-
-/// All targets as one stream.
-fn join(built: &[Resources]) -> Result<String> {
-    let texts: Result<Vec<String>> = built.iter().filter(|items| !items.is_empty()).map(emit).collect();
-    Ok(texts?.join("---\n"))
 }
 
 /// A file per resource, named as the reference names them.
@@ -110,7 +107,7 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
         .help("name each target once"));
     };
     parts.iter().zip(built).try_for_each(|(parts, items)| {
-        os::write(&dir.join(format!("{}.yaml", name(parts, count))), emit(items)?.as_bytes())
+        os::write(&dir.join(format!("{}.yaml", name(parts, count))), emit([items])?.concat().as_bytes())
     })
 }
 

@@ -14,6 +14,7 @@ use crate::catalog::{self, Catalog};
 use crate::composition::{self, Outlined};
 use crate::loader::{Files, Folder};
 use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
+use crate::resource::Resource;
 use crate::resource::{Gvk, Origin};
 use crate::resources::Resources;
 use crate::runtime::{Rules, Runtime};
@@ -201,23 +202,21 @@ impl Session {
     }
 }
 
-/// Finished resources as text: one document each. What JSON cannot say, such as an infinity, is an error.
-pub fn emit(items: &Resources) -> Result<String> {
+/// Finished resources as text, one document each: the pieces of it, to be written one after the other. What JSON cannot
+/// say, such as an infinity, is an error.
+pub fn emit<'r>(built: impl IntoIterator<Item = &'r Resources>) -> Result<Vec<String>> {
     // Long enough that handing out the work costs nothing, short enough that all threads get some.
     const CHUNK: usize = 256;
-    let chunks: Result<Vec<String>> = items
-        .as_slice()
-        .par_chunks(CHUNK)
-        .map(|chunk| {
-            let mut text = String::new();
-            for (at, r) in chunk.iter().enumerate() {
-                if at > 0 {
-                    text.push_str("---\n");
-                }
-                krm_yaml::try_canonical_into(r.node(), &mut text)?;
+    let all: Vec<&Resource> = built.into_iter().flatten().collect();
+    let piece = |(number, chunk): (usize, &[&Resource])| {
+        let mut text = String::new();
+        for (at, r) in chunk.iter().enumerate() {
+            if number + at > 0 {
+                text.push_str("---\n");
             }
-            Ok(text)
-        })
-        .collect();
-    Ok(chunks?.join("---\n"))
+            krm_yaml::try_canonical_into(r.node(), &mut text)?;
+        }
+        Ok(text)
+    };
+    all.par_chunks(CHUNK).enumerate().map(piece).collect()
 }
