@@ -41,7 +41,7 @@ fn check(case: &Path) -> Result<bool, String> {
                 || text.contains("transformerAnnotations")
         })
     };
-    if !folder.is_dir() || written.iter().any(|name| tells_origins(name)) {
+    if !folder.is_dir() || written.iter().any(tells_origins) {
         return Ok(false);
     }
     let expected = krm(&scratch.0, &args)?;
