@@ -220,7 +220,7 @@ mod tests {
         assert_eq!(select(name("web-9?7")), [7, 97]);
         assert_eq!(select(name("my.svc")), [100, 101]);
         assert_eq!(select(name(r"my\.svc")), [100]);
-        assert_eq!(select(name("eb-7")), []);
+        assert!(select(name("eb-7")).is_empty());
         assert_eq!(select(name("my-svc|web-1")), [1, 101]);
         assert_eq!(select(name("(?i)WEB-1")), [1]);
         assert_eq!(select(Selector::default()).len(), 102);
@@ -230,7 +230,7 @@ mod tests {
     fn all_conditions_must_hold() {
         let service = Selector { kind: text("Service"), group: text("apps"), ..Default::default() };
         assert_eq!(select(service.clone()), [100, 101]);
-        assert_eq!(select(Selector { namespace: text("default"), ..service.clone() }), []);
+        assert!(select(Selector { namespace: text("default"), ..service.clone() }).is_empty());
         assert_eq!(
             select(Selector { namespace: text("default"), name: text("web-3"), ..Default::default() }),
             [3]
