@@ -2,9 +2,10 @@
 
 mod functions;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use functions::{
     FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs, FnXargsArgs,
@@ -21,6 +22,42 @@ pub struct Cli {
     /// How errors and warnings are written to standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
     pub error_format: ErrorFormat,
+}
+
+impl Cli {
+    /// Reads the command line. Switches may be written as kustomize's may, `--enable-helm=true`.
+    pub fn read() -> Self {
+        let args: Vec<OsString> = std::env::args_os().collect();
+        // Most command lines have none, and need not be looked at twice.
+        match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
+            true => Self::parse_from(plain_switches(args, &Self::command())),
+            false => Self::parse_from(args),
+        }
+    }
+}
+
+/// Makes `--switch` of `--switch=true`, and nothing of `--switch=false`.
+fn plain_switches(mut args: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
+    let verb = args.get(1).and_then(|verb| verb.to_str()).unwrap_or_default();
+    let Some(verb) = command.find_subcommand(verb) else { return args };
+    let is_switch = |name: &str| {
+        let named = |arg: &&clap::Arg| arg.get_long() == Some(name);
+        verb.get_arguments().find(named).is_some_and(|arg| !arg.get_action().takes_values())
+    };
+    args.retain_mut(|arg| {
+        let written = arg.to_str().and_then(|text| text.strip_prefix("--")?.split_once('='));
+        let Some((name, value)) = written.filter(|(name, _)| is_switch(name)) else { return true };
+        let plain = format!("--{name}");
+        match value {
+            "true" | "TRUE" | "True" | "t" | "T" | "1" => {
+                *arg = plain.into();
+                true
+            }
+            "false" | "FALSE" | "False" | "f" | "F" | "0" => false,
+            _ => true,
+        }
+    });
+    args
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -87,7 +124,7 @@ pub struct BuildArgs {
     pub helm_command: String,
 
     /// An API version helm charts may count on; may be given several times
-    #[arg(long, value_name = "VERSION", value_delimiter = ',')]
+    #[arg(long, value_name = "VERSION")]
     pub helm_api_versions: Vec<String>,
 
     /// The Kubernetes version helm charts may count on
@@ -111,7 +148,7 @@ pub struct BuildArgs {
     pub mount: Vec<String>,
 
     /// An environment variable for functions, as `NAME=value` or `NAME`; may be given several times
-    #[arg(short, long, value_name = "VARIABLE", value_delimiter = ',')]
+    #[arg(short, long, value_name = "VARIABLE")]
     pub env: Vec<String>,
 
     /// Run containers as the present user, not as `nobody`
@@ -287,4 +324,22 @@ pub struct ListArgs {
     /// The version of Kubernetes whose types say a key for lists
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub kube_version: KubeVersion,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn switches_may_have_values() {
+        let args =
+            ["krm", "build", "--enable-helm=true", "--strict=false", "--output=true", "--enable-exec=maybe"];
+        let plain = plain_switches(args.iter().map(Into::into).collect(), &Cli::command());
+        assert_eq!(plain, ["krm", "build", "--enable-helm", "--output=true", "--enable-exec=maybe"]);
+    }
 }

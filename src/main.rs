@@ -8,8 +8,6 @@ mod report;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
 use crate::cli::{Cli, Command, FnCommand};
 use crate::report::Report;
 
@@ -19,7 +17,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 /// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 101 a bug of ours (a panic's own).
 fn main() -> ExitCode {
     report::own_up_to_panics();
-    let cli = Cli::parse();
+    let cli = Cli::read();
     let report = Report::new(cli.error_format);
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),

@@ -196,8 +196,11 @@ impl Session {
             std::mem::take(&mut *self.warnings.lock().expect("no one panics while holding the warnings"));
         warnings.sort_by_cached_key(|warning| {
             let place = warning.place();
-            (self.files.sources.get(place.file).map(|source| source.name().to_owned()), place.start)
+            let file = self.files.sources.get(place.file).map(|source| source.name().to_owned());
+            (file, place.start, warning.message().to_owned())
         });
+        // Two threads that planned the same base at the same time both found them.
+        warnings.dedup_by(|a, b| a.place() == b.place() && a.message() == b.message());
         warnings
     }
 }
