@@ -447,6 +447,17 @@ impl Node {
         self.trivia.get_or_insert_default()
     }
 
+    /// Takes head, line and foot from where they were put together.
+    pub(crate) fn set_comments(&mut self, head: Text, line: Text, foot: Text) {
+        match &mut self.trivia {
+            Some(trivia) => (trivia.head, trivia.line, trivia.foot) = (head, line, foot),
+            None => {
+                self.trivia =
+                    Some(Box::new(Trivia { head, line, foot, anchor: None, alias: None, tag: None }))
+            }
+        }
+    }
+
     pub fn clear_trivia(&mut self) {
         self.trivia = None;
     }

@@ -56,14 +56,17 @@ pub fn check(source: &Arc<Source>, range: Range<usize>) -> Result<bool> {
     let mut start = range.start;
     while start < range.end {
         let end = (start + PIECE).min(range.end);
-        // Without leaving early and in bytes alone, so that many are looked at at once.
+        // Without leaving early and in bytes alone, so that many are looked at at once. Signed, the bytes that are not
+        // ASCII are below the space, too.
         let needs_a_look = bytes[start..end].iter().fold(0, |found, b| {
-            let is_ordinary = u8::from(b.wrapping_sub(0x20) < 0x5F);
-            let is_space = u8::from(*b == b'\n') | u8::from(*b == b'\t') | u8::from(*b == b'\r');
-            found | ((is_ordinary | is_space) ^ 1)
+            let below_space = u8::from((*b as i8) < b' ' as i8);
+            found | (below_space ^ u8::from(*b == b'\n')) | u8::from(*b == 0x7F)
         });
         if needs_a_look != 0 {
-            for at in start..end {
+            for (at, byte) in (start..).zip(&bytes[start..end]) {
+                if matches!(byte, b' '..=b'~') {
+                    continue;
+                }
                 match class(&bytes[at..range.end]) {
                     Class::Fine => {}
                     Class::Break => odd_breaks = true,

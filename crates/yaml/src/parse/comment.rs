@@ -57,7 +57,9 @@ impl After {
 pub struct Comments {
     /// Whether there are any.
     pub active: bool,
-    noted: VecDeque<(Noted, Text)>,
+    noted: Vec<(Noted, Text)>,
+    /// How many of those have been readied already.
+    passed: usize,
     /// What was noted for a token that has been looked at, and waits for a node.
     head: Text,
     line: Text,
@@ -97,7 +99,7 @@ impl Parser<'_> {
         let text = self.text[start..self.pos].into();
         let comment = Noted { role: Role::Line, token, scan: 0, start, end: 0, column: 0 };
         self.comments.active = true;
-        self.comments.noted.push_back((comment, text));
+        self.comments.noted.push((comment, text));
     }
 
     /// Reads the comment on the line of a token, where there is one. White space began at `from`.
@@ -235,13 +237,14 @@ impl Parser<'_> {
         let text = Text::from(text);
         lines.clear();
         self.comments.active = true;
-        self.comments.noted.push_back((comment, text));
+        self.comments.noted.push((comment, text));
     }
 
     /// How many line breaks are between `pos` and the text before it. White space began at `from`.
     fn breaks_before(&self, pos: usize, from: usize) -> usize {
-        // Where white space began on an earlier line, there is nothing else on this one.
-        let mut at = if from < self.line_start { self.line_start } else { pos };
+        // Most often this line has but its indentation.
+        let is_indentation = from < self.line_start || words::spaces_end(self.bytes, self.line_start) == pos;
+        let mut at = if is_indentation { self.line_start } else { pos };
         let mut breaks = 0;
         while at > 0 {
             match self.bytes[at - 1] {
@@ -291,6 +294,9 @@ impl Parser<'_> {
     #[cold]
     fn comment_on_top(&mut self) {
         let token = self.last_token();
+        if !self.comments.has_for(token) {
+            return;
+        }
         let node = self.nodes.last_mut().expect("a node was read");
         if node.span().is_empty() {
             return;
@@ -301,18 +307,14 @@ impl Parser<'_> {
         }
         let comments = &mut self.comments;
         comments.look_at(token, false);
+        let [mut head, line, foot] =
+            [&mut comments.head, &mut comments.line, &mut comments.foot].map(std::mem::take);
         if node.style() == Style::Flow && !is_alias {
             // Its head was given at the opening bracket.
-            comments.head = Text::new();
+            head = node.trivia().head.clone();
         }
-        if !comments.head.is_empty() {
-            node.trivia_mut().head = std::mem::take(&mut comments.head);
-        }
-        if !comments.line.is_empty() {
-            node.trivia_mut().line = std::mem::take(&mut comments.line);
-        }
-        if !comments.foot.is_empty() {
-            node.trivia_mut().foot = std::mem::take(&mut comments.foot);
+        if !(head.is_empty() && line.is_empty() && foot.is_empty()) {
+            node.set_comments(head, line, foot);
         }
         comments.taken();
     }
@@ -481,22 +483,32 @@ impl Parser<'_> {
 }
 
 impl Comments {
+    /// Whether anything is ready, or noted for the token at `token` or an earlier one.
+    fn has_for(&self, token: usize) -> bool {
+        self.noted.get(self.passed).is_some_and(|(comment, _)| comment.token <= token)
+            || !(self.head.is_empty() && self.line.is_empty() && self.foot.is_empty())
+    }
+
     /// Readies what was noted for the token at `token` and earlier ones. The end of a block has no head.
     fn look_at(&mut self, token: usize, is_block_end: bool) {
-        while let Some((comment, _)) = self.noted.front().filter(|(comment, _)| comment.token <= token) {
+        while let Some((comment, text)) = self.noted.get_mut(self.passed).filter(|(c, _)| c.token <= token) {
             let into = match comment.role {
                 Role::Head if is_block_end => break,
                 Role::Head => &mut self.head,
                 Role::Line => &mut self.line,
                 Role::Foot => &mut self.foot,
             };
-            let (_, text) = self.noted.pop_front().expect("there is one in front");
+            self.passed += 1;
             if into.is_empty() {
-                *into = text;
+                *into = std::mem::take(text);
             } else {
                 into.push('\n');
-                into.push_str(&text);
+                into.push_str(text);
             }
+        }
+        if self.passed == self.noted.len() {
+            self.noted.clear();
+            self.passed = 0;
         }
     }
 
@@ -517,7 +529,7 @@ impl Comments {
     /// The end of a block at a column: before a comment at that column, where nothing but comments follow it.
     fn block_end(&mut self, column: i32, mut end: usize) -> usize {
         let mut stop = end;
-        for (comment, _) in self.noted.iter().rev() {
+        for (comment, _) in self.noted[self.passed..].iter().rev() {
             if comment.role == Role::Line || comment.end < stop {
                 break;
             }

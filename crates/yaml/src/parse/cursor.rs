@@ -50,6 +50,8 @@ pub struct Parser<'s> {
     pub key_allowed: bool,
     /// Whether U+0085, U+2028 or U+2029, which break lines too, occur in the text.
     pub odd_breaks: bool,
+    /// Whether CR does.
+    has_returns: bool,
     pub depth: usize,
     /// What was read and is not yet part of a collection; see [`super::tree`].
     pub nodes: Vec<Node>,
@@ -94,6 +96,7 @@ impl<'s> Parser<'s> {
             flow_level: 0,
             key_allowed: true,
             odd_breaks: false,
+            has_returns: false,
             depth: 0,
             nodes: Vec::new(),
             hashes: Vec::new(),
@@ -111,6 +114,7 @@ impl<'s> Parser<'s> {
     /// Begins anew with another range of the source.
     pub fn restart(&mut self, range: Range<usize>) -> Result<()> {
         self.odd_breaks = chars::check(self.source, range.clone())?;
+        self.has_returns = memchr::memchr(b'\r', &self.source.text().as_bytes()[range.clone()]).is_some();
         self.text = &self.source.text()[..range.end];
         self.bytes = self.text.as_bytes();
         self.pos = range.start;
@@ -185,7 +189,10 @@ impl<'s> Parser<'s> {
         if self.odd_breaks {
             return (pos..self.bytes.len()).find(|p| self.break_len(*p) > 0).unwrap_or(self.bytes.len());
         }
-        memchr::memchr2(b'\n', b'\r', &self.bytes[pos..]).map_or(self.bytes.len(), |n| pos + n)
+        let rest = &self.bytes[pos..];
+        let found =
+            if self.has_returns { memchr::memchr2(b'\n', b'\r', rest) } else { memchr::memchr(b'\n', rest) };
+        found.map_or(self.bytes.len(), |n| pos + n)
     }
 
     /// Whether an indicator (`-`, `?`, `:`) stands here by itself.
