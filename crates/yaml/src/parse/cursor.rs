@@ -6,7 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::chars;
-use super::comment::{After, Comments};
+use super::comment::After;
+use super::handout::Comments;
 use super::property::Handle;
 use super::words;
 use crate::diag::{Diagnostic, Result};

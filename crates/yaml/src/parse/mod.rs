@@ -5,10 +5,9 @@
 //! [crate's documentation](crate#which-yaml).
 //!
 //! The files follow the text: [`cursor`] moves over white space and comments, [`block`] and [`flow`] read collections,
-//! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`keys`] looks for keys given
-//! twice, [`comment`] decides which node a comment belongs to, [`fault`] says what is wrong, [`tree`] builds,
-//! [`stream`] puts documents together, and [`split`]
-//! reads many at once.
+//! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`keys`] looks for keys
+//! given twice, [`comment`] and [`handout`] decide which node a comment belongs to, [`fault`] says what is wrong, [`tree`]
+//! builds, [`stream`] puts documents together, and [`split`] reads many at once.
 
 mod block;
 mod chars;
@@ -16,6 +15,7 @@ mod comment;
 mod cursor;
 mod fault;
 mod flow;
+mod handout;
 mod keys;
 mod literal;
 mod plain;
