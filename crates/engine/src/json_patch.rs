@@ -41,6 +41,13 @@ impl JsonPatch {
         self.0.is_empty()
     }
 
+    /// Whether an operation gives or takes all annotations at once.
+    pub fn sweeps_annotations(&self) -> bool {
+        let all =
+            |path: &Option<Text>| matches!(path.as_deref(), Some("" | "/metadata" | "/metadata/annotations"));
+        self.0.iter().any(|operation| operation.op != "test" && all(&operation.path))
+    }
+
     /// Applies the operations in order. The first that does not apply is an error.
     pub fn apply(&self, root: &mut Node) -> Result<()> {
         for operation in &self.0 {
@@ -305,6 +312,11 @@ fn as_json(node: &mut Node) {
                 if value.abs() > EXACT && value.abs() < i128::from(u64::MAX) {
                     let rounded = (value as f64) as i128;
                     *scalar = Node::scalar(rounded.to_string(), Tag::Int, Style::Any, scalar.span());
+                }
+            }
+            Tag::Timestamp => {
+                if let Some(text) = scalar.text().and_then(krm_yaml::resolve::timestamp) {
+                    *scalar = Node::string(text).with_span(scalar.span());
                 }
             }
             // It is written and read once for that, and folded texts do not all come back as they were.

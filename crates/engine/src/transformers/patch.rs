@@ -157,9 +157,9 @@ pub(super) fn drop_deleted(items: &mut Resources, changed: &[usize]) {
     }
 }
 
-/// The patch with all values of these maps made text. The reference does so with a patch it copies for many resources or
-/// marks with options, and then a null removes nothing: it is the text `null`.
-fn as_text(patch: &Node, maps: &[&str], cx: &Context) -> Node {
+/// The patch with all values of these maps made text. The reference does so with a patch it copies first or marks with
+/// options, and then a null removes nothing: it is the text `null`.
+pub(super) fn as_text(patch: &Node, maps: &[&str], cx: &Context) -> Node {
     let mut patch = patch.clone();
     let Some(meta) = patch.get_mut("metadata").filter(|_| !maps.is_empty()) else { return patch };
     for key in maps {
@@ -170,7 +170,7 @@ fn as_text(patch: &Node, maps: &[&str], cx: &Context) -> Node {
             cx.warn(
                 Diagnostic::warning("patch-null-as-text", message)
                     .at(entry.value.span())
-                    .help("to remove it, leave out `target` and `options` and name the resource in the patch, or use a JSON patch"),
+                    .help("to remove it, use a JSON patch, or `patches:` without `target` and `options`"),
             );
         }
         let map = string_map(meta, key);
@@ -205,6 +205,10 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &
     });
     patched.map_err(|d: Diagnostic| d.note(format!("patching {id}"), span))?;
     r.shared.clear();
+    if patch.sweeps_annotations() {
+        // Where a resource came from is an annotation of the reference's, and goes with the others.
+        (r.origin, r.transformations) = (None, Vec::new());
+    }
     match r.name().is_empty() || r.kind().is_empty() {
         false => Ok(()),
         true => Err(Diagnostic::error(

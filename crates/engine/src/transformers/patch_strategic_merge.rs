@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, embedded, nearest};
 use serde::Deserialize;
 
-use super::patch::drop_deleted;
+use super::patch::{as_text, drop_deleted};
 use super::{Setup, read_config};
 use crate::merge::{Merged, Options, two_way};
 use crate::objects;
@@ -109,7 +109,8 @@ impl Transformer for PatchStrategicMerge {
         for patch in &self.patches {
             warn_of_directives(patch.node(), cx);
             let at = find_target(items, patch, cx)?;
-            items.edit_at(at, |r| apply(patch.node(), r, Changes::default(), cx))?;
+            let patch = as_text(patch.node(), &["labels", "annotations"], cx);
+            items.edit_at(at, |r| apply(&patch, r, Changes::default(), cx))?;
             drop_deleted(items, &[at]);
         }
         Ok(())
