@@ -16,7 +16,7 @@ use crate::report::Report;
 /// which they act. Either way the result is a Composition that builds to the same resources when it stands in the same
 /// folder, and each entry says which file it comes from.
 ///
-/// Example: krm plan examples/composition/production
+/// Example: krm plan examples/composition/production/top
 #[derive(Debug, Args)]
 pub struct PlanArgs {
     /// The folder with the Composition or kustomization

@@ -108,6 +108,10 @@ fn sizes_become_resources() {
     assert_eq!((answer.status, answer.stdout), (Some(0), sized.clone()));
     assert_eq!(call(SET_SIZE, &[], &sized).stdout, sized, "again changes nothing");
 
+    let unsized_ones = "functionConfig:\n  kind: ConfigMap\n  data:\n    default: small\n";
+    let answer = call(SET_SIZE, &[], &deployment("", "", unsized_ones));
+    assert_eq!((answer.status, answer.stdout), (Some(0), deployment("", resources, unsized_ones)));
+
     let config = "functionConfig:\n  kind: Sizes\n  spec:\n    sizes:\n      tiny:\n        cpu: 10m\n        memory: 8Mi\n";
     let answer = call(SET_SIZE, &[], &deployment("      example.com/size: tiny\n", "", config));
     assert!(answer.stdout.contains("cpu: 10m"), "{}", answer.stdout);

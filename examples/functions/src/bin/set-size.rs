@@ -13,12 +13,14 @@ The size stands in an annotation of the workload: `example.com/size: small`.
 
 Fields of the functionConfig, all of them optional:
   annotation   What the annotation is called: example.com/size
+  default      The size of workloads without the annotation; without a default they are left alone
   sizes        What the sizes mean, each with cpu and memory: small, medium and large";
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Config {
     annotation: String,
+    default: Option<String>,
     sizes: BTreeMap<String, Size>,
 }
 
@@ -35,7 +37,7 @@ impl Default for Config {
             (name.into(), Size { cpu: cpu.into(), memory: memory.into() })
         };
         let sizes = [("small", "100m", "128Mi"), ("medium", "500m", "512Mi"), ("large", "2", "4Gi")];
-        Self { annotation: "example.com/size".into(), sizes: sizes.map(size).into() }
+        Self { annotation: "example.com/size".into(), default: None, sizes: sizes.map(size).into() }
     }
 }
 
@@ -44,9 +46,11 @@ fn main() -> ExitCode {
 }
 
 fn set_size(list: &mut ResourceList) -> Outcome {
-    let Config { annotation, sizes } = list.config()?;
-    for object in &mut list.items {
-        let Some(name) = object.annotation(&annotation).map(str::to_string) else { continue };
+    let Config { annotation, default, sizes } = list.config()?;
+    for object in list.items.iter_mut().filter(|object| object.pod_spec().is_some()) {
+        let Some(name) = object.annotation(&annotation).or(default.as_deref()).map(str::to_string) else {
+            continue;
+        };
         let Some(Size { cpu, memory }) = sizes.get(&name) else {
             let known: Vec<&str> = sizes.keys().map(String::as_str).collect();
             let message = format!("there is no size `{name}`, only {}", known.join(", "));
