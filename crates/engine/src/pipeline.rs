@@ -110,7 +110,7 @@ impl Transformer for Pipeline {
                 Role::Transform => {
                     step.transformer.transform(items, cx).map_err(|d| d.at(step.place))?;
                     if let Some(origin) = &step.origin {
-                        items.stamp_transformation(origin);
+                        items.stamp_transformation(origin, cx.schema);
                     }
                     items.drop_empty();
                 }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::resource::{Behavior, IdKey, Origin, Resource, ResourceId};
 use crate::schema::Schema;
-use crate::strings::{merged, set_strings, string_map};
+use crate::strings::{are_strings, data_map, merged, set_strings, string_map};
 
 /// An ordered list of resources with indexes by id.
 #[derive(Debug, Default)]
@@ -217,9 +217,18 @@ impl Resources {
         }
     }
 
-    /// Notes that a transformer saw every resource; those without an origin are taken to come from it.
-    pub fn stamp_transformation(&mut self, origin: &Origin) {
+    /// Notes that a transformer saw every resource; those without an origin are taken to come from it. The reference
+    /// notes it in the annotations, and makes all of them texts on the way.
+    pub fn stamp_transformation(&mut self, origin: &Origin, schema: &Schema) {
         for r in &mut self.items {
+            if r.node().get("metadata").is_some_and(|meta| !are_strings(meta, "annotations")) {
+                r.edit(schema, |root| {
+                    if let Some(meta) = root.get_mut("metadata") {
+                        let map = string_map(meta, "annotations");
+                        set_strings(meta, "annotations", map);
+                    }
+                });
+            }
             match r.origin {
                 None => r.origin = Some(Box::new(origin.clone())),
                 Some(_) => r.transformations.push(origin.clone()),
@@ -289,7 +298,7 @@ fn inherit(new: &mut Resource, old: &Resource, schema: &Schema) {
     let both = |new: &Resource, key| merged(meta(old, key), meta(new, key));
     let (labels, annotations) = (both(new, "labels"), both(new, "annotations"));
     let keeps_data = new.behavior == Behavior::Merge;
-    let data = |key| merged(string_map(old.node(), key), string_map(new.node(), key));
+    let data = |key| merged(data_map(old.node(), key), data_map(new.node(), key));
     let (data, binary_data) = (data("data"), data("binaryData"));
     new.edit(schema, |node| {
         if let Some(meta) = node.map_at("metadata") {

@@ -1,6 +1,6 @@
 //! Maps of strings, such as labels, annotations and data: whatever was written, the reference reads text.
 
-use krm_yaml::{Entry, Map, Node, Style, Tag, Value};
+use krm_yaml::{Entry, Map, Node, Style, Tag, Text, Value};
 
 /// The map under a key with every value made a string and keys sorted; the last of equal keys wins. Collections have no
 /// text, and become empty strings. `None` where there is no entry at all.
@@ -16,6 +16,26 @@ pub fn string_map(parent: &Node, key: &str) -> Option<Map> {
         }
     }
     (!unique.is_empty()).then(|| Map::from_entries(unique))
+}
+
+/// The same of a map of data, in which the reference takes a null for an empty text.
+pub fn data_map(parent: &Node, key: &str) -> Option<Map> {
+    let nulls: Vec<Text> = parent
+        .get(key)?
+        .as_map()?
+        .iter()
+        .filter(|entry| entry.value.is_null())
+        .filter_map(|entry| entry.key.text().map(Text::from))
+        .collect();
+    let mut map = string_map(parent, key)?;
+    nulls.iter().for_each(|key| map.set(key, Node::from("")));
+    Some(map)
+}
+
+/// Whether all values of the map under a key are strings, as are those of no map.
+pub fn are_strings(parent: &Node, key: &str) -> bool {
+    let map = parent.get(key).and_then(Node::as_map);
+    map.is_none_or(|map| map.iter().all(|entry| entry.value.tag() == Tag::Str))
 }
 
 fn as_strings(entry: &Entry) -> Entry {
