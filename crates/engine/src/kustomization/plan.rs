@@ -338,7 +338,13 @@ impl<'s> Plan<'s> {
         if !k.patches.is_empty() {
             let read = |entry: &Spanned<_>| Patch::new(&entry.value, entry.span, &**here.folder);
             let patches: Vec<Patch> = all(k.patches.par_iter().map(read).collect())?;
-            self.builtins(here, "PatchTransformer", patches, k.patches.len());
+            match here.scope.origin {
+                None => self.builtin(here, Role::Transform, "PatchTransformer", patches),
+                // What each of them leaves on the resources, the next one finds there.
+                Some(_) => patches
+                    .into_iter()
+                    .for_each(|patch| self.builtin(here, Role::Transform, "PatchTransformer", patch)),
+            }
         }
         if !k.namespace.is_empty() {
             let namespace = Namespace::new(k.namespace.clone(), config.namespace.clone());
@@ -363,7 +369,9 @@ impl<'s> Plan<'s> {
         if !k.patches_json6902.is_empty() {
             let read = |entry: &Spanned<_>| PatchJson6902::new(&entry.value, entry.span, &**here.folder);
             let patches: Vec<PatchJson6902> = all(k.patches_json6902.iter().map(read).collect())?;
-            self.builtins(here, "PatchJson6902Transformer", patches, k.patches_json6902.len());
+            for patch in patches {
+                self.builtin(here, Role::Transform, "PatchJson6902Transformer", patch);
+            }
         }
         if !k.replicas.is_empty() {
             let replicas = ReplicaCount::new(k.replicas.clone(), config.replicas.clone());
