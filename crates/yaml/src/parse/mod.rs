@@ -4,10 +4,10 @@
 //! what go-yaml accepts, which is neither quite YAML 1.1 nor quite 1.2; the list of differences is in the
 //! [crate's documentation](crate#which-yaml).
 //!
-//! The files follow the text: [`cursor`] moves over white space and comments, [`block`] and [`flow`] read collections,
-//! [`plain`], [`quoted`] and [`literal`] read scalars, [`property`] what stands in front of them, [`keys`] looks for keys
-//! given twice, [`comment`] and [`handout`] decide which node a comment belongs to, [`fault`] says what is wrong, [`tree`]
-//! builds, [`stream`] puts documents together, and [`split`] reads many at once.
+//! The files follow the text: `cursor` moves over white space and comments, `block` and `flow` read collections,
+//! `plain`, `quoted` and `literal` read scalars, `property` what stands in front of them, `keys` looks for keys
+//! given twice, `comment` and `handout` decide which node a comment belongs to, `fault` says what is wrong, `tree`
+//! builds, `stream` puts documents together, and `split` reads many at once.
 
 mod block;
 mod chars;
