@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{EnvVar, Keep, Output, Program, Runtime, Status, environment};
+use super::{EnvVar, Keep, Output, Program, Pull, Runtime, Status, environment};
 
 /// Changes whenever the layout of an entry does.
 const LAYOUT: &str = "krm function output 1";
@@ -34,10 +34,10 @@ pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<
     hash.add(LAYOUT);
     match program {
         Program::Image(image) => {
-            // What it reads there may change under the same name.
+            // What it reads there may change under the same name; and so may the image, before it is fetched.
             let sees_more =
                 (image.network && rules.network) || !image.mounts.is_empty() || !rules.mounts.is_empty();
-            if sees_more {
+            if sees_more || rules.pull == Pull::Always {
                 return None;
             }
             hash.add("image").add(runtime.engine().ok()?.image_id(&image.image)?);
@@ -47,13 +47,13 @@ pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<
             }
         }
         Program::Wasm(module) => {
-            hash.add("wasm").add(fs::read(&module.path).ok()?);
+            hash.add("wasm").add(runtime.digests.of(Path::new(&module.path)).ok()?);
             hash.add_env(environment(&module.env, rules)).add_all(&module.args);
         }
         Program::Exec(_) if rules.cache != Keep::Everything => return None,
         Program::Exec(exec) => {
             hash.add("exec")
-                .add(fs::read(exec.find().ok()?).ok()?)
+                .add(runtime.digests.of(&exec.find().ok()?).ok()?)
                 .add(exec.dir.as_os_str().as_encoded_bytes());
             hash.add_env(environment(&exec.env, rules)).add_all(&exec.args);
         }

@@ -9,6 +9,7 @@
 
 mod cache;
 pub mod container;
+mod digests;
 pub mod exec;
 pub mod plugin;
 mod process;
@@ -26,6 +27,7 @@ use std::time::Duration;
 use krm_yaml::{Diagnostic, Result};
 
 pub use container::{Image, Mount, Pull};
+use digests::Digests;
 pub use exec::Exec;
 pub use tool::{Scratch, run_tool};
 pub use wasm::Module;
@@ -257,6 +259,7 @@ pub struct Runtime {
     rules: Rules,
     engine: OnceLock<Result<container::Engine>>,
     wasm: OnceLock<Result<wasm::Engine>>,
+    digests: Digests,
 }
 
 impl fmt::Debug for Runtime {
@@ -267,7 +270,7 @@ impl fmt::Debug for Runtime {
 
 impl Runtime {
     pub fn new(rules: Rules) -> Self {
-        Self { rules, engine: OnceLock::new(), wasm: OnceLock::new() }
+        Self { rules, engine: OnceLock::new(), wasm: OnceLock::new(), digests: Digests::default() }
     }
 
     pub fn rules(&self) -> &Rules {
@@ -316,7 +319,7 @@ impl Runtime {
         let output = match program {
             Program::Image(image) => self.engine()?.run(image, &self.rules, input),
             Program::Exec(exec) => exec.run(&self.rules, input),
-            Program::Wasm(module) => self.wasm()?.run(module, &self.rules, input),
+            Program::Wasm(module) => self.wasm()?.run(module, &self.rules, &self.digests, input),
         }?;
         if let Some(key) = key.filter(|_| output.status.is_success()) {
             key.store(&output);

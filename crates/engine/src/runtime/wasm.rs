@@ -31,9 +31,9 @@ mod engine {
     use std::time::Instant;
 
     use krm_yaml::{Diagnostic, Result};
-    use sha2::{Digest, Sha256};
     use wasmtime::{Config, Linker, ResourceLimiter, Store, Trap, UpdateDeadline};
 
+    use crate::runtime::digests::Digests;
     use crate::runtime::wasi::{self, Exit, Machine, TooMuchOutput};
     use crate::runtime::{Limits, Output, Rules, Status, cache, environment};
 
@@ -107,9 +107,10 @@ mod engine {
             &self,
             module: &super::Module,
             rules: &Rules,
+            digests: &Digests,
             input: Arc<Vec<u8>>,
         ) -> Result<Output> {
-            let compiled = self.load(&module.path)?;
+            let compiled = self.load(&module.path, digests)?;
             let env = environment(&module.env, rules);
             let env = env.iter().filter_map(|var| Some(format!("{}={}", var.name, var.resolve()?)));
             let args = std::iter::once(module.path.clone()).chain(module.args.iter().cloned());
@@ -121,12 +122,11 @@ mod engine {
         }
 
         /// The machine code of a module: loaded before, kept on disk, or made now.
-        fn load(&self, path: &str) -> Result<wasmtime::Module> {
+        fn load(&self, path: &str, digests: &Digests) -> Result<wasmtime::Module> {
             let refused = |why: String| {
                 Diagnostic::error("wasm-not-loaded", format!("`{path}` is no module we can run: {why}"))
             };
-            let bytes = fs::read(path).map_err(|e| refused(e.to_string()))?;
-            let digest = cache::hex(&Sha256::digest(&bytes));
+            let digest = digests.of(Path::new(path)).map_err(|e| refused(e.to_string()))?;
             let mut loaded = self.loaded.lock().expect("no one panics while holding the modules");
             if let Some(module) = loaded.get(&digest) {
                 return Ok(module.clone());
@@ -136,6 +136,7 @@ mod engine {
             let module = match kept.as_deref().and_then(|file| self.read_kept(file)) {
                 Some(module) => module,
                 None => {
+                    let bytes = fs::read(path).map_err(|e| refused(e.to_string()))?;
                     let module = wasmtime::Module::from_binary(&self.engine, &bytes)
                         .map_err(|e| refused(format!("{e:#}")))?;
                     if let (Some(file), Ok(code)) = (&kept, module.serialize()) {
@@ -251,6 +252,7 @@ mod absent {
 
     use krm_yaml::{Diagnostic, Result};
 
+    use crate::runtime::digests::Digests;
     use crate::runtime::{Output, Rules};
 
     /// There is none: this program was built without.
