@@ -284,3 +284,55 @@ fn an_image_that_is_not_there_is_told() {
     assert!(!output.status.success());
     assert!(stderr.contains("function `localhost/krm-test-missing:1` failed: exit status 125"), "{stderr}");
 }
+
+/// The example functions, built as their Containerfile says.
+#[test]
+fn an_example_is_built_into_an_image_and_runs() {
+    let Some(engine) = engine() else { return };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let triple = format!("{}-unknown-linux-gnu", std::env::consts::ARCH);
+    let target = root.join("target/static");
+    let built = Command::new(std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()))
+        .args([
+            "build",
+            "--quiet",
+            "-p",
+            "krm-example-functions",
+            "--bin",
+            "require-limits",
+            "--target",
+            &triple,
+        ])
+        .env("CARGO_TARGET_DIR", &target)
+        .env("RUSTFLAGS", "-C target-feature=+crt-static")
+        .current_dir(root)
+        .status();
+    assert!(built.expect("cargo starts").success());
+    let name = "localhost/krm-test-require-limits:1";
+    let image_built = command(engine.binary)
+        .args(["build", "-q", "-t", name, "-f", "examples/functions/Containerfile"])
+        .args(["--build-arg", "FUNCTION=require-limits"])
+        .args(["--build-arg", &format!("BINARIES=target/static/{triple}/debug"), "."])
+        .current_dir(root)
+        .output()
+        .expect("the engine starts");
+    assert!(image_built.status.success(), "{}", text(&image_built.stderr));
+
+    let dir = engine.scratch.join("example");
+    fs::create_dir_all(dir.join("pkg")).expect("the scratch folder is ours");
+    let pod = "kind: Pod\napiVersion: v1\nmetadata: {name: a}\nspec: {containers: [{name: c}]}\n";
+    fs::write(dir.join("pkg/a.yaml"), pod).expect("the scratch folder is ours");
+    let run = |args: &[&str]| {
+        let mut krm = command(env!("CARGO_BIN_EXE_krm"));
+        krm.args(["fn", "run", "pkg", "--image", name, "--image-pull-policy", "Never"]).args(args);
+        krm.current_dir(&dir).env("KRM_FN_RUNTIME", engine.binary).output().expect("krm starts")
+    };
+    let refused = run(&[]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(text(&refused.stderr).contains("container `c` has no limit on cpu"), "{}", text(&refused.stderr));
+    let passed = run(&["--", "exempt=[c]"]);
+    assert!(passed.status.success(), "{}", text(&passed.stderr));
+    let mut doc = command(env!("CARGO_BIN_EXE_krm"));
+    let doc = doc.args(["fn", "doc", "--image", name]).env("KRM_FN_RUNTIME", engine.binary).output();
+    assert!(text(&doc.expect("krm starts").stdout).starts_with("Refuses containers without limits"));
+}
