@@ -268,6 +268,7 @@ mod absent {
             &self,
             _: &super::Module,
             _: &Rules,
+            _: &Digests,
             _: Arc<Vec<u8>>,
         ) -> Result<Output> {
             match *self {}
