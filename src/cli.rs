@@ -1,6 +1,7 @@
 //! What can be written on the command line. The doc comments are the manual.
 
 mod functions;
+mod spelling;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -27,37 +28,13 @@ pub struct Cli {
 impl Cli {
     /// Reads the command line. Switches may be written as kustomize's may, `--enable-helm=true`.
     pub fn read() -> Self {
-        let args: Vec<OsString> = std::env::args_os().collect();
+        let args: Vec<OsString> = spelling::older_words(std::env::args_os().collect());
         // Most command lines have none, and need not be looked at twice.
         match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
-            true => Self::parse_from(plain_switches(args, &Self::command())),
+            true => Self::parse_from(spelling::plain_switches(args, &Self::command())),
             false => Self::parse_from(args),
         }
     }
-}
-
-/// Makes `--switch` of `--switch=true`, and nothing of `--switch=false`.
-fn plain_switches(mut args: Vec<OsString>, command: &clap::Command) -> Vec<OsString> {
-    let verb = args.get(1).and_then(|verb| verb.to_str()).unwrap_or_default();
-    let Some(verb) = command.find_subcommand(verb) else { return args };
-    let is_switch = |name: &str| {
-        let named = |arg: &&clap::Arg| arg.get_long() == Some(name);
-        verb.get_arguments().find(named).is_some_and(|arg| !arg.get_action().takes_values())
-    };
-    args.retain_mut(|arg| {
-        let written = arg.to_str().and_then(|text| text.strip_prefix("--")?.split_once('='));
-        let Some((name, value)) = written.filter(|(name, _)| is_switch(name)) else { return true };
-        let plain = format!("--{name}");
-        match value {
-            "true" | "TRUE" | "True" | "t" | "T" | "1" => {
-                *arg = plain.into();
-                true
-            }
-            "false" | "FALSE" | "False" | "f" | "F" | "0" => false,
-            _ => true,
-        }
-    });
-    args
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -333,13 +310,5 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn switches_may_have_values() {
-        let args =
-            ["krm", "build", "--enable-helm=true", "--strict=false", "--output=true", "--enable-exec=maybe"];
-        let plain = plain_switches(args.iter().map(Into::into).collect(), &Cli::command());
-        assert_eq!(plain, ["krm", "build", "--enable-helm", "--output=true", "--enable-exec=maybe"]);
     }
 }

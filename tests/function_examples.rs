@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -63,7 +64,13 @@ impl Folder {
     /// `krm fn run FOLDER --enable-exec`, from the top of the project.
     fn run(&self) -> Output {
         let krm = Path::new(env!("CARGO_BIN_EXE_krm"));
-        let mut path = krm.parent().expect("it lies in a folder").as_os_str().to_owned();
+        self.run_with(krm.parent().expect("it lies in a folder"))
+    }
+
+    /// The same where programs are found in another folder first.
+    fn run_with(&self, programs: &Path) -> Output {
+        let krm = Path::new(env!("CARGO_BIN_EXE_krm"));
+        let mut path = programs.as_os_str().to_owned();
         path.push(":");
         path.push(std::env::var_os("PATH").unwrap_or_default());
         let mut run = Command::new(krm);
@@ -123,10 +130,9 @@ fn a_website_is_generated_sized_and_checked() {
     assert_eq!(website.files(), before);
 }
 
-#[test]
-fn a_script_is_a_function_through_wrap() {
-    let package = Folder::new("script");
-    let declaration = "apiVersion: example.com/v1beta1
+const SCRIPT: &str = "examples/functions/nginx.sh";
+const DECLARATION: &str = "\
+apiVersion: example.com/v1beta1
 kind: Nginx
 metadata:
   name: my-instance
@@ -138,7 +144,11 @@ metadata:
 spec:
   replicas: 5
 ";
-    package.write("nginx.yaml", declaration);
+
+#[test]
+fn a_script_is_a_function_through_wrap() {
+    let package = Folder::new("script");
+    package.write("nginx.yaml", DECLARATION);
     package.succeeds();
     let deployment = "config/my-instance_deployment.yaml";
     assert_eq!(
@@ -157,4 +167,29 @@ spec:
     package.succeeds();
     let renewed = package.read(deployment);
     assert!(renewed.contains("  replicas: 7\n") && renewed.contains(limits), "{renewed}");
+}
+
+/// Scripts written for other programs call `wrap` in other words; a link of the program's name is all they need.
+#[test]
+fn scripts_of_older_programs_run_as_they_are() {
+    for (name, words) in [
+        ("config", "config run wrap -- $0"),
+        ("kustomize", "kustomize config run wrap -- $0"),
+        ("kustomize", "kustomize fn run wrap -- $0"),
+    ] {
+        let programs = Folder::new("programs");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_krm"), programs.0.join(name)).expect("a new name");
+        let ours = fs::read_to_string(root().join(SCRIPT)).expect("it is there");
+        assert!(ours.contains("krm fn wrap -- $0"));
+        programs.write("nginx.sh", &ours.replace("krm fn wrap -- $0", words));
+        let script = programs.0.join("nginx.sh");
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+
+        let package = Folder::new("older");
+        package.write("nginx.yaml", &DECLARATION.replace(SCRIPT, &script.display().to_string()));
+        let output = package.run_with(&programs.0);
+        assert!(output.status.success(), "{words}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(package.read("config/my-instance_deployment.yaml").contains("  replicas: 5\n"), "{words}");
+        assert!(package.read("config/my-instance_service.yaml").contains("  name: my-instance\n"), "{words}");
+    }
 }
