@@ -1,7 +1,7 @@
 //! The one case runner: every folder under `tests/cases` that holds an `in/` is a test.
 //!
 //! ```text
-//! in/       what a user would have; the command runs in a copy of its parent
+//! in/       what a user would have; the command runs in a copy of its parent. Plugins of the old kind are in `in/plugins`
 //! args      the command line; `build in` where there is none
 //! stdin     what is given on standard input; nothing where there is none
 //! stdout    what must be printed, byte for byte; none where the command must fail
@@ -87,13 +87,14 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
         fs::create_dir(scratch.0.join("out")).expect("the scratch folder is ours");
     }
     let stdin = fs::File::open(case.join("stdin")).map_or(Stdio::null(), Stdio::from);
-    let mut output = Command::new(env!("CARGO_BIN_EXE_krm"))
-        .args(&args)
-        .current_dir(&scratch.0)
-        .stdin(stdin)
-        .output()
-        .expect("krm starts");
-    output.stderr = timeless(&output.stderr);
+    let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+    krm.args(&args).current_dir(&scratch.0).stdin(stdin);
+    let plugins = scratch.0.join("in/plugins");
+    if plugins.is_dir() {
+        krm.env("KUSTOMIZE_PLUGIN_HOME", plugins);
+    }
+    let mut output = krm.output().expect("krm starts");
+    output.stderr = timeless(&output.stderr, &scratch.0);
     let tree = scratch.0.join(if names_out { "out" } else { "in" });
     match update {
         true => write(case, &output, &tree),
@@ -101,9 +102,9 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
     }
 }
 
-/// What is said of functions, without how long they took: `3 resources in 4 ms`.
-fn timeless(stderr: &[u8]) -> Vec<u8> {
-    let text = String::from_utf8_lossy(stderr);
+/// What is said of functions, without how long they took: `3 resources in 4 ms`; and files without where we put them.
+fn timeless(stderr: &[u8], scratch: &Path) -> Vec<u8> {
+    let text = String::from_utf8_lossy(stderr).replace(&format!("{}/", scratch.display()), "");
     let lines = text.split_inclusive('\n').map(|line| {
         if let Some((key, _)) = line.split_once("\"milliseconds\": ") {
             return format!("{key}\"milliseconds\": 0,\n");

@@ -103,10 +103,10 @@ fn plan(
     report: &Report,
 ) -> Result<Vec<Planned>> {
     if let Some(mut program) = program(&args.program, dir, args.sandbox.network) {
+        let config = config(args, target, report)?;
         if let (Program::Image(image), Some(file)) = (&mut program, &args.fn_config) {
             image.local = os::absolute(file)?.parent().map(Path::to_path_buf);
         }
-        let config = config(args, target, report)?;
         return Ok(vec![Planned {
             function: Function::new(program, config, runtime)?,
             scope: Scope::Everything,
