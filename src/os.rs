@@ -69,8 +69,10 @@ impl Changes {
 
     /// Makes the changes.
     pub fn commit(mut self) -> Result<()> {
-        for (prepared, path) in std::mem::take(&mut self.written) {
-            std::fs::rename(prepared, &path).map_err(|error| not_written(&path, &error))?;
+        // From the end, so that what is left when one fails is what drops.
+        while let Some((prepared, path)) = self.written.last() {
+            std::fs::rename(prepared, path).map_err(|error| not_written(path, &error))?;
+            self.written.pop();
         }
         for path in &self.removed {
             std::fs::remove_file(path).map_err(|error| not_written(path, &error))?;

@@ -194,6 +194,14 @@ fn declared_mounts_and_variables_arrive() {
     ] {
         assert_eq!(fact(&facts, name), expected, "{name}");
     }
+    // Writable only where that is said. Nobody may write there all the same, unless the folder lets him.
+    let writable = spec.replace("dst: /data", "dst: /data, rw: true");
+    assert_eq!(
+        fact(&engine.report("writable", &image(PLAIN, &writable), &[]), "write-data"),
+        "PermissionDenied"
+    );
+    let facts = engine.report("writable", &image(PLAIN, &writable), &["--as-current-user"]);
+    assert_eq!(fact(&facts, "write-data"), "yes");
     let mount = "type=bind,src=pkg/data,dst=/data";
     assert_eq!(
         fact(&engine.report("mount", &image(PLAIN, ""), &["--mount", mount]), "read-data"),
@@ -274,6 +282,63 @@ fn a_container_does_not_outlive_an_interrupted_krm() {
         assert!(Instant::now() < deadline, "the container is still there");
         std::thread::sleep(Duration::from_millis(200));
     }
+}
+
+#[test]
+fn images_are_fetched_when_the_user_says() {
+    let Some(engine) = engine() else { return };
+    let dir = engine.scratch.join("pull");
+    fs::create_dir_all(dir.join("pkg")).expect("the scratch folder is ours");
+    let run = |image: &str, policy: Option<&str>| {
+        let mut krm = command(env!("CARGO_BIN_EXE_krm"));
+        krm.args(["fn", "run", "pkg", "--dry-run", "--image", image]);
+        krm.args(policy.iter().flat_map(|policy| ["--image-pull-policy", policy]));
+        let output = krm.current_dir(&dir).env("KRM_FN_RUNTIME", engine.binary).output().expect("krm starts");
+        (output.status.success(), text(&output.stderr))
+    };
+    // It is nowhere but here, so whoever looks elsewhere does not find it.
+    for (policy, finds) in
+        [(None, true), (Some("IfNotPresent"), true), (Some("Never"), true), (Some("Always"), false)]
+    {
+        let (found, stderr) = run(PLAIN, policy);
+        assert_eq!(found, finds, "{policy:?}: {stderr}");
+    }
+    // And what is not here is looked for, unless that is not wanted.
+    let missing = "localhost:1/krm-test-missing:1";
+    let (found, stderr) = run(missing, None);
+    assert!(!found && stderr.contains("localhost:1"), "{stderr}");
+    let (found, never) = run(missing, Some("Never"));
+    assert!(!found && !never.contains("refused"), "{never}");
+    assert_ne!(never, stderr);
+}
+
+#[test]
+fn the_engine_is_the_one_the_environment_names() {
+    let dir = std::env::temp_dir().join(format!("krm-engine-{}", std::process::id()));
+    fs::create_dir_all(dir.join("pkg")).expect("the temporary folder can be written to");
+    let nerdctl = dir.join("nerdctl");
+    fs::write(&nerdctl, "#!/bin/sh\necho \"$@\" > called\nexec cat\n").expect("the folder is ours");
+    fs::set_permissions(&nerdctl, std::os::unix::fs::PermissionsExt::from_mode(0o755))
+        .expect("the file is ours");
+    let run = |variable: &str, name: &str| {
+        let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+        krm.args(["fn", "run", "pkg", "--dry-run", "--image", "example.com/some:1"]).current_dir(&dir);
+        let path = format!("{}:{}", dir.display(), std::env::var("PATH").unwrap_or_default());
+        let output = krm.env("PATH", path).env(variable, name).output().expect("krm starts");
+        (output.status.success(), text(&output.stderr))
+    };
+    for variable in ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"] {
+        assert!(run(variable, "nerdctl").0);
+        let called = fs::read_to_string(dir.join("called")).expect("it was called");
+        assert!(
+            called.starts_with("run --rm -i ") && called.contains("--network none --user nobody"),
+            "{called}"
+        );
+        fs::remove_file(dir.join("called")).expect("the file is ours");
+        let (succeeded, stderr) = run(variable, "lorry");
+        assert!(!succeeded && stderr.contains("error[container-engine-unknown]"), "{stderr}");
+    }
+    let _ = fs::remove_dir_all(&dir);
 }
 
 #[test]
