@@ -80,7 +80,7 @@
 //! Of the YAML test suite, every case that go-yaml accepts gives the same JSON, and every invalid one it refuses is
 //! refused. What remains are its habits, which this crate shares:
 //!
-//! * Refused, though valid: `%YAML 1.2` and directives other than `%YAML 1.1` and `%TAG`; keys left out (`: value`); a
+//! * Refused, though valid: `%YAML 1.2` and directives other than `%YAML 1.1` and `%TAG`; keys left out (`: value`, `[? ]`); a
 //!   flow key on another line than its `:`; `:x` as a flow scalar; the escape `\/`; anchors with other characters than
 //!   letters, digits, `-` and `_`; tabs where an indentation could be.
 //! * Accepted, though invalid: a comment without a space before its `#` after a quote or bracket; quoted and flow text

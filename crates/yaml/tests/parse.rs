@@ -341,6 +341,7 @@ fn errors_have_a_code_a_place_and_advice() {
         ("a: [b,\n", "yaml-unclosed-bracket", "1:4", "`]`"),
         ("a: {b: 1\n---\n", "yaml-unclosed-bracket", "1:4", "`}`"),
         ("a: [b,, c]\n", "yaml-flow-value", "1:7", "too many"),
+        ("a: [? ]\n", "yaml-flow-value", "1:7", "quotes"),
         ("a: ]\n", "yaml-value", "1:4", "bracket"),
         ("a: {{ b }}-c\n", "yaml-trailing-text", "1:11", "template"),
         ("{{- if a }}\nb: 1\n", "yaml-flow-value", "1:3", "template"),

@@ -88,6 +88,10 @@ impl Parser<'_> {
         self.pos += 1;
         self.skip(After::other(mark))?;
         if matches!(self.here(), b':' | b',') || self.here() == close {
+            // In a list the reference takes the token behind for the key, and fails on what is left.
+            if close == b']' {
+                return Err(self.no_flow_node(self.pos, start));
+            }
             self.push_nothing(mark + 1);
         } else {
             self.flow_node(start)?;
