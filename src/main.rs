@@ -5,6 +5,7 @@ mod commands;
 mod os;
 mod remote;
 mod report;
+mod spinner;
 
 use std::process::ExitCode;
 

@@ -25,9 +25,20 @@ pub fn print_all(pieces: &[impl AsRef<[u8]>]) -> Result<()> {
     }
 }
 
-/// Writes a file.
+/// Writes a file, whole or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).map_err(|error| not_written(path, &error))
+    // A pipe or a device cannot be replaced; it can only be written to.
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return std::fs::write(path, bytes).map_err(|error| not_written(path, &error));
+    }
+    // A folder that is missing is more likely misspelt than wanted.
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    folder.map_or(Ok(()), |folder| {
+        std::fs::metadata(folder).map(drop).map_err(|error| not_written(path, &error))
+    })?;
+    let mut changes = Changes::default();
+    changes.write(path.to_owned(), bytes)?;
+    changes.commit()
 }
 
 fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {

@@ -1,5 +1,6 @@
 //! `krm build`.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -11,10 +12,13 @@ use rustc_hash::FxHashSet;
 use crate::cli::{BuildArgs, LoadRestrictor, Reorder};
 use crate::os::{self, Disk};
 use crate::report::Report;
+use crate::spinner::Spinner;
 
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args));
+    let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
     let built = session.build(&args.targets);
+    drop(spinner);
     let warnings = session.take_warnings();
     if built.iter().any(Result::is_err) {
         // What went wrong first, what is merely odd after it.
@@ -72,15 +76,20 @@ fn options(args: &BuildArgs) -> BuildOptions {
 fn write_each(dir: &Path, items: &Resources) -> Result<()> {
     let namespaced = || items.iter().filter(|r| !r.id().cluster_scoped);
     let namespaces: FxHashSet<&str> = namespaced().map(|r| r.id().effective_namespace()).collect();
-    items.iter().try_for_each(|r| {
+    // Where two have one name the last one stays, as in the reference.
+    let mut files = BTreeMap::new();
+    for r in items.iter() {
         let mut name = file_name(r);
         if namespaces.len() > 1 && !r.id().cluster_scoped {
             name = format!("{}_{name}", r.id().effective_namespace().to_lowercase());
         }
         let mut text = String::new();
         krm_yaml::try_canonical_into(r.node(), &mut text)?;
-        os::write(&dir.join(name), text.as_bytes())
-    })
+        files.insert(name, text);
+    }
+    let mut changes = os::Changes::default();
+    files.into_iter().try_for_each(|(name, text)| changes.write(dir.join(name), text.as_bytes()))?;
+    changes.commit()
 }
 
 fn file_name(r: &Resource) -> String {
@@ -106,9 +115,11 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
         )
         .help("name each target once"));
     };
+    let mut changes = os::Changes::default();
     parts.iter().zip(built).try_for_each(|(parts, items)| {
-        os::write(&dir.join(format!("{}.yaml", name(parts, count))), emit([items])?.concat().as_bytes())
-    })
+        changes.write(dir.join(format!("{}.yaml", name(parts, count))), emit([items])?.concat().as_bytes())
+    })?;
+    changes.commit()
 }
 
 /// The names of the folders that lead to a target.

@@ -1,10 +1,7 @@
 //! What people and programs are told while functions run.
 
-use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{self, Sender};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use krm_engine::call::{Answer, Function, Item};
 use krm_engine::package::{Change, Observer};
@@ -15,6 +12,7 @@ use krm_yaml::emit::preserve;
 use crate::cli::FnOutput;
 use crate::os;
 use crate::report::Report;
+use crate::spinner::Spinner;
 
 /// Tells what functions do: a line for each, their results, and at the end all of it for programs.
 pub struct Progress<'r> {
@@ -131,9 +129,9 @@ impl<'r> Progress<'r> {
 impl Observer for Progress<'_> {
     fn starts(&mut self, function: &Function, count: usize) {
         self.running = count;
-        if self.for_people() && std::io::stderr().is_terminal() {
+        if self.for_people() {
             let text = format!("running {} on {}", function.name(), counted(count, "resource"));
-            self.spinner = Some(Spinner::start(text));
+            self.spinner = Spinner::start(text);
         }
     }
 
@@ -218,42 +216,5 @@ fn time(elapsed: Duration) -> String {
         0 => "under 1 ms".into(),
         ms @ 1..1000 => format!("{ms} ms"),
         ms => format!("{:.1} s", ms as f64 / 1000.0),
-    }
-}
-
-/// Something that moves while one waits. It wipes itself away.
-struct Spinner {
-    stop: Option<Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Spinner {
-    fn start(text: String) -> Self {
-        let (stop, stopped) = mpsc::channel::<()>();
-        let thread = std::thread::spawn(move || {
-            let start = Instant::now();
-            for frame in ['|', '/', '-', '\\'].into_iter().cycle() {
-                // What is over at once needs no spinner.
-                if !matches!(
-                    stopped.recv_timeout(Duration::from_millis(120)),
-                    Err(mpsc::RecvTimeoutError::Timeout)
-                ) {
-                    break;
-                }
-                eprint!("\r{frame} {text} ({:.0} s)", start.elapsed().as_secs_f32().floor());
-                let _ = std::io::stderr().flush();
-            }
-            eprint!("\r\x1b[K");
-        });
-        Self { stop: Some(stop), thread: Some(thread) }
-    }
-}
-
-impl Drop for Spinner {
-    fn drop(&mut self) {
-        self.stop.take();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
     }
 }

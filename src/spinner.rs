@@ -1,0 +1,50 @@
+//! A sign of life for whoever waits at a terminal.
+
+use std::io::{IsTerminal, Write};
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+/// What is over sooner than this needs no sign of life.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Something that moves while one waits. It wipes itself away when dropped.
+pub struct Spinner {
+    stop: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Spinner {
+    /// Starts one that says what is going on. In a pipe there is none.
+    pub fn start(text: String) -> Option<Self> {
+        if !std::io::stderr().is_terminal() {
+            return None;
+        }
+        let (stop, stopped) = mpsc::channel::<()>();
+        let thread = std::thread::spawn(move || {
+            let start = Instant::now();
+            let goes_on = |wait| matches!(stopped.recv_timeout(wait), Err(RecvTimeoutError::Timeout));
+            if !goes_on(PATIENCE) {
+                return;
+            }
+            for frame in ['|', '/', '-', '\\'].into_iter().cycle() {
+                eprint!("\r{frame} {text} ({:.0} s)", start.elapsed().as_secs_f32().floor());
+                let _ = std::io::stderr().flush();
+                if !goes_on(Duration::from_millis(120)) {
+                    break;
+                }
+            }
+            eprint!("\r\x1b[K");
+        });
+        Some(Self { stop: Some(stop), thread: Some(thread) })
+    }
+}
+
+impl Drop for Spinner {
+    fn drop(&mut self) {
+        self.stop.take();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
