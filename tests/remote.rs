@@ -119,6 +119,42 @@ fn a_repository_is_a_base_a_component_and_a_source_of_files() {
 }
 
 #[test]
+fn a_composition_imports_from_a_repository() {
+    let place = Place::new("composition");
+    place.write("repo/shared/composition.yaml", COMPOSITION);
+    place.write("repo/shared/cm.yaml", CONFIG_MAP);
+    place.git("repo", &["init", "--quiet", "--initial-branch=main"]);
+    place.commit("repo");
+    let address = format!("file://{}", place.0.join("repo").display());
+    place.write(
+        "here/composition.yaml",
+        &format!(
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\n\
+             transformersFrom:\n- path: {address}//shared?ref=main\n\
+             transformerOverrides:\n- apiVersion: builtin\n  kind: PrefixTransformer\n  prefix: ours-\n"
+        ),
+    );
+    assert_eq!(place.build("here").unwrap(), named("ours-cm"));
+
+    // A path within means the repository, and does not lead out of it.
+    place.write("repo/shared/composition.yaml", &COMPOSITION.replace("cm.yaml", "../../secret.yaml"));
+    place.write("secret.yaml", CONFIG_MAP);
+    place.commit("repo");
+    assert!(place.build("here").unwrap_err().contains("secret.yaml"));
+}
+
+const COMPOSITION: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Composition
+transformers:
+- apiVersion: builtin
+  kind: ResourceAccumulator
+  resources: [cm.yaml]
+- apiVersion: builtin
+  kind: PrefixTransformer
+  prefix: theirs-
+";
+
+#[test]
 fn what_comes_from_a_repository_stays_in_it() {
     let place = Place::new("inside");
     let url = place.repository("shop");
