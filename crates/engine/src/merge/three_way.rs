@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use krm_yaml::{Node, Result, Span, Text};
 
 use super::two_way::dressed;
-use super::walk::{Outcome, Sources, Start, Visitor, Walk, to_fill, walk};
+use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
 use super::{Merged, Options, comments};
 use crate::schema::Schema;
 
@@ -89,29 +89,35 @@ impl Visitor for ThreeWay {
         if is_null(s.updated) || is_null(s.dest) {
             return if s.dest.is_some() { Outcome::Clear } else { Outcome::Keep };
         }
-        let taken = match (present(s.origin), present(s.updated)) {
+        let changed = match (present(s.origin), present(s.updated)) {
             (None, None) => false,
             (None, Some(_)) | (Some(_), None) => true,
-            (Some(origin), Some(updated)) => {
-                let commented_anew = match s.dest {
-                    Some(dest) => {
-                        comments::same_throughout(dest, origin) && !comments::same_throughout(origin, updated)
-                    }
-                    None => !comments::same_throughout(origin, updated),
-                };
-                commented_anew || differ(origin, updated)
-            }
+            // What the destination lacks comes back with a new comment, too, as it does with a new value.
+            (Some(origin), Some(updated)) if s.dest.is_none() => !comments::same_throughout(origin, updated),
+            (Some(origin), Some(updated)) => !comments::same_values(origin, updated),
         };
-        if !taken {
-            return Outcome::Keep;
+        if changed {
+            self.note_conflict(s, s.dest, walk);
         }
-        self.note_conflict(s, s.dest, walk);
         match (s.dest, present(s.updated)) {
-            (None, None) => Outcome::Keep,
-            (Some(_), None) => Outcome::Clear,
-            (None, Some(updated)) => Outcome::Set(updated.clone()),
-            (Some(dest), Some(updated)) if comments::same_throughout(dest, updated) => Outcome::Keep,
-            (Some(dest), Some(updated)) => Outcome::Set(dressed(updated, dest)),
+            (None, Some(updated)) if changed => Outcome::Set(updated.clone()),
+            (Some(_), None) if changed => Outcome::Clear,
+            (Some(dest), Some(updated)) => {
+                let origin = present(s.origin);
+                let value = match comments::same_values(dest, updated) {
+                    true => comments::merged_throughout(dest, origin, updated, changed),
+                    false => {
+                        let value = if changed { dressed(updated, dest) } else { dest.clone() };
+                        // There is no place behind a block for what stood behind a value.
+                        match is_on_a_line(&value) == is_on_a_line(dest) {
+                            true => comments::merged(value, dest, origin, updated, changed),
+                            false => value,
+                        }
+                    }
+                };
+                if comments::same_throughout(dest, &value) { Outcome::Keep } else { Outcome::Set(value) }
+            }
+            _ => Outcome::Keep,
         }
     }
 
@@ -136,10 +142,11 @@ impl Visitor for ThreeWay {
 
     fn key(&mut self, keys: &Sources) -> Option<Node> {
         match (keys.dest, keys.origin, keys.updated) {
+            (Some(_), Some(origin), Some(updated)) if comments::same(origin, updated) => None,
             (Some(dest), Some(origin), Some(updated)) => {
                 // The update's comments are taken where the destination's are still the original's.
-                let taken = comments::same(dest, origin) && !comments::same(origin, updated);
-                if taken { comments::replaced(dest, updated) } else { None }
+                let key = comments::merged(dest.clone(), dest, Some(origin), updated, false);
+                (!comments::same(&key, dest)).then_some(key)
             }
             (Some(dest), None, Some(updated)) => comments::joined(dest, updated),
             (None, _, Some(updated)) => Some(updated.clone()),
@@ -160,14 +167,6 @@ fn start<'n>(dest: Option<&'n Node>, s: &Sources<'n>, empty: fn() -> Node) -> St
         (None, None) => Cow::Owned(empty()),
     };
     Start::From { dest: Some(dest), origin: s.origin.map(Cow::Borrowed) }
-}
-
-/// Whether the values differ: the texts of scalars, and all of lists, comments included.
-fn differ(a: &Node, b: &Node) -> bool {
-    match a.is_scalar() && b.is_scalar() {
-        true => !a.same(b),
-        false => !comments::same_throughout(a, b),
-    }
 }
 
 impl ThreeWay {

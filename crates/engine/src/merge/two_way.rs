@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Node, Result, Style, Tag};
 
-use super::walk::{Outcome, Sources, Start, Visitor, Walk, to_fill, walk};
+use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
 use super::{Merged, Options, comments};
 use crate::schema::Schema;
 
@@ -106,6 +106,12 @@ impl Visitor for TwoWay {
                 let text = origin.text().unwrap_or_default();
                 Outcome::Set(Node::scalar(text, Tag::Str, dest.style(), origin.span()))
             }
+            (Some(dest), Some(origin))
+                if !walk.options.as_reference && comments::same_values(dest, origin) =>
+            {
+                comments::overridden_throughout(dest, origin).map_or(Outcome::Keep, Outcome::Set)
+            }
+            // The comment behind the old value spoke of that, and goes with it.
             (Some(dest), Some(origin)) => Outcome::Set(dressed(origin, dest)),
         }
     }
@@ -118,10 +124,40 @@ impl Visitor for TwoWay {
             Outcome::Keep => dest,
             Outcome::Set(node) => node,
         };
-        match comments::overridden(now, origin) {
+        let overridden = match is_on_a_line(now) {
+            true => comments::overridden(now, origin),
+            false => comments::overridden_around(now, origin),
+        };
+        match overridden {
             Some(node) => Outcome::Set(node),
             None => outcome,
         }
+    }
+
+    fn element(&mut self, s: &Sources, keys: &[&str], outcome: Outcome) -> Outcome {
+        // The reference takes the field that names an element as the source writes it: its comment too, or that it has
+        // none (merge2: TestMerge-42).
+        let now = match (&outcome, s.dest) {
+            (Outcome::Keep, Some(dest)) => dest,
+            (Outcome::Set(node), Some(_)) => node,
+            _ => return outcome,
+        };
+        let bare = |node: &Node, key: &str| {
+            let entry = node.as_map()?.entry(key)?;
+            entry.value.is_scalar().then(|| entry.value.trivia().line.is_empty())
+        };
+        let lost = |key: &&&str| bare(now, key) == Some(false) && s.origin.and_then(|o| bare(o, key)) == Some(true);
+        let lost: Vec<&str> = keys.iter().filter(lost).copied().collect();
+        if lost.is_empty() {
+            return outcome;
+        }
+        let mut node = now.clone();
+        for key in lost {
+            if let Some(value) = node.get_mut(key) {
+                value.trivia_mut().line = Default::default();
+            }
+        }
+        Outcome::Set(node)
     }
 
     fn key(&mut self, keys: &Sources) -> Option<Node> {

@@ -50,6 +50,11 @@ pub(super) trait Visitor {
     /// After the elements or fields were merged: the last word on the collection.
     fn done(&mut self, s: &Sources, outcome: Outcome) -> Outcome;
 
+    /// After an element of a list was merged: the last word on the fields that tell it apart from others.
+    fn element(&mut self, _: &Sources, _keys: &[&str], outcome: Outcome) -> Outcome {
+        outcome
+    }
+
     /// The comments of a field's key: the key to put in place of the destination's, or the key of a new field.
     fn key(&mut self, keys: &Sources) -> Option<Node>;
 }
@@ -172,10 +177,19 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
     };
     let from = Sources { dest: dest.as_deref(), origin: origin.as_deref(), updated: s.updated };
     let mut edits: Vec<Edit> = Vec::new();
-    for (at, entry) in from.dest.and_then(Node::as_map).into_iter().flatten().enumerate() {
+    let dests = from.dest.and_then(Node::as_map).map_or(&[][..], Map::entries);
+    for (at, entry) in dests.iter().enumerate() {
         let Some(name) = entry.key.text() else { continue };
         let entries = Entries { dest: Some(entry), ..from.entry(name) };
-        let edit = walk_field(visitor, name, entries, ty, walk)?;
+        let mut edit = walk_field(visitor, name, entries, ty, walk)?;
+        if !walk.options.as_reference {
+            let next = dests.get(at + 1).map(|next| &next.key);
+            let within = match &edit.1 {
+                Outcome::Set(value) => value,
+                _ => &entry.value,
+            };
+            edit.0 = edit.0.and_then(|key| comments::said_once(key, &entry.key, within, next));
+        }
         if !matches!(edit, (None, Outcome::Keep)) {
             edits.push(Edit { at, key: edit.0, value: edit.1 });
         }
@@ -219,7 +233,29 @@ fn walk_field(
     let commented = entries.iter().find_map(|entry| comments::schema_of_field(schema, entry));
     let field = commented.as_ref().map(|schema| schema.root()).or_else(|| ty?.field(name));
     let value = walk.within(|| name.into(), |walk| self::walk(visitor, entries.values(), field, walk));
-    let (mut key, value) = (visitor.key(&entries.keys()), value?);
+    let mut value = value?;
+    let result = match &value {
+        Outcome::Set(value) => Some(value),
+        _ => entries.dest.map(|entry| &entry.value),
+    };
+    let is_block = !walk.options.as_reference && result.is_some_and(|value| !is_on_a_line(value));
+    let moved = entries.origin.filter(|_| is_block).and_then(comments::behind_key);
+    let mut keys = entries.keys();
+    keys.origin = moved.as_ref().or(keys.origin);
+    let mut key = visitor.key(&keys);
+    if let Outcome::Set(new) = &mut value
+        && is_block
+        && !new.trivia().line.is_empty()
+    {
+        // What stood behind a value on a line stands behind the key of a block, unless that has a comment already.
+        let line = std::mem::take(&mut new.trivia_mut().line);
+        let now = key.as_ref().or(keys.dest);
+        if let Some(now) = now.filter(|key| key.trivia().line.is_empty()) {
+            let mut with_line = now.clone();
+            with_line.trivia_mut().line = line;
+            key = Some(with_line);
+        }
+    }
     if let (Some(dest), Outcome::Set(new)) = (entries.dest, &value)
         && is_on_a_line(new)
         && !is_on_a_line(&dest.value)
@@ -292,7 +328,8 @@ fn edited(dest: Option<&Node>, edits: Vec<Edit>, fields: Vec<(Node, Node)>) -> N
     node
 }
 
-fn is_on_a_line(node: &Node) -> bool {
+/// Whether a value is written behind its key, not below.
+pub(super) fn is_on_a_line(node: &Node) -> bool {
     node.is_scalar() || node.is_empty() || node.style() == Style::Flow
 }
 

@@ -5,6 +5,7 @@ use super::align::{self, Piece};
 use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
 use super::lines::{Line as Kind, comment_lines};
+use super::scalar::is_break;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Seq, Style, Value};
 
@@ -86,6 +87,9 @@ impl Editor<'_> {
                 if !self.is_same_child(*old, new) {
                     let part = self.part(olds, at, end, frame);
                     self.child(*old, new, part, frame);
+                    if at + 1 < olds.len() && tail_lines(new) > tail_lines(*old) {
+                        self.part_new_comment(frame.column);
+                    }
                 }
                 end = old.value().span().end as usize;
             }
@@ -359,6 +363,20 @@ impl Editor<'_> {
     fn part_comment(&mut self, before: Child<'_>) {
         let blank = self.out.ends_with("\n\n") || self.out.ends_with("\n\r\n");
         if tail_lines(before) > 0 && !blank {
+            self.put(self.newline);
+        }
+    }
+
+    /// Puts a blank line behind a comment that was just written below a child, where it would else stand above the next.
+    fn part_new_comment(&mut self, column: usize) {
+        let below = match self.lines.line_start(self.cursor) == self.cursor {
+            true => self.cursor,
+            false => self.lines.next_line(self.cursor),
+        };
+        let last = self.out.trim_end().rsplit(is_break).next().unwrap_or_default();
+        let text = last.trim_start_matches(' ');
+        let is_level = text.starts_with('#') && last.len() - text.len() <= column;
+        if is_level && below < self.end && self.lines.kind(below) != Kind::Blank {
             self.put(self.newline);
         }
     }

@@ -211,7 +211,7 @@ impl<'d> Editor<'d> {
     }
 
     fn unaliased(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
-        let in_flow = old.style() == Style::Flow;
+        let in_flow = old.style() == Style::Flow && !self.leaves_brackets(new, slot);
         match (old.value(), new.value()) {
             (Value::Scalar(_), Value::Scalar(_)) if is_equal(old, new) => self.line_comment(old, slot),
             (Value::Map(a), Value::Map(b)) if a.is_empty() && b.is_empty() => self.line_comment(old, slot),
@@ -226,6 +226,7 @@ impl<'d> Editor<'d> {
                 self.flow_seq(old, a, b, slot.json);
                 self.line_comment(old, slot);
             }
+            _ if old.style() == Style::Flow => return self.replace(old, new, slot),
             (Value::Map(a), Value::Map(b)) if !a.is_empty() && !b.is_empty() => {
                 self.properties(old, new, slot);
                 self.comment_above_block(old, slot);
@@ -241,6 +242,12 @@ impl<'d> Editor<'d> {
         if let Some(name) = old.trivia().anchor.as_ref().filter(|_| self.references) {
             self.anchors.insert(name.clone(), new.clone());
         }
+    }
+
+    /// Whether a collection that was in brackets is to be a block: only who says so gets one, where there is room.
+    fn leaves_brackets(&self, new: &Node, slot: Slot<'_>) -> bool {
+        let wants = new.style() == Style::Block && self.comments == Comments::Honour && !self.from_json;
+        wants && !new.is_empty() && !slot.json && (slot.parent.is_some() || slot.role == Role::Root)
     }
 
     /// Changes the comment behind a text that stays.
