@@ -109,7 +109,8 @@ impl Writer {
                 self.end_line();
             }
             4 => {
-                let flow = self.random.pick(&["[]", "{}", "[a, b]", "{a: 1}", "[1, {b: 2}]", "|", "[a,", "{a:"]);
+                let flow =
+                    self.random.pick(&["[]", "{}", "[a, b]", "{a: 1}", "[1, {b: 2}]", "|", "[a,", "{a:"]);
                 self.out.push_str(&format!(" {flow}"));
                 self.end_line();
                 let rest = match flow {
@@ -222,7 +223,8 @@ fn an_update_that_changes_nothing_changes_no_byte() {
 #[test]
 fn a_destination_that_is_the_original_becomes_the_update() {
     for seed in seeds() {
-        let (original, updated) = (Writer::text(seed, seed % 2 == 0), Writer::text(seed + APART, seed % 2 == 0));
+        let (original, updated) =
+            (Writer::text(seed, seed % 2 == 0), Writer::text(seed + APART, seed % 2 == 0));
         let merged = merge3(&original, &updated, &original);
         assert_eq!(root(&merged), root(&updated), "seed {seed}\n{original}---\n{updated}---\n{merged}");
         let trees =
@@ -255,7 +257,7 @@ fn the_text_says_what_the_tree_does() {
         let [source, dest, updated] = [0, 1, 2].map(|n| Writer::text(seed + n * APART, true));
         let [s, d, u] = [&source, &dest, &updated].map(|text| file(text));
         let schema = Schema::builtin();
-        let two = merge_files(&[s.clone()], vec![d.clone()], true, &schema, INFER).unwrap();
+        let two = merge_files(std::slice::from_ref(&s), vec![d.clone()], true, &schema, INFER).unwrap();
         let three = merge3_files(&[s], &[u], vec![d], true, &schema, INFER).unwrap().0;
         for merged in [&two[0], &three[0]] {
             let (text, tree) = (merged.text(), &merged.documents[0].root);

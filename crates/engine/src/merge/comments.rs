@@ -74,12 +74,7 @@ pub(super) fn replaced(dest: &Node, source: &Node) -> Option<Node> {
 
 /// Takes back a comment that joined below a field or an element where the destination has it already: at the end of what
 /// is within, or above what is next. Which of these a comment between two blocks belongs to depends on what follows it.
-pub(super) fn said_once(
-    bearer: Node,
-    was: &Node,
-    within: &Node,
-    next: Option<&Node>,
-) -> Option<Node> {
+pub(super) fn said_once(bearer: Node, was: &Node, within: &Node, next: Option<&Node>) -> Option<Node> {
     let foot = &bearer.trivia().foot;
     if foot.is_empty() || !was.trivia().foot.is_empty() {
         return Some(bearer);
@@ -219,7 +214,8 @@ pub(super) fn overridden_throughout(dest: &Node, source: &Node) -> Option<Node> 
             if key.is_none() && value.is_none() {
                 continue;
             }
-            let map = node.get_or_insert_with(|| dest.clone()).as_map_mut().expect("the destination is a map");
+            let map =
+                node.get_or_insert_with(|| dest.clone()).as_map_mut().expect("the destination is a map");
             key.into_iter().for_each(|key| *map.key_at_mut(at) = key);
             value.into_iter().for_each(|value| *map.value_at_mut(at) = value);
         }
@@ -228,7 +224,8 @@ pub(super) fn overridden_throughout(dest: &Node, source: &Node) -> Option<Node> 
         let element = overridden_throughout(ours, theirs);
         let next = dest.items().get(at + 1);
         if let Some(element) = element.and_then(|element| said_once(element, ours, ours, next)) {
-            let list = node.get_or_insert_with(|| dest.clone()).as_seq_mut().expect("the destination is a list");
+            let list =
+                node.get_or_insert_with(|| dest.clone()).as_seq_mut().expect("the destination is a list");
             list[at] = element;
         }
     }

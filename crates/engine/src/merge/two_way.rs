@@ -146,7 +146,8 @@ impl Visitor for TwoWay {
             let entry = node.as_map()?.entry(key)?;
             entry.value.is_scalar().then(|| entry.value.trivia().line.is_empty())
         };
-        let lost = |key: &&&str| bare(now, key) == Some(false) && s.origin.and_then(|o| bare(o, key)) == Some(true);
+        let lost =
+            |key: &&&str| bare(now, key) == Some(false) && s.origin.and_then(|o| bare(o, key)) == Some(true);
         let lost: Vec<&str> = keys.iter().filter(lost).copied().collect();
         if lost.is_empty() {
             return outcome;
