@@ -1,5 +1,6 @@
 //! What can be written on the command line. The doc comments are the manual.
 
+pub mod examples;
 mod functions;
 mod spelling;
 
@@ -60,12 +61,14 @@ pub enum Command {
     Version(VersionArgs),
 }
 
-/// Build the resources a kustomization describes, and print them
+/// Build the resources a kustomization or a Composition describes, and print them
 ///
-/// Prints byte for byte what `kustomize build` would.
+/// Of a folder with a `kustomization.yaml`, prints byte for byte what `kustomize build` would; of one with a
+/// `composition.yaml`, what its transformers make.
 #[derive(Debug, Args)]
+#[command(after_help = examples::BUILD)]
 pub struct BuildArgs {
-    /// Folders with a kustomization, or addresses of git repositories that hold one
+    /// Folders with a kustomization or a Composition, or addresses of git repositories that hold one
     #[arg(default_value = ".", value_name = "DIR")]
     pub targets: Vec<String>,
 
@@ -189,6 +192,7 @@ pub enum Reorder {
 
 /// Print the version
 #[derive(Debug, Args)]
+#[command(after_help = examples::VERSION)]
 pub struct VersionArgs {
     /// As data
     #[arg(short, long, value_enum, value_name = "FORMAT")]
@@ -207,6 +211,7 @@ pub enum DataFormat {
 
 /// Print a script that completes `krm` commands in a shell
 #[derive(Debug, Args)]
+#[command(after_help = examples::COMPLETION)]
 pub struct CompletionArgs {
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
@@ -214,6 +219,7 @@ pub struct CompletionArgs {
 
 /// Print the manual page, or write one per command
 #[derive(Debug, Args)]
+#[command(after_help = examples::MAN)]
 pub struct ManArgs {
     /// The folder to write the pages of all commands to
     #[arg(value_name = "DIR")]
@@ -226,6 +232,7 @@ pub struct ManArgs {
 /// added; fields are merged one by one, `null` in SOURCE clears a field, and lists are merged element by element where
 /// their elements can be told apart. Comments and layout of DEST stay where nothing changes.
 #[derive(Debug, Args)]
+#[command(after_help = examples::MERGE)]
 pub struct MergeArgs {
     /// A file, a folder, or `-` for standard input
     pub source: String,
@@ -246,6 +253,7 @@ pub struct MergeArgs {
 /// What the update added, changed or removed is added, changed or removed in the destination; what it left alone stays as
 /// the destination has it. Where both changed a field, the update wins.
 #[derive(Debug, Args)]
+#[command(after_help = examples::MERGE3)]
 pub struct Merge3Args {
     /// What both were made from: a file, a folder, or `-` for standard input
     #[arg(long, value_name = "PATH")]

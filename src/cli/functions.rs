@@ -3,16 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::examples;
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::runtime::{self, EnvVar, Keep, Limits, Mount, Pull, Rules};
-
-const RUN_EXAMPLES: &str = "Examples:
-  krm fn run pkg
-  krm fn run pkg --image example.com/set-label:v1 -- team=shop
-  krm fn run pkg --exec-path ./check.sh --enable-exec --dry-run";
-
-const SOURCE_EXAMPLES: &str = "Example:
-  krm fn source pkg | my-function | krm fn sink out";
 
 /// Run functions: programs that generate, change and check configuration
 #[derive(Debug, Args)]
@@ -39,7 +32,7 @@ pub enum FnCommand {
 /// No file changes unless every function succeeds. Without a folder, reads resources from standard input and prints what
 /// becomes of them.
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
+#[command(after_help = examples::FN_RUN)]
 pub struct FnRunArgs {
     /// The folder; standard input where there is none
     #[arg(value_name = "DIR")]
@@ -213,7 +206,7 @@ impl SandboxArgs {
 ///
 /// Each carries the file and the index it stands at, so that `krm fn sink` can write them again.
 #[derive(Debug, Args)]
-#[command(after_help = SOURCE_EXAMPLES)]
+#[command(after_help = examples::FN_SOURCE)]
 pub struct FnSourceArgs {
     /// The folder, or a file; may be given several times
     #[arg(default_value = ".", value_name = "DIR")]
@@ -242,6 +235,7 @@ pub enum SourceForm {
 ///
 /// The files are those the resources name by annotation; those that name none go to `config/NAME_KIND.yaml`.
 #[derive(Debug, Args)]
+#[command(after_help = examples::FN_SINK)]
 pub struct FnSinkArgs {
     /// The folder; it must not exist, or be empty
     #[arg(value_name = "DIR")]
@@ -257,6 +251,7 @@ pub struct FnSinkArgs {
 /// Environment: KUST_MERGE=false prints only what the program prints; KUST_OVERRIDE_DIR names a folder of patches to merge
 /// on top.
 #[derive(Debug, Args)]
+#[command(after_help = examples::FN_WRAP)]
 pub struct FnWrapArgs {
     #[command(flatten)]
     pub input: WrapInputArgs,
@@ -276,6 +271,7 @@ pub struct FnWrapArgs {
 /// `--key=value` and a variable in upper case, every entry of its `items` an argument; the resources go to the program's
 /// standard input.
 #[derive(Debug, Args)]
+#[command(after_help = examples::FN_XARGS)]
 pub struct FnXargsArgs {
     #[command(flatten)]
     pub input: WrapInputArgs,
@@ -302,6 +298,7 @@ pub struct WrapInputArgs {
 
 /// Print what a function says about itself
 #[derive(Debug, Args)]
+#[command(after_help = examples::FN_DOC)]
 pub struct FnDocArgs {
     /// The container image
     #[arg(value_name = "IMAGE", conflicts_with = "program", required_unless_present = "program")]

@@ -11,6 +11,7 @@ use krm_engine::{Diagnostic, Node, Result};
 use krm_yaml::emit::preserve;
 use krm_yaml::{Span, Style};
 
+use crate::cli::examples;
 use crate::os;
 use crate::report::Report;
 
@@ -41,15 +42,15 @@ pub fn run(args: CfgArgs, report: &Report) -> Result<()> {
 }
 
 /// Print the resources of a package, one after the other
-///
-/// Example: krm cfg cat my-package | kubectl apply -f -
 #[derive(Debug, Args)]
+#[command(after_help = examples::CAT)]
 struct CatArgs {
     /// The package; standard input where none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Put fields into their usual order
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL")]
     format: bool,
     /// Annotate each resource with the file it comes from
     #[arg(long)]
@@ -114,7 +115,7 @@ impl LocalityArgs {
 #[derive(Debug, Args)]
 struct DepthArgs {
     /// Look into the packages within the package too
-    #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1,
+    #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
     recurse_subpackages: bool,
 }
@@ -205,15 +206,15 @@ fn apply_style(node: &mut Node, style: Style) {
 }
 
 /// Count the resources of a package
-///
-/// Example: krm cfg count my-package
 #[derive(Debug, Args)]
+#[command(after_help = examples::COUNT)]
 struct CountArgs {
     /// The package; standard input where none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Count each kind apart
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL")]
     kind: bool,
     #[command(flatten)]
     depth: DepthArgs,
@@ -232,9 +233,8 @@ fn count(args: &CountArgs, report: &Report) -> Result<()> {
 /// Put the fields of all resources into their usual order, in place
 ///
 /// Comments stay with their fields. A resource annotated `config.kubernetes.io/formatting: none` is left alone.
-///
-/// Example: krm cfg fmt --check my-package
 #[derive(Debug, Args)]
+#[command(after_help = examples::FMT)]
 struct FmtArgs {
     /// Packages or files; standard input to standard output where none is named
     #[arg(value_name = "PATH")]
@@ -286,22 +286,18 @@ fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
 /// Print the resources that have a field with a value
 ///
 /// The query is a field path, alone or with a regular expression (`=`) or a quantity (`<`, `<=`, `>`, `>=`) to compare with.
-///
-/// Examples:
-///
-///   krm cfg grep "kind=Deployment" my-package
-///
-///   krm cfg grep "spec.template.spec.containers[name=nginx].resources.limits.cpu>=1" my-package
 #[derive(Debug, Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = examples::GREP)]
 struct GrepArgs {
     /// What to look for, as `path.to.field[=value]`
     query: String,
     /// The package; standard input where none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
-    /// Annotate each resource with the file it comes from
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, default_missing_value = "true")]
+    /// Annotate each resource with the file it comes from, and its position there: annotations that end in `/path` and
+    /// `/index`, which functions and `krm fn sink` go by; `--annotate=false` prints resources as they are
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL")]
     annotate: bool,
     /// Print the resources that do not fit
     #[arg(long)]
@@ -321,9 +317,8 @@ fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
 }
 
 /// Draw a package as a tree of folders, files and resources
-///
-/// Example: krm cfg tree --image --replicas my-package
 #[derive(Debug, Args)]
+#[command(after_help = examples::TREE)]
 struct TreeArgs {
     /// The package, or `-` for standard input
     #[arg(value_name = "DIR", default_value = ".")]

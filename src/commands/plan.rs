@@ -15,9 +15,8 @@ use crate::report::Report;
 /// Of a Composition: the one list its imports, overrides and order come to. Of a kustomization: its fields, in the order in
 /// which they act. Either way the result is a Composition that builds to the same resources when it stands in the same
 /// folder, and each entry says which file it comes from.
-///
-/// Example: krm plan examples/composition/production/top
 #[derive(Debug, Args)]
+#[command(after_help = crate::cli::examples::PLAN)]
 pub struct PlanArgs {
     /// The folder with the Composition or kustomization
     #[arg(default_value = ".", value_name = "DIR")]

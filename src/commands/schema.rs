@@ -6,12 +6,8 @@ use krm_engine::Result;
 use crate::os;
 
 /// Print the JSON Schema of a Composition or a kustomization, for editors and checkers
-///
-/// Example: krm schema composition > composition.schema.json
-///
-/// Then let an editor know it, with a first line in each file:
-/// `# yaml-language-server: $schema=composition.schema.json`
 #[derive(Debug, Args)]
+#[command(after_help = crate::cli::examples::SCHEMA)]
 pub struct SchemaArgs {
     /// Whose schema
     #[arg(value_enum)]

@@ -210,13 +210,16 @@ fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
     match found[..] {
         [name] => folder.load(name, place),
         [] => {
-            let message = format!("there is no kustomization in `{shown}`");
+            let message = format!("there is neither a kustomization nor a Composition in `{shown}`");
             let diagnostic = Diagnostic::error("kustomization-not-found", message).at(place);
             let names = folder.files().world.list(folder.root()).unwrap_or_default();
             let near = names.iter().find(|name| nearest(name, FILE_NAMES).is_some());
             Err(match near {
                 Some(near) => diagnostic.help(format!("rename `{near}` to `{}`", FILE_NAMES[0])),
-                None => diagnostic.help(format!("it needs a file called `{}`", FILE_NAMES[0])),
+                None => {
+                    let names = format!("`{}` or `composition.yaml`", FILE_NAMES[0]);
+                    diagnostic.help(format!("it needs a file called {names}"))
+                }
             })
         }
         [first, second, ..] => {

@@ -1,0 +1,88 @@
+//! The examples under each command's `--help`. All of them run as they are from the root of the repository, which
+//! `tests/help.rs` sees to.
+
+pub const BUILD: &str = "Examples:
+  krm build examples/shop/overlays/production
+  krm build examples/composition/staging --enable-alpha-plugins --enable-exec
+  krm build examples/shop/overlays/production -o all.yaml";
+
+pub const MERGE: &str = "Examples:
+  krm merge examples/update-a-package/upstream-v2 examples/update-a-package/ours
+  echo '{apiVersion: apps/v1, kind: Deployment, metadata: {name: cache}, spec: {replicas: 5}}' |
+    krm merge - examples/update-a-package/ours --write";
+
+pub const MERGE3: &str = "Examples, within examples/update-a-package:
+  krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours --report
+  krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours --write
+
+The exit status is 1 where `--on-conflict fail` meets a conflict: then nothing is printed or written.";
+
+pub const PLAN: &str = "Examples:
+  krm plan examples/composition/production/top
+  krm plan examples/shop/overlays/production -o json";
+
+pub const SCHEMA: &str = "Example:
+  krm schema composition > composition.schema.json
+
+Then let an editor know it, with a first line in each file:
+  # yaml-language-server: $schema=composition.schema.json";
+
+pub const COMPLETION: &str = "Example, for this shell:
+  source <(krm completion bash)";
+
+pub const MAN: &str = "Examples:
+  krm man | man -l -
+  mkdir -p man1 && krm man man1";
+
+pub const VERSION: &str = "Example:
+  krm version -o json";
+
+pub const CAT: &str = "Examples:
+  krm cfg cat examples/shop/base
+  krm cfg cat examples/shop/base --wrap-kind ResourceList --annotate";
+
+pub const COUNT: &str = "Examples:
+  krm cfg count examples/shop
+  krm build examples/shop/overlays/production | krm cfg count";
+
+pub const FMT: &str = "Examples:
+  krm cfg fmt examples/shop
+  krm cfg fmt --check examples/shop || echo run krm cfg fmt
+  krm build examples/shop/base | krm cfg fmt
+
+The exit status is 1 where `--check` finds a file that is not formatted.";
+
+pub const GREP: &str = "Examples:
+  krm cfg grep kind=Deployment examples/shop
+  krm cfg grep 'metadata.name=^w' examples/shop --annotate=false
+  krm cfg grep 'spec.template.spec.containers[name=web].image=:1' examples/shop
+  krm cfg grep 'spec.replicas>1' examples/shop
+  krm cfg grep spec.replicas --invert-match examples/shop
+
+The exit status is 0 also where nothing fits: then nothing is printed.";
+
+pub const TREE: &str = "Examples:
+  krm cfg tree examples/shop
+  krm cfg tree examples/shop --image --replicas
+  krm build examples/shop/overlays/production | krm cfg tree - --all";
+
+pub const FN_RUN: &str = "Examples:
+  krm fn run examples/website --enable-exec --dry-run
+  krm fn run examples/shop/base --exec-path ./check.sh --enable-exec -- team=shop
+  krm fn run examples/shop/base --image example.com/set-label:v1 -- team=shop";
+
+pub const FN_SOURCE: &str = "Example:
+  krm fn source examples/shop/base | my-function | krm fn sink out";
+
+pub const FN_SINK: &str = "Example:
+  krm fn source examples/shop/base | krm fn sink out";
+
+pub const FN_WRAP: &str = "Example:
+  krm fn source examples/website | krm fn wrap -- examples/functions/nginx.sh";
+
+pub const FN_XARGS: &str = "Example:
+  krm fn source examples/shop/base | krm fn xargs -- grep kind";
+
+pub const FN_DOC: &str = "Examples:
+  krm fn doc --exec-path examples/functions/run/nginx --enable-exec
+  krm fn doc example.com/set-label:v1";
