@@ -1,7 +1,7 @@
 //! A function in a build.
 
 use krm_function::Severity;
-use krm_yaml::{Diagnostic, Node, Result};
+use krm_yaml::{Diagnostic, Node, Result, Style};
 
 use super::{Function, Item};
 use crate::memory;
@@ -21,7 +21,7 @@ impl Transformer for Function {
         let generating = items.is_empty();
         let sent: Vec<Item> = match generating {
             true => self.config_as_item().into_iter().collect(),
-            false => items.iter().map(|r| Item::new(r.node().clone())).collect(),
+            false => items.iter().map(|r| Item::new(plain(r.node().clone()))).collect(),
         };
         let answer = self.call(&sent, cx.sources)?;
         if let Some(failure) = answer.failure {
@@ -59,6 +59,26 @@ impl Transformer for Function {
                 .help("each resource must have a kind and name of its own")
         })
     }
+}
+
+/// A resource as a build sends it: without comments, quotes and braces, its keys in order. Programs that look at the text
+/// see what they would see in the reference.
+fn plain(mut node: Node) -> Node {
+    node.set_style(Style::Any);
+    if node.has_trivia() {
+        node.clear_trivia();
+    }
+    if let Some(items) = node.as_seq_mut() {
+        items.iter_mut().for_each(|item| *item = plain(item.take()));
+    } else if let Some(map) = node.as_map_mut() {
+        let entries = map.entries_mut();
+        for entry in entries.iter_mut() {
+            entry.key = plain(entry.key.take());
+            entry.value = plain(entry.value.take());
+        }
+        entries.sort_by(|a, b| a.key.text().cmp(&b.key.text()));
+    }
+    node
 }
 
 /// Takes over a changed tree, and remembers who the resource was where that changed.
