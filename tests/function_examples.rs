@@ -193,3 +193,41 @@ fn scripts_of_older_programs_run_as_they_are() {
         assert!(package.read("config/my-instance_service.yaml").contains("  name: my-instance\n"), "{words}");
     }
 }
+
+/// The same programs, run by somebody else.
+#[test]
+fn another_orchestrator_runs_them_to_the_same_effect() {
+    if Command::new("kpt").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
+        eprintln!("left out: kpt is not installed here");
+        return;
+    }
+    let (theirs, ours) =
+        (Folder::copy_of("kpt", "examples/website"), Folder::copy_of("krm", "examples/website"));
+    let kpt = |function: &str, config: &str| {
+        let program = root().join("examples/functions/run").join(function);
+        let mut eval = Command::new("kpt");
+        eval.args(["fn", "eval"]).arg(&theirs.0).arg("--exec").arg(program);
+        eval.arg("--fn-config").arg(theirs.0.join("functions").join(config));
+        eval.output().expect("kpt starts")
+    };
+    let succeeds = |function: &str, config: &str| {
+        let output = kpt(function, config);
+        assert!(output.status.success(), "{function}: {}", String::from_utf8_lossy(&output.stderr));
+    };
+    ours.succeeds();
+    succeeds("nginx", "10-generate.yaml");
+    succeeds("set-size", "20-sizes.yaml");
+    succeeds("require-limits", "30-limits.yaml");
+    succeeds("match-selectors", "40-selectors.yaml");
+    assert_eq!(theirs.read("search.yaml"), ours.read("search.yaml"));
+    // The one names the files of new resources in its way, the other in the specification's.
+    for (kind, generated) in [("deployment", "replicas: 3"), ("service", "targetPort: ")] {
+        let made = theirs.read(&format!("{kind}_website.yaml"));
+        assert!(made.contains(generated), "{made}");
+        assert_eq!(made, ours.read(&format!("config/website_{kind}.yaml")));
+    }
+    theirs.replace("search.yaml", "  selector:\n    app: search", "  selector:\n    app: saerch");
+    let refused = kpt("match-selectors", "40-selectors.yaml");
+    let told = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(!refused.status.success() && told.contains("none have the label `app: saerch`"), "{told}");
+}
