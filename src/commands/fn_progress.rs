@@ -8,6 +8,7 @@ use krm_engine::package::{Change, Observer};
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_function::{FunctionResult, Object};
 use krm_yaml::emit::preserve;
+use rustc_hash::FxHashMap;
 
 use crate::cli::FnOutput;
 use crate::os;
@@ -101,9 +102,10 @@ impl<'r> Progress<'r> {
             line += &format!(", {}", answer.status);
         }
         eprintln!("{line}");
+        let places = Places::of(items, !answer.results.is_empty());
         for result in &answer.results {
             eprintln!("  {result}");
-            if let Some(place) = self.place_of(result, items) {
+            if let Some(place) = self.place_of(result, &places) {
                 eprintln!("    --> {place}");
             }
         }
@@ -113,9 +115,8 @@ impl<'r> Progress<'r> {
     }
 
     /// File, line and column of what a result speaks of.
-    fn place_of(&self, result: &FunctionResult, items: &[Item]) -> Option<String> {
-        let item = items.iter().find(|item| speaks_of(result, item));
-        let place = item.map_or(Span::NONE, |item| field_place(result, &item.node));
+    fn place_of(&self, result: &FunctionResult, places: &Places<'_>) -> Option<String> {
+        let place = places.find(result).map_or(Span::NONE, |item| field_place(result, &item.node));
         match self.report.sources.get(place.file) {
             Some(source) => {
                 let at = source.position(place.start as usize);
@@ -147,18 +148,37 @@ impl Observer for Progress<'_> {
     }
 }
 
-/// Whether a result is about this resource: by file and index, or by what it is called.
-fn speaks_of(result: &FunctionResult, item: &Item) -> bool {
-    if let (Some(file), Some(home)) = (result.file(), &item.home) {
-        return file == home.path && result.file_index() == home.index;
+/// Finds resources by what results say of them: file and index, or what they are called.
+#[derive(Default)]
+struct Places<'i> {
+    by_home: FxHashMap<(&'i str, usize), &'i Item>,
+    by_name: FxHashMap<[String; 4], &'i Item>,
+}
+
+impl<'i> Places<'i> {
+    /// Empty where there is nothing to be found.
+    fn of(items: &'i [Item], wanted: bool) -> Self {
+        let mut places = Self::default();
+        for item in items.iter().filter(|_| wanted) {
+            if let Some(home) = &item.home {
+                places.by_home.entry((&home.path, home.index)).or_insert(item);
+            }
+            let object = Object::from(item.node.clone());
+            let name = [object.api_version(), object.kind(), object.namespace(), object.name()];
+            places.by_name.entry(name.map(str::to_owned)).or_insert(item);
+        }
+        places
     }
-    let object = Object::from(item.node.clone());
-    result.resource().is_some_and(|named| {
-        named.kind == object.kind()
-            && named.name == object.name()
-            && named.namespace == object.namespace()
-            && named.api_version == object.api_version()
-    })
+
+    fn find(&self, result: &FunctionResult) -> Option<&'i Item> {
+        let at_home = result.file().and_then(|file| self.by_home.get(&(file, result.file_index())));
+        let named = || {
+            let named = result.resource()?;
+            let name = [named.api_version, named.kind, named.namespace, named.name];
+            self.by_name.get(&name.map(str::to_owned))
+        };
+        at_home.or_else(named).copied()
+    }
 }
 
 /// The place of the field a result names; or of what is there of the way to it.
