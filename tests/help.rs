@@ -70,8 +70,8 @@ fn every_command_has_examples_that_run() {
     let mut ran = 0;
     for command in commands() {
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let (folder, scripts) =
-            examples(&help(&command)).unwrap_or_else(|| panic!("`krm {}` has no examples", command.join(" ")));
+        let (folder, scripts) = examples(&help(&command))
+            .unwrap_or_else(|| panic!("`krm {}` has no examples", command.join(" ")));
         assert!(!scripts.is_empty(), "`krm {}` has no examples", command.join(" "));
         let runnable = |script: &&String| !NOT_HERE.iter().any(|name| script.contains(name));
         for script in scripts.iter().filter(runnable) {

@@ -1,5 +1,6 @@
 //! `krm cfg`: looking at configuration, and formatting it.
 
+use std::collections::{BTreeMap, HashMap};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -114,7 +115,7 @@ impl LocalityArgs {
 
 #[derive(Debug, Args)]
 struct DepthArgs {
-    /// Look into the packages within the package too
+    /// Look into the packages within the package too: folders with a `Krmfile` or `Kptfile`
     #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
     recurse_subpackages: bool,
@@ -221,13 +222,23 @@ struct CountArgs {
 }
 
 fn count(args: &CountArgs, report: &Report) -> Result<()> {
-    let items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
-    let heading = args.dir.as_ref().map(|dir| format!("{}/\n", clean(dir))).unwrap_or_default();
-    let counts: String = match args.kind {
-        true => cfg::count(&items).iter().map(|(kind, count)| format!("{kind}: {count}\n")).collect(),
-        false => format!("{}\n", items.len()),
-    };
-    os::print(format!("{heading}{counts}").as_bytes())
+    let mut text = String::new();
+    for Package { path, items } in packages(args.dir.as_deref(), args.depth.recurse_subpackages, report)? {
+        if let Some(dir) = &args.dir {
+            // A blank line between packages.
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            text.push_str(&format!("{}/\n", clean(&dir.join(path))));
+        }
+        match args.kind {
+            true => cfg::count(&items)
+                .iter()
+                .for_each(|(kind, count)| text.push_str(&format!("{kind}: {count}\n"))),
+            false => text.push_str(&format!("{}\n", items.len())),
+        }
+    }
+    os::print(text.as_bytes())
 }
 
 /// Put the fields of all resources into their usual order, in place
@@ -370,7 +381,10 @@ enum GraphStructure {
 
 fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
     let from_input = args.dir.as_os_str() == "-";
-    let mut items = read(Some(&args.dir).filter(|_| !from_input).map(PathBuf::as_path), true, report)?;
+    let mut items = Vec::new();
+    super::merge::read(&args.dir.to_string_lossy(), &report.sources)?
+        .into_iter()
+        .for_each(|file| take(file, &mut items));
     items.retain(|item| args.locality.keeps(item));
     let mut fields = args.field.iter().map(|path| Field::new(path)).collect::<Result<Vec<_>>>()?;
     let parts = [
@@ -396,7 +410,8 @@ fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
         GraphStructure::Directory => Structure::Folders,
     });
     let root = if from_input { "." } else { &clean(&args.dir) };
-    let tree = cfg::tree::tree(root, &items, &fields, structure)?;
+    let tree =
+        cfg::tree::tree(root, &items, &fields, structure, &|folder| is_package(&args.dir.join(folder)))?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let mut text = format!("{}\n", tree.text);
     draw(&tree.branches, "", colour, &mut text);
@@ -426,15 +441,48 @@ fn draw(branches: &[Branch], indent: &str, colour: bool, out: &mut String) {
     }
 }
 
-/// The resources of a folder, a file, or standard input.
+/// A package within a folder: its path there, and its resources, whose paths are within the package.
+struct Package {
+    path: String,
+    items: Vec<Item>,
+}
+
+/// The resources of a folder, a file, or standard input; those of packages within behind those of the folder itself.
 fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Item>> {
+    Ok(packages(path, subpackages, report)?.into_iter().flat_map(|package| package.items).collect())
+}
+
+fn packages(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Package>> {
     let shown = path.map_or_else(|| "-".into(), |path| path.to_string_lossy());
-    let files = super::merge::read(&shown, &report.sources)?;
-    let mut items = Vec::new();
-    for file in files.into_iter().filter(|file| subpackages || !file.path.contains('/')) {
-        take(file, &mut items);
+    let mut packages: BTreeMap<String, Vec<Item>> = BTreeMap::from([(String::new(), Vec::new())]);
+    let mut known = HashMap::new();
+    for mut file in super::merge::read(&shown, &report.sources)? {
+        let package = path.map_or("", |root| package_of(root, &file.path, &mut known)).to_owned();
+        if !subpackages && !package.is_empty() {
+            continue;
+        }
+        if !package.is_empty() {
+            file.path.drain(..=package.len());
+        }
+        take(file, packages.entry(package).or_default());
     }
-    Ok(items)
+    Ok(packages.into_iter().map(|(path, items)| Package { path, items }).collect())
+}
+
+/// The innermost folder that is a package of its own, by the file that marks one; nothing of what belongs to the root.
+fn package_of<'p>(root: &Path, path: &'p str, known: &mut HashMap<String, bool>) -> &'p str {
+    let mut folder = path;
+    while let Some((parent, _)) = folder.rsplit_once('/') {
+        folder = parent;
+        if *known.entry(folder.to_owned()).or_insert_with(|| is_package(&root.join(folder))) {
+            return folder;
+        }
+    }
+    ""
+}
+
+fn is_package(folder: &Path) -> bool {
+    krm_engine::package::PACKAGE_FILES.iter().any(|name| folder.join(name).is_file())
 }
 
 /// Takes the resources out of a file; those within a list one by one where they come without a file.

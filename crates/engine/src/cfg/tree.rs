@@ -62,15 +62,21 @@ impl Branch {
 }
 
 /// Makes the tree. Without a structure, that of owners is taken where any resource has one.
-pub fn tree(root: &str, items: &[Item], fields: &[Field], structure: Option<Structure>) -> Result<Branch> {
+pub fn tree(
+    root: &str,
+    items: &[Item],
+    fields: &[Field],
+    structure: Option<Structure>,
+    is_package: &dyn Fn(&str) -> bool,
+) -> Result<Branch> {
     let has_owners = || items.iter().any(|item| item.node.at(["metadata", "ownerReferences"]).is_some());
     match structure.unwrap_or(if has_owners() { Structure::Owners } else { Structure::Folders }) {
-        Structure::Folders => Ok(by_folder(root, items, fields)),
+        Structure::Folders => Ok(by_folder(root, items, fields, is_package)),
         Structure::Owners => by_owner(items, fields),
     }
 }
 
-fn by_folder(root: &str, items: &[Item], fields: &[Field]) -> Branch {
+fn by_folder(root: &str, items: &[Item], fields: &[Field], is_package: &dyn Fn(&str) -> bool) -> Branch {
     let mut folders: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
     for item in items.iter().filter(|item| !item.kind().is_empty()) {
         folders.entry(item.folder()).or_default().push(item);
@@ -84,7 +90,8 @@ fn by_folder(root: &str, items: &[Item], fields: &[Field]) -> Branch {
                 close(&mut open);
             }
             let name = folder.rsplit_once('/').map_or(folder, |(_, name)| name);
-            open.push((folder, Branch::new(name)));
+            let text = if is_package(folder) { format!("Pkg: {name}") } else { name.to_owned() };
+            open.push((folder, Branch::new(text)));
         }
         items.sort_by_key(|item| order(item));
         let branch = &mut open.last_mut().expect("never empty").1;

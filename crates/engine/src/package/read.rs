@@ -13,7 +13,7 @@ use crate::world::World;
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 const IGNORE: &str = ".krmignore";
 /// Files that make a folder a package of its own, to which the `.krmignore` of those above does not apply.
-const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
+pub const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
 
 impl Package {
     /// Reads every file of configuration in a folder and those below, in the order of their names; or a single file.
