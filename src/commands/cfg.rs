@@ -9,7 +9,7 @@ use krm_engine::cfg::tree::{Branch, Field, Structure};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
 use krm_engine::merge::File;
 use krm_engine::{Diagnostic, Node, Result};
-use krm_yaml::emit::preserve;
+use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Span, Style};
 
 use crate::cli::examples;
@@ -133,13 +133,14 @@ fn cat(args: &CatArgs, report: &Report) -> Result<()> {
         }
         if args.strip_comments {
             cfg::format::strip_comments(&mut item.node);
+            (item.head, item.foot) = Default::default();
         }
         for style in &args.style {
             restyle(&mut item.node, *style);
         }
     }
     let text = match &args.wrap_kind {
-        None => join(items.iter().map(|item| preserve::fresh(&item.node))),
+        None => join(items.iter().map(text)),
         Some(kind) => {
             let mut list = Node::map();
             list.set("apiVersion", args.wrap_version.as_deref().unwrap_or("config.kubernetes.io/v1"));
@@ -161,6 +162,10 @@ fn cat(args: &CatArgs, report: &Report) -> Result<()> {
         None => os::print(text.as_bytes()),
         Some(path) => os::write(path, text.as_bytes()),
     }
+}
+
+fn text(item: &Item) -> String {
+    preserve::fresh_document(&item.head, &item.node, &item.foot, Layout::COMPACT)
 }
 
 fn join(texts: impl Iterator<Item = String>) -> String {
@@ -263,7 +268,7 @@ fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
         for mut file in super::merge::read(&path.to_string_lossy(), &report.sources)? {
             let before = preserve::stream(&file.documents);
             for document in &mut file.documents {
-                let mut item = Item { path: String::new(), index: 0, node: document.root.clone() };
+                let mut item = Item::of(document.root.clone());
                 cfg::format::format(&mut item)?;
                 document.root = item.node;
             }
@@ -324,7 +329,7 @@ fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
     if args.annotate {
         items.iter_mut().for_each(annotate);
     }
-    os::print(join(items.iter().map(|item| preserve::fresh(&item.node))).as_bytes())
+    os::print(join(items.iter().map(text)).as_bytes())
 }
 
 /// Draw a package as a tree of folders, files and resources
@@ -487,17 +492,20 @@ fn is_package(folder: &Path) -> bool {
 
 /// Takes the resources out of a file; those within a list one by one where they come without a file.
 fn take(file: File, items: &mut Vec<Item>) {
-    let nodes = file.documents.into_iter().map(|document| document.root).filter(|node| !node.is_null());
-    for (index, node) in nodes.enumerate() {
+    for (index, document) in file.documents.iter().filter(|document| !document.root.is_null()).enumerate() {
+        let node = document.root.clone();
         let is_list =
             node.get("kind").and_then(Node::text).is_some_and(|kind| matches!(kind, "List" | "ResourceList"));
         let path = file.path.clone();
         match node.get("items").filter(|_| is_list && path.is_empty()) {
             Some(list) => {
                 let nodes = list.items().iter().cloned();
-                items.extend(nodes.map(|node| Item { path: String::new(), index, node }));
+                items.extend(nodes.map(|node| Item { index, ..Item::of(node) }));
             }
-            None => items.push(Item { path, index, node }),
+            None => {
+                let (head, foot) = (document.head().to_owned(), document.foot().to_owned());
+                items.push(Item { path, index, node, head, foot });
+            }
         }
     }
 }

@@ -130,7 +130,7 @@ fn merge(all: impl Iterator<Item = Object>) -> Result<Vec<Object>> {
 /// Puts fields into their usual order.
 fn format(item: &mut Item) -> Result<()> {
     let home = item.home.clone().unwrap_or_default();
-    let mut formatted = cfg::Item { path: home.path, index: home.index, node: item.node.take() };
+    let mut formatted = cfg::Item { path: home.path, index: home.index, ..cfg::Item::of(item.node.take()) };
     cfg::format::format(&mut formatted)?;
     item.node = formatted.node;
     Ok(())

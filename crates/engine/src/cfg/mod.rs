@@ -22,11 +22,20 @@ pub struct Item {
     /// Its place among the documents of the file.
     pub index: usize,
     pub node: Node,
+    /// The comments above its document, which an empty line separates from it.
+    pub head: String,
+    /// The comments below its document.
+    pub foot: String,
 }
 
 impl Item {
     fn text(&self, keys: &[&str]) -> &str {
         self.node.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default()
+    }
+
+    /// A resource that stands in no file.
+    pub fn of(node: Node) -> Self {
+        Self { path: String::new(), index: 0, node, head: String::new(), foot: String::new() }
     }
 
     pub fn kind(&self) -> &str {
