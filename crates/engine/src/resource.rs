@@ -63,11 +63,10 @@ pub const NO_NAMESPACE: &str = "_non_namespaceable_";
 impl ResourceId {
     pub fn of(node: &Node, schema: &Schema) -> Self {
         let gvk = Gvk::of(node);
-        let meta = |key| {
-            Text::from(node.get("metadata").and_then(|m| m.get(key)).and_then(Node::text).unwrap_or_default())
-        };
+        let meta = node.get("metadata");
         let cluster_scoped = schema.is_cluster_scoped(&gvk);
-        Self { name: meta("name"), namespace: meta("namespace"), gvk, cluster_scoped }
+        let (name, namespace) = (unless_null(meta, "name").into(), unless_null(meta, "namespace").into());
+        Self { name, namespace, gvk, cluster_scoped }
     }
 
     /// Whether this is the id the tree has now.
@@ -78,8 +77,8 @@ impl ResourceId {
         let (root, meta) = (Some(node), node.get("metadata"));
         let api_version = text(root, "apiVersion");
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        self.name == text(meta, "name")
-            && self.namespace == text(meta, "namespace")
+        self.name == unless_null(meta, "name")
+            && self.namespace == unless_null(meta, "namespace")
             && self.gvk.kind == text(root, "kind")
             && self.gvk.version == version
             && self.gvk.group == group
@@ -102,6 +101,11 @@ impl ResourceId {
     pub fn key(&self) -> IdKey {
         IdKey { gvk: self.gvk.clone(), name: self.name.clone(), namespace: self.effective_namespace().into() }
     }
+}
+
+/// The text of a field; a null, even one that is spelt out, is none.
+fn unless_null<'n>(map: Option<&'n Node>, key: &str) -> &'n str {
+    map.and_then(|m| m.get(key)).filter(|n| !n.is_null()).and_then(Node::text).unwrap_or_default()
 }
 
 /// Equal when group, version, kind, name and effective namespace are.

@@ -65,9 +65,10 @@ impl FieldSpec {
         self.path.edit(root, create.filter(|_| self.create), edit)
     }
 
-    /// Calls `see` on every node the path leads to, and on a null where it expects a list.
-    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node)) {
-        self.path.visit(root, see);
+    /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where [`edit`](Self::edit)
+    /// would.
+    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+        self.path.visit(root, see)
     }
 }
 
@@ -86,6 +87,27 @@ struct Step {
     name: Text,
     /// Written with `[]`: a list is expected there, and never made.
     list: bool,
+}
+
+impl Step {
+    /// Whether this field can be asked for in a node that is no list and not null.
+    fn enters(&self, node: &Node) -> Result<()> {
+        if !node.is_map() {
+            let message = format!("expected a map or a list, found {}", node.kind_name());
+            return Err(Diagnostic::error("field-not-a-container", message)
+                .at(node.span())
+                .help("correct the value here, or the path of the field spec"));
+        }
+        if self.name.is_empty() {
+            return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name")
+                .help("write the path as names with single slashes between them: `spec/template/metadata`"));
+        }
+        if self.name == "*" {
+            return Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
+                .help("name each field; lists on the way are entered by themselves"));
+        }
+        Ok(())
+    }
 }
 
 impl FieldPath {
@@ -132,16 +154,20 @@ impl FieldPath {
         if create.is_none() && !reaches(root, self.steps()) {
             return Ok(());
         }
-        walk(root, self.steps(), create, edit).map_err(|d| {
-            let d = d.at(self.span);
-            let place = if d.place() == self.span { Span::NONE } else { self.span };
-            d.note(format!("while looking for the field `{self}`"), place)
-        })
+        walk(root, self.steps(), create, edit).map_err(|d| self.explain(d))
     }
 
-    /// Calls `see` on every node the path leads to, and on a null where it expects a list.
-    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node)) {
-        visit(root, self.steps(), see);
+    /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where
+    /// [`edit`](Self::edit) would.
+    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+        visit(root, self.steps(), see).map_err(|d| self.explain(d))
+    }
+
+    /// Says what was looked for when something was wrong.
+    fn explain(&self, d: Diagnostic) -> Diagnostic {
+        let d = d.at(self.span);
+        let place = if d.place() == self.span { Span::NONE } else { self.span };
+        d.note(format!("while looking for the field `{self}`"), place)
     }
 }
 
@@ -193,20 +219,7 @@ fn walk(
             .filter(|item| concerned(item))
             .try_for_each(|item| walk(item, path, create, edit));
     }
-    if !node.is_map() {
-        let message = format!("expected a map or a list, found {}", node.kind_name());
-        return Err(Diagnostic::error("field-not-a-container", message)
-            .at(node.span())
-            .help("correct the value here, or the path of the field spec"));
-    }
-    if step.name.is_empty() {
-        return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name")
-            .help("write the path as names with single slashes between them: `spec/template/metadata`"));
-    }
-    if step.name == "*" {
-        return Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
-            .help("name each field; lists on the way are entered by themselves"));
-    }
+    step.enters(node)?;
     // What a missing or null field becomes on the way.
     let becomes = match create {
         _ if step.list => None,
@@ -253,15 +266,19 @@ fn reaches(node: &Node, path: &[Step]) -> bool {
     }
 }
 
-fn visit<'n>(node: &'n Node, path: &[Step], see: &mut dyn FnMut(&'n Node)) {
+fn visit<'n>(node: &'n Node, path: &[Step], see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
     let Some((step, rest)) = path.split_first() else { return see(node) };
     if let Some(items) = node.as_seq() {
-        return items.iter().for_each(|item| visit(item, path, see));
+        return items.iter().try_for_each(|item| visit(item, path, see));
     }
+    if node.is_null() {
+        return Ok(());
+    }
+    step.enters(node)?;
     match node.get(&step.name) {
         Some(field) if step.list && field.is_null() => see(field),
         Some(field) => visit(field, rest, see),
-        None => {}
+        None => Ok(()),
     }
 }
 

@@ -72,7 +72,11 @@ impl Shared {
 /// What stands under a key in every map a path leads to.
 fn values<'n>(root: &'n Node, map: &FieldPath, key: &str) -> std::vec::IntoIter<&'n Node> {
     let mut found = Vec::new();
-    map.visit(root, &mut |map| found.extend(map.get(key)));
+    map.visit(root, &mut |map| {
+        found.extend(map.get(key));
+        Ok(())
+    })
+    .expect("the path was followed before, and nothing here fails");
     found.into_iter()
 }
 

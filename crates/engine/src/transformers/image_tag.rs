@@ -142,13 +142,9 @@ impl ImageTag {
             return Ok(None);
         }
         let mut first: Option<usize> = None;
-        let mut wrong = None;
         let mut see = |field: &Node| {
             *null_list |= field.is_null();
-            let Some(text) = field.text() else {
-                wrong.get_or_insert_with(|| not_an_image(field));
-                return;
-            };
+            let Some(text) = field.text() else { return Err(not_an_image(field)) };
             let end = first.unwrap_or(self.images.len());
             let part = last_part(text);
             let by_part = self.by_last_part.get(part).map_or(&[][..], Vec::as_slice);
@@ -159,13 +155,11 @@ impl ImageTag {
                     first = Some(first.map_or(at, |first| first.min(at)));
                 }
             }
+            Ok(())
         };
-        visit_listed(root, &mut see);
-        self.field_specs.fitting(gvk).for_each(|spec| spec.visit(root, &mut see));
-        match wrong {
-            Some(wrong) => Err(wrong),
-            None => Ok(first),
-        }
+        visit_listed(root, &mut see)?;
+        self.field_specs.fitting(gvk).try_for_each(|spec| spec.visit(root, &mut see))?;
+        Ok(first)
     }
 }
 
@@ -298,17 +292,17 @@ fn lists_containers(key: &Node) -> bool {
 }
 
 /// Sees the image of every item of every list of containers, at any depth.
-fn visit_listed<'n>(node: &'n Node, see: &mut dyn FnMut(&'n Node)) {
+fn visit_listed<'n>(node: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
     if let Some(map) = node.as_map() {
         for entry in map {
-            visit_listed(&entry.value, see);
+            visit_listed(&entry.value, see)?;
             if lists_containers(&entry.key) {
                 let images = entry.value.items().iter().filter_map(|item| item.get("image"));
-                images.filter(|image| !image.is_null()).for_each(&mut *see);
+                images.filter(|image| !image.is_null()).try_for_each(&mut *see)?;
             }
         }
     }
-    node.items().iter().for_each(|item| visit_listed(item, see));
+    node.items().iter().try_for_each(|item| visit_listed(item, see))
 }
 
 /// Edits the same, where they fit; trees without such stay shared.
@@ -318,7 +312,10 @@ fn each_listed(
     edit: &mut dyn FnMut(&mut Node) -> Result<()>,
 ) -> Result<()> {
     let mut concerned = false;
-    visit_listed(node, &mut |image| concerned |= fits(image));
+    visit_listed(node, &mut |image| {
+        concerned |= fits(image);
+        Ok(())
+    })?;
     if !concerned {
         return Ok(());
     }

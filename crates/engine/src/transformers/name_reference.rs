@@ -5,6 +5,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::config::NameReferences as Rules;
+use super::namespace::not_a_subject;
 use super::setter;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
@@ -30,10 +31,6 @@ impl NameReference {
 
 impl Transformer for NameReference {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        if items.iter().all(|r| r.previous_ids().is_empty()) {
-            // Nobody was renamed; only what the reference refuses on the way is to be refused.
-            return items.iter().try_for_each(|r| account_namespaces(r).map(drop));
-        }
         // Who names whom is found out side by side, with nothing changed; then what changed is put in place.
         let changed: Vec<Result<Option<Node>>> = {
             let all = items.as_slice();
@@ -123,13 +120,12 @@ fn follow(resource: &Resource, rules: &[Rule], names: &Names) -> Result<Option<N
     let referrer = Referrer { resource, names, account_namespaces, role: role(resource.node()) };
     let mut changed: Option<Node> = None;
     for (kind, spec) in rules {
-        let mut changes = Ok(false);
+        let mut changes = false;
         spec.visit(changed.as_ref().unwrap_or(resource.node()), &mut |field| {
-            if let Ok(false) = changes {
-                changes = referrer.would_change(field, kind, spec);
-            }
-        });
-        if changes? {
+            changes |= referrer.would_change(field, kind, spec)?;
+            Ok(())
+        })?;
+        if changes {
             let root = changed.get_or_insert_with(|| resource.node().clone());
             spec.edit(root, None, &mut |field| referrer.change(field, kind, spec))?;
         }
@@ -324,6 +320,9 @@ fn account_namespaces(r: &Resource) -> Result<Vec<&str>> {
         _ => &[],
     };
     let mut namespaces = Vec::new();
+    if let Some(wrong) = subjects.iter().find(|subject| !subject.is_map()) {
+        return Err(not_a_subject(wrong));
+    }
     for subject in subjects.iter().filter(|s| s.get("kind").and_then(Node::text) == Some("ServiceAccount")) {
         match subject.get("namespace").map(|namespace| (namespace, namespace.as_str())) {
             None => {}

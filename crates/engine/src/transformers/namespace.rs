@@ -174,7 +174,11 @@ impl Namespace {
                 .at(subjects.span())
                 .help("write the subjects of a role binding as a list"));
         }
-        if !root.get("subjects").is_some_and(|s| s.items().iter().any(wanted)) {
+        let items = root.get("subjects").map(Node::items).unwrap_or_default();
+        if let Some(wrong) = items.iter().find(|item| !item.is_map() && !item.is_null()) {
+            return Err(not_a_subject(wrong));
+        }
+        if !items.iter().any(wanted) {
             return Ok(());
         }
         let subjects = root.get_mut("subjects").and_then(Node::as_seq_mut).expect("just seen to be a list");
@@ -188,6 +192,14 @@ impl Namespace {
         }
         Ok(())
     }
+}
+
+/// What is found in the list of subjects of a role binding and is none.
+pub(super) fn not_a_subject(node: &Node) -> Diagnostic {
+    let message = format!("expected a subject, found {}", node.kind_name());
+    Diagnostic::error("subject-not-a-map", message)
+        .at(node.span())
+        .help("write the `kind` and `name` of the subject, or take the item out")
 }
 
 fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> {

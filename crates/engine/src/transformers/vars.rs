@@ -176,7 +176,10 @@ impl Transformer for Vars {
             let gvk = r.gvk().clone();
             let mut concerned = false;
             for spec in self.field_specs.fitting(&gvk) {
-                spec.visit(r.node(), &mut |field| concerned |= may_hold_vars(field));
+                spec.visit(r.node(), &mut |field| {
+                    concerned |= may_hold_vars(field);
+                    Ok(())
+                })?;
             }
             if !concerned {
                 return Ok(());

@@ -86,6 +86,9 @@ impl Parser<'_> {
         if self.here() == b':' {
             return error.help("a key may have 1024 characters; write a longer one behind `? `");
         }
+        if line.starts_with('-') {
+            return error.help("put a space behind the `-` to make it an item of a list");
+        }
         match line.find(':') {
             Some(colon) if !line.starts_with(['"', '\'']) => {
                 let (key, value) = line.split_at(colon + 1);
