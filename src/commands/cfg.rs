@@ -9,6 +9,7 @@ use krm_engine::cfg::tree::{Branch, Field, Structure};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
 use krm_engine::merge::File;
 use krm_engine::{Diagnostic, Node, Result};
+use krm_yaml::Document;
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Span, Style};
 
@@ -246,9 +247,9 @@ fn count(args: &CountArgs, report: &Report) -> Result<()> {
     os::print(text.as_bytes())
 }
 
-/// Put the fields of all resources into their usual order, in place
+/// Put the fields of all resources into their usual order, and indent them alike, in place
 ///
-/// Comments stay with their fields. A resource annotated `config.kubernetes.io/formatting: none` is left alone.
+/// Comments stay with their fields; blank lines go. A resource annotated `config.kubernetes.io/formatting: none` is left alone.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FMT)]
 struct FmtArgs {
@@ -265,14 +266,10 @@ fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let paths = if from_input { vec![PathBuf::from("-")] } else { args.paths.clone() };
     let mut changed = Vec::new();
     for path in &paths {
-        for mut file in super::merge::read(&path.to_string_lossy(), &report.sources)? {
-            let before = preserve::stream(&file.documents);
-            for document in &mut file.documents {
-                let mut item = Item::of(document.root.clone());
-                cfg::format::format(&mut item)?;
-                document.root = item.node;
-            }
-            let text = preserve::stream(&file.documents);
+        for file in super::merge::read(&path.to_string_lossy(), &report.sources)? {
+            let before = file.source.as_ref().map_or("", |source| source.text());
+            let texts = file.documents.iter().map(formatted).collect::<Result<Vec<_>>>()?;
+            let text = join(texts.into_iter().filter(|text| !text.is_empty()));
             if from_input && !args.check {
                 return os::print(text.as_bytes());
             }
@@ -297,6 +294,19 @@ fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
                 .fold(diagnostic, |d, (path, _)| d.note(path.display().to_string(), Span::NONE)))
         }
     }
+}
+
+/// A document as the reference formats it: fields in their order, indented by two, lists not further than their keys.
+fn formatted(document: &Document) -> Result<String> {
+    let mut item = Item::of(document.root.clone());
+    if document.root.is_null() || cfg::format::is_left_alone(&item) {
+        let text = preserve::document(document);
+        let text = text.strip_prefix("---\n").unwrap_or(&text);
+        let is_said = text.lines().any(|line| !matches!(line.trim(), "" | "---"));
+        return Ok(if is_said { format!("{}\n", text.trim_end()) } else { String::new() });
+    }
+    cfg::format::format(&mut item)?;
+    Ok(preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT))
 }
 
 /// Print the resources that have a field with a value

@@ -147,6 +147,11 @@ pub fn rank(field: &str) -> usize {
     FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
 }
 
+/// Whether a resource asks to be left as it is.
+pub fn is_left_alone(item: &Item) -> bool {
+    item.node.at(["metadata", "annotations", FORMATTING]).and_then(Node::text) == Some("none")
+}
+
 /// Puts the fields of a resource into their order. Resources that ask for it, and what is none, are left alone.
 pub fn format(item: &mut Item) -> Result<()> {
     let wish = item.node.at(["metadata", "annotations", FORMATTING]);
