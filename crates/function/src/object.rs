@@ -132,12 +132,21 @@ impl Object {
         }
     }
 
+    /// Removes a label, and the map it stood in where that is empty now.
+    pub fn remove_label(&mut self, key: &str) -> Option<Node> {
+        self.remove_from_metadata("labels", key)
+    }
+
     /// Removes an annotation, and the map it stood in where that is empty now.
     pub fn remove_annotation(&mut self, key: &str) -> Option<Node> {
-        let removed = self.0.at_mut(["metadata", "annotations"])?.remove(key)?;
+        self.remove_from_metadata("annotations", key)
+    }
+
+    fn remove_from_metadata(&mut self, map: &str, key: &str) -> Option<Node> {
+        let removed = self.0.at_mut(["metadata", map])?.remove(key)?;
         let metadata = self.0.get_mut("metadata")?;
-        if metadata.get("annotations").is_some_and(Node::is_empty) {
-            metadata.remove("annotations");
+        if metadata.get(map).is_some_and(Node::is_empty) {
+            metadata.remove(map);
         }
         Some(removed)
     }

@@ -169,6 +169,21 @@ impl From<i32> for Node {
         Self::from(i64::from(n))
     }
 }
+impl From<u32> for Node {
+    fn from(n: u32) -> Self {
+        Self::from(i64::from(n))
+    }
+}
+impl From<u16> for Node {
+    fn from(n: u16) -> Self {
+        Self::from(i64::from(n))
+    }
+}
+impl From<&String> for Node {
+    fn from(text: &String) -> Self {
+        Self::from(text.as_str())
+    }
+}
 impl From<Seq> for Node {
     fn from(items: Seq) -> Self {
         Self::new(Value::Seq(Arc::new(items)), Tag::Seq, Style::Any, Span::NONE)
