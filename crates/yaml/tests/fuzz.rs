@@ -30,8 +30,19 @@ const SEEDS: &[&str] = &[
     "",
 ];
 
-/// Texts that once went wrong.
-const FOUND: &[&str] = &[];
+/// Texts that once went wrong, or that the reference and we did not agree on.
+const FOUND: &[&str] = &[
+    "[? ]\n",
+    "[?,x]\n",
+    "!!null :\n",
+    "<<: [?x]\n",
+    " [\n  ! ]\n",
+    "&a: &b b\n*b : *a\n",
+    "key:  #anchor\n !!map\n  a: b\n",
+    "---\na: >2\n  \t-\n",
+    "- >1- # Both\n \ttext\n\n\n",
+    "---\ntop1:  #&node1\n  &node4\n  &k4 key4 &k1 key1: one\n",
+];
 
 /// What may be put in, besides single bytes.
 const PIECES: &[&str] = &[
