@@ -130,10 +130,11 @@ impl ResourceList {
     }
 
     fn unwrap(mut envelope: Node) -> Result<Self> {
-        let items = match envelope.get_mut("items") {
+        let mut items = match envelope.get_mut("items") {
             Some(items) => take_seq(items)?,
             None => Vec::new(),
         };
+        items.iter_mut().for_each(|item| say_kind(item, &envelope));
         let function_config = match envelope.get("functionConfig").filter(|config| !config.is_null()) {
             Some(config) if !config.is_map() => return Err(wrong("functionConfig", "an object", config)),
             // The place in the envelope stays, for writing it back there.
@@ -232,6 +233,22 @@ fn is_list(root: &Node) -> bool {
             kind.ends_with("List")
                 && root.get("items").is_some_and(Node::is_seq)
                 && root.at(["metadata", "name"]).is_none()
+        }
+    }
+}
+
+/// Gives an object of a list of one kind what the list says for all of them: servers leave it out.
+fn say_kind(item: &mut Node, list: &Node) {
+    let text = |key: &str| list.get(key).and_then(Node::text);
+    let Some(kind) = text("kind").and_then(|kind| kind.strip_suffix("List")) else { return };
+    if kind.is_empty() || kind == "Resource" || item.get("kind").is_some() {
+        return;
+    }
+    let has_version = item.get("apiVersion").is_some();
+    if let Some(map) = item.as_map_mut() {
+        map.insert_at(0, Node::from("kind"), Node::from(kind));
+        if let Some(version) = text("apiVersion").filter(|_| !has_version) {
+            map.insert_at(0, Node::from("apiVersion"), Node::from(version));
         }
     }
 }

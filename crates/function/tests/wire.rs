@@ -209,3 +209,18 @@ items:
     list.generate(Object::new("v1", "Service", "web"));
     assert_eq!(list.items.len(), 2);
 }
+
+#[test]
+fn a_list_of_one_kind_says_it_for_its_objects() {
+    let list = ResourceList::parse(
+        "apiVersion: apps/v1\nkind: DeploymentList\nitems:\n- metadata:\n    name: a # its name\n- {kind: Other}\n",
+    )
+    .unwrap();
+    assert_eq!(
+        list.to_string(),
+        "apiVersion: apps/v1\nkind: DeploymentList\nitems:\n- apiVersion: apps/v1\n  kind: Deployment\n  metadata:\n    \
+         name: a # its name\n- {kind: Other}\n"
+    );
+    let bare = "kind: ResourceList\nitems:\n- metadata:\n    name: a\n";
+    assert_eq!(ResourceList::parse(bare).unwrap().to_string(), bare);
+}
