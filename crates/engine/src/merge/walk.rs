@@ -239,22 +239,27 @@ fn walk_field(
         _ => entries.dest.map(|entry| &entry.value),
     };
     let is_block = !walk.options.as_reference && result.is_some_and(|value| !is_on_a_line(value));
-    let moved = entries.origin.filter(|_| is_block).and_then(comments::behind_key);
-    let mut keys = entries.keys();
-    keys.origin = moved.as_ref().or(keys.origin);
+    // What stands behind a value on a line stands behind the key of a block.
+    let moved = [entries.dest, entries.origin, entries.updated]
+        .map(|entry| entry.filter(|_| is_block).and_then(comments::behind_key));
+    let of = entries.keys();
+    let keys = Sources {
+        dest: moved[0].as_ref().or(of.dest),
+        origin: moved[1].as_ref().or(of.origin),
+        updated: moved[2].as_ref().or(of.updated),
+    };
     let mut key = visitor.key(&keys);
     if let Outcome::Set(new) = &mut value
-        && is_block
-        && !new.trivia().line.is_empty()
+        && !walk.options.as_reference
     {
-        // What stood behind a value on a line stands behind the key of a block, unless that has a comment already.
-        let line = std::mem::take(&mut new.trivia_mut().line);
-        let now = key.as_ref().or(keys.dest);
-        if let Some(now) = now.filter(|key| key.trivia().line.is_empty()) {
-            let mut with_line = now.clone();
-            with_line.trivia_mut().line = line;
-            key = Some(with_line);
+        match is_block {
+            true if !new.trivia().line.is_empty() => new.trivia_mut().line = Text::new(),
+            false if !new.trivia().line.is_empty() => {
+                key = key.map(|key| comments::without_line(&key).unwrap_or(key));
+            }
+            _ => {}
         }
+        key = key.or_else(|| moved[0].clone());
     }
     if let (Some(dest), Outcome::Set(new)) = (entries.dest, &value)
         && is_on_a_line(new)
@@ -300,6 +305,10 @@ fn edited(dest: Option<&Node>, edits: Vec<Edit>, fields: Vec<(Node, Node)>) -> N
         _ => None,
     });
     make_room(&mut node, set.chain(fields.iter().map(|(_, value)| value)));
+    let commented = |(key, value): &(Node, Node)| !comments::has_none(key) || !comments::has_none(value);
+    if node.style() == Style::Flow && fields.iter().any(commented) {
+        node.set_style(Style::Block);
+    }
     let map = node.as_map_mut().expect("only maps are merged field by field");
     let mut gone = Vec::new();
     for Edit { at, key, value } in edits {
