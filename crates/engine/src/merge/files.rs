@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Text};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{Conflict, Merged, Options, three_way, two_way};
 use crate::resource::Gvk;
@@ -196,18 +196,17 @@ struct Change {
 }
 
 fn apply(dest: &mut [File], changes: Vec<Change>) {
-    let mut deleted: Vec<(usize, usize)> = Vec::new();
+    let mut deleted: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
     for Change { place: (file, at), merged } in changes {
         match merged {
             Merged::Same => {}
             Merged::Changed(root) => dest[file].documents[at].root = root,
-            Merged::Deleted => deleted.push((file, at)),
+            Merged::Deleted => drop(deleted.entry(file).or_default().insert(at)),
         }
     }
-    // From the end, so that the places before stay right.
-    deleted.sort_unstable();
-    for (file, at) in deleted.into_iter().rev() {
-        dest[file].documents.remove(at);
+    for (file, gone) in deleted {
+        let mut at = 0..;
+        dest[file].documents.retain(|_| !gone.contains(&at.next().expect("numbers do not end")));
     }
 }
 

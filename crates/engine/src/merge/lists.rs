@@ -115,7 +115,10 @@ fn order(lists: &Lists, pairs: &[Pair], many_keys: bool, prepend: bool) -> Vec<u
     if prepend && many_keys {
         // What the reference does for lists of several keys: new elements first, then the destination's in their order.
         order.sort_by_key(|at| pairs[*at][DEST].map_or((0, 0), |dest| (1, dest)));
-    } else if !prepend && !lists[UPDATED].is_empty() && pairs.iter().all(|pair| pair[DEST] == pair[ORIGIN]) {
+    } else if !prepend
+        && !lists[UPDATED].is_empty()
+        && (lists[DEST].is_empty() || pairs.iter().all(|pair| pair[DEST] == pair[ORIGIN]))
+    {
         // Nobody rearranged the destination, so the update's order is taken.
         order.sort_by_key(|at| pairs[*at][UPDATED].unwrap_or(u32::MAX));
     }
