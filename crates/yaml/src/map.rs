@@ -74,11 +74,15 @@ impl Map {
     /// Where the key stands. The first of several equal ones.
     pub fn position(&self, key: &str) -> Option<usize> {
         match &self.index {
-            Some(index) if self.entries.len() >= INDEXED_FROM => {
-                index.get_or_init(|| self.make_index()).get(key).map(|at| *at as usize)
-            }
-            _ => self.entries.iter().position(|e| e.key.text() == Some(key)),
+            Some(index) if self.entries.len() >= INDEXED_FROM => self.indexed_position(index, key),
+            _ => self.entries.iter().position(|e| e.key.text().is_some_and(|text| is_same(text, key))),
         }
+    }
+
+    // Apart, so that the usual case need not prepare for this one.
+    #[inline(never)]
+    fn indexed_position(&self, index: &OnceLock<Index>, key: &str) -> Option<usize> {
+        index.get_or_init(|| self.make_index()).get(key).map(|at| *at as usize)
     }
 
     fn make_index(&self) -> Index {
@@ -159,6 +163,22 @@ impl Map {
     pub fn rename(&mut self, at: usize, key: impl Into<Node>) {
         self.entries_mut()[at].key.assign(key.into());
     }
+}
+
+/// What `==` says. Keys are short, and asking for a comparison in general takes longer than comparing them.
+#[inline]
+fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    a.len() == b.len()
+        && match a.len() {
+            4..=8 => {
+                a.first_chunk::<4>() == b.first_chunk::<4>() && a.last_chunk::<4>() == b.last_chunk::<4>()
+            }
+            9..=16 => {
+                a.first_chunk::<8>() == b.first_chunk::<8>() && a.last_chunk::<8>() == b.last_chunk::<8>()
+            }
+            _ => a == b,
+        }
 }
 
 impl PartialEq for Map {
