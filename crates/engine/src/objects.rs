@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::memory;
@@ -38,39 +39,55 @@ pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resour
 /// Makes resources of the trees of a source, whose text has a `<<` somewhere, or has none.
 pub fn of_trees(documents: Vec<Node>, may_merge: bool, schema: &Schema) -> Result<Vec<Resource>> {
     let only_one = documents.iter().filter(|root| !root.is_null()).count() == 1;
-    let mut roots = VecDeque::with_capacity(documents.len());
-    for mut root in documents {
-        if may_merge {
-            krm_yaml::merge_keys::resolve(&mut root)?;
-        }
-        match only_one && is_wrapper(&root) {
-            true => roots.extend(root.get("items").map(Node::items).unwrap_or_default().iter().cloned()),
-            false => roots.push_back(root),
-        }
+    let mut roots = VecDeque::from(documents);
+    if may_merge {
+        roots.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
+    }
+    if let Some(wrapper) = roots.iter().find(|root| only_one && is_wrapper(root)) {
+        roots = wrapper.get("items").map(Node::items).unwrap_or_default().iter().cloned().collect();
+    }
+    let make = |root: Node| {
+        check(&root)?;
+        let mut resource = Resource::new(root, schema);
+        memory::recall(&mut resource, schema)?;
+        Ok(resource)
+    };
+    roots.retain(|root| !root.is_empty());
+    if roots.len() >= MANY && !roots.iter().any(|root| list_items(root).is_some()) {
+        let made: Vec<Result<Resource>> =
+            Vec::from(roots).into_par_iter().with_min_len(MANY / 4).map(make).collect();
+        return made.into_iter().collect();
     }
     let mut result = Vec::with_capacity(roots.len());
     while let Some(root) = roots.pop_front() {
-        if root.is_empty() {
+        let Some(items) = list_items(&root) else {
+            result.push(make(root)?);
             continue;
-        }
+        };
         check(&root)?;
-        let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
-        match root.get("items").filter(|_| kind.ends_with("List")) {
-            None => {
-                let mut resource = Resource::new(root, schema);
-                memory::recall(&mut resource, schema)?;
-                result.push(resource);
+        // Items of lists come behind all other documents of a file, as in the reference.
+        match items {
+            items if items.is_null() => {}
+            items if items.is_seq() => {
+                roots.extend(items.items().iter().filter(|item| !item.is_empty()).cloned());
             }
-            Some(items) if items.is_null() => {}
-            // Items of lists come behind all other documents of a file, as in the reference.
-            Some(items) if items.is_seq() => roots.extend(items.items().iter().cloned()),
-            Some(items) => {
+            items => {
+                let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
                 let message = format!("`items` of {kind} must be a list, not {}", items.kind_name());
                 return Err(Diagnostic::error("list-items-not-a-list", message).at(items.span()));
             }
         }
     }
     Ok(result)
+}
+
+/// From so many on, resources are made side by side.
+const MANY: usize = 256;
+
+/// The items of a list of resources.
+fn list_items(root: &Node) -> Option<&Node> {
+    let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
+    root.get("items").filter(|_| kind.ends_with("List"))
 }
 
 /// The two kinds the reference takes apart while reading, where they are all a file holds.

@@ -25,6 +25,15 @@ impl Gvk {
         Self::new(text("apiVersion"), text("kind"))
     }
 
+    /// Whether these words say it.
+    fn is(&self, api_version: &str, kind: &str) -> bool {
+        let version = match self.group.is_empty() {
+            true => Some(api_version),
+            false => api_version.strip_prefix(&*self.group).and_then(|rest| rest.strip_prefix('/')),
+        };
+        self.kind == kind && version == Some(&*self.version)
+    }
+
     pub fn api_version(&self) -> String {
         match self.group.is_empty() {
             true => self.version.to_string(),
@@ -69,19 +78,24 @@ impl ResourceId {
         Self { name, namespace, gvk, cluster_scoped }
     }
 
-    /// Whether this is the id the tree has now.
-    fn is_of(&self, node: &Node) -> bool {
+    /// Learns the id the tree has now; says whether it is of another kind than before.
+    fn update(&mut self, node: &Node, schema: &Schema) -> bool {
         fn text<'n>(node: Option<&'n Node>, key: &str) -> &'n str {
             node.and_then(|n| n.get(key)).and_then(Node::text).unwrap_or_default()
         }
         let (root, meta) = (Some(node), node.get("metadata"));
-        let api_version = text(root, "apiVersion");
-        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
-        self.name == unless_null(meta, "name")
-            && self.namespace == unless_null(meta, "namespace")
-            && self.gvk.kind == text(root, "kind")
-            && self.gvk.version == version
-            && self.gvk.group == group
+        let is_new = !self.gvk.is(text(root, "apiVersion"), text(root, "kind"));
+        if is_new {
+            self.gvk = Gvk::of(node);
+            self.cluster_scoped = schema.is_cluster_scoped(&self.gvk);
+        }
+        for (known, key) in [(&mut self.name, "name"), (&mut self.namespace, "namespace")] {
+            let now = unless_null(meta, key);
+            if known != now {
+                *known = now.into();
+            }
+        }
+        is_new
     }
 
     /// The namespace that counts: none at all for cluster-scoped kinds, `default` where none is written.
@@ -247,9 +261,7 @@ impl Resource {
     /// Changes the tree, and learns its new id. The only way to change it, so that the id is always right.
     pub fn edit<T>(&mut self, schema: &Schema, edit: impl FnOnce(&mut Node) -> T) -> T {
         let result = edit(&mut self.node);
-        // Most edits leave the id alone, and seeing that costs four comparisons.
-        if !self.id.is_of(&self.node) {
-            self.id = ResourceId::of(&self.node, schema);
+        if self.id.update(&self.node, schema) {
             for earlier in &mut self.previous {
                 earlier.gvk.group = self.id.gvk.group.clone();
                 earlier.gvk.version = self.id.gvk.version.clone();

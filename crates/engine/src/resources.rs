@@ -1,12 +1,14 @@
 //! The resources in flight: in order, and found by id without a scan.
 
+use std::hash::{Hash, Hasher};
 use std::sync::OnceLock;
 
+use hashbrown::hash_table::{Entry, HashTable};
 use krm_yaml::{Diagnostic, Map, Node, Result, Text};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHasher;
 
-use crate::resource::{Behavior, IdKey, Origin, Resource, ResourceId};
+use crate::resource::{Behavior, Origin, Resource, ResourceId};
 use crate::schema::Schema;
 use crate::strings::{are_strings, data_map, merged, set_strings, string_map};
 
@@ -27,11 +29,49 @@ impl Clone for Resources {
 #[derive(Debug, Default)]
 struct Index {
     /// By the id of now.
-    current: FxHashMap<IdKey, Vec<u32>>,
+    current: HashTable<Places>,
     /// By every id ever had, the one of now included.
-    any: FxHashMap<IdKey, Vec<u32>>,
+    any: HashTable<Places>,
     /// Every name ever had, sorted; made when a selector first asks.
     names: OnceLock<Vec<(Text, u32)>>,
+}
+
+/// Where the resources of an id are. The id itself is not kept, only where to find it: that of the first of them.
+#[derive(Debug)]
+struct Places {
+    first: u32,
+    /// Which of all its ids it is.
+    id: u32,
+    /// All of them, where there is more than one. In a box, since that is rare and the table has many of these.
+    #[allow(clippy::box_collection)]
+    several: Option<Box<Vec<u32>>>,
+}
+
+impl Places {
+    fn as_slice(&self) -> &[u32] {
+        self.several.as_ref().map_or(std::slice::from_ref(&self.first), |all| all)
+    }
+
+    fn id<'r>(&self, items: &'r [Resource]) -> &'r ResourceId {
+        let first = &items[self.first as usize];
+        first.previous_ids().get(self.id as usize).unwrap_or(first.id())
+    }
+
+    fn push(&mut self, at: u32) {
+        if self.as_slice().last() != Some(&at) {
+            self.several.get_or_insert_with(|| Box::new(vec![self.first])).push(at);
+        }
+    }
+}
+
+fn hash(id: &ResourceId) -> u64 {
+    let mut hasher = FxHasher::default();
+    (&id.name, &id.gvk.kind, id.effective_namespace()).hash(&mut hasher);
+    hasher.finish()
+}
+
+fn places<'i>(of: &'i HashTable<Places>, id: &ResourceId, items: &[Resource]) -> &'i [u32] {
+    of.find(hash(id), |places| places.id(items) == id).map_or(&[], Places::as_slice)
 }
 
 /// Names a selector looks for.
@@ -44,15 +84,32 @@ pub enum Names<'a> {
 }
 
 impl Index {
-    fn add(&mut self, at: usize, resource: &Resource) {
+    fn new(items: &[Resource]) -> Self {
+        let ids = items.iter().map(|r| r.all_ids().count()).sum();
+        let mut index = Self {
+            current: HashTable::with_capacity(items.len()),
+            any: HashTable::with_capacity(ids),
+            names: OnceLock::new(),
+        };
+        (0..items.len()).for_each(|at| index.add(at, items));
+        index
+    }
+
+    /// Takes in the resource at a place.
+    fn add(&mut self, at: usize, items: &[Resource]) {
         self.names.take();
-        self.current.entry(resource.id().key()).or_default().push(at as u32);
-        for id in resource.all_ids() {
-            let places = self.any.entry(id.key()).or_default();
-            if places.last() != Some(&(at as u32)) {
-                places.push(at as u32);
+        let resource = &items[at];
+        let add = |to: &mut HashTable<Places>, number: usize, id: &ResourceId| {
+            let (is_it, hash_of) = (|p: &Places| p.id(items) == id, |p: &Places| hash(p.id(items)));
+            match to.entry(hash(id), is_it, hash_of) {
+                Entry::Occupied(known) => known.into_mut().push(at as u32),
+                Entry::Vacant(new) => {
+                    new.insert(Places { first: at as u32, id: number as u32, several: None });
+                }
             }
-        }
+        };
+        add(&mut self.current, resource.previous_ids().len(), resource.id());
+        resource.all_ids().enumerate().for_each(|(number, id)| add(&mut self.any, number, id));
     }
 }
 
@@ -97,21 +154,17 @@ impl Resources {
     }
 
     fn index(&self) -> &Index {
-        self.index.get_or_init(|| {
-            let mut index = Index::default();
-            self.items.iter().enumerate().for_each(|(at, r)| index.add(at, r));
-            index
-        })
+        self.index.get_or_init(|| Index::new(&self.items))
     }
 
     /// Where the resources with this id are now.
     pub fn find(&self, id: &ResourceId) -> &[u32] {
-        self.index().current.get(&id.key()).map_or(&[], Vec::as_slice)
+        places(&self.index().current, id, &self.items)
     }
 
     /// Where the resources are that have or ever had this id.
     pub fn find_any(&self, id: &ResourceId) -> &[u32] {
-        self.index().any.get(&id.key()).map_or(&[], Vec::as_slice)
+        places(&self.index().any, id, &self.items)
     }
 
     /// Where the resources are that have or had such a name, in order; where there are few, all of them. What selectors
@@ -149,25 +202,32 @@ impl Resources {
         if let Some(at) = self.find(resource.id()).first() {
             return Err(twins(&self.items[*at as usize], &resource));
         }
-        let at = self.items.len();
-        if let Some(index) = self.index.get_mut() {
-            index.add(at, &resource);
-        }
         self.items.push(resource);
+        if let Some(index) = self.index.get_mut() {
+            index.add(self.items.len() - 1, &self.items);
+        }
         Ok(())
     }
 
     /// Appends all of another list, in order; refuses ids that are taken.
     pub fn append(&mut self, other: Resources) -> Result<()> {
+        if self.is_empty() {
+            *self = other;
+            return self.refuse_twins();
+        }
         other.items.into_iter().try_for_each(|r| self.push(r))
+    }
+
+    /// The first resource that has the id of one before it, and that one before it.
+    pub fn twins(&self) -> Option<[&Resource; 2]> {
+        let several = self.index().current.iter().filter_map(|places| places.several.as_ref());
+        let places = several.min_by_key(|places| places[1])?;
+        Some([0, 1].map(|at| &self.items[places[at] as usize]))
     }
 
     /// Refuses two resources of one id.
     pub fn refuse_twins(&self) -> Result<()> {
-        match self.index().current.values().filter(|places| places.len() > 1).min() {
-            None => Ok(()),
-            Some(places) => Err(twins(&self.items[places[0] as usize], &self.items[places[1] as usize])),
-        }
+        self.twins().map_or(Ok(()), |[first, second]| Err(twins(first, second)))
     }
 
     /// Takes in what a generator made: new resources are appended; those that say `behavior: merge` or `replace` go into
@@ -246,16 +306,35 @@ impl Resources {
 
     /// The same for edits that know nothing of each other: where there are many, they are done side by side.
     pub fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
-        // From about here on the work outweighs handing it out.
-        const MANY: usize = 512;
         self.index.take();
-        if self.items.len() < MANY {
-            return self.items.iter_mut().try_for_each(edit);
+        apart(self.items.par_iter_mut(), edit)
+    }
+
+    /// The same, with something for each of them.
+    pub fn edit_with<T: Send>(
+        &mut self,
+        with: Vec<T>,
+        edit: impl Fn(&mut Resource, T) -> Result<()> + Sync,
+    ) -> Result<()> {
+        self.index.take();
+        apart(self.items.par_iter_mut().zip(with), |(r, with)| edit(r, with))
+    }
+
+    /// The same for those at some places, which are in order.
+    pub fn edit_some(
+        &mut self,
+        places: &[usize],
+        edit: impl Fn(&mut Resource) -> Result<()> + Sync,
+    ) -> Result<()> {
+        if places.len() < self.len() / 8 {
+            // The index mostly stays.
+            return places.iter().try_for_each(|at| self.edit_at(*at, &edit));
         }
-        match self.items.par_iter_mut().with_min_len(64).find_map_first(|r| edit(r).err()) {
-            None => Ok(()),
-            Some(error) => Err(error),
-        }
+        self.index.take();
+        let mut wanted = places.iter().peekable();
+        let items = self.items.iter_mut().enumerate();
+        let chosen: Vec<_> = items.filter_map(|(at, r)| wanted.next_if(|w| **w == at).map(|_| r)).collect();
+        apart(chosen.into_par_iter(), edit)
     }
 
     /// Lets one resource be changed.
@@ -282,6 +361,15 @@ impl Resources {
             self.as_vec_mut().retain(|r| !r.node().is_empty());
         }
     }
+}
+
+/// Edits side by side where there are many. The first error, in order, is the one given.
+fn apart<T: Send>(
+    items: impl IndexedParallelIterator<Item = T>,
+    edit: impl Fn(T) -> Result<()> + Sync,
+) -> Result<()> {
+    // From about here on the work outweighs handing it out.
+    items.with_min_len(64).find_map_first(|item| edit(item).err()).map_or(Ok(()), Err)
 }
 
 fn twins(first: &Resource, second: &Resource) -> Diagnostic {

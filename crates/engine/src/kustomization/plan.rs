@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::base::{Base, Planned, Use};
 use super::build::Session;
@@ -14,7 +15,7 @@ use crate::composition;
 use crate::loader::{Entry, Folder};
 use crate::objects;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
-use crate::resource::{Origin, Resource};
+use crate::resource::{Gvk, Origin, Resource};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
@@ -168,7 +169,8 @@ impl<'s> Plan<'s> {
         for (path, found) in paths.iter().zip(found) {
             let step = match found {
                 Ok(Entry::File(mut resources)) => {
-                    self.strangers |= resources.iter().any(|r| schema.scope(r.gvk()).is_none());
+                    let kinds: FxHashSet<&Gvk> = resources.iter().map(Resource::gvk).collect();
+                    self.strangers |= kinds.into_iter().any(|gvk| schema.scope(gvk).is_none());
                     if let Some(origin) = &scope.origin {
                         let origin = append(origin, path);
                         resources.iter_mut().for_each(|r| r.origin = Some(Box::new(origin.clone())));

@@ -1,8 +1,9 @@
 //! `images:` changes names, tags and digests of container images.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Text, Value};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -157,7 +158,7 @@ impl ImageTag {
             }
             Ok(())
         };
-        visit_listed(root, &mut see)?;
+        visit_listed(root, &mut Vec::new(), &mut |field, _| see(field))?;
         self.field_specs.fitting(gvk).try_for_each(|spec| spec.visit(root, &mut see))?;
         Ok(first)
     }
@@ -291,48 +292,57 @@ fn lists_containers(key: &Node) -> bool {
     matches!(key.text(), Some("containers" | "initContainers"))
 }
 
-/// Sees the image of every item of every list of containers, at any depth.
-fn visit_listed<'n>(node: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
-    if let Some(map) = node.as_map() {
-        for entry in map {
-            visit_listed(&entry.value, see)?;
-            if lists_containers(&entry.key) {
-                let images = entry.value.items().iter().filter_map(|item| item.get("image"));
-                images.filter(|image| !image.is_null()).try_for_each(&mut *see)?;
+/// Sees the image of every item of every list of containers, at any depth, and by what places one gets there.
+fn visit_listed<'n>(
+    node: &'n Node,
+    way: &mut Vec<usize>,
+    see: &mut dyn FnMut(&'n Node, &[usize]) -> Result<()>,
+) -> Result<()> {
+    for (at, entry) in node.as_map().into_iter().flatten().enumerate() {
+        way.push(at);
+        visit_listed(&entry.value, way, see)?;
+        if lists_containers(&entry.key) {
+            for (number, item) in entry.value.items().iter().enumerate() {
+                let Some(map) = item.as_map() else { continue };
+                let Some(image) = map.position("image") else { continue };
+                if !map.entries()[image].value.is_null() {
+                    way.extend([number, image]);
+                    see(&map.entries()[image].value, way)?;
+                    way.truncate(way.len() - 2);
+                }
             }
         }
+        way.pop();
     }
-    node.items().iter().try_for_each(|item| visit_listed(item, see))
+    for (at, item) in node.items().iter().enumerate() {
+        way.push(at);
+        visit_listed(item, way, see)?;
+        way.pop();
+    }
+    Ok(())
 }
 
 /// Edits the same, where they fit; trees without such stay shared.
 fn each_listed(
-    node: &mut Node,
+    root: &mut Node,
     fits: &dyn Fn(&Node) -> bool,
     edit: &mut dyn FnMut(&mut Node) -> Result<()>,
 ) -> Result<()> {
-    let mut concerned = false;
-    visit_listed(node, &mut |image| {
-        concerned |= fits(image);
+    let mut ways = Vec::new();
+    visit_listed(root, &mut Vec::new(), &mut |image, way| {
+        if fits(image) {
+            ways.push(way.to_vec());
+        }
         Ok(())
     })?;
-    if !concerned {
-        return Ok(());
-    }
-    if let Some(map) = node.as_map_mut() {
-        for (key, value) in map.values_mut() {
-            each_listed(value, fits, edit)?;
-            if !lists_containers(key) || !value.items().iter().any(|i| i.get("image").is_some_and(fits)) {
-                continue;
-            }
-            for item in value.as_seq_mut().into_iter().flatten() {
-                if let Some(image) = item.get_mut("image").filter(|image| fits(image)) {
-                    edit(image)?;
-                }
-            }
-        }
-    }
-    node.as_seq_mut().into_iter().flatten().try_for_each(|item| each_listed(item, fits, edit))
+    ways.into_iter().try_for_each(|way| {
+        let image = way.into_iter().fold(&mut *root, |node, at| match node.value_mut() {
+            Value::Map(map) => Arc::make_mut(map).value_at_mut(at),
+            Value::Seq(items) => &mut Arc::make_mut(items)[at],
+            Value::Scalar(_) => unreachable!("ways lead through collections"),
+        });
+        edit(image)
+    })
 }
 
 #[cfg(test)]

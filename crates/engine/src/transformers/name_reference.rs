@@ -36,11 +36,10 @@ impl Transformer for NameReference {
             let all = items.as_slice();
             let names = Names::new(all);
             let rules = rules_by_kind(&self.rules, all);
-            all.par_iter().map(|r| follow(r, &rules[&r.original_id().gvk], &names)).collect()
+            all.par_iter().with_min_len(64).map(|r| follow(r, &rules[&r.original_id().gvk], &names)).collect()
         };
-        let mut changed = changed.into_iter();
-        items.edit(|r| {
-            if let Some(node) = changed.next().expect("there is one for each")? {
+        items.edit_with(changed, |r, changed| {
+            if let Some(node) = changed? {
                 r.edit(cx.schema, |root| *root = node);
                 r.follow_shared();
             }
@@ -76,7 +75,8 @@ struct Names<'r> {
 
 impl<'r> Names<'r> {
     fn new(all: &'r [Resource]) -> Self {
-        let mut by_name: FxHashMap<&str, Vec<(&str, u32)>> = FxHashMap::default();
+        let mut by_name: FxHashMap<&str, Vec<(&str, u32)>> =
+            FxHashMap::with_capacity_and_hasher(all.len(), Default::default());
         let mut first_namespaces = FxHashSet::default();
         for (at, r) in all.iter().enumerate() {
             let now = r.id().effective_namespace();

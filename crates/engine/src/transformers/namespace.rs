@@ -1,7 +1,6 @@
 //! `namespace:` moves everything into one namespace.
 
 use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
-use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use super::{Setup, read_config, setter};
@@ -203,17 +202,12 @@ pub(super) fn not_a_subject(node: &Node) -> Diagnostic {
 }
 
 fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> {
-    let mut seen = FxHashMap::with_capacity_and_hasher(items.len(), Default::default());
-    for r in items {
-        let id = r.id();
-        if let Some(first) = seen.insert((&id.name, &id.gvk, id.effective_namespace()), r) {
-            let message = format!("{} `{}` comes twice into namespace `{namespace}`", id.gvk.kind, id.name);
-            return Err(Diagnostic::error("namespace-conflict", message)
-                .at(r.span())
-                .note("the other one is this", first.span())
-                .note("the namespace is set here", namespace.span)
-                .help("rename one of them, or leave it out of this kustomization"));
-        }
-    }
-    Ok(())
+    let Some([first, r]) = items.twins() else { return Ok(()) };
+    let id = r.id();
+    let message = format!("{} `{}` comes twice into namespace `{namespace}`", id.gvk.kind, id.name);
+    Err(Diagnostic::error("namespace-conflict", message)
+        .at(r.span())
+        .note("the other one is this", first.span())
+        .note("the namespace is set here", namespace.span)
+        .help("rename one of them, or leave it out of this kustomization"))
 }

@@ -115,13 +115,11 @@ impl Transformer for Patch {
         }
         match (&self.patch, &self.target) {
             (Kind::Json(patch), Some(target)) => {
-                for at in target.find(items, cx)? {
-                    items.edit_at(at, |r| {
-                        r.remember_id();
-                        apply_json(patch, r, self.place, cx)
-                    })?;
-                }
-                Ok(())
+                let chosen = target.find(items, cx)?;
+                items.edit_some(&chosen, |r| {
+                    r.remember_id();
+                    apply_json(patch, r, self.place, cx)
+                })
             }
             (Kind::Json(_), None) => unreachable!("a JSON patch without a target is refused when it is read"),
             (Kind::Merge(patches), None) => patches.iter().try_for_each(|patch| {
@@ -137,9 +135,7 @@ impl Transformer for Patch {
                 let Some(patch) = patches.first() else { return Ok(()) };
                 let chosen = target.find(items, cx)?;
                 let patch = as_text(patch.node(), &["labels", "annotations"], cx);
-                for at in &chosen {
-                    items.edit_at(*at, |r| apply(&aimed(&patch, r), r, self.may_change, cx))?;
-                }
+                items.edit_some(&chosen, |r| apply(&aimed(&patch, r), r, self.may_change, cx))?;
                 drop_deleted(items, &chosen);
                 match self.may_change.name || self.may_change.kind {
                     true => items.refuse_twins().map_err(|d| d.note("renamed by this patch", self.place)),

@@ -131,9 +131,10 @@ impl Transformer for SortOrder {
         let places = places(items, |kind| ranks.get(kind).copied().unwrap_or(0));
         // Compared as one text, the way the reference does, so that `a-b` sorts before `a`.
         let name = |id: &ResourceId| {
-            let or =
-                |text: &Text, none: &'static str| if text.is_empty() { none.into() } else { text.clone() };
-            format!("{}|{}", or(&id.namespace, "~X"), or(&id.name, "~N"))
+            fn or<'t>(text: &'t Text, none: &'t str) -> &'t str {
+                if text.is_empty() { none } else { text }
+            }
+            [or(&id.namespace, "~X"), "|", or(&id.name, "~N")].concat()
         };
         items.as_vec_mut().sort_by_cached_key(|r| (places[r.gvk()], name(r.id())));
         Ok(())
@@ -161,17 +162,11 @@ fn places(items: &Resources, rank: impl Fn(&Text) -> i64) -> FxHashMap<Gvk, usiz
 
 /// Transformers may have made two ids equal; this is the last moment to notice.
 fn refuse_equal_ids(items: &Resources) -> Result<()> {
-    let mut seen = FxHashMap::default();
-    for r in items {
-        let id = r.id();
-        if let Some(first) = seen.insert((&id.gvk, &id.name, id.effective_namespace()), r) {
-            return Err(Diagnostic::error("ids-made-equal", format!("two resources end up as {id}"))
-                .at(r.span())
-                .note("the other one is this", first.span())
-                .help("give them different names before prefixes, suffixes and namespaces are set"));
-        }
-    }
-    Ok(())
+    let Some([first, r]) = items.twins() else { return Ok(()) };
+    Err(Diagnostic::error("ids-made-equal", format!("two resources end up as {}", r.id()))
+        .at(r.span())
+        .note("the other one is this", first.span())
+        .help("give them different names before prefixes, suffixes and namespaces are set"))
 }
 
 /// Where a kind stands in the order of old.
