@@ -7,7 +7,7 @@ mod remote;
 mod report;
 mod spinner;
 
-use std::process::ExitCode;
+use std::io::Write;
 
 use crate::cli::{Cli, Command, FnCommand};
 use crate::report::Report;
@@ -16,7 +16,15 @@ use crate::report::Report;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 101 a bug of ours (a panic's own).
-fn main() -> ExitCode {
+fn main() -> ! {
+    let status = run();
+    // The rest is for the system to take back: it does so at once, while the allocator would first give it back page by
+    // page.
+    let _ = std::io::stdout().flush();
+    os::exit(status)
+}
+
+fn run() -> i32 {
     report::own_up_to_panics();
     let cli = Cli::read();
     let report = Report::new(cli.error_format);
@@ -40,10 +48,10 @@ fn main() -> ExitCode {
         Command::Version(args) => commands::version::run(args),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             report.show(&error);
-            ExitCode::FAILURE
+            1
         }
     }
 }

@@ -25,6 +25,18 @@ pub fn print_all(pieces: &[impl AsRef<[u8]>]) -> Result<()> {
     }
 }
 
+/// Ends the process, and nothing else: what was to be written has been.
+pub fn exit(status: i32) -> ! {
+    #[cfg(unix)]
+    #[allow(unsafe_code)]
+    // SAFETY: it takes a number, and does not come back.
+    unsafe {
+        libc::_exit(status)
+    }
+    #[cfg(not(unix))]
+    std::process::exit(status)
+}
+
 /// Writes a file, whole or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // A pipe or a device cannot be replaced; it can only be written to.

@@ -15,6 +15,8 @@ use crate::report::Report;
 use crate::spinner::Spinner;
 
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
+    // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
+    std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
     let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args));
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
     let built = session.build(&args.targets);
