@@ -196,6 +196,18 @@ pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Co
     if may_change.name || may_change.kind {
         r.remember_id();
     }
+    if let Some(directive) = patch.get("$patch").filter(|directive| directive.text() == Some("replace")) {
+        // The reference makes a new tree of the patch, and then goes on with the old one.
+        cx.warn(
+            Diagnostic::warning(
+                "patch-replaces-nothing",
+                "a patch cannot replace a whole resource; this one has no effect",
+            )
+            .at(directive.span())
+            .help("put `$patch: replace` into the field it is for; to replace all, leave out the resource"),
+        );
+        return Ok(());
+    }
     let mut node = match two_way(patch, r.node(), cx.schema, Options::PATCH) {
         Ok(Merged::Same) => return Ok(()),
         Ok(Merged::Changed(node)) if !node.is_empty() => node,
