@@ -246,9 +246,13 @@ impl Rule {
             for at in targets {
                 for path in &place.paths {
                     items.edit_at(at, |r| place.write(r, path, &value, cx))?;
-                    // A source that is a target too passes on what it has become.
-                    if let (From::Field(field), true) = (&self.from, source_at == Some(at)) {
-                        value = field.value(&items.as_slice()[at])?;
+                    // A source that is a target too passes on what it has become; one that was cut off, or a part of one,
+                    // what it was.
+                    if let (From::Field(field), true) = (&self.from, source_at == Some(at))
+                        && field.source.options.delimiter.is_empty()
+                        && let Ok(now) = field.value(&items.as_slice()[at])
+                    {
+                        value = now;
                     }
                 }
             }
