@@ -76,7 +76,7 @@ fn an_update_of_a_package_keeps_its_edits() {
     }
     assert!(!text.contains("cache-legacy"), "{text}");
     assert!(
-        report.contains("`spec.template.spec.containers.[name=cache].args` of Deployment `cache`"),
+        report.contains("`spec.template.spec.containers[name=cache].args` of Deployment `cache`"),
         "{report}"
     );
 }

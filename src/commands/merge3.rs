@@ -38,7 +38,7 @@ fn diagnostic(conflict: &ResourceConflict) -> Diagnostic {
     let ResourceConflict { resource, conflict: Conflict { path, original, dest, updated, near } } = conflict;
     let field = match path.is_empty() {
         true => resource.clone(),
-        false => format!("`{}` of {resource}", path.join(".")),
+        false => format!("`{}` of {resource}", path.join(".").replace(".[", "[")),
     };
     let message = format!("{field} was changed both here and in the update");
     let says = |who: &str, value: &Option<Node>| match value.as_ref().map(Node::text) {
