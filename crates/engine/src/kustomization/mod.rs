@@ -145,6 +145,13 @@ impl Kustomization {
 
     /// Reads a kustomization from a tree: a file's, or an object within a Composition.
     pub fn from_root(root: &Node) -> Result<(Self, Vec<Diagnostic>)> {
+        if let Some(version) = root.get("apiVersion").filter(|v| v.text().is_some_and(is_of_flux)) {
+            return Err(Diagnostic::error("kustomization-of-flux", "this is a Kustomization of Flux")
+                .at(version.span())
+                .help(
+                    "give the file another name, and list it in the `resources:` of a kustomization.yaml",
+                ));
+        }
         let mut kustomization: Self = krm_yaml::de::from_node_with(root, Options::KUSTOMIZATION)?;
         kustomization.check_type()?;
         let warnings = fix::deprecated(root);
@@ -179,6 +186,10 @@ impl Kustomization {
         }
         Ok(())
     }
+}
+
+fn is_of_flux(api_version: &str) -> bool {
+    api_version.starts_with("kustomize.toolkit.fluxcd.io/")
 }
 
 /// The tree of a kustomization file, and a warning where a key is given twice: the last one counts. Documents after the

@@ -306,9 +306,13 @@ impl Field {
     fn value(&self, r: &Resource) -> Result<Node> {
         let Some(node) = self.path.get(r.node())?.filter(|node| !node.is_empty()) else {
             let message = format!("{} has no field `{}`", r.id(), self.path.text());
-            return Err(Diagnostic::error("replacement-source-field", message)
+            let diagnostic = Diagnostic::error("replacement-source-field", message)
                 .at(self.path.span())
-                .note("the source is defined here", r.span()));
+                .note("the source is defined here", r.span());
+            return Err(match self.path.text().contains("[0]") {
+                true => diagnostic.help("items of a list are `containers.0` or `containers.[name=web]`"),
+                false => diagnostic,
+            });
         };
         let FieldOptions { delimiter, index, .. } = &self.source.options;
         if delimiter.is_empty() {

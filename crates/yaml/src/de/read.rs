@@ -68,11 +68,31 @@ impl<'n> Reader<'n> {
             _ => self.node.kind_name(),
         };
         let error = Error::wrong_type(expected, found).at(self.node.span());
-        match (expected, self.node.text()) {
-            ("a string", Some(text)) if text.len() < 40 => {
-                Err(error.help(format!("put it in quotes: \"{text}\"")))
+        let is_template = |map: &crate::Map| map.iter().next().is_some_and(|entry| entry.key.is_map());
+        Err(match (expected, self.node.text(), self.node.value()) {
+            ("a string", Some(text), _) if text.len() < 40 => {
+                error.help(format!("put it in quotes: \"{text}\""))
             }
-            _ => Err(error),
+            ("a string", None, Value::Map(map)) if is_template(map) => {
+                error.help("a template `{{ }}` must be filled in before, or stand in quotes")
+            }
+            ("a list", Some(text), _) if text.len() < 40 => {
+                error.help(format!("write it as an item of a list: `- {text}`"))
+            }
+            ("a list", None, Value::Map(_)) => {
+                error.help("write each item on a line of its own, behind `- `")
+            }
+            ("a map", None, Value::Seq(_)) => error.help("write the fields without `- ` in front of them"),
+            _ => error,
+        })
+    }
+
+    /// Where a text stands for a map: in which of its fields it was probably meant to be.
+    fn hint_at_field(self, error: Error, fields: Option<&'static [&'static str]>) -> Error {
+        let likely = ["path", "name"].into_iter().find(|name| fields.is_some_and(|f| f.contains(name)));
+        match (likely, self.node.as_str()) {
+            (Some(field), Some(text)) if text.len() < 80 => error.help(format!("write `{field}: {text}`")),
+            _ => error,
         }
     }
 
@@ -135,7 +155,7 @@ impl<'n> Reader<'n> {
         let map = match self.node.value() {
             Value::Map(map) => map.entries(),
             _ if self.is_null() => &[],
-            _ => return self.wrong_type("a map"),
+            _ => return self.wrong_type("a map").map_err(|error| self.hint_at_field(error, fields)),
         };
         let names = match fields {
             Some(fields) if self.options.case_insensitive => Some(names_of(map, fields)),
