@@ -145,7 +145,10 @@ fn wrong_types_are_refused_at_the_value_with_its_path() {
         "wrong-type: `replicas[0].name`: expected a string, found an integer | put it in quotes: \"12\""
     );
     let (message, _) = error::<Config>(&t.map([("resources", t.str("a"))]));
-    assert_eq!(message, "wrong-type: `resources`: expected a list, found a string");
+    assert_eq!(
+        message,
+        "wrong-type: `resources`: expected a list, found a string | write it as an item of a list: `- a`"
+    );
     let (message, _) = error::<Config>(&t.map([("small", plain("300"))]));
     assert_eq!(message, "wrong-type: `small`: expected an integer from 0 to 255, found 300");
     let (message, _) = error::<Config>(&t.str("a"));
