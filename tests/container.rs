@@ -313,6 +313,28 @@ fn images_are_fetched_when_the_user_says() {
 }
 
 #[test]
+fn an_unchanged_step_is_taken_from_the_cache() {
+    let Some(engine) = engine() else { return };
+    let dir = engine.scratch.join("cached");
+    fs::create_dir_all(dir.join("pkg")).expect("the scratch folder is ours");
+    let run = |image: &str, args: &[&str]| {
+        let mut krm = command(env!("CARGO_BIN_EXE_krm"));
+        krm.args(["fn", "run", "pkg", "--dry-run", "--cache", "--image", image]).args(args);
+        krm.current_dir(&dir).env("KRM_FN_RUNTIME", engine.binary).env("XDG_CACHE_HOME", dir.join("cache"));
+        let output = krm.output().expect("krm starts");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        (text(&output.stdout), text(&output.stderr).contains("from the cache"))
+    };
+    let (first, cached) = run(PLAIN, &[]);
+    assert!(!cached);
+    assert_eq!(run(PLAIN, &[]), (first, true));
+    // Another image, another configuration, another environment: another output.
+    assert!(!run(WITH_USERS, &[]).1);
+    assert!(!run(PLAIN, &["--", "a=b"]).1);
+    assert!(!run(PLAIN, &["-e", "GIVEN=1"]).1);
+}
+
+#[test]
 fn the_engine_is_the_one_the_environment_names() {
     let dir = std::env::temp_dir().join(format!("krm-engine-{}", std::process::id()));
     fs::create_dir_all(dir.join("pkg")).expect("the temporary folder can be written to");

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use krm_engine::runtime::{EnvVar, Exec, Limits, Output, Program, Rules, Runtime, Status};
+use krm_engine::runtime::{EnvVar, Exec, Keep, Limits, Output, Program, Rules, Runtime, Status};
 
 fn rules() -> Rules {
     let limits = Limits { timeout: Duration::from_secs(20), ..Limits::default() };
@@ -106,4 +106,23 @@ fn nothing_starts_that_was_not_allowed() {
     let refused = |rules| Runtime::new(rules).run(&shell("echo no"), vec![]).unwrap_err().code();
     assert_eq!(refused(Rules::default()), "functions-not-enabled");
     assert_eq!(refused(Rules { functions: true, ..Rules::default() }), "exec-not-enabled");
+}
+
+#[test]
+fn outputs_of_executables_are_kept_only_when_all_are() {
+    let dir = std::env::temp_dir().join(format!("krm-exec-cache-{}", std::process::id()));
+    let runs = |cache| {
+        let rules = || Rules { cache_dir: Some(dir.clone()), cache, ..rules() };
+        [run("cat; echo told >&2", rules(), b"a"), run("cat; echo told >&2", rules(), b"a")]
+    };
+    for cache in [Keep::Nothing, Keep::Sandboxed] {
+        assert!(runs(cache).iter().all(|output| !output.cached), "{cache:?}");
+    }
+    let [first, second] = runs(Keep::Everything);
+    assert!(!first.cached && second.cached);
+    assert_eq!((second.stdout, second.stderr), (first.stdout, first.stderr));
+    let failing =
+        || run("exit 1", Rules { cache_dir: Some(dir.clone()), cache: Keep::Everything, ..rules() }, b"");
+    assert!(!failing().cached && !failing().cached, "a failure is worth another try");
+    let _ = std::fs::remove_dir_all(&dir);
 }

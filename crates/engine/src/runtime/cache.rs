@@ -41,6 +41,7 @@ pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<
                 return None;
             }
             hash.add("image").add(runtime.engine().ok()?.image_id(&image.image)?);
+            hash.add([u8::from(rules.as_current_user)]);
             hash.add_env(environment(&image.env, rules)).add_all(&image.args);
             if let Some(local) = &image.local {
                 hash.add_folder(local)?;

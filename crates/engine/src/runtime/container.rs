@@ -3,10 +3,11 @@
 //! The image gets what it is given on stdin, and as little else as a container can have: no network, nobody's rights, no
 //! way to gain others, a file system it cannot write to, and bounds on memory and processes.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result};
 
@@ -105,20 +106,26 @@ impl Pull {
 const NOBODY: &str = "65534:65534";
 
 /// The program that runs containers.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Engine {
     binary: &'static str,
+    /// What images' names mean. Asking starts a process, and a run is too short for the answer to change.
+    ids: Mutex<HashMap<String, String>>,
 }
 
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 
 impl Engine {
+    fn new(binary: &'static str) -> Self {
+        Self { binary, ids: Mutex::default() }
+    }
+
     /// The engine the environment names, or the first that works.
     pub(super) fn find() -> Result<Self> {
         for variable in ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"] {
             let Some(wanted) = std::env::var(variable).ok().filter(|v| !v.is_empty()) else { continue };
             return match ENGINES.into_iter().find(|binary| *binary == wanted) {
-                Some(binary) => Ok(Self { binary }),
+                Some(binary) => Ok(Self::new(binary)),
                 None => Err(Diagnostic::error(
                     "container-engine-unknown",
                     format!("{variable} names `{wanted}`, which is no container engine we know"),
@@ -126,7 +133,7 @@ impl Engine {
                 .help("it can be docker, podman or nerdctl")),
             };
         }
-        ENGINES.into_iter().map(|binary| Self { binary }).find(Engine::works).ok_or_else(|| {
+        ENGINES.into_iter().map(Self::new).find(Engine::works).ok_or_else(|| {
             Diagnostic::error(
                 "container-engine-missing",
                 "the function is a container image, and no container engine works here",
@@ -206,9 +213,16 @@ impl Engine {
 
     /// What an image's name means here and now, where the image is here.
     pub(super) fn image_id(&self, image: &str) -> Option<String> {
+        let mut ids = self.ids.lock().expect("no one panics while holding the ids");
+        if let Some(id) = ids.get(image) {
+            return Some(id.clone());
+        }
         let inspect = ["image", "inspect", "--format", "{{.Id}}", image];
         let output = Command::new(self.binary).args(inspect).stdin(Stdio::null()).output().ok()?;
-        output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())
+        let id =
+            output.status.success().then(|| String::from_utf8_lossy(&output.stdout).trim().to_string())?;
+        ids.insert(image.to_owned(), id.clone());
+        Some(id)
     }
 }
 
