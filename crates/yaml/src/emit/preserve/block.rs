@@ -329,12 +329,16 @@ impl Editor<'_> {
 
     /// Whether blank lines behind a piece would become part of a block scalar at its end.
     fn keeps_breaks(&self, piece: Piece, olds: &[Child<'_>], news: &[Child<'_>]) -> bool {
-        let written = |old: usize| {
-            let last = last_scalar(olds[old].value())?;
-            let header = self.lines.text[last.span().range()].lines().next()?;
+        let written = |node| {
+            let last = last_scalar(node)?;
+            // A node of another text finds nothing here, or something that does no harm.
+            let header = self.lines.text.get(last.span().range())?.lines().next()?;
             Some(matches!(last.style(), Style::Literal | Style::Folded) && header.contains('+'))
         };
-        ends_in_kept_breaks(news[piece.new].value()) || piece.old.and_then(written).unwrap_or(false)
+        let new = news[piece.new].value();
+        let old = piece.old.map(|old| olds[old].value());
+        ends_in_kept_breaks(new)
+            || [Some(new), old].into_iter().flatten().any(|node| written(node) == Some(true))
     }
 
     /// Writes the blank lines between two pieces: those that stood behind the one or before the other.
