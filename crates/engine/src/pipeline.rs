@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, Result, Sources, Span};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use crate::resource::Origin;
+use crate::resource::{Origin, Resource};
 use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::world::World;
@@ -18,6 +18,17 @@ use crate::world::World;
 /// a transformer runs in place, a validator runs on a copy.
 pub trait Transformer: Send + Sync {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()>;
+
+    /// What it does to each resource, where that is all it does and no other resource matters. Neighbours that say so run
+    /// together: a resource is fetched from memory once for all of them, and that is most of what they cost.
+    fn each(&self) -> Option<&dyn Each> {
+        None
+    }
+}
+
+/// A change to one resource that depends on no other.
+pub trait Each: Send + Sync {
+    fn edit(&self, r: &mut Resource, cx: &Context) -> Result<()>;
 }
 
 /// One after the other, as one step.
@@ -73,6 +84,11 @@ impl Step {
         Self { role, transformer: Box::new(transformer), origin: None, place: Span::NONE }
     }
 
+    /// What it does to each resource, if that is all.
+    fn each(&self) -> Option<&dyn Each> {
+        self.transformer.each().filter(|_| self.role == Role::Transform && self.origin.is_none())
+    }
+
     /// What the step makes of nothing.
     fn produce(&self, cx: &Context) -> Result<Resources> {
         let mut made = Resources::new();
@@ -95,10 +111,15 @@ impl Transformer for Pipeline {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let cx = &Context { schema: &self.schema, ..*cx };
         // Neighbouring loads know nothing of each other, so they run side by side.
-        let groups = self.steps.chunk_by(|a, b| a.role == Role::Load && b.role == Role::Load);
-        for group in groups {
+        let both_load = |a: &Step, b: &Step| a.role == Role::Load && b.role == Role::Load;
+        let both_each = |a: &Step, b: &Step| a.each().is_some() && b.each().is_some();
+        for group in self.steps.chunk_by(|a, b| both_load(a, b) || both_each(a, b)) {
             let step = &group[0];
             match step.role {
+                Role::Transform if group.len() > 1 => items.edit_apart(|r| {
+                    let edits = group.iter().filter_map(|step| Some((step.each()?, step.place)));
+                    edits.into_iter().try_for_each(|(each, place)| each.edit(r, cx).map_err(|d| d.at(place)))
+                })?,
                 Role::Load => {
                     let loaded: Vec<_> = group.par_iter().map(|step| step.produce(cx)).collect();
                     loaded.into_iter().try_for_each(|loaded| items.append(loaded?))?;
@@ -112,7 +133,6 @@ impl Transformer for Pipeline {
                     if let Some(origin) = &step.origin {
                         items.stamp_transformation(origin, cx.schema);
                     }
-                    items.drop_empty();
                 }
                 Role::Validate => {
                     validate(&*step.transformer, items, cx).map_err(|d| d.at(step.place))?;

@@ -1,6 +1,6 @@
 //! One Kubernetes object, who it is, and who it was.
 
-use krm_yaml::{Node, Span, Text};
+use krm_yaml::{Node, Span, Style, Tag, Text};
 use serde::Deserialize;
 
 use crate::schema::Schema;
@@ -270,6 +270,17 @@ impl Resource {
         result
     }
 
+    /// Lends its tree, to be [put back](Self::put_tree) before anyone looks. Where it was written is known all the same.
+    pub(crate) fn take_tree(&mut self) -> Node {
+        let nothing = Node::scalar("", Tag::Null, Style::Any, self.node.span());
+        std::mem::replace(&mut self.node, nothing)
+    }
+
+    /// Puts its tree back. One that was changed must be [edited](Self::edit) after.
+    pub(crate) fn put_tree(&mut self, tree: Node) {
+        self.node = tree;
+    }
+
     /// Lets labels and annotations that are one follow a change to any of them. To be called after whatever may change
     /// such a field in place.
     pub fn follow_shared(&mut self) {
@@ -302,6 +313,10 @@ impl Resource {
     pub fn remember_id(&mut self) {
         let mut id = self.id.clone();
         id.namespace = id.effective_namespace().into();
+        if self.previous.is_empty() {
+            // Most are renamed once, and there are many of them.
+            self.previous.reserve_exact(1);
+        }
         self.previous.push(id);
     }
 

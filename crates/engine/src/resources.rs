@@ -220,9 +220,20 @@ impl Resources {
 
     /// The first resource that has the id of one before it, and that one before it.
     pub fn twins(&self) -> Option<[&Resource; 2]> {
+        if self.index.get().is_none() && self.all_differ() {
+            return None;
+        }
         let several = self.index().current.iter().filter_map(|places| places.several.as_ref());
         let places = several.min_by_key(|places| places[1])?;
         Some([0, 1].map(|at| &self.items[places[at] as usize]))
+    }
+
+    /// Whether no two ids even hash alike: sooner known than an index is made, which the next edit would throw away.
+    fn all_differ(&self) -> bool {
+        let ids = self.items.par_iter().with_min_len(256).map(Resource::id);
+        let mut hashes: Vec<u64> = ids.map(hash).collect();
+        hashes.sort_unstable();
+        hashes.windows(2).all(|pair| pair[0] != pair[1])
     }
 
     /// Refuses two resources of one id.
@@ -308,6 +319,11 @@ impl Resources {
     pub fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
         self.index.take();
         apart(self.items.par_iter_mut(), edit)
+    }
+
+    /// Lends the trees of all, so that they can be changed while everything else is looked at.
+    pub(crate) fn take_trees(&mut self) -> Vec<Node> {
+        self.items.iter_mut().map(Resource::take_tree).collect()
     }
 
     /// The same, with something for each of them.

@@ -8,6 +8,9 @@ use serde::{Deserialize, Deserializer};
 
 use crate::resource::Gvk;
 
+mod tree;
+pub use tree::PathTree;
+
 /// A field of some kinds of resources: `spec/template/metadata/labels` of every `Deployment`.
 ///
 /// Sequences on the way are entered without being named; `containers[]` says that a sequence is expected.
@@ -82,7 +85,7 @@ pub struct FieldPath {
     span: Span,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 struct Step {
     name: Text,
     /// Written with `[]`: a list is expected there, and never made.

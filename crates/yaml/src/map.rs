@@ -140,6 +140,10 @@ impl Map {
             None if self.entries.len() >= INDEXED_FROM / 2 => self.index = Some(Box::default()),
             None => {}
         }
+        if self.entries.len() < 4 {
+            // Most maps are small and grow by one: a vector of its own accord would make room for four.
+            self.entries.reserve_exact(1);
+        }
         self.entries.push(Entry { key, value });
     }
 

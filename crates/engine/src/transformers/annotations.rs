@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::labels::{Pairs, write_pairs};
 use super::{Setup, read_config};
-use crate::pipeline::{Context, Transformer};
+use crate::pipeline::{Context, Each, Transformer};
+use crate::resource::Resource;
 use crate::resources::Resources;
 use crate::select::FieldSpecs;
 
@@ -55,6 +56,16 @@ impl Annotations {
 
 impl Transformer for Annotations {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        write_pairs(&self.annotations, &self.field_specs, items, cx)
+        items.edit_apart(|r| self.edit(r, cx))
+    }
+
+    fn each(&self) -> Option<&dyn Each> {
+        Some(self)
+    }
+}
+
+impl Each for Annotations {
+    fn edit(&self, r: &mut Resource, cx: &Context) -> Result<()> {
+        write_pairs(&self.annotations, &self.field_specs, r, cx)
     }
 }

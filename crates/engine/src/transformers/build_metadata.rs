@@ -47,7 +47,7 @@ pub struct BuildMetadata {
 
 impl Transformer for BuildMetadata {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        items.edit(|r| {
+        items.edit_apart(|r| {
             if self.concerns(r) {
                 let annotations = self.annotations(r);
                 r.edit(cx.schema, |node| {

@@ -6,7 +6,8 @@ use krm_yaml::{Node, Result, Spanned, Text};
 use serde::Deserialize;
 
 use super::{Setup, TransformerConfig, read_config, setter};
-use crate::pipeline::{Context, Transformer};
+use crate::pipeline::{Context, Each, Transformer};
+use crate::resource::Resource;
 use crate::resources::Resources;
 use crate::select::{Create, FieldPath, FieldSpec, FieldSpecs};
 
@@ -108,54 +109,57 @@ impl Label {
 
 impl Transformer for Labels {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        write_pairs(&self.labels, &self.field_specs, items, cx)
+        items.edit_apart(|r| self.edit(r, cx))
+    }
+
+    fn each(&self) -> Option<&dyn Each> {
+        Some(self)
+    }
+}
+
+impl Each for Labels {
+    fn edit(&self, r: &mut Resource, cx: &Context) -> Result<()> {
+        write_pairs(&self.labels, &self.field_specs, r, cx)
     }
 }
 
 /// Sets each pair in every field the specs lead to.
-pub(super) fn write_pairs(
-    pairs: &Pairs,
-    specs: &FieldSpecs,
-    items: &mut Resources,
-    cx: &Context,
-) -> Result<()> {
+pub(super) fn write_pairs(pairs: &Pairs, specs: &FieldSpecs, r: &mut Resource, cx: &Context) -> Result<()> {
     if pairs.is_empty() || specs.is_empty() {
         return Ok(());
     }
-    items.edit_apart(|r| {
-        let gvk = r.gvk().clone();
-        // Which pair was new in which field, where there is more than one.
-        let several = specs.fitting(&gvk).nth(1).is_some();
-        let mut new: Vec<(usize, &FieldPath)> = Vec::new();
-        r.edit(cx.schema, |root| {
-            for spec in specs.fitting(&gvk) {
-                // A bit for each pair; whoever adds more than 64 at once does without.
-                let (mut all_new, mut reached) = (u64::MAX, false);
-                spec.edit(root, Some(Create::Map), &mut |field| {
-                    reached = true;
-                    for (at, (key, value)) in pairs.iter().enumerate() {
-                        if !setter::entry(field, key, &value.value, value.span)? && at < 64 {
-                            all_new &= !(1 << at);
-                        }
+    let gvk = r.gvk().clone();
+    // Which pair was new in which field, where there is more than one.
+    let several = specs.fitting(&gvk).nth(1).is_some();
+    let mut new: Vec<(usize, &FieldPath)> = Vec::new();
+    r.edit(cx.schema, |root| {
+        for spec in specs.fitting(&gvk) {
+            // A bit for each pair; whoever adds more than 64 at once does without.
+            let (mut all_new, mut reached) = (u64::MAX, false);
+            spec.edit(root, Some(Create::Map), &mut |field| {
+                reached = true;
+                for (at, (key, value)) in pairs.iter().enumerate() {
+                    if !setter::entry(field, key, &value.value, value.span)? && at < 64 {
+                        all_new &= !(1 << at);
                     }
-                    Ok(())
-                })?;
-                if reached && several {
-                    let pairs = 0..pairs.len().min(64);
-                    new.extend(pairs.filter(|at| all_new >> at & 1 == 1).map(|at| (at, &spec.path)));
                 }
-            }
-            Ok(())
-        })?;
-        if !r.shared.is_empty() && pairs.keys().any(|key| r.shared.has(key)) {
-            r.follow_shared();
-        }
-        if new.len() > 1 {
-            for (at, (key, value)) in pairs.iter().enumerate() {
-                let fields = new.iter().filter(|(pair, _)| *pair == at).map(|(_, field)| *field);
-                r.shared.add(key, fields, &value.value);
+                Ok(())
+            })?;
+            if reached && several {
+                let pairs = 0..pairs.len().min(64);
+                new.extend(pairs.filter(|at| all_new >> at & 1 == 1).map(|at| (at, &spec.path)));
             }
         }
         Ok(())
-    })
+    })?;
+    if !r.shared.is_empty() && pairs.keys().any(|key| r.shared.has(key)) {
+        r.follow_shared();
+    }
+    if new.len() > 1 {
+        for (at, (key, value)) in pairs.iter().enumerate() {
+            let fields = new.iter().filter(|(pair, _)| *pair == at).map(|(_, field)| *field);
+            r.shared.add(key, fields, &value.value);
+        }
+    }
+    Ok(())
 }

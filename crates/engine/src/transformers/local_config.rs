@@ -1,6 +1,7 @@
 //! Leaves out what is only there for tools: resources with the annotation `config.kubernetes.io/local-config`.
 
 use krm_yaml::{Diagnostic, Result};
+use rayon::prelude::*;
 
 use crate::pipeline::{Context, Transformer};
 use crate::resources::Resources;
@@ -26,7 +27,7 @@ impl Transformer for LocalConfig {
                 .help("see which patch or replacement takes it away"));
         }
         let is_local = |r: &crate::Resource| r.annotation(ANNOTATION).is_some_and(|value| value != "false");
-        if items.iter().any(is_local) {
+        if items.as_slice().par_iter().with_min_len(256).any(is_local) {
             items.as_vec_mut().retain(|r| !is_local(r));
         }
         Ok(())

@@ -10,7 +10,7 @@ use super::setter;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
 use crate::resources::Resources;
-use crate::select::FieldSpec;
+use crate::select::{FieldSpec, PathTree};
 
 /// Follows renamed resources: where one names another by a name it had before, the name of now is written.
 ///
@@ -31,16 +31,24 @@ impl NameReference {
 
 impl Transformer for NameReference {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        // Who names whom is found out side by side, with nothing changed; then what changed is put in place.
-        let changed: Vec<Result<Option<Node>>> = {
+        // Trees are changed side by side, while names and histories of all can be looked at.
+        let mut trees: Vec<Node> = items.take_trees();
+        let changed: Vec<bool> = {
             let all = items.as_slice();
             let names = Names::new(all);
             let rules = rules_by_kind(&self.rules, all);
-            all.par_iter().with_min_len(64).map(|r| follow(r, &rules[&r.original_id().gvk], &names)).collect()
+            let follow =
+                |(r, tree): (&Resource, &mut Node)| follow(r, tree, &rules[&r.original_id().gvk], &names);
+            let each = all.par_iter().zip(&mut trees).with_min_len(64);
+            // The first error, in order, is the one given.
+            let changed: Vec<Result<bool>> = each.map(follow).collect();
+            changed.into_iter().collect::<Result<_>>()?
         };
-        items.edit_with(changed, |r, changed| {
-            if let Some(node) = changed? {
-                r.edit(cx.schema, |root| *root = node);
+        let back: Vec<(Node, bool)> = trees.into_iter().zip(changed).collect();
+        items.edit_with(back, |r, (tree, changed)| {
+            r.put_tree(tree);
+            if changed {
+                r.edit(cx.schema, |_| ());
                 r.follow_shared();
             }
             Ok(())
@@ -51,15 +59,23 @@ impl Transformer for NameReference {
 /// A kind that may be named, and a field that may name it.
 type Rule<'r> = (Gvk, &'r FieldSpec);
 
-/// What resources may name, and where, in order, by the kind they were first.
-fn rules_by_kind<'r>(rules: &'r Rules, all: &[Resource]) -> FxHashMap<Gvk, Vec<Rule<'r>>> {
+/// What resources of a kind may name, and where, in order.
+struct KindRules<'r> {
+    rules: Vec<Rule<'r>>,
+    paths: PathTree,
+}
+
+/// The rules by the kind resources were first.
+fn rules_by_kind<'r>(rules: &'r Rules, all: &[Resource]) -> FxHashMap<Gvk, KindRules<'r>> {
     let kinds: FxHashSet<&Gvk> = all.iter().map(|r| &r.original_id().gvk).collect();
     let of = |kind: &Gvk| {
         let of_rule = |rule: &'r super::config::NameReference| {
             let target = rule.target();
             rule.referrers.fitting(kind).map(move |spec| (target.clone(), spec)).collect::<Vec<_>>()
         };
-        (kind.clone(), rules.iter().flat_map(of_rule).collect())
+        let rules: Vec<Rule> = rules.iter().flat_map(of_rule).collect();
+        let paths = rules.iter().map(|(_, spec)| &spec.path).collect();
+        (kind.clone(), KindRules { rules, paths })
     };
     kinds.into_iter().map(of).collect()
 }
@@ -106,28 +122,33 @@ struct Referrer<'r> {
     resource: &'r Resource,
     names: &'r Names<'r>,
     /// Of a RoleBinding: the namespaces of the service accounts it names.
-    account_namespaces: Vec<&'r str>,
+    account_namespaces: Vec<Text>,
     /// Of a role binding: what kind of role it names.
     role: Option<Gvk>,
 }
 
-/// The resource with its references brought up to date, if any changed.
-fn follow(resource: &Resource, rules: &[Rule], names: &Names) -> Result<Option<Node>> {
-    if rules.is_empty() {
-        return Ok(None);
+/// Brings the references in a resource's tree up to date; says whether any changed.
+fn follow(resource: &Resource, tree: &mut Node, of_kind: &KindRules, names: &Names) -> Result<bool> {
+    if of_kind.rules.is_empty() {
+        return Ok(false);
     }
-    let account_namespaces = account_namespaces(resource)?;
-    let referrer = Referrer { resource, names, account_namespaces, role: role(resource.node()) };
-    let mut changed: Option<Node> = None;
-    for (kind, spec) in rules {
+    let account_namespaces = account_namespaces(resource.kind(), tree)?;
+    let referrer = Referrer { resource, names, account_namespaces, role: role(tree) };
+    let mut changed = false;
+    let mut reaching = of_kind.paths.reaching(tree).into_iter().peekable();
+    for (number, (kind, spec)) in of_kind.rules.iter().enumerate() {
+        // Most paths lead nowhere; what is known of them holds until something changes.
+        if !changed && reaching.next_if_eq(&number).is_none() {
+            continue;
+        }
         let mut changes = false;
-        spec.visit(changed.as_ref().unwrap_or(resource.node()), &mut |field| {
+        spec.visit(tree, &mut |field| {
             changes |= referrer.would_change(field, kind, spec)?;
             Ok(())
         })?;
         if changes {
-            let root = changed.get_or_insert_with(|| resource.node().clone());
-            spec.edit(root, None, &mut |field| referrer.change(field, kind, spec))?;
+            spec.edit(tree, None, &mut |field| referrer.change(field, kind, spec))?;
+            changed = true;
         }
     }
     Ok(changed)
@@ -225,8 +246,11 @@ impl<'r> Referrer<'r> {
         match id.cluster_scoped {
             true => from(None),
             false => {
-                let reach = [id.effective_namespace(), NO_NAMESPACE];
-                reach.iter().chain(&self.account_namespaces).any(|now| from(Some(now)))
+                let accounts = self.account_namespaces.iter().map(Text::as_str);
+                [id.effective_namespace(), NO_NAMESPACE]
+                    .into_iter()
+                    .chain(accounts)
+                    .any(|now| from(Some(now)))
             }
         }
     }
@@ -314,9 +338,9 @@ fn role(root: &Node) -> Option<Gvk> {
 }
 
 /// Other namespaces a RoleBinding reaches into: those of its service accounts.
-fn account_namespaces(r: &Resource) -> Result<Vec<&str>> {
-    let subjects = match r.kind() {
-        "RoleBinding" => r.node().get("subjects").map(Node::items).unwrap_or_default(),
+fn account_namespaces(kind: &str, root: &Node) -> Result<Vec<Text>> {
+    let subjects = match kind {
+        "RoleBinding" => root.get("subjects").map(Node::items).unwrap_or_default(),
         _ => &[],
     };
     let mut namespaces = Vec::new();
@@ -326,7 +350,7 @@ fn account_namespaces(r: &Resource) -> Result<Vec<&str>> {
     for subject in subjects.iter().filter(|s| s.get("kind").and_then(Node::text) == Some("ServiceAccount")) {
         match subject.get("namespace").map(|namespace| (namespace, namespace.as_str())) {
             None => {}
-            Some((_, Some(namespace))) => namespaces.push(namespace),
+            Some((_, Some(namespace))) => namespaces.push(Text::from(namespace)),
             Some((node, None)) => {
                 return Err(Diagnostic::error(
                     "subject-namespace",

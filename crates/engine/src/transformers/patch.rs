@@ -119,7 +119,9 @@ impl Transformer for Patch {
                 items.edit_some(&chosen, |r| {
                     r.remember_id();
                     apply_json(patch, r, self.place, cx)
-                })
+                })?;
+                drop_deleted(items, &chosen);
+                Ok(())
             }
             (Kind::Json(_), None) => unreachable!("a JSON patch without a target is refused when it is read"),
             (Kind::Merge(patches), None) => patches.iter().try_for_each(|patch| {
@@ -146,7 +148,7 @@ impl Transformer for Patch {
     }
 }
 
-/// Drops resources that a patch deleted, before the next patch looks for them.
+/// Drops resources that a patch deleted, before anyone looks for them.
 pub(super) fn drop_deleted(items: &mut Resources, changed: &[usize]) {
     if changed.iter().any(|at| items.as_slice()[*at].node().is_empty()) {
         items.drop_empty();

@@ -76,9 +76,11 @@ impl PatchJson6902 {
 
 impl Transformer for PatchJson6902 {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        for at in self.chosen.find(items, cx)? {
-            items.edit_at(at, |r| super::patch::apply_json(&self.patch, r, self.chosen.place, cx))?;
+        let chosen = self.chosen.find(items, cx)?;
+        for at in &chosen {
+            items.edit_at(*at, |r| super::patch::apply_json(&self.patch, r, self.chosen.place, cx))?;
         }
+        super::patch::drop_deleted(items, &chosen);
         Ok(())
     }
 }

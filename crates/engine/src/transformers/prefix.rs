@@ -4,7 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
 use serde::Deserialize;
 
 use super::{Setup, read_config, setter};
-use crate::pipeline::{Context, Transformer};
+use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::{Gvk, Resource};
 use crate::resources::Resources;
 use crate::select::{Create, FieldSpecs};
@@ -59,42 +59,50 @@ impl Prefix {
 
 impl Transformer for Prefix {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        items.edit_apart(|r| self.edit(r, cx))
+    }
+
+    fn each(&self) -> Option<&dyn Each> {
+        Some(self)
+    }
+}
+
+impl Each for Prefix {
+    fn edit(&self, r: &mut Resource, cx: &Context) -> Result<()> {
         let Spanned { value: prefix, span } = &self.prefix;
         if prefix.is_empty() {
             return Ok(());
         }
-        rename(items, &self.field_specs, cx, &|r| r.prefixes.push(prefix.clone()), &|name| {
+        rename(r, &self.field_specs, cx, &|r| r.prefixes.push(prefix.clone()), &|name| {
             let new = format!("{prefix}{}", name.text().unwrap_or_default());
             setter::untyped(name, &new, *span)
         })
     }
 }
 
-/// Changes names, and keeps the old ones in mind.
+/// Changes its name, and keeps the old one in mind.
 pub(super) fn rename(
-    items: &mut Resources,
+    r: &mut Resource,
     specs: &FieldSpecs,
     cx: &Context,
-    note: &(dyn Fn(&mut Resource) + Sync),
-    change: &(dyn Fn(&mut Node) -> Result<()> + Sync),
+    note: &dyn Fn(&mut Resource),
+    change: &dyn Fn(&mut Node) -> Result<()>,
 ) -> Result<()> {
-    items.edit_apart(|r| {
-        let original = r.original_id().gvk.clone();
-        if keeps_its_name(&original) {
-            return Ok(());
+    let original = r.original_id().gvk.clone();
+    if keeps_its_name(&original) {
+        return Ok(());
+    }
+    for spec in specs.fitting(&original) {
+        if spec.path.as_str() == "metadata/name" {
+            note(r);
+            r.remember_id();
         }
-        for spec in specs.fitting(&original) {
-            if spec.path.as_str() == "metadata/name" {
-                note(r);
-                r.remember_id();
-            }
-            if spec.fits(r.gvk()) {
-                r.edit(cx.schema, |root| spec.edit(root, Some(Create::Scalar), &mut |name| change(name)))?;
-                r.follow_shared();
-            }
+        if spec.fits(r.gvk()) {
+            r.edit(cx.schema, |root| spec.edit(root, Some(Create::Scalar), &mut |name| change(name)))?;
+            r.follow_shared();
         }
-        Ok(())
-    })
+    }
+    Ok(())
 }
 
 /// Kinds whose name says what they define, so that it cannot change.

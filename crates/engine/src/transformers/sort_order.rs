@@ -3,11 +3,12 @@
 use std::cmp::Reverse;
 
 use krm_yaml::{Diagnostic, Result, Spanned, Text};
+use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
 use crate::pipeline::{Context, Transformer};
-use crate::resource::{Gvk, ResourceId};
+use crate::resource::{Gvk, Resource, ResourceId};
 use crate::resources::Resources;
 
 /// Puts resources in order, at the very end of a build.
@@ -117,6 +118,9 @@ impl SortOrder {
     }
 }
 
+/// From so many on, their names are put together side by side.
+const MANY: usize = 256;
+
 impl Transformer for SortOrder {
     fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
         if self.order == Order::Fifo {
@@ -136,7 +140,14 @@ impl Transformer for SortOrder {
             }
             [or(&id.namespace, "~X"), "|", or(&id.name, "~N")].concat()
         };
-        items.as_vec_mut().sort_by_cached_key(|r| (places[r.gvk()], name(r.id())));
+        let key = |(at, r): (usize, &Resource)| (places[r.gvk()], name(r.id()), at);
+        let mut order: Vec<_> = items.as_slice().par_iter().with_min_len(MANY).enumerate().map(key).collect();
+        order.par_sort_unstable();
+        // Taken one after the other: they are large, and sorting them as they are would move each many times.
+        let mut old: Vec<Option<Resource>> =
+            std::mem::take(items.as_vec_mut()).into_iter().map(Some).collect();
+        let next = |(.., at): (usize, String, usize)| old[at].take().expect("each comes once");
+        *items.as_vec_mut() = order.into_iter().map(next).collect();
         Ok(())
     }
 }

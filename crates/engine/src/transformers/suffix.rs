@@ -5,7 +5,8 @@ use serde::Deserialize;
 
 use super::prefix::{rename, required};
 use super::{Setup, read_config, setter};
-use crate::pipeline::{Context, Transformer};
+use crate::pipeline::{Context, Each, Transformer};
+use crate::resource::Resource;
 use crate::resources::Resources;
 use crate::select::FieldSpecs;
 
@@ -57,11 +58,21 @@ impl Suffix {
 
 impl Transformer for Suffix {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        items.edit_apart(|r| self.edit(r, cx))
+    }
+
+    fn each(&self) -> Option<&dyn Each> {
+        Some(self)
+    }
+}
+
+impl Each for Suffix {
+    fn edit(&self, r: &mut Resource, cx: &Context) -> Result<()> {
         let Spanned { value: suffix, span } = &self.suffix;
         if suffix.is_empty() {
             return Ok(());
         }
-        rename(items, &self.field_specs, cx, &|r| r.suffixes.push(suffix.clone()), &|name| {
+        rename(r, &self.field_specs, cx, &|r| r.suffixes.push(suffix.clone()), &|name| {
             let new = format!("{}{suffix}", name.text().unwrap_or_default());
             setter::untyped(name, &new, *span)
         })
