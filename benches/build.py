@@ -3,7 +3,7 @@
 
 usage: build.py [--krm BINARY] [--reference COMMAND]
 
-The reference is any command that takes a folder, such as `kustomize build` or `kubectl kustomize`. Every number is the best of
+The reference is any command that takes a folder, such as `kustomize build` or `kubectl kustomize`. Numbers are the best of
 several runs; what counts are the ratios, since both sides run on the same machine within the same minute.
 """
 import argparse
@@ -11,6 +11,7 @@ import os
 import pathlib
 import shlex
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
@@ -73,9 +74,11 @@ def main():
         print("four times the work, at most 4.4 times the time")
         for kind, n, at in (("overlay", 2000, "/top"), ("flat", 4000, ""), ("refs", 2000, "")):
             small, large = make(kind, n) + at, make(kind, 4 * n) + at
-            pairs = [(best([*krm, small], 1), best([*krm, large], 1)) for _ in range(7)]
-            ratio = min(l for _, l in pairs) / min(s for s, _ in pairs)
-            claim(f"{kind} {n} -> {4 * n}: {min(l for _, l in pairs):.3f} s, ratio {ratio:.2f}", ratio <= 4.4)
+            pairs = [(best([*krm, small], 1), best([*krm, large], 1)) for _ in range(15)]
+            # Not the best: the smaller one's is where the machine's caches were all its own.
+            small, large = (statistics.median(times) for times in zip(*pairs))
+            ratio = large / small
+            claim(f"{kind} {n} -> {4 * n}: {large:.3f} s, ratio {ratio:.2f}", ratio <= 4.4)
 
         print("8,000 services, 32,000 resources")
         top = os.path.join(scratch, "overlay-8000", "top")

@@ -67,8 +67,11 @@ pub struct Changes {
 }
 
 impl Changes {
-    /// Prepares a file with this content; missing folders are made.
+    /// Prepares a file with this content; missing folders are made. A file that has it already is left alone.
     pub fn write(&mut self, path: PathBuf, bytes: &[u8]) -> Result<()> {
+        if std::fs::read(&path).is_ok_and(|there| there == bytes) {
+            return Ok(());
+        }
         // Through links, so that a link stays one.
         let path = path.canonicalize().unwrap_or(path);
         let failed = |error| not_written(&path, &error);

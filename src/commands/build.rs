@@ -7,6 +7,7 @@ use std::sync::Arc;
 use krm_engine::kustomization::{BuildOptions, Session, emit};
 use krm_engine::pipeline::Helm;
 use krm_engine::{Diagnostic, Policy, Resource, Resources, Result};
+use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::cli::{BuildArgs, LoadRestrictor, Reorder};
@@ -117,9 +118,11 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
         )
         .help("name each target once"));
     };
+    let texts: Vec<String> =
+        built.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
     let mut changes = os::Changes::default();
-    parts.iter().zip(built).try_for_each(|(parts, items)| {
-        changes.write(dir.join(format!("{}.yaml", name(parts, count))), emit([items])?.concat().as_bytes())
+    parts.iter().zip(texts).try_for_each(|(parts, text)| {
+        changes.write(dir.join(format!("{}.yaml", name(parts, count))), text.as_bytes())
     })?;
     changes.commit()
 }
