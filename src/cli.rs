@@ -83,7 +83,7 @@ pub struct BuildArgs {
     #[arg(long, value_enum, default_value_t, ignore_case = true, value_name = "RULE")]
     pub load_restrictor: LoadRestrictor,
 
-    /// Make every warning an error: patches, images or selectors that fit nothing
+    /// Make every warning an error: patches, images or selectors that fit nothing, fields that are deprecated
     #[arg(long)]
     pub strict: bool,
 
@@ -150,6 +150,10 @@ pub struct BuildArgs {
     /// Label every resource with the version of the program that built it
     #[arg(long, hide = true)]
     pub enable_managedby_label: bool,
+
+    /// Taken for the sake of scripts that pass it to kustomize: errors say where they come from without it
+    #[arg(long, hide = true)]
+    pub stack_trace: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]

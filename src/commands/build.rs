@@ -35,10 +35,11 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
         None => os::print_all(&emit(&done)?),
-        Some(dir) if dir.is_dir() => match &done[..] {
-            [one] => write_each(dir, one),
-            _ => write_targets(dir, &args.targets, &done),
-        },
+        Some(dir) if done.len() > 1 => {
+            os::make_dir(dir)?;
+            write_targets(dir, &args.targets, &done)
+        }
+        Some(dir) if dir.is_dir() => write_each(dir, &done[0]),
         Some(file) => os::write(file, emit(&done)?.concat().as_bytes()),
     }?;
     // The process ends here: the system takes the memory back faster than we could free every node.

@@ -166,7 +166,7 @@ fn same(a: &Node, b: &Node) -> bool {
 
 fn missing(path: &str) -> Diagnostic {
     Diagnostic::error("json-patch-path", format!("there is no `{path}` in the resource"))
-        .help("every part of a path but the last must be there; `add` makes only the last")
+        .help("all of a path must be there, but for the last part of an `add`")
 }
 
 /// The map or list that holds what a path leads to, and the last part of the path.
@@ -309,9 +309,12 @@ fn as_json(node: &mut Node) {
         match scalar.tag() {
             Tag::Int => {
                 let value = scalar.text().and_then(krm_yaml::resolve::int).unwrap_or_default();
-                if value.abs() > EXACT && value.abs() < i128::from(u64::MAX) {
-                    let rounded = (value as f64) as i128;
-                    *scalar = Node::scalar(rounded.to_string(), Tag::Int, Style::Any, scalar.span());
+                if value.abs() > EXACT {
+                    // As few digits as tell the double apart, and zeros; what 64 bits cannot hold is no integer any more.
+                    let double = value as f64;
+                    let fits = double > i64::MIN as f64 && double < u64::MAX as f64;
+                    let tag = if fits { Tag::Int } else { Tag::Float };
+                    *scalar = Node::scalar(double.to_string(), tag, Style::Any, scalar.span());
                 }
             }
             Tag::Timestamp => {

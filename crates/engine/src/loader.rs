@@ -67,7 +67,11 @@ impl Folder {
             return Self::cloned(files, repository, None, Span::NONE);
         }
         let shown = clean(Path::new(target));
-        let root = files.world.real_path(&shown).map_err(|_| not_found(target, Span::NONE))?;
+        let root = match target.trim() {
+            // An unset variable of a script, most likely: it must not mean the folder one happens to be in.
+            "" => return Err(not_found(target, Span::NONE)),
+            _ => files.world.real_path(&shown).map_err(|_| not_found(target, Span::NONE))?,
+        };
         if !files.world.is_dir(&root) {
             let message = format!("`{target}` is a file, not a folder");
             return Err(Diagnostic::error("target-not-a-folder", message)

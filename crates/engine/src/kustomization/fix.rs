@@ -7,12 +7,12 @@ use crate::transformers::helm_chart::OldChart;
 
 /// Old names of fields and what to write instead.
 const DEPRECATED: [(&str, &str); 6] = [
-    ("bases", "resources"),
-    ("commonLabels", "labels"),
-    ("imageTags", "images"),
-    ("patchesJson6902", "patches"),
-    ("patchesStrategicMerge", "patches"),
-    ("vars", "replacements"),
+    ("bases", "`resources`"),
+    ("commonLabels", "`labels`, with `includeSelectors: true` in its entry,"),
+    ("imageTags", "`images`"),
+    ("patchesJson6902", "`patches`"),
+    ("patchesStrategicMerge", "`patches`, with `path:` or `patch:` in each entry,"),
+    ("vars", "`replacements`"),
 ];
 
 /// A warning for each deprecated field that is used.
@@ -23,7 +23,7 @@ pub(super) fn deprecated(root: &Node) -> Vec<Diagnostic> {
             let key = entry.key.text()?;
             let (old, new) = DEPRECATED.iter().find(|(old, _)| old.eq_ignore_ascii_case(key))?;
             let warning = Diagnostic::warning("deprecated-field", format!("the field `{old}` is deprecated"));
-            Some(warning.at(entry.key.span()).help(format!("write `{new}` instead")))
+            Some(warning.at(entry.key.span()).help(format!("write {new} instead")))
         })
         .collect()
 }

@@ -161,6 +161,13 @@ impl<'s> Plan<'s> {
         paths.iter().for_each(|path| self.warn_of_prefix(path));
         // Side by side: reading and parsing take time, and fetching takes more.
         let look = |path: &Spanned<Text>| {
+            if path.trim().is_empty() {
+                return Err(Diagnostic::error(
+                    "resource-entry-empty",
+                    "this entry of a list of resources is empty",
+                )
+                .help("name a file or a folder here, or remove the entry"));
+            }
             let folder = folder.elsewhere(path.span()).unwrap_or(folder);
             folder.look(path, || read_resources(&**folder, path, &schema))
         };

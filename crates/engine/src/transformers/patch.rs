@@ -1,6 +1,6 @@
 //! `patches:` changes resources by strategic merge or by JSON patch, whichever the patch turns out to be.
 
-use krm_yaml::{Diagnostic, Node, Result, Span, embedded};
+use krm_yaml::{Diagnostic, Map, Node, Result, Seq, Span, Style, Tag, embedded};
 use serde::Deserialize;
 
 use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directives};
@@ -290,7 +290,11 @@ impl<'n> Text<'n> {
     /// The documents of the patch. White space around an inline one is left out, as in the reference.
     pub fn parse(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
         match self {
-            Text::Inline(text) => embedded::parse_trimmed(text, loader.source(text.span()).as_ref()),
+            Text::Inline(text) => {
+                let written = text.text().unwrap_or_default().trim();
+                embedded::parse_trimmed(text, loader.source(text.span()).as_ref())
+                    .or_else(|error| as_json(written, text.span(), error))
+            }
             Text::File(_) => self.parse_whole(loader),
         }
     }
@@ -298,11 +302,17 @@ impl<'n> Text<'n> {
     /// The same, with all white space.
     pub fn parse_whole(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
         match self {
-            Text::Inline(text) => embedded::parse(text, loader.source(text.span()).as_ref()),
+            Text::Inline(text) => {
+                let written = text.text().unwrap_or_default();
+                embedded::parse(text, loader.source(text.span()).as_ref())
+                    .or_else(|error| as_json(written, text.span(), error))
+            }
             Text::File(path) => {
                 let source = loader.load(path.text().unwrap_or_default(), path.span())?;
-                let documents = krm_yaml::parse(&source).map_err(|d| self.noted(d))?;
-                Ok(documents.into_iter().map(|document| document.root).collect())
+                match krm_yaml::parse(&source) {
+                    Ok(documents) => Ok(documents.into_iter().map(|document| document.root).collect()),
+                    Err(error) => as_json(source.text(), path.span(), self.noted(error)),
+                }
             }
         }
     }
@@ -314,4 +324,33 @@ impl<'n> Text<'n> {
             Text::File(path) => diagnostic.note("included here", path.span()),
         }
     }
+}
+
+/// A text in brackets that is no YAML may be JSON all the same, which the reference reads such patches as: it may escape
+/// slashes and write a character as a pair of surrogates.
+fn as_json(text: &str, place: Span, error: Diagnostic) -> Result<Vec<Node>> {
+    let read = || serde_json::from_str(text).ok().filter(|_| text.starts_with('['));
+    read().map(|value| vec![tree_of(value, place)]).ok_or(error)
+}
+
+fn tree_of(value: serde_json::Value, place: Span) -> Node {
+    use serde_json::Value;
+    let node = match value {
+        Value::Null => Node::null(),
+        Value::Bool(value) => Node::from(value),
+        Value::Number(number) => {
+            let tag = if number.is_f64() { Tag::Float } else { Tag::Int };
+            Node::scalar(number.to_string(), tag, Style::Any, place)
+        }
+        Value::String(text) => Node::string(text),
+        Value::Array(items) => {
+            Node::from(items.into_iter().map(|item| tree_of(item, place)).collect::<Seq>())
+        }
+        Value::Object(fields) => {
+            let mut map = Map::new();
+            fields.into_iter().for_each(|(key, value)| map.push(Node::from(key), tree_of(value, place)));
+            Node::from(map)
+        }
+    };
+    node.with_span(place)
 }
