@@ -208,7 +208,7 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     let root = document.map(|document| document.root);
     let Some(mut root) = root.filter(|root| !root.is_null()) else { return Err(empty(source)) };
     krm_yaml::merge_keys::resolve(&mut root)?;
-    if says_nothing(&root) {
+    if root.is_map() && says_nothing(&root) {
         return Err(empty(source));
     }
     Ok((root, twice))
