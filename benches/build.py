@@ -75,10 +75,10 @@ def main():
         for kind, n, at in (("overlay", 2000, "/top"), ("flat", 4000, ""), ("refs", 2000, "")):
             small, large = make(kind, n) + at, make(kind, 4 * n) + at
             pairs = [(best([*krm, small], 1), best([*krm, large], 1)) for _ in range(15)]
-            # Not the best: the smaller one's is where the machine's caches were all its own.
-            small, large = (statistics.median(times) for times in zip(*pairs))
-            ratio = large / small
-            claim(f"{kind} {n} -> {4 * n}: {large:.3f} s, ratio {ratio:.2f}", ratio <= 4.4)
+            # Both are shown: the smaller input at its best has the machine's caches to itself, and looks faster than it is.
+            median, least = ([statistic(times) for times in zip(*pairs)] for statistic in (statistics.median, min))
+            ratio, of_best = median[1] / median[0], least[1] / least[0]
+            claim(f"{kind} {n} -> {4 * n}: {median[1]:.3f} s, ratio {ratio:.2f} (of the best runs {of_best:.2f})", ratio <= 4.4)
 
         print("8,000 services, 32,000 resources")
         top = os.path.join(scratch, "overlay-8000", "top")
@@ -92,11 +92,11 @@ def main():
 
         print("fleet of 200 in one command")
         sites = [str(p) for p in sorted(pathlib.Path(make("fleet", 200)).glob("site-*"))]
-        out = os.path.join(scratch, "out")
-        os.mkdir(out)
-        together = best([*krm, *sites, "-o", out], 5)
+        together = best([*krm, *sites], 5)
         alone = sum(best([*krm, site], 3) for site in sites[:20])
         claim(f"{together * 1e3:.1f} ms, faster than 20 single builds ({alone * 1e3:.1f} ms)", together < alone)
+        fresh = min(best([*krm, *sites, "-o", os.path.join(scratch, f"out-{run}")], 1) for run in range(5))
+        print(f"       {fresh * 1e3:.1f} ms where each is written to a new file")
 
     sys.exit(f"{len(failures)} claim(s) missed" if failures else 0)
 
