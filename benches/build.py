@@ -4,7 +4,8 @@
 usage: build.py [--krm BINARY] [--reference COMMAND]
 
 The reference is any command that takes a folder, such as `kustomize build` or `kubectl kustomize`. Numbers are the best of
-several runs; what counts are the ratios, since both sides run on the same machine within the same minute.
+several runs, where larger and smaller inputs are compared their medians; what counts are the ratios, since both sides run on the
+same machine within the same minute.
 """
 import argparse
 import os

@@ -240,7 +240,8 @@ impl Function {
         let source = sources.add(name, text);
         let mut list = ResourceList::decode(&source).map_err(|e| not_a_list(e.to_string()).at(e.place()))?;
         if list.format() == Format::Json {
-            list.items.iter_mut().for_each(|item| forget_style(item));
+            // The braces and quotes of JSON are no wish to see them in a file of YAML.
+            list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));
         }
         Ok(list)
     }
@@ -279,15 +280,15 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// Makes a tree one that code has made: the braces and quotes of JSON are no wish to see them in a file of YAML.
-fn forget_style(node: &mut Node) {
-    node.set_style(Style::Any);
+/// Changes every node of a tree, keys included.
+fn each_node(node: &mut Node, change: &dyn Fn(&mut Node)) {
+    change(node);
     if let Some(items) = node.as_seq_mut() {
-        items.iter_mut().for_each(forget_style);
+        items.iter_mut().for_each(|item| each_node(item, change));
     } else if let Some(map) = node.as_map_mut() {
         for entry in map.entries_mut() {
-            entry.key.set_style(Style::Any);
-            forget_style(&mut entry.value);
+            each_node(&mut entry.key, change);
+            each_node(&mut entry.value, change);
         }
     }
 }

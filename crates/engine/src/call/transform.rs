@@ -3,7 +3,7 @@
 use krm_function::Severity;
 use krm_yaml::{Diagnostic, Node, Result, Style};
 
-use super::{Function, Item};
+use super::{Function, Item, each_node};
 use crate::memory;
 use crate::pipeline::{Context, Policy, Transformer};
 use crate::resource::{Behavior, Resource};
@@ -64,20 +64,15 @@ impl Transformer for Function {
 /// A resource as a build sends it: without comments, quotes and braces, its keys in order. Programs that look at the text
 /// see what they would see in the reference.
 fn plain(mut node: Node) -> Node {
-    node.set_style(Style::Any);
-    if node.has_trivia() {
-        node.clear_trivia();
-    }
-    if let Some(items) = node.as_seq_mut() {
-        items.iter_mut().for_each(|item| *item = plain(item.take()));
-    } else if let Some(map) = node.as_map_mut() {
-        let entries = map.entries_mut();
-        for entry in entries.iter_mut() {
-            entry.key = plain(entry.key.take());
-            entry.value = plain(entry.value.take());
+    each_node(&mut node, &|node| {
+        node.set_style(Style::Any);
+        if node.has_trivia() {
+            node.clear_trivia();
         }
-        entries.sort_by(|a, b| a.key.text().cmp(&b.key.text()));
-    }
+        if let Some(map) = node.as_map_mut() {
+            map.entries_mut().sort_by(|a, b| a.key.text().cmp(&b.key.text()));
+        }
+    });
     node
 }
 

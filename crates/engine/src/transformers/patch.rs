@@ -293,7 +293,7 @@ impl<'n> Text<'n> {
             Text::Inline(text) => {
                 let written = text.text().unwrap_or_default().trim();
                 embedded::parse_trimmed(text, loader.source(text.span()).as_ref())
-                    .or_else(|error| as_json(written, text.span(), error))
+                    .or_else(|error| read_as_json(written, text.span(), error))
             }
             Text::File(_) => self.parse_whole(loader),
         }
@@ -305,13 +305,13 @@ impl<'n> Text<'n> {
             Text::Inline(text) => {
                 let written = text.text().unwrap_or_default();
                 embedded::parse(text, loader.source(text.span()).as_ref())
-                    .or_else(|error| as_json(written, text.span(), error))
+                    .or_else(|error| read_as_json(written, text.span(), error))
             }
             Text::File(path) => {
                 let source = loader.load(path.text().unwrap_or_default(), path.span())?;
                 match krm_yaml::parse(&source) {
                     Ok(documents) => Ok(documents.into_iter().map(|document| document.root).collect()),
-                    Err(error) => as_json(source.text(), path.span(), self.noted(error)),
+                    Err(error) => read_as_json(source.text(), path.span(), self.noted(error)),
                 }
             }
         }
@@ -328,7 +328,7 @@ impl<'n> Text<'n> {
 
 /// A text in brackets that is no YAML may be JSON all the same, which the reference reads such patches as: it may escape
 /// slashes and write a character as a pair of surrogates.
-fn as_json(text: &str, place: Span, error: Diagnostic) -> Result<Vec<Node>> {
+fn read_as_json(text: &str, place: Span, error: Diagnostic) -> Result<Vec<Node>> {
     let read = || serde_json::from_str(text).ok().filter(|_| text.starts_with('['));
     read().map(|value| vec![tree_of(value, place)]).ok_or(error)
 }
