@@ -110,7 +110,9 @@ impl Parser<'_> {
         let marker = self.pos;
         self.pos += 3;
         self.key_allowed = false;
-        if start > 0 {
+        // The reference cuts a stream at every `---` below another line, and reads each piece by itself.
+        let is_cut = marker > 0 && self.bytes[marker - 1] == b'\n';
+        if is_cut {
             let line_end = self.line_end(marker);
             self.first_line_end = self.line_end(line_end + self.break_len(line_end));
         }
@@ -118,8 +120,7 @@ impl Parser<'_> {
         if self.at_document_end() {
             return Ok(Some(self.nothing(marker + 3)));
         }
-        if start > 0 {
-            // The reference cuts a stream at `---` and reads each piece by itself.
+        if is_cut {
             *head = self.document_head();
         }
         self.root().map(Some)
