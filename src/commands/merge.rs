@@ -4,11 +4,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use krm_engine::merge::{File, Options, merge_files};
-use krm_engine::{Diagnostic, Result, Schema, Sources};
+use krm_engine::{Diagnostic, Result, Schema, Sources, package};
 use rayon::prelude::*;
 
 use crate::cli::{ListArgs, MergeArgs};
-use crate::os;
+use crate::os::{self, Disk};
 use crate::report::Report;
 
 pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
@@ -39,7 +39,7 @@ pub(super) fn refuse_two_inputs(paths: &[&str]) -> Result<()> {
     }
 }
 
-/// Reads a file, every YAML file of a folder, or standard input.
+/// Reads a file, every YAML file of a folder but those its `.krmignore` names, or standard input.
 pub(super) fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
     if path == "-" {
         let mut bytes = Vec::new();
@@ -48,21 +48,18 @@ pub(super) fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
         return Ok(vec![parse("<stdin>", String::new(), bytes, sources)?]);
     }
     let root = Path::new(path);
-    let mut names = Vec::new();
-    match root.is_dir() {
-        true => list(root, &mut PathBuf::new(), &mut names).map_err(|error| unreadable(path, &error))?,
-        false => names.push(PathBuf::new()),
-    }
-    let read = |name: &PathBuf| {
-        let file = if name.as_os_str().is_empty() { root.to_owned() } else { root.join(name) };
+    let read = |file: &Path, name: String| {
         let shown = file.display().to_string();
-        let bytes = std::fs::read(&file).map_err(|error| unreadable(&shown, &error))?;
-        // A file of its own goes by its name where it comes into a folder.
-        let name =
-            if name.as_os_str().is_empty() { Path::new(root.file_name().unwrap_or_default()) } else { name };
-        parse(&shown, name.to_string_lossy().replace('\\', "/"), bytes, sources)
+        let bytes = std::fs::read(file).map_err(|error| unreadable(&shown, &error))?;
+        parse(&shown, name, bytes, sources)
     };
-    names.par_iter().map(read).collect()
+    if !root.is_dir() {
+        // A file of its own goes by its name where it comes into a folder.
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(vec![read(root, name)?]);
+    }
+    let names = package::files(&Disk::default(), root, &[".yaml", ".yml"])?;
+    names.into_par_iter().map(|name| read(&root.join(&name), name)).collect()
 }
 
 fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result<File> {
@@ -75,26 +72,6 @@ fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result
 
 fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error("merge-unreadable", format!("cannot read `{path}`: {error}"))
-}
-
-/// The YAML files below a folder, in the order of their names. Hidden folders hold no configuration.
-fn list(root: &Path, dir: &mut PathBuf, names: &mut Vec<PathBuf>) -> std::io::Result<()> {
-    let mut entries = std::fs::read_dir(root.join(&dir))?.collect::<std::io::Result<Vec<_>>>()?;
-    entries.sort_by_key(std::fs::DirEntry::file_name);
-    for entry in entries {
-        let name = entry.file_name();
-        let is_yaml = matches!(Path::new(&name).extension().and_then(|e| e.to_str()), Some("yaml" | "yml"));
-        dir.push(&name);
-        if root.join(&dir).is_dir() {
-            if !name.to_string_lossy().starts_with('.') {
-                list(root, dir, names)?;
-            }
-        } else if is_yaml {
-            names.push(dir.clone());
-        }
-        dir.pop();
-    }
-    Ok(())
 }
 
 /// Where the result goes.
@@ -128,6 +105,9 @@ impl Target {
         let mut changes = os::Changes::default();
         for file in files.iter().filter(|file| !file.is_untouched()) {
             let path = if self.is_folder { self.path.join(&file.path) } else { self.path.clone() };
+            if self.is_folder && file.source.is_none() && path.exists() {
+                return Err(unread(&path));
+            }
             match file.is_empty() && self.is_folder {
                 true => changes.remove(path),
                 false => changes.write(path, file.text().as_bytes())?,
@@ -135,6 +115,12 @@ impl Target {
         }
         changes.commit()
     }
+}
+
+/// A file that the merge adds stands there already, and was not read.
+fn unread(path: &Path) -> Diagnostic {
+    Diagnostic::error("merge-unread", format!("`{}` is there already, and was not merged", path.display()))
+        .help(format!("take it out of `{0}`, or name it in the `{0}` of what comes in as well", package::IGNORE))
 }
 
 /// All files as one stream. Blank lines in front say nothing there, and it ends with a line break.

@@ -9,19 +9,26 @@ use super::ignore::Ignore;
 use super::{File, Package};
 use crate::world::World;
 
-/// Endings of the files that hold configuration.
+/// Endings of the files that hold configuration, as functions see it.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
-const IGNORE: &str = ".krmignore";
+/// The file that names what is not of the package.
+pub const IGNORE: &str = ".krmignore";
 /// Files that make a folder a package of its own, to which the `.krmignore` of those above does not apply.
 pub const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
+
+/// The files with one of these endings in a folder and those below, relative to it, in the order of their names. Those a
+/// `.krmignore` names are left out.
+pub fn files(world: &dyn World, root: &Path, endings: &[&str]) -> Result<Vec<String>> {
+    let mut walk = Walk { world, root, endings, paths: Vec::new() };
+    walk.folder(root, "", &Ignored::default())?;
+    Ok(walk.paths)
+}
 
 impl Package {
     /// Reads every file of configuration in a folder and those below, in the order of their names; or a single file.
     pub fn read(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
         let (root, paths) = if world.is_dir(root) {
-            let mut walk = Walk { world, root, paths: Vec::new() };
-            walk.folder(root, "", &Ignored::default())?;
-            (root.to_path_buf(), walk.paths)
+            (root.to_path_buf(), files(world, root, &ENDINGS)?)
         } else if world.is_file(root) {
             let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -91,6 +98,7 @@ fn is_resource(document: &Document) -> Result<bool> {
 struct Walk<'w> {
     world: &'w dyn World,
     root: &'w Path,
+    endings: &'w [&'w str],
     paths: Vec<String>,
 }
 
@@ -127,7 +135,7 @@ impl Walk<'_> {
                 if (own || !inner.patterns.matches(relative, true)) && !self.is_link(dir, &name) {
                     self.folder(&place, &path, &inner)?;
                 }
-            } else if ENDINGS.iter().any(|ending| name.ends_with(ending))
+            } else if self.endings.iter().any(|ending| name.ends_with(ending))
                 && !inner.patterns.matches(relative, false)
                 && self.world.is_file(&place)
             {
