@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Text};
+use krm_yaml::{Document, Node, Result, Source, Span};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::identity::{Index, Key, Keyed, Place};
 use super::{Conflict, Merged, Options, three_way, two_way};
-use crate::resource::Gvk;
 use crate::schema::Schema;
 
 /// A file of resources.
@@ -61,106 +61,7 @@ impl File {
     }
 }
 
-/// What a resource is known by. Documents without a name are told apart by what they are, and by their order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Key {
-    gvk: Gvk,
-    namespace: Text,
-    name: Text,
-    /// How many unnamed documents of this kind came before.
-    nth: usize,
-}
-
-impl Key {
-    fn is_named(&self) -> bool {
-        !self.name.is_empty() && !self.gvk.kind.is_empty()
-    }
-}
-
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.gvk.kind.as_str(), self.name.as_str()) {
-            ("", "") => write!(f, "the document"),
-            (kind, "") => write!(f, "the {kind}"),
-            (kind, name) if self.namespace.is_empty() => write!(f, "{kind} `{name}`"),
-            (kind, name) => write!(f, "{kind} `{name}` in namespace `{}`", self.namespace),
-        }
-    }
-}
-
-/// Where the documents of a set are.
-struct Index {
-    places: FxHashMap<Key, (usize, usize)>,
-    /// The only document there is, if it is the only one.
-    only: Option<(Key, (usize, usize))>,
-}
-
-impl Index {
-    /// Of several documents for one resource the last counts, except where they are to be changed.
-    fn new(files: &[File], unique: bool) -> Result<Self> {
-        let mut places: FxHashMap<Key, (usize, usize)> = FxHashMap::default();
-        let mut unnamed: FxHashMap<Gvk, usize> = FxHashMap::default();
-        let mut count = 0;
-        let mut last = None;
-        for (file, documents) in files.iter().map(|file| &file.documents).enumerate() {
-            for (at, document) in documents.iter().enumerate().filter(|(_, d)| !d.root.is_null()) {
-                let key = key(&document.root, &mut unnamed);
-                let before = places.insert(key.clone(), (file, at));
-                if let (Some((file, at)), true) = (before, unique) {
-                    let first = &files[file].documents[at];
-                    return Err(Diagnostic::error(
-                        "merge-twins",
-                        format!("{key} stands twice in the destination"),
-                    )
-                    .at(document.root.span())
-                    .note("first here", first.root.span())
-                    .help("remove one of them: there is no telling which is meant"));
-                }
-                count += 1;
-                last = Some((key, (file, at)));
-            }
-        }
-        Ok(Self { places, only: last.filter(|_| count == 1) })
-    }
-
-    /// Where the same resource is. Two lone documents are the same unless their names say otherwise.
-    fn find(&self, key: &Key, is_only: bool) -> Option<(usize, usize)> {
-        if let Some(place) = self.places.get(key) {
-            return Some(*place);
-        }
-        let (only, place) = self.only.as_ref().filter(|_| is_only)?;
-        (!key.is_named() || !only.is_named()).then_some(*place)
-    }
-}
-
-fn key(root: &Node, unnamed: &mut FxHashMap<Gvk, usize>) -> Key {
-    let meta = |key| root.at(["metadata", key]).filter(|node| !node.is_null()).and_then(Node::text);
-    let gvk = Gvk::of(root);
-    let (name, namespace) = (meta("name").unwrap_or_default(), meta("namespace").unwrap_or_default());
-    let nth = match name.is_empty() {
-        false => 0,
-        true => {
-            let count = unnamed.entry(gvk.clone()).or_default();
-            *count += 1;
-            *count - 1
-        }
-    };
-    Key { gvk, namespace: namespace.into(), name: name.into(), nth }
-}
-
-/// Every document of a set with its key and its place, in order; the last where a key comes again.
-fn keyed(files: &[File]) -> Vec<(Key, (usize, usize))> {
-    let mut unnamed = FxHashMap::default();
-    let mut result = Vec::new();
-    for (file, documents) in files.iter().map(|file| &file.documents).enumerate() {
-        for (at, document) in documents.iter().enumerate().filter(|(_, d)| !d.root.is_null()) {
-            result.push((key(&document.root, &mut unnamed), (file, at)));
-        }
-    }
-    result
-}
-
-fn document(files: &[File], (file, at): (usize, usize)) -> &Document {
+fn document(files: &[File], (file, at): Place) -> &Document {
     &files[file].documents[at]
 }
 
@@ -191,7 +92,7 @@ fn new_document(from: &Document, schema: &Schema, options: Options) -> Result<Op
 
 /// What becomes of a document of the destination.
 struct Change {
-    place: (usize, usize),
+    place: Place,
     merged: Merged,
 }
 
@@ -251,15 +152,22 @@ pub fn merge_files(
     schema: &Schema,
     options: Options,
 ) -> Result<Vec<File>> {
-    let index = Index::new(&dest, true)?;
-    let sources = keyed(source);
-    let is_only = sources.len() == 1;
+    let (mut dests, mut sources) = (Keyed::new(&dest, !one_file), Keyed::new(source, !one_file));
+    let twins = dests.twins();
+    dests.tell_apart(&twins);
+    sources.tell_apart(&twins);
+    dests.refuse_twins()?;
+    let index = Index::new(&dests);
+    let is_only = sources.documents.len() == 1;
     // Of several sources for one resource, each is merged in turn.
-    let mut by_place: FxHashMap<(usize, usize), Vec<(usize, usize)>> = FxHashMap::default();
-    let mut new: Vec<(Key, (usize, usize))> = Vec::new();
+    let mut by_place: FxHashMap<Place, Vec<Place>> = FxHashMap::default();
+    let mut new: Vec<(Key, Place)> = Vec::new();
     let mut order = Vec::new();
-    for (key, place) in sources {
+    for (key, place) in sources.documents {
         match index.find(&key, is_only) {
+            None if !twins.is_empty() && twins.contains(&key.named()) => {
+                return Err(dests.refuse_choice(&key));
+            }
             Some(at) => {
                 let sources = by_place.entry(at).or_default();
                 if sources.is_empty() {
@@ -270,7 +178,7 @@ pub fn merge_files(
             None => new.push((key, place)),
         }
     }
-    let merge = |place: &(usize, usize)| -> Result<Change> {
+    let merge = |place: &Place| -> Result<Change> {
         let mut merged = Merged::Same;
         for from in &by_place[place] {
             let from = tree(document(source, *from))?;
@@ -326,12 +234,15 @@ pub fn merge3_files(
     schema: &Schema,
     options: Options,
 ) -> Result<(Vec<File>, Vec<ResourceConflict>)> {
-    let (original_index, updated_index) = (Index::new(original, false)?, Index::new(updated, false)?);
-    let index = Index::new(&dest, true)?;
-    let dests = keyed(&dest);
-    let is_only = dests.len() == 1;
+    let mut sets = [original, updated, &dest].map(|files| Keyed::new(files, !one_file));
+    let twins: FxHashSet<Key> = sets.iter().flat_map(Keyed::twins).collect();
+    sets.iter_mut().for_each(|set| set.tell_apart(&twins));
+    let [originals, updates, dests] = &sets;
+    dests.refuse_twins()?;
+    let [original_index, updated_index, index] = [originals, updates, dests].map(Index::new);
+    let is_only = dests.documents.len() == 1;
     type Found = (Change, Vec<ResourceConflict>);
-    let merge = |(key, place): &(Key, (usize, usize))| -> Result<Found> {
+    let merge = |(key, place): &(Key, Place)| -> Result<Found> {
         let dest = &document(&dest, *place).root;
         let find =
             |index: &Index, files| index.find(key, is_only).map(|at| tree(document(files, at))).transpose();
@@ -344,18 +255,17 @@ pub fn merge3_files(
         };
         Ok((Change { place: *place, merged }, conflicts.into_iter().map(in_resource).collect()))
     };
-    let found: Vec<Found> = dests.par_iter().map(merge).collect::<Result<_>>()?;
+    let found: Vec<Found> = dests.documents.par_iter().map(merge).collect::<Result<_>>()?;
     let (changes, conflicts): (Vec<Change>, Vec<Vec<ResourceConflict>>) = found.into_iter().unzip();
     let mut conflicts: Vec<ResourceConflict> = conflicts.into_iter().flatten().collect();
     let mut added = Vec::new();
-    let updates = keyed(updated);
-    let is_only = updates.len() == 1;
-    for (key, place) in updates {
-        if index.find(&key, is_only).is_some() {
+    let is_only = updates.documents.len() == 1;
+    for (key, place) in &updates.documents {
+        if index.find(key, is_only).is_some() {
             continue;
         }
-        let new = document(updated, place);
-        match original_index.find(&key, is_only) {
+        let new = document(updated, *place);
+        match original_index.find(key, is_only) {
             None => {
                 let document = new_document(new, schema, options)?;
                 added.extend(document.map(|document| (updated[place.0].path.clone(), document)));

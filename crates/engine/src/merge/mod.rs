@@ -6,6 +6,7 @@
 
 mod comments;
 mod files;
+mod identity;
 mod lists;
 mod quirks;
 pub mod three_way;
