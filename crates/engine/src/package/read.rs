@@ -125,7 +125,8 @@ impl Walk<'_> {
                 inner.patterns = Ignore::parse(&String::from_utf8_lossy(&bytes));
             }
         }
-        for name in names {
+        // What git keeps for itself is no configuration, whatever it is called.
+        for name in names.into_iter().filter(|name| name != ".git") {
             let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
             let place = dir.join(&name);
             let relative = path.strip_prefix(&inner.base).unwrap_or(&path).trim_start_matches('/');
