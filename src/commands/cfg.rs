@@ -141,11 +141,12 @@ fn cat(args: &CatArgs, report: &Report) -> Result<()> {
         }
     }
     let text = match &args.wrap_kind {
-        None => join(items.iter().map(text)),
+        None => join(items.iter_mut().map(text)),
         Some(kind) => {
             let mut list = Node::map();
             list.set("apiVersion", args.wrap_version.as_deref().unwrap_or("config.kubernetes.io/v1"));
             list.set("kind", kind.as_str());
+            items.iter_mut().for_each(|item| cfg::format::drop_empty_annotations(&mut item.node));
             list.set("items", Node::from(items.into_iter().map(|item| item.node).collect::<Vec<_>>()));
             if let Some(path) = &args.function_config {
                 let mut configs = read(Some(path), true, report)?;
@@ -165,7 +166,8 @@ fn cat(args: &CatArgs, report: &Report) -> Result<()> {
     }
 }
 
-fn text(item: &Item) -> String {
+fn text(item: &mut Item) -> String {
+    cfg::format::drop_empty_annotations(&mut item.node);
     preserve::fresh_document(&item.head, &item.node, &item.foot, Layout::COMPACT)
 }
 
@@ -177,6 +179,8 @@ fn annotate(item: &mut Item) {
     if item.path.is_empty() {
         return;
     }
+    // Into a place of their own, not into brackets that stand empty.
+    cfg::format::drop_empty_annotations(&mut item.node);
     let (path, index) = (item.path.clone(), item.index.to_string());
     let annotations = item.node.map_at("metadata").and_then(|meta| meta.map_at("annotations"));
     if let Some(annotations) = annotations {
@@ -191,7 +195,13 @@ fn annotate(item: &mut Item) {
 
 fn restyle(node: &mut Node, style: YamlStyle) {
     let style = match style {
-        YamlStyle::Tagged => return,
+        YamlStyle::Tagged => {
+            // As in the reference, of the resource alone.
+            if node.is_map() {
+                node.trivia_mut().tag = Some("!!map".into());
+            }
+            return;
+        }
         YamlStyle::DoubleQuoted => Style::DoubleQuoted,
         YamlStyle::SingleQuoted => Style::SingleQuoted,
         YamlStyle::Literal => Style::Literal,
@@ -267,6 +277,10 @@ fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let mut changed = Vec::new();
     for path in &paths {
         for file in super::merge::read(&path.to_string_lossy(), &report.sources)? {
+            // Other files of a folder, such as the values of a chart, look as their owners want them to.
+            if path.is_dir() && !file.documents.iter().any(|d| is_resource(&d.root)) {
+                continue;
+            }
             let before = file.source.as_ref().map_or("", |source| source.text());
             let texts = file.documents.iter().map(formatted).collect::<Result<Vec<_>>>()?;
             let text = join(texts.into_iter().filter(|text| !text.is_empty()));
@@ -296,6 +310,10 @@ fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     }
 }
 
+fn is_resource(node: &Node) -> bool {
+    ["apiVersion", "kind"].iter().all(|key| node.get(key).and_then(Node::text).is_some())
+}
+
 /// A document as the reference formats it: fields in their order, indented by two, lists not further than their keys.
 fn formatted(document: &Document) -> Result<String> {
     let mut item = Item::of(document.root.clone());
@@ -306,6 +324,7 @@ fn formatted(document: &Document) -> Result<String> {
         return Ok(if is_said { format!("{}\n", text.trim_end()) } else { String::new() });
     }
     cfg::format::format(&mut item)?;
+    cfg::format::drop_empty_annotations(&mut item.node);
     Ok(preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT))
 }
 
@@ -339,7 +358,7 @@ fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
     if args.annotate {
         items.iter_mut().for_each(annotate);
     }
-    os::print(join(items.iter().map(text)).as_bytes())
+    os::print(join(items.iter_mut().map(text)).as_bytes())
 }
 
 /// Draw a package as a tree of folders, files and resources
@@ -350,30 +369,30 @@ struct TreeArgs {
     #[arg(value_name = "DIR", default_value = ".")]
     dir: PathBuf,
     /// Show the names of containers
-    #[arg(long)]
-    name: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    name: Option<bool>,
     /// Show the resources containers ask for
-    #[arg(long)]
-    resources: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    resources: Option<bool>,
     /// Show ports
-    #[arg(long)]
-    ports: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    ports: Option<bool>,
     /// Show images
-    #[arg(long)]
-    image: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    image: Option<bool>,
     /// Show replicas
-    #[arg(long)]
-    replicas: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    replicas: Option<bool>,
     /// Show arguments
-    #[arg(long)]
-    args: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    args: Option<bool>,
     /// Show commands
-    #[arg(long)]
-    command: bool,
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    command: Option<bool>,
     /// Show environment variables
-    #[arg(long)]
-    env: bool,
-    /// Show all of these
+    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
+    env: Option<bool>,
+    /// Show all of these but those that are switched off, as with `--all --env=false`
     #[arg(long)]
     all: bool,
     /// Show this field; may be given several times
@@ -401,6 +420,9 @@ fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
         .into_iter()
         .for_each(|file| take(file, &mut items));
     items.retain(|item| args.locality.keeps(item));
+    if items.is_empty() {
+        return Ok(());
+    }
     let mut fields = args.field.iter().map(|path| Field::new(path)).collect::<Result<Vec<_>>>()?;
     let parts = [
         (args.name, "name"),
@@ -411,13 +433,14 @@ fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
         (args.resources, "resources"),
         (args.ports, "ports"),
     ];
-    for (_, part) in parts.iter().filter(|(asked, _)| *asked || args.all) {
+    let is_shown = |asked: Option<bool>| asked.unwrap_or(args.all);
+    for (_, part) in parts.iter().filter(|(asked, _)| is_shown(*asked)) {
         fields.extend(Field::of_containers(part));
     }
-    if args.replicas || args.all {
+    if is_shown(args.replicas) {
         fields.push(Field::new("spec.replicas")?);
     }
-    if args.ports || args.all {
+    if is_shown(args.ports) {
         fields.push(Field::new("spec.ports")?);
     }
     let structure = args.graph_structure.map(|structure| match structure {

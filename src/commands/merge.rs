@@ -120,7 +120,10 @@ impl Target {
 /// A file that the merge adds stands there already, and was not read.
 fn unread(path: &Path) -> Diagnostic {
     Diagnostic::error("merge-unread", format!("`{}` is there already, and was not merged", path.display()))
-        .help(format!("take it out of `{0}`, or name it in the `{0}` of what comes in as well", package::IGNORE))
+        .help(format!(
+            "take it out of `{0}`, or name it in the `{0}` of what comes in as well",
+            package::IGNORE
+        ))
 }
 
 /// All files as one stream. Blank lines in front say nothing there, and it ends with a line break.

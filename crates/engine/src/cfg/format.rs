@@ -236,6 +236,21 @@ fn sort(node: &mut Node, key: fn(&Node) -> Option<&str>) {
     items.sort_by(|a, b| key(a).unwrap_or_default().cmp(key(b).unwrap_or_default()));
 }
 
+/// Drops `annotations` that hold nothing, and `metadata` that holds nothing then, as the reference writes resources; but
+/// not with a comment.
+pub fn drop_empty_annotations(node: &mut Node) {
+    let says_nothing = |node: &Node, key| {
+        let entry = node.as_map().and_then(|map| map.iter().find(|e| e.key.text() == Some(key)));
+        entry.is_some_and(|e| e.value.is_empty() && !has_comments(&e.key) && !has_comments(&e.value))
+    };
+    if node.get("metadata").is_some_and(|metadata| says_nothing(metadata, "annotations")) {
+        node.get_mut("metadata").and_then(|metadata| metadata.remove("annotations"));
+    }
+    if says_nothing(node, "metadata") {
+        node.remove("metadata");
+    }
+}
+
 /// Takes all comments out of a tree.
 pub fn strip_comments(node: &mut Node) {
     if node.has_trivia() {

@@ -113,9 +113,7 @@ fn split(text: &str) -> Result<Vec<String>> {
 
 fn follow<'n>(node: &'n Node, steps: &[Step], chosen_by: Vec<&'n str>, found: &mut Vec<Found<'n>>) {
     let Some((step, rest)) = steps.split_first() else {
-        if !node.is_null() {
-            found.push(Found { node, chosen_by });
-        }
+        found.push(Found { node, chosen_by });
         return;
     };
     match step {
