@@ -36,6 +36,15 @@ impl Cli {
             false => Self::parse_from(args),
         }
     }
+
+    /// How errors and warnings are written: who wants a report as JSON wants all of it so.
+    pub fn error_format(&self) -> ErrorFormat {
+        match &self.command {
+            Command::Merge3(args) => args.report.filter(|format| *format == ErrorFormat::Json),
+            _ => None,
+        }
+        .unwrap_or(self.error_format)
+    }
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -279,7 +288,7 @@ pub struct Merge3Args {
     pub write: bool,
 
     /// List on standard error each field that destination and update both changed
-    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
+    #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text")]
     pub report: Option<ErrorFormat>,
 
     /// What to do about such fields

@@ -27,7 +27,7 @@ fn main() -> ! {
 fn run() -> i32 {
     report::own_up_to_panics();
     let cli = Cli::read();
-    let report = Report::new(cli.error_format);
+    let report = Report::new(cli.error_format());
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cfg(args) => commands::cfg::run(*args, &report),

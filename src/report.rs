@@ -32,11 +32,6 @@ impl Report {
         Self { sources: Sources::new(), format, colour }
     }
 
-    /// The same report in another format.
-    pub fn with_format(&self, format: ErrorFormat) -> Self {
-        Self { sources: self.sources.clone(), format, colour: self.colour }
-    }
-
     /// Shows a diagnostic and those joined to it.
     pub fn show(&self, diagnostic: &Diagnostic) {
         let mut text = String::new();

@@ -13,6 +13,7 @@ use krm_yaml::Document;
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Span, Style};
 
+use super::input;
 use crate::cli::examples;
 use crate::os;
 use crate::report::Report;
@@ -47,7 +48,7 @@ pub fn run(args: CfgArgs, report: &Report) -> Result<()> {
 #[derive(Debug, Args)]
 #[command(after_help = examples::CAT)]
 struct CatArgs {
-    /// The package; standard input where none is named
+    /// The package: a folder or a file; standard input where none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Put fields into their usual order
@@ -226,7 +227,7 @@ fn apply_style(node: &mut Node, style: Style) {
 #[derive(Debug, Args)]
 #[command(after_help = examples::COUNT)]
 struct CountArgs {
-    /// The package; standard input where none is named
+    /// The package: a folder or a file; standard input where none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Count each kind apart
@@ -240,7 +241,7 @@ struct CountArgs {
 fn count(args: &CountArgs, report: &Report) -> Result<()> {
     let mut text = String::new();
     for Package { path, items } in packages(args.dir.as_deref(), args.depth.recurse_subpackages, report)? {
-        if let Some(dir) = &args.dir {
+        if let Some(dir) = args.dir.as_deref().filter(|dir| dir.as_os_str() != "-") {
             // A blank line between packages.
             if !text.is_empty() {
                 text.push('\n');
@@ -273,15 +274,19 @@ struct FmtArgs {
 
 fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let from_input = args.paths.is_empty();
-    let paths = if from_input { vec![PathBuf::from("-")] } else { args.paths.clone() };
+    let paths = if from_input { vec![PathBuf::from(input::no_path()?)] } else { args.paths.clone() };
     let mut changed = Vec::new();
     for path in &paths {
-        for file in super::merge::read(&path.to_string_lossy(), &report.sources)? {
+        for file in input::read(&path.to_string_lossy(), &report.sources)? {
             // Other files of a folder, such as the values of a chart, look as their owners want them to.
             if path.is_dir() && !file.documents.iter().any(|d| is_resource(&d.root)) {
                 continue;
             }
             let before = file.source.as_ref().map_or("", |source| source.text());
+            // A check of nothing would always pass.
+            if from_input && args.check && before.trim().is_empty() {
+                return Err(input::no_input("standard input is empty"));
+            }
             let texts = file.documents.iter().map(formatted).collect::<Result<Vec<_>>>()?;
             let text = join(texts.into_iter().filter(|text| !text.is_empty()));
             if from_input && !args.check {
@@ -336,7 +341,7 @@ fn formatted(document: &Document) -> Result<String> {
 struct GrepArgs {
     /// What to look for, as `path.to.field[=value]`
     query: String,
-    /// The package; standard input where none is named
+    /// The package: a folder or a file; standard input where none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Annotate each resource with the file it comes from, and its position there: annotations that end in `/path` and
@@ -416,7 +421,7 @@ enum GraphStructure {
 fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
     let from_input = args.dir.as_os_str() == "-";
     let mut items = Vec::new();
-    super::merge::read(&args.dir.to_string_lossy(), &report.sources)?
+    input::read(&args.dir.to_string_lossy(), &report.sources)?
         .into_iter()
         .for_each(|file| take(file, &mut items));
     items.retain(|item| args.locality.keeps(item));
@@ -491,10 +496,10 @@ fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<I
 }
 
 fn packages(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Package>> {
-    let shown = path.map_or_else(|| "-".into(), |path| path.to_string_lossy());
+    let shown = path.map_or_else(|| Ok(input::no_path()?.into()), |path| Ok(path.to_string_lossy()))?;
     let mut packages: BTreeMap<String, Vec<Item>> = BTreeMap::from([(String::new(), Vec::new())]);
     let mut known = HashMap::new();
-    for mut file in super::merge::read(&shown, &report.sources)? {
+    for mut file in input::read(&shown, &report.sources)? {
         let package = path.map_or("", |root| package_of(root, &file.path, &mut known)).to_owned();
         if !subpackages && !package.is_empty() {
             continue;

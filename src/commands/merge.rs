@@ -1,14 +1,14 @@
-//! `krm merge`, and what it shares with `krm merge3`: reading sets of files, and writing them back.
+//! `krm merge`, and what it shares with `krm merge3`: writing files back.
 
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use krm_engine::merge::{File, Options, merge_files};
-use krm_engine::{Diagnostic, Result, Schema, Sources, package};
+use krm_engine::{Diagnostic, Result, Schema, package};
 use rayon::prelude::*;
 
+use super::input::read;
 use crate::cli::{ListArgs, MergeArgs};
-use crate::os::{self, Disk};
+use crate::os;
 use crate::report::Report;
 
 pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
@@ -37,41 +37,6 @@ pub(super) fn refuse_two_inputs(paths: &[&str]) -> Result<()> {
         _ => Err(Diagnostic::error("merge-one-input", "only one of the arguments can be `-`")
             .help("there is only one standard input: name a file or a folder for the others")),
     }
-}
-
-/// Reads a file, every YAML file of a folder but those its `.krmignore` names, or standard input.
-pub(super) fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
-    if path == "-" {
-        let mut bytes = Vec::new();
-        let read = std::io::stdin().lock().read_to_end(&mut bytes);
-        read.map_err(|error| unreadable("standard input", &error))?;
-        return Ok(vec![parse("<stdin>", String::new(), bytes, sources)?]);
-    }
-    let root = Path::new(path);
-    let read = |file: &Path, name: String| {
-        let shown = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|error| unreadable(&shown, &error))?;
-        parse(&shown, name, bytes, sources)
-    };
-    if !root.is_dir() {
-        // A file of its own goes by its name where it comes into a folder.
-        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(vec![read(root, name)?]);
-    }
-    let names = package::files(&Disk::default(), root, &[".yaml", ".yml"])?;
-    names.into_par_iter().map(|name| read(&root.join(&name), name)).collect()
-}
-
-fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result<File> {
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Diagnostic::error("merge-not-text", format!("`{shown}` is not text: byte {at} is no UTF-8"))
-    })?;
-    File::read(name, &sources.add(shown, text))
-}
-
-fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::error("merge-unreadable", format!("cannot read `{path}`: {error}"))
 }
 
 /// Where the result goes.

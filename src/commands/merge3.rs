@@ -3,7 +3,8 @@
 use krm_engine::merge::{Conflict, ResourceConflict, merge3_files};
 use krm_engine::{Diagnostic, Node, Result, Schema};
 
-use super::merge::{Target, options, read, refuse_two_inputs};
+use super::input::read;
+use super::merge::{Target, options, refuse_two_inputs};
 use crate::cli::{Merge3Args, OnConflict};
 use crate::report::Report;
 
@@ -27,8 +28,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     {
         return Err(conflicts);
     }
-    if let Some(format) = args.report {
-        let report = report.with_format(format);
+    if args.report.is_some() {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
     target.finish(&merged)

@@ -9,6 +9,7 @@ pub mod fn_run;
 pub mod fn_sink;
 pub mod fn_source;
 pub mod fn_wrap;
+mod input;
 pub mod merge;
 pub mod merge3;
 pub mod plan;

@@ -1,0 +1,70 @@
+//! What `krm cfg` and the merges read: a file, a folder, or standard input.
+
+use std::io::{IsTerminal, Read};
+use std::path::Path;
+
+use krm_engine::merge::File;
+use krm_engine::{Diagnostic, Result, Sources, package};
+use rayon::prelude::*;
+
+use crate::os::Disk;
+
+/// Reads a file, every YAML file of a folder but those its `.krmignore` names, or standard input (`-`). What is wrong with
+/// several files of a folder is said of all of them.
+pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
+    if path == "-" {
+        let mut bytes = Vec::new();
+        let read = std::io::stdin().lock().read_to_end(&mut bytes);
+        read.map_err(|error| unreadable("standard input", &error))?;
+        return Ok(vec![parse("<stdin>", String::new(), bytes, sources)?]);
+    }
+    let root = Path::new(path);
+    let read = |file: &Path, name: String| {
+        let shown = file.display().to_string();
+        let bytes = std::fs::read(file).map_err(|error| unreadable(&shown, &error))?;
+        parse(&shown, name, bytes, sources)
+    };
+    if !root.is_dir() {
+        // A file of its own goes by its name where it comes into a folder.
+        let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        return Ok(vec![read(root, name)?]);
+    }
+    let names = package::files(&Disk::default(), root, &[".yaml", ".yml"])?;
+    let read: Vec<Result<File>> = names.into_par_iter().map(|name| read(&root.join(&name), name)).collect();
+    let (mut files, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
+    for file in read {
+        match file {
+            Ok(file) => files.push(file),
+            Err(fault) => faults.push(fault),
+        }
+    }
+    if let Some(last) = faults.pop() {
+        faults.push(
+            last.help(format!("a file that is no configuration can be named in `{}`", package::IGNORE)),
+        );
+    }
+    Diagnostic::join(faults).map_or(Ok(files), Err)
+}
+
+/// The standard input that is read where no path is named; nobody wants to type configuration.
+pub fn no_path() -> Result<&'static str> {
+    if std::io::stdin().is_terminal() { Err(no_input("nothing comes through a pipe")) } else { Ok("-") }
+}
+
+/// There is nothing to work on.
+pub fn no_input(why: &str) -> Diagnostic {
+    Diagnostic::error("no-input", format!("no folder or file is named, and {why}"))
+        .help("name one, such as `.` for the folder you are in")
+}
+
+fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result<File> {
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        Diagnostic::error("input-not-text", format!("`{shown}` is not text: byte {at} is no UTF-8"))
+    })?;
+    File::read(name, &sources.add(shown, text))
+}
+
+fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error("path-unreadable", format!("cannot read `{path}`: {error}"))
+}
