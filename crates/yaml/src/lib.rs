@@ -106,7 +106,7 @@ pub mod resolve;
 mod similar;
 pub mod source;
 
-pub use de::{Options, Spanned, from_node, from_node_with};
+pub use de::{Options, Spanned, from_node, from_node_telling_all, from_node_with};
 pub use diag::{Diagnostic, Note, Result, Severity};
 pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into};

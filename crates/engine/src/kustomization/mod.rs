@@ -152,7 +152,8 @@ impl Kustomization {
                     "give the file another name, and list it in the `resources:` of a kustomization.yaml",
                 ));
         }
-        let mut kustomization: Self = krm_yaml::de::from_node_with(root, Options::KUSTOMIZATION)?;
+        let read = krm_yaml::from_node_telling_all(root, Options::KUSTOMIZATION);
+        let mut kustomization: Self = read.map_err(|error| with_shape(error, root))?;
         kustomization.check_type()?;
         let warnings = fix::deprecated(root);
         kustomization.fix();
@@ -185,6 +186,22 @@ impl Kustomization {
                 .help(format!("it is `{version}`")));
         }
         Ok(())
+    }
+}
+
+/// Adds, where a map stands for a list of maps, what the items of that list look like.
+fn with_shape(error: Diagnostic, root: &Node) -> Diagnostic {
+    const SHAPES: [(&str, &str); 5] = [
+        ("labels", "- pairs: {app: web}"),
+        ("images", "- {name: nginx, newTag: \"1.27\"}"),
+        ("replicas", "- {name: web, count: 3}"),
+        ("configMapGenerator", "- {name: settings, literals: [key=value]}"),
+        ("secretGenerator", "- {name: token, literals: [key=value]}"),
+    ];
+    let is_there = |field: &str| root.get(field).is_some_and(|n| n.is_map() && n.span() == error.place());
+    match SHAPES.iter().find(|(field, _)| is_there(field)) {
+        Some((_, shape)) => error.help(format!("an item looks like this: `{shape}`")),
+        None => error,
     }
 }
 

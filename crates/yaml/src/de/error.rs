@@ -7,6 +7,8 @@ use serde::de::{self, Expected, Unexpected};
 use crate::diag::Diagnostic;
 use crate::source::Span;
 
+pub(super) const UNKNOWN_FIELD: &str = "unknown-field";
+
 /// A mistake on its way out: its path grows at the front with every level it leaves.
 #[derive(Debug)]
 pub(super) struct Error(Box<Fault>);
@@ -86,7 +88,7 @@ impl Error {
         let within = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
         let before = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
         let (code, message) = match what {
-            What::UnknownField(name) => ("unknown-field", format!("unknown field `{name}`{within}")),
+            What::UnknownField(name) => (UNKNOWN_FIELD, format!("unknown field `{name}`{within}")),
             What::MissingField(name) => ("missing-field", format!("missing field `{name}`{within}")),
             What::DuplicateField(name) => {
                 ("duplicate-field", format!("field `{name}` is given twice{within}"))

@@ -36,8 +36,9 @@ use std::fmt;
 use std::ops::{Deref, DerefMut};
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
 use crate::node::Node;
 use crate::source::Span;
 
@@ -49,6 +50,64 @@ pub fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T> {
 /// The same, with a say in what passes.
 pub fn from_node_with<'n, T: Deserialize<'n>>(node: &'n Node, options: Options) -> Result<T> {
     T::deserialize(read::Reader::new(node, options)).map_err(|error| error.at(node.span()).into_diagnostic())
+}
+
+/// The same for what people write by hand: of unknown fields it tells all at once, not only the first.
+///
+/// ```
+/// use krm_yaml::{Node, Options, Sources, from_node_telling_all, parse};
+///
+/// #[derive(serde::Deserialize)]
+/// #[serde(deny_unknown_fields)]
+/// struct Replica {
+///     #[serde(default)]
+///     count: i64,
+/// }
+///
+/// let source = Sources::new().add("replica.yaml", "cuont: 3\nnmae: web\n");
+/// let node = parse(&source)?.remove(0).root;
+/// let error = from_node_telling_all::<Replica>(&node, Options::default()).err().unwrap();
+/// assert_eq!(error.to_string(), "unknown field `cuont`");
+/// assert_eq!(error.others()[0].to_string(), "unknown field `nmae`");
+/// # Ok::<(), krm_yaml::Diagnostic>(())
+/// ```
+pub fn from_node_telling_all<T: DeserializeOwned>(node: &Node, options: Options) -> Result<T> {
+    /// More than anyone reads.
+    const MOST: usize = 20;
+    let first = match from_node_with(node, options) {
+        Err(error) if error.code() == error::UNKNOWN_FIELD => error,
+        result => return result,
+    };
+    let mut rest = node.clone();
+    let mut place = first.place();
+    let mut all = vec![first];
+    while all.len() < MOST && drop_keys_at(&mut rest, place) {
+        match from_node_with::<T>(&rest, options) {
+            Err(error) if error.code() == error::UNKNOWN_FIELD => {
+                place = error.place();
+                all.push(error);
+            }
+            // What else is wrong may come of what was left out.
+            _ => break,
+        }
+    }
+    Err(Diagnostic::join(all).expect("there is the first"))
+}
+
+/// Leaves out fields whose key stands at a place; says whether there are any.
+fn drop_keys_at(node: &mut Node, place: Span) -> bool {
+    let mut found = false;
+    if let Some(map) = node.as_map_mut() {
+        map.retain(|entry| {
+            let keep = entry.key.span() != place;
+            found |= !keep;
+            keep
+        });
+        map.values_mut().for_each(|(_, value)| found |= drop_keys_at(value, place));
+    } else if let Some(items) = node.as_seq_mut() {
+        items.iter_mut().for_each(|item| found |= drop_keys_at(item, place));
+    }
+    found
 }
 
 /// What typed reading lets pass. The default is the strictest.

@@ -69,12 +69,27 @@ impl<'n> Reader<'n> {
         };
         let error = Error::wrong_type(expected, found).at(self.node.span());
         let is_template = |map: &crate::Map| map.iter().next().is_some_and(|entry| entry.key.is_map());
+        // The one text of a map with but one field.
+        let only_text = |map: &'n crate::Map| match map.entries() {
+            [entry] => entry.value.as_str(),
+            _ => None,
+        };
         Err(match (expected, self.node.text(), self.node.value()) {
             ("a string", Some(text), _) if text.len() < 40 => {
                 error.help(format!("put it in quotes: \"{text}\""))
             }
             ("a string", None, Value::Map(map)) if is_template(map) => {
                 error.help("a template `{{ }}` must be filled in before, or stand in quotes")
+            }
+            ("a string", None, Value::Map(map)) if only_text(map).is_some() => {
+                error.help(format!("write `{}` alone", only_text(map).unwrap_or_default()))
+            }
+            ("an integer" | "a number", Some(text), _) if crate::resolve::float(text).is_some() => {
+                error.help(format!("write it without quotes: {text}"))
+            }
+            ("a boolean", Some("true" | "false"), _) => error.help("write it without quotes"),
+            ("a list", Some(text), _) if text.contains(' ') => {
+                error.help("write each item on a line of its own, behind `- `")
             }
             ("a list", Some(text), _) if text.len() < 40 => {
                 error.help(format!("write it as an item of a list: `- {text}`"))
