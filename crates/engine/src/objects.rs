@@ -99,25 +99,82 @@ fn is_wrapper(root: &Node) -> bool {
 
 /// Refuses what has no kind or name.
 fn check(root: &Node) -> Result<()> {
-    let text =
-        |node: Option<&Node>| node.filter(|n| !n.is_null()).and_then(Node::text).unwrap_or_default().len();
+    let has = |node: Option<&Node>| {
+        node.filter(|n| !n.is_null()).and_then(Node::text).is_some_and(|text| !text.is_empty())
+    };
     if root.as_map().is_none() {
         let message = format!("a resource must be a map, not {}", root.kind_name());
-        return Err(Diagnostic::error("not-a-resource", message).at(root.span()));
+        return Err(Diagnostic::error("not-a-resource", message)
+            .at(root.span())
+            .help("it has `apiVersion`, `kind` and `metadata.name`, each on a line of its own"));
     }
     let kind = root.get("kind");
-    if text(kind) == 0 {
-        return Err(Diagnostic::error("resource-no-kind", "this object has no `kind`").at(root.span()).help(
-            "only Kubernetes objects can be resources: they have `apiVersion`, `kind` and `metadata.name`",
-        ));
+    if !has(kind) {
+        return Err(no_kind(root));
     }
     let is_list = kind.and_then(Node::text).is_some_and(|kind| kind.ends_with("List"));
-    if !is_list && text(root.at(["metadata", "name"])) == 0 {
-        let kind = kind.and_then(Node::text).unwrap_or_default();
-        return Err(Diagnostic::error("resource-no-name", format!("this {kind} has no `metadata.name`"))
-            .at(root.span()));
+    match is_list || has(root.at(["metadata", "name"])) {
+        true => Ok(()),
+        false => Err(no_name(root)),
     }
-    Ok(())
+}
+
+fn no_kind(root: &Node) -> Diagnostic {
+    if let Some(template) = root.get("kind").filter(|kind| is_template(kind)) {
+        return not_rendered("the kind of this object", template);
+    }
+    if root.get("resources").is_some_and(Node::is_seq) {
+        return is_kustomization(root);
+    }
+    Diagnostic::error("resource-no-kind", "this object has no `kind`")
+        .at(root.span())
+        .help("only Kubernetes objects can be resources: they have `apiVersion`, `kind` and `metadata.name`")
+}
+
+/// What is there instead of a name, and where it should be.
+fn no_name(root: &Node) -> Diagnostic {
+    let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
+    let key = |node: Option<&Node>, name: &str| {
+        let map = node.and_then(Node::as_map)?;
+        map.iter().find(|entry| entry.key.text() == Some(name)).map(|entry| entry.key.span())
+    };
+    let (metadata, name) = (root.get("metadata"), root.at(["metadata", "name"]));
+    if let Some(template) = [metadata, name].into_iter().flatten().find(|node| is_template(node)) {
+        return not_rendered(&format!("the name of this {kind}"), template);
+    }
+    if let Some(other) = name.filter(|name| !name.is_scalar()) {
+        let message = format!("the name of this {kind} must be a text, not {}", other.kind_name());
+        return Diagnostic::error("resource-name-not-a-text", message)
+            .at(other.span())
+            .help("write `name:` and the name on one line");
+    }
+    if kind == "Kustomization" && root.get("resources").is_some_and(Node::is_seq) {
+        return is_kustomization(root);
+    }
+    let error = Diagnostic::error("resource-no-name", format!("this {kind} has no `metadata.name`"));
+    match (key(metadata, "name"), key(Some(root), "metadata"), key(Some(root), "name")) {
+        (Some(name), ..) => error.at(name).help("write a name behind it"),
+        (None, Some(_), Some(outside)) => error.at(outside).help("indent `name` below `metadata:`"),
+        (None, Some(metadata), None) => error.at(metadata).help("add `name:` below it"),
+        (None, None, _) => error.at(root.span()).help("add `metadata:`, and below it `name:`"),
+    }
+}
+
+fn is_kustomization(root: &Node) -> Diagnostic {
+    Diagnostic::error("kustomization-as-resource", "this is a kustomization, not a resource")
+        .at(root.span())
+        .help("to include a kustomization, name its folder, not its file")
+}
+
+/// Whether this was `{{ x }}` before it was read: a map whose one key is a map.
+fn is_template(node: &Node) -> bool {
+    node.as_map().is_some_and(|map| map.len() == 1 && map.entries()[0].key.is_map())
+}
+
+fn not_rendered(what: &str, template: &Node) -> Diagnostic {
+    Diagnostic::error("template-not-rendered", format!("{what} looks like a template that was not rendered"))
+        .at(template.span())
+        .help("render it first, as `helm template` does, or list the chart under `helmCharts:`")
 }
 
 /// Whether all keys written twice are annotations.
