@@ -17,9 +17,14 @@ use krm_yaml::{Diagnostic, Map, Node, Result, Span, Style, Tag, Text};
 #[derive(Clone, Debug)]
 pub struct JsonPatch(Vec<Operation>);
 
+/// What an operation may do.
+const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
+
 #[derive(Clone, Debug)]
 struct Operation {
     op: Text,
+    /// Where it says what to do; all of it where it does not.
+    op_span: Span,
     path: Option<Text>,
     from: Option<Text>,
     /// `None` where nothing is written, which most operations take for null.
@@ -48,10 +53,22 @@ impl JsonPatch {
         self.0.iter().any(|operation| operation.op != "test" && all(&operation.path))
     }
 
+    /// A warning for each path that does not begin with a slash: its first part is passed over.
+    pub fn paths_without_slash(&self) -> impl Iterator<Item = Diagnostic> {
+        let odd = |path: &&str| !path.is_empty() && !path.starts_with('/') && path.contains('/');
+        self.0.iter().filter_map(move |operation| {
+            let path = operation.path.as_deref().filter(odd)?;
+            let passed_over = path.split('/').next().unwrap_or_default();
+            let message = format!("`{passed_over}` is passed over: the path does not begin with a slash");
+            let warning = Diagnostic::warning("json-patch-no-slash", message).at(operation.span);
+            Some(warning.help(format!("write `/{path}`")))
+        })
+    }
+
     /// Applies the operations in order. The first that does not apply is an error.
     pub fn apply(&self, root: &mut Node) -> Result<()> {
         for operation in &self.0 {
-            operation.apply(root).map_err(|d| d.at(operation.span))?;
+            operation.apply(root).map_err(|d| how_far(d, operation, root).at(operation.span))?;
         }
         as_json(root);
         string_annotations(root);
@@ -75,6 +92,7 @@ impl Operation {
         let place = node.get("path").map_or(node.span(), Node::span);
         Ok(Self {
             op: text("op").unwrap_or_default(),
+            op_span: node.get("op").map_or(node.span(), Node::span),
             path: text("path"),
             from: text("from"),
             value,
@@ -99,16 +117,27 @@ impl Operation {
                 add(root, self.path()?, copied)
             }
             "test" => self.test(root, self.path()?),
-            op => {
-                let message = format!("there is no JSON patch operation `{op}`");
-                let diagnostic = Diagnostic::error("json-patch-operation", message);
-                let known = ["add", "copy", "move", "remove", "replace", "test"];
-                Err(match krm_yaml::nearest(op, known) {
-                    Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-                    None => diagnostic.help(format!("`op` is one of `{}`", known.join("`, `"))),
-                })
-            }
+            _ => Err(self.unknown()),
         }
+    }
+
+    fn unknown(&self) -> Diagnostic {
+        let message = match self.op.as_str() {
+            "" => "this operation of a JSON patch has no `op`".into(),
+            op => format!("there is no JSON patch operation `{op}`"),
+        };
+        let meant = match self.op.to_lowercase().as_str() {
+            "append" | "create" | "insert" => Some("add"),
+            "change" | "merge" | "set" | "update" => Some("replace"),
+            "clear" | "delete" | "unset" => Some("remove"),
+            op => krm_yaml::nearest(op, OPERATIONS),
+        };
+        let error = Diagnostic::error("json-patch-operation", message).at(self.op_span);
+        let error = match meant {
+            Some(meant) => error.help(format!("did you mean `{meant}`?")),
+            None => error,
+        };
+        error.help(format!("`op` is one of `{}`", OPERATIONS.join("`, `")))
     }
 
     fn path(&self) -> Result<&str> {
@@ -164,6 +193,45 @@ fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
+/// Adds, where a path does not lead anywhere, how far it leads.
+fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic {
+    let path = match operation.op.as_str() {
+        "move" | "copy" => &operation.from,
+        _ => &operation.path,
+    };
+    let Some((_, path)) = path.as_deref().and_then(|path| path.split_once('/')) else { return error };
+    if error.code() != "json-patch-path" {
+        return error;
+    }
+    let (mut node, mut reached) = (root, String::new());
+    for part in path.split('/') {
+        let next = match node.as_seq() {
+            Some(items) => index(part, items.len()).and_then(|at| items.get(at)),
+            None => node.get(&decode(part)),
+        };
+        let Some(next) = next else {
+            let near = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
+            let near = krm_yaml::nearest(part, near).map(|near| near.replace('~', "~0").replace('/', "~1"));
+            return match (near, node.as_seq()) {
+                (Some(near), _) => error.help(format!("did you mean `{reached}/{near}`?")),
+                (None, Some(items)) if index(part, items.len()).is_none() => error.help(format!(
+                    "`{reached}` is a list: name its items by their index, as in `{reached}/0`"
+                )),
+                (None, Some(items)) => error.help(format!("`{reached}` is a list of {}", items.len())),
+                (None, None) if reached.is_empty() => error,
+                (None, None) => error.help(format!("it leads as far as `{reached}`")),
+            };
+        };
+        node = next;
+        reached = format!("{reached}/{part}");
+    }
+    error
+}
+
+fn decode(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
 fn missing(path: &str) -> Diagnostic {
     Diagnostic::error("json-patch-path", format!("there is no `{path}` in the resource"))
         .help("all of a path must be there, but for the last part of an `add`")
@@ -171,7 +239,6 @@ fn missing(path: &str) -> Diagnostic {
 
 /// The map or list that holds what a path leads to, and the last part of the path.
 fn find<'n>(root: &'n mut Node, path: &str) -> Option<(&'n mut Node, String)> {
-    let decode = |part: &str| part.replace("~1", "/").replace("~0", "~");
     let (_, path) = path.split_once('/')?;
     let (parts, last) = path.rsplit_once('/').map_or((None, path), |(parts, last)| (Some(parts), last));
     let mut node = root;

@@ -102,9 +102,23 @@ fn classify(trees: Vec<Node>) -> Result<Kind> {
     match trees.first() {
         Some(first) if first.is_seq() && !first.is_empty() => JsonPatch::read(first).map(Kind::Json),
         _ => {
+            let is_operation =
+                trees.first().is_some_and(|tree| tree.get("op").or(tree.get("path")).is_some());
             let trees = trees.into_iter().filter(|tree| !tree.is_empty()).collect();
-            objects::of_trees(trees, true, &Schema::builtin()).map(Kind::Merge)
+            let patches = objects::of_trees(trees, true, &Schema::builtin());
+            patches.map(Kind::Merge).map_err(|error| match error.code() {
+                "resource-no-kind" => no_kind(error.place(), is_operation),
+                _ => error,
+            })
         }
+    }
+}
+
+fn no_kind(place: Span, is_operation: bool) -> Diagnostic {
+    let error = Diagnostic::error("patch-no-kind", "this patch has no `kind`").at(place);
+    match is_operation {
+        true => error.help("a JSON patch is a list: put `- ` in front of each operation"),
+        false => error.help("a patch has `apiVersion`, `kind` and `metadata.name`, with a `target` too"),
     }
 }
 
@@ -115,6 +129,7 @@ impl Transformer for Patch {
         }
         match (&self.patch, &self.target) {
             (Kind::Json(patch), Some(target)) => {
+                patch.paths_without_slash().for_each(|warning| cx.warn(warning));
                 let chosen = target.find(items, cx)?;
                 items.edit_some(&chosen, |r| {
                     r.remember_id();

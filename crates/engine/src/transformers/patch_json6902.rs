@@ -76,6 +76,7 @@ impl PatchJson6902 {
 
 impl Transformer for PatchJson6902 {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.patch.paths_without_slash().for_each(|warning| cx.warn(warning));
         let chosen = self.chosen.find(items, cx)?;
         for at in &chosen {
             items.edit_at(*at, |r| super::patch::apply_json(&self.patch, r, self.chosen.place, cx))?;
