@@ -1,5 +1,7 @@
 //! Choosing resources: the `target` of a patch, the `select` of a replacement.
 
+mod miss;
+
 use krm_yaml::{Diagnostic, Result, Spanned, Text};
 use regex::Regex;
 use serde::Deserialize;
@@ -8,6 +10,8 @@ use crate::labels::LabelSelector;
 use crate::regexp;
 use crate::resource::{Gvk, Resource, ResourceId};
 use crate::resources::{Names, Resources};
+
+pub use miss::{Miss, Part};
 
 /// Chooses resources. Group, version, kind, name and namespace are regular expressions that must fit the whole; what is
 /// empty fits anything.
@@ -33,6 +37,7 @@ impl Selector {
     /// Makes it ready for use, once, however many resources it is then held against.
     pub fn compile(&self) -> Result<Matcher> {
         Ok(Matcher {
+            written: self.clone(),
             group: Pattern::compile(&self.group)?,
             version: Pattern::compile(&self.version)?,
             kind: Pattern::compile(&self.kind)?,
@@ -60,6 +65,7 @@ fn parse_labels(text: &Spanned<Text>) -> Result<LabelSelector> {
 /// A [`Selector`] ready for use.
 #[derive(Clone, Debug)]
 pub struct Matcher {
+    written: Selector,
     group: Pattern,
     version: Pattern,
     kind: Pattern,
@@ -104,12 +110,38 @@ impl Matcher {
 
     /// Whether labels and annotations fit.
     pub fn fits_labels(&self, r: &Resource) -> Result<bool> {
-        let fits = |selector: &Result<LabelSelector>, field: &str| {
-            let labels = r.node().at(["metadata", field]);
-            let label = |key: &str| labels?.get(key).map(|value| value.text().unwrap_or_default());
-            selector.as_ref().map(|s| s.matches(label)).map_err(Diagnostic::clone)
+        Ok(has(&self.labels, "labels", r)? && has(&self.annotations, "annotations", r)?)
+    }
+
+    /// Why nothing fits: see [`Miss::new`].
+    pub fn miss(&self, headline: &str, advice: &str, items: &Resources) -> Miss {
+        let any = |pattern: &Pattern, of: fn(&ResourceId) -> &str, r: &Resource| {
+            r.all_ids().any(|id| pattern.fits(of(id)))
         };
-        Ok(fits(&self.labels, "labels")? && fits(&self.annotations, "annotations")?)
+        let fits = |part: Part, r: &Resource| match part {
+            Part::Kind => any(&self.kind, |id| &id.gvk.kind, r),
+            Part::Group => any(&self.group, |id| &id.gvk.group, r),
+            Part::Version => any(&self.version, |id| &id.gvk.version, r),
+            Part::Name => any(&self.name, |id| &id.name, r),
+            Part::Namespace => {
+                any(&self.namespace, |id| &id.namespace, r)
+                    || any(&self.namespace, ResourceId::effective_namespace, r)
+            }
+            Part::Labels => has(&self.labels, "labels", r).unwrap_or_default(),
+            Part::Annotations => has(&self.annotations, "annotations", r).unwrap_or_default(),
+        };
+        let Selector { group, version, kind, name, namespace, label_selector, annotation_selector } =
+            &self.written;
+        let parts = [
+            (Part::Kind, kind),
+            (Part::Group, group),
+            (Part::Version, version),
+            (Part::Name, name),
+            (Part::Namespace, namespace),
+            (Part::Labels, label_selector),
+            (Part::Annotations, annotation_selector),
+        ];
+        Miss::new(headline, advice, &parts, &fits, items)
     }
 
     /// The names that may fit.
@@ -123,6 +155,13 @@ impl Matcher {
             Pattern::Regex { prefix, .. } => Names::Prefix(prefix),
         }
     }
+}
+
+/// Whether the labels or annotations of a resource fit.
+fn has(selector: &Result<LabelSelector>, field: &str, r: &Resource) -> Result<bool> {
+    let labels = r.node().at(["metadata", field]);
+    let label = |key: &str| labels?.get(key).map(|value| value.text().unwrap_or_default());
+    selector.as_ref().map(|s| s.matches(label)).map_err(Diagnostic::clone)
 }
 
 /// A regular expression that must fit the whole; most are plain names, and then none is needed.

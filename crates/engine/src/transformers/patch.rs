@@ -260,11 +260,13 @@ impl Chosen {
     pub fn find(&self, items: &Resources, cx: &Context) -> Result<Vec<usize>> {
         let found = self.matcher.select(items).map_err(|d| d.at(self.place))?;
         if found.is_empty() {
-            cx.warn(
-                Diagnostic::warning("patch-target-no-match", "the target of this patch fits no resource")
-                    .at(self.place)
-                    .help("use names as they are written in the base, before any prefix or suffix"),
+            let miss = self.matcher.miss(
+                "the target of this patch fits no resource",
+                "use names as they are written in the base, before any prefix or suffix",
+                items,
             );
+            let warning = Diagnostic::warning("patch-target-no-match", miss.message);
+            cx.warn(warning.at(miss.place).at(self.place).help(miss.help));
         }
         Ok(found)
     }

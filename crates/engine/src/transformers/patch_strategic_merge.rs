@@ -171,21 +171,35 @@ pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> 
     }
 }
 
+/// Says what of a patch fits no resource: its kind, its name, or only its version or namespace.
 fn no_target(items: &Resources, patch: &Resource, id: &ResourceId) -> Diagnostic {
-    let name = patch.node().at(["metadata", "name"]).map_or(patch.span(), Node::span);
-    let diagnostic =
-        Diagnostic::error("patch-no-match", format!("no resource fits the patch of {id}")).at(name);
+    let at = |path: &[&str]| patch.node().at(path.iter().copied()).map_or(patch.span(), Node::span);
+    let error = Diagnostic::error("patch-no-match", format!("no resource fits the patch of {id}"));
     let of_kind = || items.iter().filter(|r| r.kind() == id.gvk.kind);
-    if let Some(same) = of_kind().find(|r| r.name() == id.name || r.original_id().name == id.name) {
+    let same_name = |r: &&Resource| r.name() == id.name || r.original_id().name == id.name;
+    if let Some(same) = of_kind().find(same_name) {
+        let error = match same.gvk() == &id.gvk {
+            true if id.namespace.is_empty() => error.at(at(&["metadata", "name"])),
+            true => error.at(at(&["metadata", "namespace"])),
+            false => error.at(at(&["apiVersion"])),
+        };
         let advice = match same.gvk() == &id.gvk {
             true => format!("the resource is in namespace `{}`", same.id().effective_namespace()),
             false => format!("the resource has `apiVersion: {}`", same.gvk().api_version()),
         };
-        return diagnostic.note("this one has the same kind and name", same.span()).help(advice);
+        return error.note("this one has the same kind and name", same.span()).help(advice);
     }
-    match nearest(&id.name, of_kind().map(Resource::name)) {
-        Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
-        None => diagnostic.help(
+    if of_kind().next().is_none() {
+        let error = error.at(at(&["kind"]));
+        return match nearest(&id.gvk.kind, items.iter().map(Resource::kind)) {
+            Some(near) => error.help(format!("did you mean `kind: {near}`?")),
+            None => error.help(format!("there is no {} among the resources", id.gvk.kind)),
+        };
+    }
+    let error = error.at(at(&["metadata", "name"]));
+    match nearest(&id.name, of_kind().flat_map(|r| [r.name(), r.original_id().name.as_str()])) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help(
             "a patch has the apiVersion, kind, name and namespace of its resource; to choose others, use `target`",
         ),
     }

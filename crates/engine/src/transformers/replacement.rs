@@ -13,7 +13,7 @@ use super::Setup;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::{Resource, ResourceId};
 use crate::resources::{Names, Resources};
-use crate::selector::{Matcher, Selector};
+use crate::selector::{Matcher, Miss, Part, Selector};
 use crate::world::Loader;
 
 /// Copies values from a source into fields of targets.
@@ -47,11 +47,11 @@ pub struct Replacement {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Source {
-    pub group: Text,
-    pub version: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub namespace: Text,
+    pub group: Spanned<Text>,
+    pub version: Spanned<Text>,
+    pub kind: Spanned<Text>,
+    pub name: Spanned<Text>,
+    pub namespace: Spanned<Text>,
     pub field_path: Option<Spanned<Text>>,
     pub options: FieldOptions,
 }
@@ -158,7 +158,7 @@ struct Rule {
 #[derive(Clone, Debug)]
 enum From {
     Value(Node),
-    Field(Field),
+    Field(Box<Field>),
 }
 
 /// A field of another resource.
@@ -216,7 +216,7 @@ impl Rule {
             (Some(source), None) => {
                 let path = source.field_path.clone().filter(|path| !path.is_empty());
                 let path = path.unwrap_or_else(|| Spanned::new(DEFAULT_PATH.into(), source.span));
-                From::Field(Field { source, path: FieldPath::new(path) })
+                From::Field(Box::new(Field { source, path: FieldPath::new(path) }))
             }
         };
         let targets = targets.into_iter().map(Place::new).collect::<Result<_>>()?;
@@ -234,14 +234,13 @@ impl Rule {
         for place in &self.targets {
             let targets = place.choose(items)?;
             if targets.is_empty() {
-                cx.warn(
-                    Diagnostic::warning(
-                        "replacement-no-target",
-                        "no resource fits the target of a replacement",
-                    )
-                    .at(place.span)
-                    .help("kind, name and namespace are regular expressions that must fit the whole"),
+                let miss = place.select.miss(
+                    "no resource fits the target of a replacement",
+                    "kind, name and namespace are regular expressions that must fit the whole",
+                    items,
                 );
+                let warning = Diagnostic::warning("replacement-no-target", miss.message);
+                cx.warn(warning.at(miss.place).at(place.span).help(miss.help));
             }
             for at in targets {
                 for path in &place.paths {
@@ -261,6 +260,16 @@ impl Rule {
     }
 }
 
+fn fits(wanted: &Text, has: &Text) -> bool {
+    wanted.is_empty() || wanted == has
+}
+
+/// Whether a kind has namespaces at all does not count here: `default` also finds what has none.
+fn fits_namespace(wanted: &Text, has: &Text) -> bool {
+    let default = |namespace: &Text| if namespace.is_empty() { "default".into() } else { namespace.clone() };
+    wanted.is_empty() || default(wanted) == default(has)
+}
+
 impl Field {
     /// The one resource that is meant.
     fn find(&self, items: &Resources) -> Result<usize> {
@@ -268,12 +277,11 @@ impl Field {
         let candidates = items.candidates(names).into_iter();
         let mut fitting = candidates.filter(|at| items.as_slice()[*at].all_ids().any(|id| self.fits(id)));
         let Some(found) = fitting.next() else {
-            return Err(Diagnostic::error(
-                "replacement-no-source",
-                "no resource is the source of this replacement",
-            )
-            .at(self.source.span)
-            .help("names, kinds and namespaces of a source must be equal; no patterns here"));
+            let miss = self.miss(items);
+            return Err(Diagnostic::error("replacement-no-source", miss.message)
+                .at(miss.place)
+                .at(self.source.span)
+                .help(miss.help));
         };
         match fitting.next() {
             None => Ok(found),
@@ -292,15 +300,36 @@ impl Field {
     }
 
     fn fits(&self, id: &ResourceId) -> bool {
-        let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
-        // Whether a kind has namespaces at all does not count here: `default` also finds what has none.
-        let default =
-            |namespace: &Text| if namespace.is_empty() { "default".into() } else { namespace.clone() };
-        fits(&self.source.name, &id.name)
-            && (self.source.namespace.is_empty() || default(&self.source.namespace) == default(&id.namespace))
-            && fits(&self.source.kind, &id.gvk.kind)
-            && fits(&self.source.group, &id.gvk.group)
-            && fits(&self.source.version, &id.gvk.version)
+        let Source { group, version, kind, name, namespace, .. } = &self.source.value;
+        fits(name, &id.name)
+            && fits_namespace(namespace, &id.namespace)
+            && fits(kind, &id.gvk.kind)
+            && fits(group, &id.gvk.group)
+            && fits(version, &id.gvk.version)
+    }
+
+    /// Why no resource is the source.
+    fn miss(&self, items: &Resources) -> Miss {
+        let Source { group, version, kind, name, namespace, .. } = &self.source.value;
+        let fits_id = |part: Part, id: &ResourceId| match part {
+            Part::Kind => fits(kind, &id.gvk.kind),
+            Part::Group => fits(group, &id.gvk.group),
+            Part::Version => fits(version, &id.gvk.version),
+            Part::Name => fits(name, &id.name),
+            Part::Namespace => fits_namespace(namespace, &id.namespace),
+            Part::Labels | Part::Annotations => true,
+        };
+        let parts = [
+            (Part::Kind, kind),
+            (Part::Group, group),
+            (Part::Version, version),
+            (Part::Name, name),
+            (Part::Namespace, namespace),
+        ];
+        let fits = |part, r: &Resource| r.all_ids().any(|id| fits_id(part, id));
+        let headline = "no resource is the source of this replacement";
+        let advice = "names, kinds and namespaces of a source must be equal; no patterns here";
+        Miss::new(headline, advice, &parts, &fits, items)
     }
 
     fn value(&self, r: &Resource) -> Result<Node> {

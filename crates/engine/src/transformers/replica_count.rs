@@ -1,6 +1,6 @@
 //! `replicas:` sets how many copies a workload runs.
 
-use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Text, nearest};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
@@ -75,7 +75,7 @@ impl Transformer for ReplicaCount {
         })?;
         match found.iter().position(|found| !found) {
             None => Ok(()),
-            Some(at) => Err(self.no_match(&self.replicas[at].name)),
+            Some(at) => Err(self.no_match(&self.replicas[at].name, items)),
         }
     }
 }
@@ -103,13 +103,17 @@ impl ReplicaCount {
         Ok(found)
     }
 
-    fn no_match(&self, name: &Spanned<Text>) -> Diagnostic {
+    fn no_match(&self, name: &Spanned<Text>, items: &Resources) -> Diagnostic {
         let mut kinds: Vec<&str> = self.field_specs.as_slice().iter().map(|s| s.kind.as_str()).collect();
         kinds.sort_unstable();
         kinds.dedup();
-        Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"))
-            .at(name.span)
-            .help("use the name as written in the base, before any prefix or suffix")
-            .help(format!("kinds with a number of replicas: {}", kinds.join(", ")))
+        let workloads = items.iter().filter(|r| kinds.contains(&r.kind()));
+        let near = nearest(name, workloads.flat_map(Resource::all_ids).map(|id| id.name.as_str()));
+        let error = Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"));
+        let error = match near {
+            Some(near) => error.help(format!("did you mean `{near}`?")),
+            None => error.help("use the name as written in the base, before any prefix or suffix"),
+        };
+        error.at(name.span).help(format!("kinds with a number of replicas: {}", kinds.join(", ")))
     }
 }
