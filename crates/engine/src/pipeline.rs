@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use crate::resource::{Origin, Resource};
 use crate::resources::Resources;
 use crate::schema::Schema;
-use crate::world::World;
+use crate::world::{World, clean};
 
 /// A program that generates, changes or checks resources: built-ins, functions and whole pipelines alike.
 ///
@@ -84,6 +84,11 @@ impl Step {
         Self { role, transformer: Box::new(transformer), origin: None, place: Span::NONE }
     }
 
+    /// A step that gives what the path at this place leads to.
+    pub fn load(transformer: impl Transformer + 'static, place: Span) -> Self {
+        Self { place, ..Self::new(Role::Load, transformer) }
+    }
+
     /// What it does to each resource, if that is all.
     fn each(&self) -> Option<&dyn Each> {
         self.transformer.each().filter(|_| self.role == Role::Transform && self.origin.is_none())
@@ -122,7 +127,7 @@ impl Transformer for Pipeline {
                 })?,
                 Role::Load => {
                     let loaded: Vec<_> = group.par_iter().map(|step| step.produce(cx)).collect();
-                    loaded.into_iter().try_for_each(|loaded| items.append(loaded?))?;
+                    append_each(items, group, loaded, cx)?;
                 }
                 Role::Generate => {
                     let made = step.produce(cx)?;
@@ -140,6 +145,49 @@ impl Transformer for Pipeline {
             }
         }
         Ok(())
+    }
+}
+
+/// Appends what each of these steps gives. Two may give the very same resource: what is wrong is then not where that is
+/// written but where they are.
+fn append_each(
+    items: &mut Resources,
+    steps: &[Step],
+    loaded: Vec<Result<Resources>>,
+    cx: &Context,
+) -> Result<()> {
+    let mut starts = Vec::with_capacity(steps.len());
+    for (step, loaded) in steps.iter().zip(loaded) {
+        starts.push(items.len());
+        let Err(error) = items.append(loaded?) else { continue };
+        let written = error.place();
+        let is_same = !written.is_none() && error.notes().iter().any(|note| note.place == written);
+        let first = (starts[0]..items.len()).find(|at| is_same && items.as_slice()[*at].span() == written);
+        return Err(match first {
+            None => error,
+            Some(at) => {
+                let giver = &steps[starts.partition_point(|start| *start <= at) - 1];
+                included_twice(&items.as_slice()[at], [giver.place, step.place], cx)
+            }
+        });
+    }
+    Ok(())
+}
+
+fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
+    let paths = places.map(|place| {
+        let source = cx.sources.get(place.file)?;
+        Some(clean(Path::new(source.slice(place))))
+    });
+    let error = Diagnostic::error("included-twice", format!("{} is included twice", r.id()))
+        .at(places[1])
+        .note("first here", places[0])
+        .note("it is written here", r.span());
+    match paths[0] == paths[1] {
+        true => error.help("remove one of the two entries"),
+        false => error.help(
+            "let only one of the two include it, or tell the copies apart by `namePrefix`, `nameSuffix` or `namespace`",
+        ),
     }
 }
 

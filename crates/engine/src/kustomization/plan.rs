@@ -182,9 +182,9 @@ impl<'s> Plan<'s> {
                         let origin = append(origin, path);
                         resources.iter_mut().for_each(|r| r.origin = Some(Box::new(origin.clone())));
                     }
-                    Ok(Step::new(Role::Load, Written(Mutex::new(resources))))
+                    Ok(Step::load(Written(Mutex::new(resources)), path.span()))
                 }
-                Ok(Entry::Folder) => self.base(folder, path, scope).map(|base| Step::new(Role::Load, base)),
+                Ok(Entry::Folder) => self.base(folder, path, scope).map(|base| Step::load(base, path.span())),
                 Err(error) => Err(error.at(path.span())),
             };
             match step {
