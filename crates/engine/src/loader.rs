@@ -69,8 +69,8 @@ impl Folder {
         let shown = clean(Path::new(target));
         let root = match target.trim() {
             // An unset variable of a script, most likely: it must not mean the folder one happens to be in.
-            "" => return Err(not_found(target, Span::NONE)),
-            _ => files.world.real_path(&shown).map_err(|_| not_found(target, Span::NONE))?,
+            "" => return Err(no_target(target)),
+            _ => files.world.real_path(&shown).map_err(|_| no_target(target))?,
         };
         if !files.world.is_dir(&root) {
             let message = format!("`{target}` is a file, not a folder");
@@ -105,16 +105,20 @@ impl Folder {
         }
         if let Some(part) = path.split('/').find(|part| part.contains("..") && *part != "..") {
             // Two list items with wrong indentation become one such path, and cleaning it would hide that.
-            let message = format!("the path `{path}` is ambiguous: what does `{part}` mean?");
-            return Err(Diagnostic::error("path-ambiguous", message)
-                .at(place)
-                .help("check the indentation of this list"));
+            return Err(self.joined(path, place).unwrap_or_else(|| {
+                let message = format!("the path `{path}` is ambiguous: what does `{part}` mean?");
+                Diagnostic::error("path-ambiguous", message)
+                    .at(place)
+                    .help("`..` stands for the folder above, and must be a part of its own")
+            }));
         }
         let root = self.files.world.real_path(&clean(&self.root.join(path)));
         let root = root.map_err(|_| self.missing(path, place))?;
         if !self.files.world.is_dir(&root) {
             let message = format!("`{path}` is a file, where a folder is expected");
-            return Err(Diagnostic::error("base-not-a-folder", message).at(place));
+            return Err(Diagnostic::error("base-not-a-folder", message)
+                .at(place)
+                .help("name the folder that holds its kustomization"));
         }
         self.refuse_leaving(&root, path, place)?;
         self.refuse_cycle(&root, place)?;
@@ -249,9 +253,11 @@ impl Folder {
                     true => format!("`{}` includes itself", visited.shown.display()),
                     false => format!("the base holds `{}`, which leads to it", visited.shown.display()),
                 };
-                return Err(Diagnostic::error("base-cycle", message)
-                    .at(place)
-                    .help("move what both need into a folder of its own, next to them"));
+                let advice = match self.root == base {
+                    true => "remove this entry",
+                    false => "move what both need into a folder of its own, next to them",
+                };
+                return Err(Diagnostic::error("base-cycle", message).at(place).help(advice));
             }
             folder = visited.parent.as_deref();
         }
@@ -335,21 +341,72 @@ impl Folder {
         Ok(real)
     }
 
+    /// The diagnostic for a path that is several lines, which YAML makes one text of where nothing says that another
+    /// begins; `None` of any other.
+    fn joined(&self, path: &str, place: Span) -> Option<Diagnostic> {
+        let source = self.files.sources.get(place.file)?;
+        let written = source.slice(place);
+        if written.starts_with(['\'', '"', '|', '>']) {
+            return None;
+        }
+        let mut lines = lines_of(written);
+        let (first, (start, second)) = (lines.next()?.1, lines.next()?);
+        let at = |start: usize, text: &str| {
+            let start = place.start as usize + start;
+            source.span(start, start + text.len())
+        };
+        let before = source.text()[..place.start as usize].trim_end();
+        let advice = match second.starts_with("- ") {
+            true => "align its `-` with the one above",
+            false if before.ends_with('-') => "put `- ` in front of it, and align that with the one above",
+            false if before.ends_with(['[', ',']) => "put a comma behind the line above",
+            false => "write the path on one line",
+        };
+        let message = format!("these lines are read as one path, `{path}`");
+        Some(
+            Diagnostic::error("path-of-two-lines", message)
+                .at(at(start, second))
+                .note("it goes on from here", at(0, first))
+                .help(advice),
+        )
+    }
+
     /// The diagnostic for a path that leads nowhere, with the name that was perhaps meant.
     fn missing(&self, path: &str, place: Span) -> Diagnostic {
-        let diagnostic = not_found(path, place);
+        if let Some(joined) = self.joined(path, place) {
+            return joined;
+        }
+        let error = not_found(path, place);
         let wanted = clean(&self.root.join(path));
         let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
-            return diagnostic;
+            return error;
         };
-        match self.files.world.list(dir) {
-            Ok(names) => match nearest(name, names.iter().map(String::as_str)) {
-                Some(near) => diagnostic.help(format!("did you mean `{}`?", path_with_name(path, near))),
-                None => diagnostic,
-            },
-            Err(_) => diagnostic,
-        }
+        let Ok(names) = self.files.world.list(dir) else {
+            let dir = Path::new(path).parent().unwrap_or(Path::new(path)).display().to_string();
+            let shown = self.shown.display();
+            return error
+                .help(format!("there is no folder `{dir}` either; paths begin at the folder `{shown}`"));
+        };
+        error.help(match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{}`?", path_with_name(path, near)),
+            None => format!("paths begin at the folder `{}`", self.shown.display()),
+        })
     }
+}
+
+/// The parts of a plain text written over several lines, with the places they have in it.
+fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    written.split_inclusive('\n').filter_map(move |line| {
+        let start = at + line.len() - line.trim_start().len();
+        at += line.len();
+        let line = line.trim();
+        (!line.is_empty()).then_some((start, line))
+    })
+}
+
+fn no_target(target: &str) -> Diagnostic {
+    not_found(target, Span::NONE).help("name a folder that holds a kustomization")
 }
 
 fn not_found(path: &str, place: Span) -> Diagnostic {
