@@ -168,8 +168,21 @@ impl Function {
     /// Runs the program on resources. An error says that it could not be started; that it failed is in the answer.
     pub fn call(&self, items: &[Item], sources: &Sources) -> Result<Answer> {
         let input = Arc::new(self.encode(items).into_bytes());
-        let output = self.runtime.run(&self.program, input.clone()).map_err(|d| d.at(self.place))?;
+        let output = self.runtime.run(&self.program, input.clone());
+        let output = output.map_err(|d| d.at(self.named_at(sources)))?;
         Ok(self.answer(items, &input, output, sources))
+    }
+
+    /// Where the program is named: within the annotation that does so.
+    fn named_at(&self, sources: &Sources) -> Span {
+        let Some(source) = sources.get(self.place.file) else { return self.place };
+        match source.slice(self.place).find(self.name()) {
+            Some(at) => {
+                let start = self.place.start as usize + at;
+                source.span(start, start + self.name().len())
+            }
+            None => self.place,
+        }
     }
 
     /// What the program is sent.
