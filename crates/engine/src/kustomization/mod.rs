@@ -70,9 +70,9 @@ pub struct Kustomization {
     #[serde(rename = "patchesJson6902")]
     pub patches_json6902: Vec<Spanned<patch::Entry>>,
     pub replicas: Vec<Replica>,
-    pub images: Vec<Image>,
+    pub images: Vec<Spanned<Image>>,
     /// Deprecated: part of `images` once read.
-    pub image_tags: Vec<Image>,
+    pub image_tags: Vec<Spanned<Image>>,
     pub replacements: Vec<Spanned<Replacement>>,
     pub transformers: Vec<Node>,
     pub validators: Vec<Node>,

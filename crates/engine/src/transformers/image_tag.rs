@@ -57,13 +57,13 @@ pub struct Image {
 #[serde(rename_all = "camelCase")]
 struct Config {
     #[serde(default)]
-    image_tag: Image,
+    image_tag: Spanned<Image>,
     field_specs: Option<FieldSpecs>,
 }
 
 impl ImageTag {
     /// All entries as one step: each resource is looked at once, however many there are.
-    pub fn new(images: Vec<Image>, field_specs: FieldSpecs) -> Self {
+    pub fn new(images: Vec<Spanned<Image>>, field_specs: FieldSpecs) -> Self {
         let images: Vec<Pattern> = images.into_iter().map(Pattern::new).collect();
         let mut by_last_part: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
         let mut others = Vec::new();
@@ -91,12 +91,7 @@ impl Transformer for ImageTag {
             _ => self.change(r, &found, cx),
         })?;
         for (image, _) in self.images.iter().zip(found).filter(|(_, found)| !found.load(Relaxed)) {
-            let name = &image.image.name;
-            cx.warn(
-                Diagnostic::warning("image-no-match", format!("no image is named `{name}`"))
-                    .at(name.span)
-                    .help("use the name as it stands in the resource, without tag and digest"),
-            );
+            cx.warn(no_match(&image.image));
         }
         Ok(())
     }
@@ -164,6 +159,19 @@ impl ImageTag {
     }
 }
 
+/// What to say of an entry that changes nothing.
+fn no_match(image: &Spanned<Image>) -> Diagnostic {
+    let name = &image.name;
+    match name.is_empty() {
+        true => Diagnostic::warning("image-no-name", "this entry names no image, and changes none")
+            .at(image.span)
+            .help("add `name:` with the image as it stands in the resource, without tag and digest"),
+        false => Diagnostic::warning("image-no-match", format!("no image is named `{name}`"))
+            .at(name.span)
+            .help("use the name as it stands in the resource, without tag and digest"),
+    }
+}
+
 fn not_an_image(field: &Node) -> Diagnostic {
     let message = format!("expected the name of an image, found {}", field.kind_name());
     Diagnostic::error("image-not-a-string", message)
@@ -174,7 +182,7 @@ fn not_an_image(field: &Node) -> Diagnostic {
 /// An entry and how its name is matched.
 #[derive(Clone, Debug)]
 struct Pattern {
-    image: Image,
+    image: Spanned<Image>,
     name: NamePattern,
 }
 
@@ -191,7 +199,7 @@ enum NamePattern {
 const TAIL: &str = r"(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a-zA-Z0-9_.{}-]*)?$";
 
 impl Pattern {
-    fn new(image: Image) -> Self {
+    fn new(image: Spanned<Image>) -> Self {
         let name = match regexp::is_plain(&image.name) {
             true => NamePattern::Plain,
             false => match regexp::compile(&format!("^{}{TAIL}", image.name.value)) {
@@ -222,7 +230,7 @@ impl Pattern {
     }
 
     fn change(&self, field: &mut Node) -> Result<()> {
-        let Image { name: pattern, new_name, tag_suffix, new_tag, digest } = &self.image;
+        let Image { name: pattern, new_name, tag_suffix, new_tag, digest } = &self.image.value;
         let (name, old_tag, old_digest) = split(field.text().unwrap_or_default());
         let mut changed = if new_name.is_empty() { name.to_owned() } else { new_name.to_string() };
         let (tag, digest) = match (new_tag.as_str(), digest.as_str()) {
@@ -386,7 +394,11 @@ mod tests {
             let image = Image { name: Text::from(name).into(), ..Image::default() };
             let regex = regexp::compile(&format!("^{name}{TAIL}")).unwrap();
             for text in images {
-                assert_eq!(Pattern::new(image.clone()).fits(text), regex.is_match(text), "{name} in {text}");
+                assert_eq!(
+                    Pattern::new(image.clone().into()).fits(text),
+                    regex.is_match(text),
+                    "{name} in {text}"
+                );
             }
         }
     }
