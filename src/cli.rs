@@ -3,6 +3,7 @@
 pub mod examples;
 mod functions;
 mod spelling;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,6 +14,8 @@ pub use functions::{
     FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs, FnXargsArgs,
     ProgramArgs, SourceForm, WrapInputArgs,
 };
+
+pub use usage::Usage;
 
 /// One fast program for Kubernetes configuration.
 #[derive(Debug, Parser)]
@@ -28,13 +31,15 @@ pub struct Cli {
 
 impl Cli {
     /// Reads the command line. Switches may be written as kustomize's may, `--enable-helm=true`.
-    pub fn read() -> Self {
+    pub fn read() -> Result<Self, Usage> {
         let args: Vec<OsString> = spelling::older_words(std::env::args_os().collect());
+        let format = usage::format_of(&args);
         // Most command lines have none, and need not be looked at twice.
-        match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
-            true => Self::parse_from(spelling::plain_switches(args, &Self::command())),
-            false => Self::parse_from(args),
-        }
+        let read = match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
+            true => Self::try_parse_from(spelling::plain_switches(args, &Self::command())),
+            false => Self::try_parse_from(args),
+        };
+        read.map_err(|error| Usage { error, format })
     }
 
     /// How errors and warnings are written: who wants a report as JSON wants all of it so.

@@ -26,7 +26,10 @@ fn main() -> ! {
 
 fn run() -> i32 {
     report::own_up_to_panics();
-    let cli = Cli::read();
+    let cli = match Cli::read() {
+        Ok(cli) => cli,
+        Err(usage) => return usage.show(),
+    };
     let report = Report::new(cli.error_format());
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
