@@ -103,9 +103,12 @@ fn file_name(r: &Resource) -> String {
     format!("{}_{}.yaml", kind.join("_"), r.name()).to_lowercase()
 }
 
-/// A file per target, named after its folder; with as many folders above as it takes to tell them apart.
+/// A file per target, named after its folder; with as many folders above as it takes to tell them apart, but none of those
+/// that all of them are in.
 fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<()> {
-    let parts: Vec<Vec<String>> = targets.iter().map(|target| path_parts(target)).collect();
+    let mut parts: Vec<Vec<String>> = targets.iter().map(|target| path_parts(target)).collect();
+    let common = common_folders(&parts);
+    parts.iter_mut().for_each(|parts| drop(parts.drain(..common)));
     let most = parts.iter().map(Vec::len).max().unwrap_or_default();
     let name = |parts: &Vec<String>, count: usize| parts[parts.len().saturating_sub(count)..].join("_");
     let distinct = |count: &usize| {
@@ -126,6 +129,15 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
         changes.write(dir.join(format!("{}.yaml", name(parts, count))), text.as_bytes())
     })?;
     changes.commit()
+}
+
+/// How many folders all paths begin with; of each at least its last name is left.
+fn common_folders(paths: &[Vec<String>]) -> usize {
+    let Some((first, others)) = paths.split_first() else { return 0 };
+    let above = |path: &Vec<String>| path.len().saturating_sub(1);
+    let shared =
+        |path: &Vec<String>| first.iter().zip(&path[..above(path)]).take_while(|(a, b)| a == b).count();
+    others.iter().map(shared).fold(above(first), usize::min)
 }
 
 /// The names of the folders that lead to a target.
