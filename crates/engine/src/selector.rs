@@ -127,6 +127,8 @@ impl Matcher {
                 any(&self.namespace, |id| &id.namespace, r)
                     || any(&self.namespace, ResourceId::effective_namespace, r)
             }
+            // Group and version are asked for one by one.
+            Part::ApiVersion => true,
             Part::Labels => has(&self.labels, "labels", r).unwrap_or_default(),
             Part::Annotations => has(&self.annotations, "annotations", r).unwrap_or_default(),
         };

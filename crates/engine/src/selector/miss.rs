@@ -14,6 +14,8 @@ pub enum Part {
     Kind,
     Group,
     Version,
+    /// Group and version in one.
+    ApiVersion,
     Name,
     Namespace,
     Labels,
@@ -71,6 +73,7 @@ impl Part {
             Part::Kind => format!("there is no {noun} of kind `{wanted}`"),
             Part::Group => format!("there is no {noun} of group `{wanted}`"),
             Part::Version => format!("there is no {noun} of version `{wanted}`"),
+            Part::ApiVersion => format!("there is no {noun} of apiVersion `{wanted}`"),
             Part::Name => format!("there is a {noun}, but none named `{wanted}`"),
             Part::Namespace => format!("there is a {noun}, but none in namespace `{wanted}`"),
             Part::Labels => format!("there is a {noun}, but none with labels `{wanted}`"),
@@ -102,6 +105,7 @@ impl Part {
     /// What a resource has there.
     fn texts(self, r: &Resource) -> Vec<String> {
         let ids = [r.original_id(), r.id()];
+        let api_versions = || ids.iter().map(|id| id.gvk.api_version()).collect();
         let of = |text: fn(&ResourceId) -> &str| ids.iter().map(|id| text(id).to_owned()).collect();
         let pairs = |field| {
             let map = r.node().at(["metadata", field]).and_then(Node::as_map);
@@ -112,6 +116,7 @@ impl Part {
             Part::Kind => of(|id| &id.gvk.kind),
             Part::Group => of(|id| &id.gvk.group),
             Part::Version => of(|id| &id.gvk.version),
+            Part::ApiVersion => api_versions(),
             Part::Name => of(|id| &id.name),
             Part::Namespace if r.id().cluster_scoped => Vec::new(),
             Part::Namespace => of(ResourceId::effective_namespace),

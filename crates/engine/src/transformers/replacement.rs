@@ -317,7 +317,7 @@ impl Field {
             Part::Version => fits(version, &id.gvk.version),
             Part::Name => fits(name, &id.name),
             Part::Namespace => fits_namespace(namespace, &id.namespace),
-            Part::Labels | Part::Annotations => true,
+            Part::ApiVersion | Part::Labels | Part::Annotations => true,
         };
         let parts = [
             (Part::Kind, kind),

@@ -10,6 +10,7 @@ use crate::pipeline::{Context, Transformer};
 use crate::resource::{Gvk, ResourceId};
 use crate::resources::Resources;
 use crate::select::FieldSpecs;
+use crate::selector::{Miss, Part};
 
 /// Puts the values of variables where `$(NAME)` stands.
 ///
@@ -45,12 +46,12 @@ pub struct Var {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct ObjectReference {
-    pub api_version: Text,
+    pub api_version: Spanned<Text>,
     pub group: Text,
     pub version: Text,
-    pub kind: Text,
-    pub name: Text,
-    pub namespace: Text,
+    pub kind: Spanned<Text>,
+    pub name: Spanned<Text>,
+    pub namespace: Spanned<Text>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -67,7 +68,37 @@ impl ObjectReference {
             Some((_, version)) if version.contains('/') => (self.group.as_str(), self.version.as_str()),
             Some(both) => both,
         };
-        Gvk { group: group.into(), version: version.into(), kind: self.kind.clone() }
+        Gvk { group: group.into(), version: version.into(), kind: self.kind.value.clone() }
+    }
+}
+
+impl Var {
+    /// Why it speaks of nothing.
+    fn miss(&self, items: &Resources) -> Miss {
+        let ObjectReference { api_version, kind, name, namespace, .. } = &self.objref;
+        let gvk = self.objref.gvk();
+        let fits = |part: Part, id: &ResourceId| match part {
+            Part::Kind => id.gvk.kind == gvk.kind,
+            Part::Group | Part::Version | Part::ApiVersion => {
+                id.gvk.group == gvk.group && id.gvk.version == gvk.version
+            }
+            Part::Name => id.name == name.value,
+            Part::Namespace => id.effective_namespace() == namespace.value,
+            Part::Labels | Part::Annotations => true,
+        };
+        let parts = [
+            (Part::Kind, kind),
+            (Part::ApiVersion, api_version),
+            (Part::Name, name),
+            (Part::Namespace, namespace),
+        ];
+        Miss::new(
+            &format!("the variable `{}` speaks of a resource that is not there", self.name),
+            "`objref` must have the name as written in the base, and the kind with its apiVersion",
+            &parts,
+            &|part, r| r.all_ids().any(|id| fits(part, id)),
+            items,
+        )
     }
 }
 
@@ -125,12 +156,12 @@ impl Transformer for MarkVars {
             let ObjectReference { name, namespace, .. } = &var.objref;
             let gvk = var.objref.gvk();
             let found: Vec<usize> = match namespace.is_empty() {
-                true => by_name.get(&(gvk, name.clone())).cloned().unwrap_or_default(),
+                true => by_name.get(&(gvk, name.value.clone())).cloned().unwrap_or_default(),
                 false => {
                     let id = ResourceId {
                         gvk,
-                        name: name.clone(),
-                        namespace: namespace.clone(),
+                        name: name.value.clone(),
+                        namespace: namespace.value.clone(),
                         cluster_scoped: false,
                     };
                     items.find_any(&id).iter().map(|at| *at as usize).collect()
@@ -212,10 +243,11 @@ impl Vars {
         }
         let value = |(name, var): (&Text, &Var)| {
             let Some(at) = speaks_of.get(name) else {
-                let message = format!("the variable `{name}` speaks of a resource that is not there");
-                return Err(Diagnostic::error("var-no-resource", message).at(var.name.span).help(
-                    "`objref` must have the name as written in the base, and the kind with its apiVersion",
-                ));
+                let miss = var.miss(items);
+                return Err(Diagnostic::error("var-no-resource", miss.message)
+                    .at(miss.place)
+                    .at(var.name.span)
+                    .help(miss.help));
             };
             let resource = &items.as_slice()[*at];
             let path = &var.fieldref.field_path;
