@@ -9,9 +9,8 @@ use krm_engine::cfg::tree::{Branch, Field, Structure};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
 use krm_engine::merge::File;
 use krm_engine::{Diagnostic, Node, Result};
-use krm_yaml::Document;
+use krm_yaml::Style;
 use krm_yaml::emit::preserve::{self, Layout};
-use krm_yaml::{Span, Style};
 
 use super::input;
 use crate::cli::examples;
@@ -29,7 +28,7 @@ pub struct CfgArgs {
 enum Verb {
     Cat(CatArgs),
     Count(CountArgs),
-    Fmt(FmtArgs),
+    Fmt(super::cfg_fmt::FmtArgs),
     Grep(GrepArgs),
     Tree(TreeArgs),
 }
@@ -38,7 +37,7 @@ pub fn run(args: CfgArgs, report: &Report) -> Result<()> {
     match args.verb {
         Verb::Cat(args) => cat(&args, report),
         Verb::Count(args) => count(&args, report),
-        Verb::Fmt(args) => fmt(&args, report),
+        Verb::Fmt(args) => super::cfg_fmt::fmt(&args, report),
         Verb::Grep(args) => grep(&args, report),
         Verb::Tree(args) => tree(&args, report),
     }
@@ -172,7 +171,7 @@ fn text(item: &mut Item) -> String {
     preserve::fresh_document(&item.head, &item.node, &item.foot, Layout::COMPACT)
 }
 
-fn join(texts: impl Iterator<Item = String>) -> String {
+pub(super) fn join(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join("---\n")
 }
 
@@ -256,81 +255,6 @@ fn count(args: &CountArgs, report: &Report) -> Result<()> {
         }
     }
     os::print(text.as_bytes())
-}
-
-/// Put the fields of all resources into their usual order, and indent them alike, in place
-///
-/// Comments stay with their fields; blank lines go. A resource annotated `config.kubernetes.io/formatting: none` is left alone.
-#[derive(Debug, Args)]
-#[command(after_help = examples::FMT)]
-struct FmtArgs {
-    /// Packages or files; standard input to standard output where none is named
-    #[arg(value_name = "PATH")]
-    paths: Vec<PathBuf>,
-    /// Change nothing; name the files that would change, and fail if there are any
-    #[arg(long)]
-    check: bool,
-}
-
-fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
-    let from_input = args.paths.is_empty();
-    let paths = if from_input { vec![PathBuf::from(input::no_path()?)] } else { args.paths.clone() };
-    let mut changed = Vec::new();
-    for path in &paths {
-        for file in input::read(&path.to_string_lossy(), &report.sources)? {
-            // Other files of a folder, such as the values of a chart, look as their owners want them to.
-            if path.is_dir() && !file.documents.iter().any(|d| is_resource(&d.root)) {
-                continue;
-            }
-            let before = file.source.as_ref().map_or("", |source| source.text());
-            // A check of nothing would always pass.
-            if from_input && args.check && before.trim().is_empty() {
-                return Err(input::no_input("standard input is empty"));
-            }
-            let texts = file.documents.iter().map(formatted).collect::<Result<Vec<_>>>()?;
-            let text = join(texts.into_iter().filter(|text| !text.is_empty()));
-            if from_input && !args.check {
-                return os::print(text.as_bytes());
-            }
-            if text != before {
-                let name = if path.is_dir() { path.join(&file.path) } else { path.clone() };
-                changed.push((name, text));
-            }
-        }
-    }
-    if !args.check {
-        let mut changes = os::Changes::default();
-        changed.into_iter().try_for_each(|(path, text)| changes.write(path, text.as_bytes()))?;
-        return changes.commit();
-    }
-    match changed.len() {
-        0 => Ok(()),
-        count => {
-            let message = format!("{count} file{} not formatted", if count == 1 { " is" } else { "s are" });
-            let diagnostic = Diagnostic::error("not-formatted", message).help("run `krm cfg fmt` on them");
-            Err(changed
-                .iter()
-                .fold(diagnostic, |d, (path, _)| d.note(path.display().to_string(), Span::NONE)))
-        }
-    }
-}
-
-fn is_resource(node: &Node) -> bool {
-    ["apiVersion", "kind"].iter().all(|key| node.get(key).and_then(Node::text).is_some())
-}
-
-/// A document as the reference formats it: fields in their order, indented by two, lists not further than their keys.
-fn formatted(document: &Document) -> Result<String> {
-    let mut item = Item::of(document.root.clone());
-    if document.root.is_null() || cfg::format::is_left_alone(&item) {
-        let text = preserve::document(document);
-        let text = text.strip_prefix("---\n").unwrap_or(&text);
-        let is_said = text.lines().any(|line| !matches!(line.trim(), "" | "---"));
-        return Ok(if is_said { format!("{}\n", text.trim_end()) } else { String::new() });
-    }
-    cfg::format::format(&mut item)?;
-    cfg::format::drop_empty_annotations(&mut item.node);
-    Ok(preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT))
 }
 
 /// Print the resources that have a field with a value
@@ -425,6 +349,9 @@ fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
         .into_iter()
         .for_each(|file| take(file, &mut items));
     items.retain(|item| args.locality.keeps(item));
+    if from_input {
+        items.iter_mut().for_each(|item| item.path = item.annotated_path().to_owned());
+    }
     if items.is_empty() {
         return Ok(());
     }

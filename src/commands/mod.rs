@@ -2,6 +2,7 @@
 
 pub mod build;
 pub mod cfg;
+pub mod cfg_fmt;
 pub mod completion;
 pub mod fn_doc;
 mod fn_progress;

@@ -5,6 +5,7 @@
 pub mod format;
 pub mod quantity;
 pub mod query;
+pub mod settled;
 pub mod tree;
 
 use std::collections::BTreeMap;
@@ -65,9 +66,22 @@ impl Item {
         self.path.rsplit_once('/').map_or(".", |(folder, _)| folder)
     }
 
-    /// The file without its folder.
+    /// The file without its folder; `.` where there is none.
     pub fn file(&self) -> &str {
-        self.path.rsplit_once('/').map_or(&self.path, |(_, file)| file)
+        match self.path.rsplit_once('/') {
+            Some((_, file)) => file,
+            None if self.path.is_empty() => ".",
+            None => &self.path,
+        }
+    }
+
+    /// The file that annotations say it comes from, as functions and `cat --annotate` leave them.
+    pub fn annotated_path(&self) -> &str {
+        let internal = self.text(&["metadata", "annotations", "internal.config.kubernetes.io/path"]);
+        match internal.is_empty() {
+            true => self.text(&["metadata", "annotations", "config.kubernetes.io/path"]),
+            false => internal,
+        }
     }
 }
 
