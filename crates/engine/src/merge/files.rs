@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Document, Node, Result, Source, Span};
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -182,6 +182,7 @@ pub fn merge_files(
         let mut merged = Merged::Same;
         for from in &by_place[place] {
             let from = tree(document(source, *from))?;
+            refuse_list(&from, &document(&dest, *place).root)?;
             let dest = match &merged {
                 Merged::Changed(node) => node,
                 _ => &document(&dest, *place).root,
@@ -213,6 +214,17 @@ pub fn merge_files(
     }
     add_all(&mut dest, one_file, added);
     Ok(dest)
+}
+
+/// A list is no resource: most likely it is a JSON patch, which says what to do and not what is to be.
+fn refuse_list(source: &Node, dest: &Node) -> Result<()> {
+    if source.is_map() || !dest.is_map() {
+        return Ok(());
+    }
+    Err(Diagnostic::error("merge-no-resource", "this is no resource, and cannot be merged into one")
+        .at(source.span())
+        .note("it would take the place of this", dest.span())
+        .help("a JSON patch goes into the `patches` of a kustomization"))
 }
 
 /// A conflict, and the resource it was met in.
