@@ -182,6 +182,15 @@ fn blocks_move_with_their_order() {
         "- c: 3\n- b: 2\n  a: 1\n",
     );
     check("- a\n- b\n- c", |root| root.as_seq_mut().unwrap().rotate_left(1), "- b\n- c\n- a\n");
+    let reversed = |head: &'static str| {
+        move |root: &mut Node| {
+            let map = root.as_seq_mut().unwrap()[0].as_map_mut().unwrap();
+            map.entries_mut().reverse();
+            map.key_at_mut(0).trivia_mut().head = head.into();
+        }
+    };
+    check("- a: 1\n  b: 2\n", reversed("# why"), "- # why\n  b: 2\n  a: 1\n");
+    check("- a: 1\n  # why\n  b: 2\n", reversed(""), "- b: 2\n  a: 1\n");
 }
 
 #[test]

@@ -7,7 +7,9 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::identity::{Index, Key, Keyed, Place};
-use super::{Conflict, Merged, Options, three_way, two_way};
+use super::three_way::three_way_within;
+use super::two_way::two_way_within;
+use super::{Conflict, Merged, Options, two_way};
 use crate::schema::Schema;
 
 /// A file of resources.
@@ -180,14 +182,15 @@ pub fn merge_files(
     }
     let merge = |place: &Place| -> Result<Change> {
         let mut merged = Merged::Same;
+        let into = document(&dest, *place);
         for from in &by_place[place] {
             let from = tree(document(source, *from))?;
             refuse_list(&from, &document(&dest, *place).root)?;
             let dest = match &merged {
                 Merged::Changed(node) => node,
-                _ => &document(&dest, *place).root,
+                _ => &into.root,
             };
-            match two_way(&from, dest, schema, options)? {
+            match two_way_within(into.into(), &from, dest, schema, options)? {
                 Merged::Same => {}
                 changed => merged = changed,
             }
@@ -255,7 +258,8 @@ pub fn merge3_files(
     let is_only = dests.documents.len() == 1;
     type Found = (Change, Vec<ResourceConflict>);
     let merge = |(key, place): &(Key, Place)| -> Result<Found> {
-        let dest = &document(&dest, *place).root;
+        let into = document(&dest, *place);
+        let dest = &into.root;
         let find =
             |index: &Index, files| index.find(key, is_only).map(|at| tree(document(files, at))).transpose();
         let (original, updated) = (find(&original_index, original)?, find(&updated_index, updated)?);
@@ -263,7 +267,9 @@ pub fn merge3_files(
         let (merged, conflicts) = match (original, updated) {
             (None, None) => (Merged::Same, Vec::new()),
             (Some(original), None) => (Merged::Deleted, deleted_conflict(original, Some(dest), None)),
-            (original, Some(updated)) => three_way(original.as_ref(), &updated, dest, schema, options)?,
+            (original, Some(updated)) => {
+                three_way_within(into.into(), original.as_ref(), &updated, dest, schema, options)?
+            }
         };
         Ok((Change { place: *place, merged }, conflicts.into_iter().map(in_resource).collect()))
     };

@@ -5,7 +5,6 @@ use std::borrow::Cow;
 use krm_yaml::{Node, Result, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::comments;
 use super::two_way::is_replaced;
 use super::walk::{Outcome, Sources, Visitor, Walk, walk};
 use crate::schema::Type;
@@ -86,13 +85,6 @@ pub(super) fn merge(
         let outcome = match w.options.as_reference {
             true => outcome,
             false => visitor.element(&s, &used, outcome),
-        };
-        let outcome = match (outcome, dest) {
-            (Outcome::Set(node), Some(dest)) if !w.options.as_reference => {
-                let next = pair[DEST].and_then(|at| lists[DEST].get(at as usize + 1));
-                comments::said_once(node.clone(), dest, &node, next).map_or(Outcome::Keep, Outcome::Set)
-            }
-            (outcome, _) => outcome,
         };
         unchanged &= matches!(outcome, Outcome::Keep);
         merged.push(match outcome {

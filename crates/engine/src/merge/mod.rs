@@ -1,11 +1,14 @@
 //! Merging trees: two ways (a source or a patch into a destination) and three ways (what an update changed).
 //!
 //! One [walker](walk) goes down all trees side by side, pairs fields by name and list elements by key, and asks a
-//! visitor what becomes of each: [`two_way`] and [`three_way`] are the two there are. A merge changes no tree it is
-//! given; the result shares with the destination everything that did not change.
+//! visitor what becomes of each: [`two_way`] and [`three_way`] decide on values, then a third on the comments
+//! [around] them. A merge changes no tree it is given; the result shares with the destination everything that did not
+//! change.
 
+mod around;
 mod comments;
 mod files;
+mod gaps;
 mod identity;
 mod lists;
 mod quirks;

@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use krm_yaml::{Node, Result, Span, Text};
 
+use super::gaps::Margins;
 use super::two_way::dressed;
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
-use super::{Merged, Options, comments};
+use super::{Merged, Options, around, comments};
 use crate::schema::Schema;
 
 /// A field that the destination and the update both changed, to different values. The update's was taken.
@@ -36,6 +37,18 @@ pub fn three_way(
     schema: &Schema,
     options: Options,
 ) -> Result<(Merged, Vec<Conflict>)> {
+    three_way_within(Margins::default(), original, updated, dest, schema, options)
+}
+
+/// The same for a destination in a document.
+pub(super) fn three_way_within(
+    margins: Margins,
+    original: Option<&Node>,
+    updated: &Node,
+    dest: &Node,
+    schema: &Schema,
+    options: Options,
+) -> Result<(Merged, Vec<Conflict>)> {
     if original.is_some_and(|original| comments::same_throughout(original, updated)) {
         return Ok((Merged::Same, Vec::new()));
     }
@@ -47,6 +60,7 @@ pub fn three_way(
         Outcome::Clear => Merged::Deleted,
         Outcome::Set(node) => Merged::Changed(node),
     };
+    let merged = around::carried(merged, dest, margins, original, updated, schema, options)?;
     Ok((merged, visitor.conflicts))
 }
 
@@ -104,51 +118,48 @@ impl Visitor for ThreeWay {
             (Some(_), None) if changed => Outcome::Clear,
             (Some(dest), Some(updated)) => {
                 let origin = present(s.origin);
-                let value = match comments::same_values(dest, updated) {
-                    true => comments::merged_throughout(dest, origin, updated, changed),
-                    false => {
-                        let value = if changed { dressed(updated, dest) } else { dest.clone() };
-                        // There is no place behind a block for what stood behind a value.
-                        match is_on_a_line(&value) == is_on_a_line(dest) {
-                            true => comments::merged(value, dest, origin, updated, changed),
-                            false => value,
-                        }
-                    }
-                };
-                if comments::same_throughout(dest, &value) { Outcome::Keep } else { Outcome::Set(value) }
+                if comments::same_values(dest, updated) {
+                    let node = comments::behind_throughout(dest, origin, updated, changed);
+                    return node.map_or(Outcome::Keep, Outcome::Set);
+                }
+                let commented = comments::behind(dest, origin, updated, changed);
+                if !changed {
+                    return commented.map_or(Outcome::Keep, Outcome::Set);
+                }
+                let value = dressed(updated, dest);
+                // There is no place behind a block for what stood behind a value.
+                if is_on_a_line(&value) != is_on_a_line(dest) {
+                    return Outcome::Set(value);
+                }
+                let like = commented.as_ref().unwrap_or(dest);
+                Outcome::Set(comments::replaced(&value, like).unwrap_or(value))
             }
             _ => Outcome::Keep,
         }
     }
 
-    fn done(&mut self, s: &Sources, outcome: Outcome) -> Outcome {
-        let Outcome::Set(node) = &outcome else {
-            // An empty collection the update removed and nobody filled.
-            let empty = |node: Option<&Node>| node.is_some_and(Node::is_empty);
-            let removed = s.updated.is_none() && empty(s.origin) && empty(s.dest);
-            return if removed { Outcome::Clear } else { outcome };
+    fn done(&mut self, s: &Sources, outcome: Outcome, _: &Walk) -> Outcome {
+        let now = match &outcome {
+            Outcome::Clear => return outcome,
+            Outcome::Keep => s.dest,
+            Outcome::Set(node) => Some(node),
         };
-        // Nothing is left of what the update removed, or there was nothing to add: no empty shell stays behind. What was
-        // empty in the destination before stays so.
-        let was_empty = s.dest.is_some_and(Node::is_empty);
-        let shell = node.is_empty()
-            && !was_empty
-            && match s.dest {
-                Some(_) => s.updated.is_none() && s.origin.is_some(),
-                None => s.origin.is_some(),
-            };
-        if shell { Outcome::Clear } else { outcome }
+        let Some(now) = now else { return outcome };
+        if is_left_over(now, s) {
+            return Outcome::Clear;
+        }
+        let commented = match (s.dest, s.updated) {
+            (Some(_), Some(updated)) if is_on_a_line(now) => {
+                comments::behind(now, s.origin, updated, s.origin.is_none())
+            }
+            _ => None,
+        };
+        commented.map_or(outcome, Outcome::Set)
     }
 
-    fn key(&mut self, keys: &Sources) -> Option<Node> {
+    fn key(&mut self, keys: &Sources, _: &Walk) -> Option<Node> {
         match (keys.dest, keys.origin, keys.updated) {
-            (Some(_), Some(origin), Some(updated)) if comments::same(origin, updated) => None,
-            (Some(dest), Some(origin), Some(updated)) => {
-                // The update's comments are taken where the destination's are still the original's.
-                let key = comments::merged(dest.clone(), dest, Some(origin), updated, false);
-                (!comments::same(&key, dest)).then_some(key)
-            }
-            (Some(dest), None, Some(updated)) => comments::joined(dest, updated),
+            (Some(dest), origin, Some(updated)) => comments::behind(dest, origin, updated, false),
             (None, _, Some(updated)) => Some(updated.clone()),
             _ => None,
         }
@@ -167,6 +178,18 @@ fn start<'n>(dest: Option<&'n Node>, s: &Sources<'n>, empty: fn() -> Node) -> St
         (None, None) => Cow::Owned(empty()),
     };
     Start::From { dest: Some(dest), origin: s.origin.map(Cow::Borrowed) }
+}
+
+/// Whether an empty collection is only what is left of one that the update removed, or of one there was nothing to add to:
+/// no empty shell stays behind. What was empty in the destination before stays so, unless the update removed it.
+fn is_left_over(now: &Node, s: &Sources) -> bool {
+    let was_empty = s.dest.map(Node::is_empty);
+    now.is_empty()
+        && s.origin.is_some_and(|origin| match was_empty {
+            Some(true) => s.updated.is_none() && origin.is_empty(),
+            Some(false) => s.updated.is_none(),
+            None => true,
+        })
 }
 
 impl ThreeWay {

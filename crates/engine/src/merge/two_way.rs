@@ -4,8 +4,9 @@ use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Node, Result, Style, Tag};
 
+use super::gaps::Margins;
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
-use super::{Merged, Options, comments};
+use super::{Merged, Options, around, comments};
 use crate::schema::Schema;
 
 /// Merges a source into a destination.
@@ -26,13 +27,28 @@ use crate::schema::Schema;
 /// # Ok::<(), krm_engine::Diagnostic>(())
 /// ```
 pub fn two_way(source: &Node, dest: &Node, schema: &Schema, options: Options) -> Result<Merged> {
+    two_way_within(Margins::default(), source, dest, schema, options)
+}
+
+/// The same for a destination in a document.
+pub(super) fn two_way_within(
+    margins: Margins,
+    source: &Node,
+    dest: &Node,
+    schema: &Schema,
+    options: Options,
+) -> Result<Merged> {
     let s = Sources { dest: Some(dest), origin: Some(source), updated: None };
     let mut state = Walk { schema, options, path: None };
-    Ok(match walk(&mut TwoWay, s, None, &mut state)? {
+    let merged = match walk(&mut TwoWay, s, None, &mut state)? {
         Outcome::Keep => Merged::Same,
         Outcome::Clear => Merged::Deleted,
         Outcome::Set(node) => Merged::Changed(node),
-    })
+    };
+    match options.as_reference {
+        true => Ok(merged),
+        false => around::carried(merged, dest, margins, None, source, schema, options),
+    }
 }
 
 struct TwoWay;
@@ -109,14 +125,14 @@ impl Visitor for TwoWay {
             (Some(dest), Some(origin))
                 if !walk.options.as_reference && comments::same_values(dest, origin) =>
             {
-                comments::overridden_throughout(dest, origin).map_or(Outcome::Keep, Outcome::Set)
+                comments::behind_throughout(dest, None, origin, true).map_or(Outcome::Keep, Outcome::Set)
             }
             // The comment behind the old value spoke of that, and goes with it.
             (Some(dest), Some(origin)) => Outcome::Set(dressed(origin, dest)),
         }
     }
 
-    fn done(&mut self, s: &Sources, outcome: Outcome) -> Outcome {
+    fn done(&mut self, s: &Sources, outcome: Outcome, walk: &Walk) -> Outcome {
         // A collection takes the comments the source has of its own.
         let (Some(dest), Some(origin)) = (s.dest, s.origin) else { return outcome };
         let now = match &outcome {
@@ -124,11 +140,13 @@ impl Visitor for TwoWay {
             Outcome::Keep => dest,
             Outcome::Set(node) => node,
         };
-        let overridden = match is_on_a_line(now) {
-            true => comments::overridden(now, origin),
-            false => comments::overridden_around(now, origin),
+        let commented = match (is_on_a_line(now), walk.options.as_reference) {
+            (true, true) => comments::overridden(now, origin),
+            (false, true) => comments::overridden_around(now, origin),
+            (true, false) => comments::behind(now, None, origin, true),
+            (false, false) => None,
         };
-        match overridden {
+        match commented {
             Some(node) => Outcome::Set(node),
             None => outcome,
         }
@@ -136,7 +154,7 @@ impl Visitor for TwoWay {
 
     fn element(&mut self, s: &Sources, keys: &[&str], outcome: Outcome) -> Outcome {
         // The reference takes the field that names an element as the source writes it: its comment too, or that it has
-        // none (merge2: TestMerge-42).
+        // none.
         let now = match (&outcome, s.dest) {
             (Outcome::Keep, Some(dest)) => dest,
             (Outcome::Set(node), Some(_)) => node,
@@ -161,11 +179,12 @@ impl Visitor for TwoWay {
         Outcome::Set(node)
     }
 
-    fn key(&mut self, keys: &Sources) -> Option<Node> {
+    fn key(&mut self, keys: &Sources, walk: &Walk) -> Option<Node> {
         match (keys.dest, keys.origin) {
             // A comment that is a schema is said to the merge, not to people.
             (Some(_), Some(origin)) if comments::is_schema(origin) => None,
-            (Some(dest), Some(origin)) => comments::joined(dest, origin),
+            (Some(dest), Some(origin)) if walk.options.as_reference => comments::joined(dest, origin),
+            (Some(dest), Some(origin)) => comments::behind(dest, None, origin, false),
             (None, origin) => origin.cloned(),
             _ => None,
         }
@@ -216,7 +235,7 @@ fn fits_on_a_line(value: &Node) -> bool {
     }
 }
 
-const DIRECTIVE: &str = "$patch";
+pub(super) const DIRECTIVE: &str = "$patch";
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Directive {

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Text};
 
+use super::two_way::DIRECTIVE;
 use super::{ASSOCIATIVE_KEYS, Options, comments, lists, quirks};
 use crate::resource::Gvk;
 use crate::schema::{Schema, Type};
@@ -48,7 +49,7 @@ pub(super) trait Visitor {
     fn value(&mut self, s: &Sources, walk: &Walk) -> Outcome;
 
     /// After the elements or fields were merged: the last word on the collection.
-    fn done(&mut self, s: &Sources, outcome: Outcome) -> Outcome;
+    fn done(&mut self, s: &Sources, outcome: Outcome, walk: &Walk) -> Outcome;
 
     /// After an element of a list was merged: the last word on the fields that tell it apart from others.
     fn element(&mut self, _: &Sources, _keys: &[&str], outcome: Outcome) -> Outcome {
@@ -56,7 +57,7 @@ pub(super) trait Visitor {
     }
 
     /// The comments of a field's key: the key to put in place of the destination's, or the key of a new field.
-    fn key(&mut self, keys: &Sources) -> Option<Node>;
+    fn key(&mut self, keys: &Sources, walk: &Walk) -> Option<Node>;
 }
 
 /// What the walk knows besides the trees.
@@ -138,7 +139,7 @@ pub(super) fn walk(
         if walk.options.as_reference {
             return Err(mismatch(first, other));
         }
-        return Ok(visitor.value(&s, walk));
+        return value(visitor, s, ty, walk);
     }
     if first.is_map() {
         return walk_map(visitor, s, ty, walk);
@@ -148,7 +149,30 @@ pub(super) fn walk(
     {
         return walk_list(visitor, s, &keys, ty.and_then(Type::items), walk);
     }
-    Ok(visitor.value(&s, walk))
+    value(visitor, s, ty, walk)
+}
+
+/// What becomes of a value as a whole. One that takes the place of another comes as it would where nothing was: rid of the
+/// nulls and directives within.
+fn value(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut Walk) -> Result<Outcome> {
+    let outcome = visitor.value(&s, walk);
+    match &outcome {
+        Outcome::Set(node) if s.dest.is_some() && !walk.options.as_reference && speaks_to_merge(node) => {
+            let alone = match s.updated {
+                Some(_) => Sources { updated: Some(node), ..Sources::default() },
+                None => Sources { origin: Some(node), ..Sources::default() },
+            };
+            self::walk(visitor, alone, ty, walk)
+        }
+        _ => Ok(outcome),
+    }
+}
+
+/// Whether a collection holds what is said to the merge: nulls, or directives.
+fn speaks_to_merge(node: &Node) -> bool {
+    let says = |node: &Node| node.is_null() || speaks_to_merge(node);
+    node.as_map().into_iter().flatten().any(|entry| entry.key.text() == Some(DIRECTIVE) || says(&entry.value))
+        || node.items().iter().any(says)
 }
 
 fn shape(node: &Node) -> u8 {
@@ -181,15 +205,7 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
     for (at, entry) in dests.iter().enumerate() {
         let Some(name) = entry.key.text() else { continue };
         let entries = Entries { dest: Some(entry), ..from.entry(name) };
-        let mut edit = walk_field(visitor, name, entries, ty, walk)?;
-        if !walk.options.as_reference {
-            let next = dests.get(at + 1).map(|next| &next.key);
-            let within = match &edit.1 {
-                Outcome::Set(value) => value,
-                _ => &entry.value,
-            };
-            edit.0 = edit.0.and_then(|key| comments::said_once(key, &entry.key, within, next));
-        }
+        let edit = walk_field(visitor, name, entries, ty, walk)?;
         if !matches!(edit, (None, Outcome::Keep)) {
             edits.push(Edit { at, key: edit.0, value: edit.1 });
         }
@@ -212,7 +228,7 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
         true => Outcome::Keep,
         false => Outcome::Set(edited(dest.as_deref(), edits, fields)),
     };
-    Ok(visitor.done(&s, outcome))
+    Ok(visitor.done(&s, outcome, walk))
 }
 
 /// A change of the field at a position.
@@ -239,16 +255,20 @@ fn walk_field(
         _ => entries.dest.map(|entry| &entry.value),
     };
     let is_block = !walk.options.as_reference && result.is_some_and(|value| !is_on_a_line(value));
-    // What stands behind a value on a line stands behind the key of a block.
-    let moved = [entries.dest, entries.origin, entries.updated]
-        .map(|entry| entry.filter(|_| is_block).and_then(comments::behind_key));
+    // What stands behind a value on a line stands behind the key of a block; what stands behind the key of a block speaks
+    // of what is below.
+    let moved = [entries.dest, entries.origin, entries.updated].map(|entry| match entry? {
+        entry if is_block => comments::behind_key(entry),
+        entry if walk.options.as_reference || is_on_a_line(&entry.value) => None,
+        entry => comments::without_line(&entry.key),
+    });
     let of = entries.keys();
     let keys = Sources {
         dest: moved[0].as_ref().or(of.dest),
         origin: moved[1].as_ref().or(of.origin),
         updated: moved[2].as_ref().or(of.updated),
     };
-    let mut key = visitor.key(&keys);
+    let mut key = visitor.key(&keys, walk);
     if let Outcome::Set(new) = &mut value
         && !walk.options.as_reference
     {
@@ -409,5 +429,5 @@ fn walk_list(
             Outcome::Set(node)
         }
     };
-    Ok(visitor.done(&s, outcome))
+    Ok(visitor.done(&s, outcome, walk))
 }

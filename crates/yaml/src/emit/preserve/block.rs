@@ -86,7 +86,7 @@ impl Editor<'_> {
                 let new = news[piece.new];
                 if !self.is_same_child(*old, new) {
                     let part = self.part(olds, at, end, frame);
-                    self.child(*old, new, part, frame);
+                    self.child(*old, new, part, frame, false);
                     if at + 1 < olds.len() && tail_lines(new) > tail_lines(*old) {
                         self.part_new_comment(frame.column);
                     }
@@ -163,16 +163,17 @@ impl Editor<'_> {
         last.min(next)
     }
 
-    /// Edits a child in its place: the comment above, the key, the value, the comments behind and below.
-    fn child(&mut self, old: Child<'_>, new: Child<'_>, part: Part, frame: Frame<'_>) {
+    /// Edits a child in its place: the comment above, the key, the value, the comments behind and below. `to_the_front` is
+    /// said of one that moves from a line of its own to the line that the collection begins on.
+    fn child(&mut self, old: Child<'_>, new: Child<'_>, part: Part, frame: Frame<'_>, to_the_front: bool) {
         let (was, is) = (old.bearer().trivia(), new.bearer().trivia());
         if let Line::Becomes(head) = self.change(&was.head, &is.head) {
+            let bare = part.head == part.begin;
             self.copy_to(part.head);
-            self.put_comment(head, frame.column, part.head == part.begin && !frame.own_line);
-            self.skip_to(if part.head == part.begin {
-                part.begin
-            } else {
-                self.lines.line_start(part.begin)
+            self.put_comment(head, frame.column, to_the_front || (bare && !frame.own_line));
+            self.skip_to(match bare || to_the_front {
+                true => part.begin,
+                false => self.lines.line_start(part.begin),
             });
         }
         let line = self.change(old.line(), new.line());
@@ -304,7 +305,7 @@ impl Editor<'_> {
                     if moved && may_be_block_scalar(news[pieces[at - 1].new].value()) {
                         self.outdent_comments(frame.column);
                     }
-                    self.child(olds[old], new, parts[old], frame);
+                    self.child(olds[old], new, parts[old], frame, inline && old > 0);
                     self.copy_to(parts[old].tail);
                     gap_of = Some(old);
                 }
