@@ -1,7 +1,8 @@
 //! Generated documents under generated edits. Whatever the edit, the text must read back as the edited tree; what the
 //! edit does not concern must stay, comments included.
 //!
-//! `EDITS=100000 cargo test --test edits` tries more; a failure names its seed, and `SEED=n` tries just that one.
+//! `EDITS=100000 cargo test --test edits` tries more, `FIRST=n` others; a failure names its seed, and `SEED=n` tries just
+//! that one.
 
 use krm_yaml::emit::preserve::{self, Comments};
 use krm_yaml::{Document, Entry, Node, Style, Value, parse_str};
@@ -440,8 +441,17 @@ fn for_seeds(check: impl Fn(u64)) {
     if let Ok(seed) = std::env::var("SEED") {
         return check(seed.parse().expect("SEED is a number"));
     }
-    let count = std::env::var("EDITS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000);
-    (0..count).for_each(check);
+    let first = number("FIRST").unwrap_or(0);
+    (first..first + edits()).for_each(check);
+}
+
+/// How many edits to try.
+fn edits() -> u64 {
+    number("EDITS").unwrap_or(3000)
+}
+
+fn number(variable: &str) -> Option<u64> {
+    std::env::var(variable).ok()?.parse().ok()
 }
 
 #[test]
@@ -614,9 +624,9 @@ fn found_documents() -> Vec<(String, Document)> {
 
 #[test]
 fn edited_files_read_back_as_the_edited_tree() {
-    let rounds = std::env::var("EDITS").ok().and_then(|n| n.parse().ok()).unwrap_or(3000) / 3000;
+    let (first, rounds) = (number("FIRST").unwrap_or(0), edits() / 3000);
     for (place, original) in found_documents().iter().filter(|(_, doc)| doc.span().len() < 100_000) {
-        for round in 0..rounds {
+        for round in first..first + rounds {
             let mut doc = original.clone();
             let mut chance = Chance::of(doc.span().len() as u64 * 1000 + round);
             edit(&mut doc.root, &mut chance, 0);

@@ -294,6 +294,8 @@ fn comments_go_with_what_they_are_about() {
         "# doc\n\n# about b\nb: # block\n  # about c\n  c: 2\n  # below c\n\n# about d\nd: 3\n\n# about a\na: 1 # one\n# below a\n",
     );
     check("- a # one\n# about b\n- b # two\n", remove("1"), "- a # one\n");
+    check("- - a\n  # about b\n  - b\n", remove("0.0"), "- # about b\n  - b\n");
+    check("- - a\n  # about b\n  - b\n", set("0", vec![Node::from("b")]), "- - b\n");
     check("- a # one\n# about b\n- b # two\n", remove("0"), "# about b\n- b # two\n");
 }
 
@@ -308,6 +310,11 @@ fn comments_can_be_edited() {
     check("a: |\n  x\nb: 2\n", line("a", "# text"), "a: | # text\n  x\nb: 2\n");
     check("a:\n  x: 1\nb: 2\n", line("a", "# map"), "a: # map\n  x: 1\nb: 2\n");
     check("a: [1] # c\nb: 2\n", line("a", "# d"), "a: [1] # d\nb: 2\n");
+    check(
+        "- - 1\n  - 2\n",
+        |root| root.as_seq_mut().unwrap()[0].trivia_mut().line = "# pair".into(),
+        "- # pair\n  - 1\n  - 2\n",
+    );
     let head = |at: usize, comment: &'static str| {
         move |root: &mut Node| root.as_map_mut().unwrap().key_at_mut(at).trivia_mut().head = comment.into()
     };
@@ -409,5 +416,32 @@ fn what_a_program_wrote_as_json_becomes_yaml() {
     assert_eq!(
         preserve::document_with(&doc, Comments::Keep),
         "# c\nkind: Pod # k\nmetadata:\n  name: x\n  tags:\n  - a\n  - \"1\"\nspec:\n  l: [1, b]\n  m: o\n"
+    );
+}
+
+#[test]
+fn what_stands_behind_a_block_scalar_does_not_become_part_of_it() {
+    // Quotes that a program asked for are not taken where there were none, so this becomes a `|+`.
+    let mut doc = one("- ~\n\n# c\n- b\n- c\n");
+    doc.root = Node::from(vec![Node::string("a\n\n").with_style(Style::DoubleQuoted), Node::from("b")]);
+    let text = preserve::document_unguarded(&doc, Comments::Keep);
+    assert_eq!(text, "- |+\n  a\n\n# c\n- b\n");
+    // One that moved to the end of a list.
+    check(
+        "a:\n- |+\n  x\n- y\n\nb: 1\nc: 2\n",
+        |root| {
+            root.get_mut("a").unwrap().as_seq_mut().unwrap().swap(0, 1);
+            root.remove("c");
+        },
+        "a:\n- y\n- |+\n  x\nb: 1\n",
+    );
+    // A deep comment at the end that is nobody's.
+    check(
+        "a:\n  b: |\n    x\n\n  # c\n\n",
+        |root| {
+            root.set("a", Node::string("y").with_style(Style::Literal));
+            root.as_map_mut().unwrap().insert_at(0, Node::from("z"), Node::from(1));
+        },
+        "z: 1\na: |-\n  y\n\n# c\n\n",
     );
 }

@@ -3,6 +3,7 @@
 use super::Layout;
 use super::align::{self, Piece};
 use super::editor::{Editor, Line, Slot};
+use super::ending::Ending;
 use super::fresh::Role;
 use super::lines::{Line as Kind, comment_lines};
 use super::scalar::is_break;
@@ -86,7 +87,7 @@ impl Editor<'_> {
                 let new = news[piece.new];
                 if !self.is_same_child(*old, new) {
                     let part = self.part(olds, at, end, frame);
-                    self.child(*old, new, part, frame, false);
+                    self.child(*old, new, part, frame);
                     if at + 1 < olds.len() && tail_lines(new) > tail_lines(*old) {
                         self.part_new_comment(frame.column);
                     }
@@ -163,18 +164,15 @@ impl Editor<'_> {
         last.min(next)
     }
 
-    /// Edits a child in its place: the comment above, the key, the value, the comments behind and below. `to_the_front` is
-    /// said of one that moves from a line of its own to the line that the collection begins on.
-    fn child(&mut self, old: Child<'_>, new: Child<'_>, part: Part, frame: Frame<'_>, to_the_front: bool) {
+    /// Edits a child in its place: the comment above, the key, the value, the comments behind and below.
+    fn child(&mut self, old: Child<'_>, new: Child<'_>, part: Part, frame: Frame<'_>) {
         let (was, is) = (old.bearer().trivia(), new.bearer().trivia());
         if let Line::Becomes(head) = self.change(&was.head, &is.head) {
-            let bare = part.head == part.begin;
             self.copy_to(part.head);
-            self.put_comment(head, frame.column, to_the_front || (bare && !frame.own_line));
-            self.skip_to(match bare || to_the_front {
-                true => part.begin,
-                false => self.lines.line_start(part.begin),
-            });
+            // Behind a `- ` there is no need for the indentation of the line.
+            let inline = !self.out.is_empty() && !self.out.ends_with(is_break);
+            self.put_comment(head, frame.column, inline);
+            self.skip_to(if inline { part.begin } else { self.lines.line_start(part.begin) });
         }
         let line = self.change(old.line(), new.line());
         let slot = |after| Slot {
@@ -221,7 +219,7 @@ impl Editor<'_> {
                 self.put_comment(foot, frame.column, false);
             }
             self.skip_to(part.tail);
-            if foot.is_empty() && ends_in_kept_breaks(new.value()) {
+            if foot.is_empty() && self.ending(Some(old.value())) == Ending::KeptBreaks {
                 self.skip_blank_lines();
             }
         }
@@ -283,12 +281,14 @@ impl Editor<'_> {
         self.copy_to(parts[0].head);
         // Where the lines go on behind the last piece of the original that was written.
         let mut gap_of = None;
+        let mut ending = Ending::Other;
         for (at, piece) in pieces.iter().enumerate() {
             let new = news[piece.new];
             let inline = at == 0 && !frame.own_line;
             if at > 0 {
                 self.start_line();
-                if !self.keeps_breaks(pieces[at - 1], olds, news) {
+                ending = self.ending(pieces[at - 1].old.map(|old| olds[old].value()));
+                if ending != Ending::KeptBreaks {
                     self.separate(gap_of, piece.old, airy, parts);
                     self.part_comment(news[pieces[at - 1].new]);
                 }
@@ -302,44 +302,37 @@ impl Editor<'_> {
                         self.put(&" ".repeat(frame.column));
                     }
                     let moved = at > 0 && pieces[at - 1].old.map(|before| before + 1) != Some(old);
-                    if moved && may_be_block_scalar(news[pieces[at - 1].new].value()) {
+                    if moved && ending.is_block_scalar() {
                         self.outdent_comments(frame.column);
                     }
-                    self.child(olds[old], new, parts[old], frame, inline && old > 0);
+                    self.child(olds[old], new, parts[old], frame);
                     self.copy_to(parts[old].tail);
                     gap_of = Some(old);
                 }
                 None => {
                     let text = self.fresh_child(new, frame);
                     self.put(if inline { text.trim_start_matches(' ') } else { &text });
+                    self.ends_in(Ending::of(&self.styled(new.value())));
                 }
             }
         }
-        self.cursor = parts[last].tail;
         let Some(piece) = pieces.last() else { return };
-        if self.keeps_breaks(*piece, olds, news) {
+        if piece.old == Some(last) {
+            self.skip_to(parts[last].tail);
+        } else {
+            self.cursor = parts[last].tail;
+        }
+        let ending = self.ending(piece.old.map(|old| olds[old].value()));
+        self.ends_in(ending);
+        if ending == Ending::KeptBreaks {
             self.skip_blank_lines();
         }
         if piece.old != Some(last) {
-            if may_be_block_scalar(news[piece.new].value()) {
+            if ending.is_block_scalar() {
                 self.outdent_comments(frame.column);
             }
             self.clear_tabs();
         }
-    }
-
-    /// Whether blank lines behind a piece would become part of a block scalar at its end.
-    fn keeps_breaks(&self, piece: Piece, olds: &[Child<'_>], news: &[Child<'_>]) -> bool {
-        let written = |node| {
-            let last = last_scalar(node)?;
-            // A node of another text finds nothing here, or something that does no harm.
-            let header = self.lines.text.get(last.span().range())?.lines().next()?;
-            Some(matches!(last.style(), Style::Literal | Style::Folded) && header.contains('+'))
-        };
-        let new = news[piece.new].value();
-        let old = piece.old.map(|old| olds[old].value());
-        ends_in_kept_breaks(new)
-            || [Some(new), old].into_iter().flatten().any(|node| written(node) == Some(true))
     }
 
     /// Writes the blank lines between two pieces: those that stood behind the one or before the other.
@@ -441,32 +434,5 @@ pub(super) fn own_tail_lines(node: &Node) -> usize {
         Value::Scalar(_) => 0,
         Value::Seq(items) => items.last().map_or(0, |item| tail_lines(Child::Item(item))),
         Value::Map(map) => map.entries().last().map_or(0, |entry| tail_lines(Child::Entry(entry))),
-    }
-}
-
-/// Whether a node ends in a block scalar to which blank lines behind it would belong.
-pub(super) fn ends_in_kept_breaks(node: &Node) -> bool {
-    last_scalar(node).is_some_and(|last| {
-        let quoted = matches!(last.style(), Style::SingleQuoted | Style::DoubleQuoted);
-        !quoted && last.text().is_some_and(|text| text.ends_with("\n\n") || text == "\n")
-    })
-}
-
-/// Whether a node ends in what is, or may be written as, a block scalar.
-pub(super) fn may_be_block_scalar(node: &Node) -> bool {
-    last_scalar(node).is_some_and(|last| match last.style() {
-        Style::SingleQuoted | Style::DoubleQuoted => false,
-        Style::Literal | Style::Folded => true,
-        _ => last.text().is_some_and(|text| text.contains('\n')),
-    })
-}
-
-/// The scalar that a block ends in. What asks for brackets, or to be an alias, is looked into as well: it may become a
-/// block yet.
-pub(super) fn last_scalar(node: &Node) -> Option<&Node> {
-    match node.value() {
-        Value::Scalar(_) => Some(node),
-        Value::Seq(items) => last_scalar(items.last()?),
-        Value::Map(map) => last_scalar(&map.entries().last()?.value),
     }
 }

@@ -3,9 +3,10 @@
 //! The editor has a cursor in the original text. Everything before it has been dealt with: copied to the output, or
 //! left out. Edits move the cursor forward, copying what they do not change; only a block that moves makes it jump.
 
-use super::block::last_scalar;
+use super::ending::{Ending, last_scalar};
 use super::fresh::{Anchors, Role, Writer};
 use super::lines::Lines;
+use super::scalar::is_break;
 use super::{Comments, Layout};
 use crate::document::Document;
 use crate::map::Entry;
@@ -24,6 +25,8 @@ pub(super) struct Editor<'d> {
     references: bool,
     original: &'d Node,
     layout: Option<Layout>,
+    /// How what was written anew last ends, and where that is in the output.
+    written: Option<(usize, Ending)>,
     /// Whether the edited tree was written as JSON by a program, so that its styles say nothing about what is wanted.
     from_json: bool,
 }
@@ -70,6 +73,7 @@ impl<'d> Editor<'d> {
             references: doc.has_references(),
             original: doc.original(),
             layout: None,
+            written: None,
             from_json: comments == Comments::Keep
                 && doc.root.style() == Style::Flow
                 && doc.original().style() == Style::Block,
@@ -100,7 +104,7 @@ impl<'d> Editor<'d> {
 
     /// Goes to a new line, unless at the start of one.
     pub fn start_line(&mut self) {
-        if !self.out.is_empty() && !self.out.ends_with(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']) {
+        if !self.out.is_empty() && !self.out.ends_with(is_break) {
             self.strip_last_block();
             self.put(self.newline);
         }
@@ -125,6 +129,24 @@ impl<'d> Editor<'d> {
                 self.out.insert(behind, '-');
             }
         }
+    }
+
+    /// Takes note of how the text ends that was just written anew.
+    pub fn ends_in(&mut self, ending: Ending) {
+        self.written = Some((self.text_end(), ending));
+    }
+
+    /// How the text written so far ends, given the node of the original that stood there.
+    pub fn ending(&self, old: Option<&Node>) -> Ending {
+        match (self.written, old) {
+            (Some((at, ending)), _) if at == self.text_end() => ending,
+            (_, Some(old)) => Ending::in_text(old, self.lines.text),
+            (_, None) => Ending::Other,
+        }
+    }
+
+    fn text_end(&self) -> usize {
+        self.out.trim_end_matches(is_break).len()
     }
 
     /// What becomes of a comment that was `old` and is `new` in the edited tree.
@@ -167,7 +189,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Writes a comment behind a text: on one line, whatever it was.
-    fn put_comment_line(&mut self, comment: &str) {
+    pub fn put_comment_line(&mut self, comment: &str) {
         let mut lines = comment.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or("#");
         if !first.trim_start().starts_with('#') {
@@ -260,12 +282,21 @@ impl<'d> Editor<'d> {
         self.rest_of_line(behind, slot.line);
     }
 
-    /// Changes the comment behind a key or a `-` whose block begins below.
+    /// Changes the comment behind a key or a `-`, above its block. One that begins behind the `-` makes room.
     fn comment_above_block(&mut self, old: &Node, slot: Slot<'_>) {
+        let Line::Becomes(comment) = slot.line else { return };
+        let start = old.span().start as usize;
         let behind = self.behind_properties(old, slot);
-        if slot.line != Line::Stays && self.lines.line_end(behind) < old.span().start as usize {
+        if self.lines.line_end(behind) < start {
             self.copy_to(behind);
             self.rest_of_line(behind, slot.line);
+        } else if slot.role == Role::Item && !comment.is_empty() {
+            self.copy_to(behind);
+            self.put(" ");
+            self.put_comment_line(comment);
+            self.put(self.newline);
+            self.put(&" ".repeat(self.lines.column(start).0));
+            self.skip_to(start);
         }
     }
 

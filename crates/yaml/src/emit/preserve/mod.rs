@@ -37,12 +37,14 @@
 //! | `align` | which child was which |
 //! | `block`, `flow` | children added, removed, moved |
 //! | `value` | values in the place of others |
+//! | `ending` | how a text ends, and so what may stand below it |
 //! | `lines` | finding lines and comments in the text |
 //! | `fresh`, `scalar` | what has no text |
 
 mod align;
 mod block;
 mod editor;
+mod ending;
 mod flow;
 mod fresh;
 mod lines;

@@ -1,8 +1,9 @@
 //! Values that are written anew, in the place of others.
 
 use super::Comments;
-use super::block::{ends_in_kept_breaks, last_scalar, may_be_block_scalar, own_tail_lines};
+use super::block::own_tail_lines;
 use super::editor::{Editor, Line, Slot};
+use super::ending::{Ending, last_scalar};
 use super::fresh::Role;
 use super::lines::Line as Kind;
 use crate::node::{Node, Style, Tag, Trivia};
@@ -73,7 +74,7 @@ impl Editor<'_> {
     /// Ends what was written with the further lines of a block scalar. The break behind the last is that of the text.
     fn put_further_lines(&mut self, new: &Node, further: &str, slot: Slot<'_>) {
         if further.is_empty() {
-            return;
+            return self.ends_in(Ending::Other);
         }
         let ended = new.text().is_some_and(|text| text.ends_with('\n'));
         let body = if ended { further.strip_suffix(self.newline).unwrap_or(further) } else { further };
@@ -84,19 +85,21 @@ impl Editor<'_> {
     /// Looks after the line breaks behind a block that was written anew: there must be one at the end where the block
     /// ends in a line break, and neither those of blank lines nor comments may become part of it.
     fn end_block(&mut self, new: &Node, ended: bool, slot: Slot<'_>) {
+        let ending = Ending::of(new);
+        self.ends_in(ending);
         if self.lines.break_len(self.cursor) == 0 {
             if ended {
                 self.put(self.newline);
             }
             return;
         }
-        if ends_in_kept_breaks(new) {
+        if ending == Ending::KeptBreaks {
             self.put(self.newline);
             self.skip_to(self.lines.next_line(self.cursor));
             self.skip_blank_lines();
         }
-        if may_be_block_scalar(new) {
-            if !ends_in_kept_breaks(new) {
+        if ending.is_block_scalar() {
+            if ending != Ending::KeptBreaks {
                 self.copy_to(self.lines.next_line(self.cursor));
             }
             self.outdent_comments(slot.column.max(0) as usize);
@@ -144,7 +147,7 @@ impl Editor<'_> {
     fn put_comment_behind(&mut self, comment: &str) {
         if !comment.is_empty() {
             self.put(" ");
-            self.put(comment);
+            self.put_comment_line(comment);
         }
     }
 

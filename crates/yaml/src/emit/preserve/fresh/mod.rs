@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use rustc_hash::FxHashMap;
 
 use super::Layout;
-use super::block::ends_in_kept_breaks;
+use super::ending::Ending;
 use super::scalar::is_break;
 use crate::map::Entry;
 use crate::node::{Node, Style, Tag, Text, Value};
@@ -104,7 +104,7 @@ impl<'o, 'w> Writer<'o, 'w> {
         if !foot.is_empty() {
             self.pending.foot = foot;
             // A blank line parts it from the content, unless it would become part of that.
-            self.foot_indent = if ends_in_kept_breaks(root) { -1 } else { 0 };
+            self.foot_indent = if Ending::of(root) == Ending::KeptBreaks { -1 } else { 0 };
         }
         self.finish();
     }
