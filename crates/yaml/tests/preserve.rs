@@ -2,7 +2,7 @@
 
 use krm_yaml::emit::preserve::{self, Comments};
 use krm_yaml::path::Missing;
-use krm_yaml::{Document, Node, Path, Style, parse_str};
+use krm_yaml::{Document, Node, Path, Style, Trivia, parse_str};
 
 fn one(text: &str) -> Document {
     let mut docs = parse_str(text).unwrap_or_else(|error| panic!("{error:?} in {text:?}"));
@@ -417,6 +417,85 @@ fn what_a_program_wrote_as_json_becomes_yaml() {
         preserve::document_with(&doc, Comments::Keep),
         "# c\nkind: Pod # k\nmetadata:\n  name: x\n  tags:\n  - a\n  - \"1\"\nspec:\n  l: [1, b]\n  m: o\n"
     );
+}
+
+#[test]
+fn comments_within_brackets_can_be_edited() {
+    let item = |at: usize, edit: fn(&mut Trivia)| {
+        move |root: &mut Node| edit(root.get_mut("k").unwrap().as_seq_mut().unwrap()[at].trivia_mut())
+    };
+    let rows = "k: [\n  # one\n  a, # x\n\n  b,   # y\n  c\n] # end\n";
+    check(rows, item(1, |b| b.line = "# z".into()), "k: [\n  # one\n  a, # x\n\n  b,   # z\n  c\n] # end\n");
+    check(rows, item(0, |a| a.line = "# z".into()), "k: [\n  # one\n  a, # z\n\n  b,   # y\n  c\n] # end\n");
+    check(rows, item(1, |b| b.line = "".into()), "k: [\n  # one\n  a, # x\n\n  b,\n  c\n] # end\n");
+    check(
+        rows,
+        item(2, |c| c.head = "# two\n# lines".into()),
+        "k: [\n  # one\n  a, # x\n\n  b,   # y\n  # two\n  # lines\n  c\n] # end\n",
+    );
+    check(
+        rows,
+        item(2, |c| c.line = "# last".into()),
+        "k: [\n  # one\n  a, # x\n\n  b,   # y\n  c # last\n] # end\n",
+    );
+    check("k: [\n   a]\n", item(0, |a| a.head = "# x".into()), "k: [\n   # x\n   a]\n");
+    check(rows, item(0, |a| a.head = "".into()), "k: [\n  a, # x\n\n  b,   # y\n  c\n] # end\n");
+    // What stood on one line is broken where a comment ends it.
+    let short = "k: [a, b, c]\n";
+    check(short, item(0, |a| a.line = "# x".into()), "k: [a, # x\n  b, c]\n");
+    check(short, item(0, |a| a.head = "# x".into()), "k: [\n  # x\n  a, b, c]\n");
+    check(short, item(2, |c| c.line = "# x".into()), "k: [a, b, c # x\n]\n");
+    check(short, item(1, |b| b.foot = "# x".into()), "k: [a, b,\n  # x\n\n  c]\n");
+}
+
+#[test]
+fn comments_of_entries_within_braces_can_be_edited() {
+    let text = "- k: {\n    a: 1, # one\n    # about b\n    b: [2, 3] # two\n  }\n- z\n";
+    fn map(root: &mut Node) -> &mut krm_yaml::Map {
+        root.as_seq_mut().unwrap()[0].get_mut("k").unwrap().as_map_mut().unwrap()
+    }
+    check(
+        text,
+        |root| map(root).value_at_mut(0).trivia_mut().line = "# uno".into(),
+        "- k: {\n    a: 1, # uno\n    # about b\n    b: [2, 3] # two\n  }\n- z\n",
+    );
+    check(
+        text,
+        |root| map(root).key_at_mut(1).trivia_mut().head = "".into(),
+        "- k: {\n    a: 1, # one\n    b: [2, 3] # two\n  }\n- z\n",
+    );
+    check(
+        text,
+        |root| map(root).value_at_mut(1).as_seq_mut().unwrap()[0].trivia_mut().line = "# inner".into(),
+        "- k: {\n    a: 1, # one\n    # about b\n    b: [2, # inner\n      3] # two\n  }\n- z\n",
+    );
+    // They go with what they are about.
+    check(
+        text,
+        |root| drop(map(root).remove_at(0)),
+        "- k: {\n    # about b\n    b: [2, 3] # two\n  }\n- z\n",
+    );
+    check(text, |root| drop(map(root).remove_at(1)), "- k: {\n    a: 1 # one\n  }\n- z\n");
+    check(
+        text,
+        |root| map(root).entries_mut().swap(0, 1),
+        "- k: {\n    # about b\n    b: [2, 3], # two\n    a: 1 # one\n  }\n- z\n",
+    );
+    check(
+        text,
+        |root| map(root).push(Node::from("c"), yaml("{d: 4} # four")),
+        "- k: {\n    a: 1, # one\n    # about b\n    b: [2, 3], # two\n    c: {d: 4} # four\n  }\n- z\n",
+    );
+    check(
+        "k: [a: 1, # one\n  b]\n",
+        |root| root.get_mut("k").unwrap().as_seq_mut().unwrap()[0].as_map_mut().unwrap().rename(0, "c"),
+        "k: [{c: 1}, # one\n  b]\n",
+    );
+    // Trees that know of none leave them.
+    let mut doc = one(text);
+    doc.root = yaml("[{k: {a: 1, c: 4}}, z]");
+    let kept = preserve::document_unguarded(&doc, Comments::Keep);
+    assert_eq!(kept, "- k: {\n    a: 1, # one\n    c: 4\n  }\n- z\n");
 }
 
 #[test]

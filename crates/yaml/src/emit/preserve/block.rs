@@ -247,7 +247,7 @@ impl Editor<'_> {
     }
 
     /// Writes a comment on lines of its own, from the start of a line.
-    fn put_comment(&mut self, comment: &str, column: usize, inline: bool) {
+    pub fn put_comment(&mut self, comment: &str, column: usize, inline: bool) {
         for (at, line) in comment.lines().enumerate() {
             if !line.trim().is_empty() {
                 if at > 0 || !inline {

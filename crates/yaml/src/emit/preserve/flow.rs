@@ -1,16 +1,20 @@
 //! Edits within brackets and braces.
+//!
+//! What stands between two children stays as it is, unless a child was moved or a comment there was changed. A comment
+//! ends its line, so the child behind it begins one.
 
 use super::align::{self, Piece};
 use super::editor::{Editor, Line, Slot, is_equal};
 use super::fresh::Role;
-use crate::map::Map;
+use super::notes::{Note, Notes, Rows, fits, without_notes};
+use crate::map::{Entry, Map};
 use crate::node::{Node, Seq, Style, Tag, Value};
 
 /// A child in the text: from its first character to behind its last.
 #[derive(Clone, Copy)]
-struct Part {
-    begin: usize,
-    end: usize,
+pub(super) struct Part {
+    pub begin: usize,
+    pub end: usize,
 }
 
 /// What stands before a child, by where it ends.
@@ -32,12 +36,14 @@ impl Editor<'_> {
             let spans = a.iter().map(|e| (e.key.span().end as usize).max(e.value.span().end as usize));
             editor.flow_parts(old, spans)
         };
+        let notes = self.notes(&pieces, a.iter().map(Note::of_entry), |at| Note::of_entry(&b.entries()[at]));
         let child = |editor: &mut Self, piece: Piece| {
             let entry = &b.entries()[piece.new];
             let Some(at) = piece.old else {
                 let layout = editor.layout();
                 let (key, value) = (editor.styled(&entry.key), editor.styled(&entry.value));
-                let text = editor.fresh(layout, |writer| writer.flow_entry(&key, &value, json));
+                let (value, column) = editor.for_brackets(value);
+                let text = editor.fresh(layout, |writer| writer.flow_entry(&key, &value, column, json));
                 return editor.put(&text);
             };
             let was = &a.entries()[at];
@@ -50,19 +56,20 @@ impl Editor<'_> {
                 let layout = editor.layout();
                 // Behind quotes a `:` may lack its space.
                 let json = json || matches!(was.key.style(), Style::SingleQuoted | Style::DoubleQuoted);
-                let text = editor.fresh(layout, |writer| writer.flow_node(&entry.key, Role::Key, json));
+                let text = editor.fresh(layout, |writer| writer.flow_node(&entry.key, Role::Key, 0, json));
                 editor.put(&text);
                 editor.skip_to(was.key.span().end as usize);
             }
             editor.flow_child(&was.value, &entry.value, before, json);
         };
-        self.flow(old, a.len(), &pieces, parts, child);
+        self.flow(old, &notes, &pieces, parts, child);
     }
 
     pub fn flow_seq(&mut self, old: &Node, a: &Seq, b: &Seq, json: bool) {
         let json = json || is_json(old);
         let pieces = align::items(a, b, self.comments);
         let parts = |editor: &Self| editor.flow_parts(old, a.iter().map(|item| item.span().end as usize));
+        let notes = self.notes(&pieces, a.iter().map(Note::of_item), |at| Note::of_item(&b[at]));
         let child = |editor: &mut Self, piece: Piece| {
             let item = &b[piece.new];
             match piece.old {
@@ -73,14 +80,19 @@ impl Editor<'_> {
                     editor.flow_child(&a[at], item, Before::Item(a[at - 1].span().end as usize), json)
                 }
                 None => {
-                    let layout = editor.layout();
-                    let item = editor.styled(item);
-                    let text = editor.fresh(layout, |writer| writer.flow_node(&item, Role::Item, json));
+                    let text = editor.flow_text(item, Role::Item, json);
                     editor.put(&text);
                 }
             }
         };
-        self.flow(old, a.len(), &pieces, parts, child);
+        self.flow(old, &notes, &pieces, parts, child);
+    }
+
+    /// A node as it stands within brackets, without the comments around it.
+    fn flow_text(&mut self, node: &Node, role: Role, json: bool) -> String {
+        let (node, column) = self.for_brackets(self.styled(node));
+        let layout = self.layout();
+        self.fresh(layout, |writer| writer.flow_node(&node, role, column, json))
     }
 
     /// Whether a collection has brackets of its own; `[a: b]` holds a map that has none.
@@ -110,13 +122,14 @@ impl Editor<'_> {
     fn flow(
         &mut self,
         old: &Node,
-        len: usize,
+        notes: &Notes<'_>,
         pieces: &[Piece],
         parts: impl FnOnce(&Self) -> Vec<Part>,
         mut child: impl FnMut(&mut Self, Piece),
     ) {
         let (start, end) = (old.span().start as usize, old.span().end as usize);
-        if align::is_identity(pieces, len) {
+        let Notes { olds, news } = notes;
+        if align::is_identity(pieces, olds.len()) && (olds == news || !self.has_brackets(old)) {
             pieces.iter().for_each(|piece| child(self, *piece));
             return;
         }
@@ -126,13 +139,28 @@ impl Editor<'_> {
             return self.skip_to(end);
         }
         let parts = parts(self);
+        self.copy_to(start);
+        let rows = if notes.any() { self.rows(start, &parts, end - 1) } else { Rows::default() };
         let separator = self.flow_separator(start, &parts);
-        self.copy_to(parts[0].begin);
+        if news[0].head == olds[0].head {
+            self.copy_to(parts[0].begin);
+        } else {
+            self.open_with_comment(start + 1, news[0].head, rows);
+        }
         for (at, piece) in pieces.iter().enumerate() {
             if at > 0 {
+                let (above, below) = (news[at - 1], news[at]);
                 match (pieces[at - 1].old, piece.old) {
-                    (Some(before), Some(after)) if before + 1 == after => self.copy_to(parts[after].begin),
-                    _ => self.put(&separator),
+                    (Some(a), Some(b)) if a + 1 == b && fits(above, below, olds[a], olds[b]) => {
+                        self.copy_to(parts[b].begin)
+                    }
+                    _ if below.head.is_empty() && !above.follow() => self.put(&separator),
+                    (a, b) => {
+                        let neighbours = a.zip(b).filter(|(a, b)| a + 1 == *b);
+                        let gap = neighbours.map(|(a, b)| (parts[a].end, parts[b].begin));
+                        self.put(",");
+                        self.part_with_comments(above, a.map(|a| parts[a].end), below, gap, rows);
+                    }
                 }
             }
             if let Some(old) = piece.old {
@@ -143,7 +171,12 @@ impl Editor<'_> {
                 self.copy_to(parts[old].end);
             }
         }
+        let (was, is) = (olds[olds.len() - 1], news[news.len() - 1]);
         self.cursor = parts[parts.len() - 1].end;
+        if (was.line, was.foot) != (is.line, is.foot) {
+            let last = pieces.last().and_then(|piece| piece.old);
+            self.close_with_comments(is, last.map(|last| parts[last].end), rows, end - 1);
+        }
         self.copy_to(end);
     }
 
@@ -199,8 +232,7 @@ impl Editor<'_> {
         if let (Some(anchor), None) = (&old.trivia().anchor, &new.trivia().anchor) {
             new.trivia_mut().anchor = Some(anchor.clone());
         }
-        let layout = self.layout();
-        let text = self.fresh(layout, |writer| writer.flow_node(&new, role, json));
+        let text = self.flow_text(&new, role, json);
         let (start, end) = (old.span().start as usize, old.span().end as usize);
         let has_properties = old.trivia().anchor.is_some() || old.trivia().tag.is_some();
         let behind = self.behind(before);
@@ -231,11 +263,14 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes a whole flow collection anew.
+    /// Gives brackets to a map that had none. The comments around its entry stand outside of them.
     fn replace_flow(&mut self, old: &Node, new: &Node, json: bool) {
-        let layout = self.layout();
-        let text = self.fresh(layout, |writer| writer.flow_node(new, Role::Item, json));
         self.copy_to(old.span().start as usize);
+        let mut new = new.clone();
+        for Entry { key, value } in new.as_map_mut().into_iter().flat_map(Map::entries_mut) {
+            (*key, *value) = (without_notes(key.take()), without_notes(value.take()));
+        }
+        let text = self.flow_text(&new, Role::Item, json);
         self.put(&text);
         self.skip_to(old.span().end as usize);
     }

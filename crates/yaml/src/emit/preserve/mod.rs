@@ -18,7 +18,7 @@
 //!   order of the text, since programs tend to sort them);
 //! - flow collections stay so, and JSON stays JSON; but brackets around nothing give way to a block;
 //! - an alias is written out where it no longer says what the edited tree says, and anchors stay;
-//! - comments follow the edited tree, or stay in any case: see [`Comments`]. Those within brackets always stay.
+//! - comments follow the edited tree, or stay in any case: see [`Comments`].
 //!
 //! Trees are compared by value. A tree that went through another program and came back equal leaves the text as it is,
 //! whatever became of its styles.
@@ -36,6 +36,7 @@
 //! | `editor` | the walk, and what stays |
 //! | `align` | which child was which |
 //! | `block`, `flow` | children added, removed, moved |
+//! | `notes` | comments within brackets |
 //! | `value` | values in the place of others |
 //! | `ending` | how a text ends, and so what may stand below it |
 //! | `lines` | finding lines and comments in the text |
@@ -48,6 +49,7 @@ mod ending;
 mod flow;
 mod fresh;
 mod lines;
+mod notes;
 mod scalar;
 mod stream;
 mod value;

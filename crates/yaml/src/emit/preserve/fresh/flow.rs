@@ -34,7 +34,7 @@ impl<'w> Writer<'_, 'w> {
             self.announce(&entry.value, "");
             comma = self.flow_value(&entry.value, Role::Value);
         }
-        if !self.quiet && !tail.is_empty() {
+        if !tail.is_empty() {
             self.pending.tail = tail;
         }
         self.announce_end(node);

@@ -49,8 +49,6 @@ pub(super) struct Writer<'o, 'w> {
     json: bool,
     /// A whole document is being written.
     whole: bool,
-    /// No comments.
-    quiet: bool,
     /// The indentation of the lines of a block scalar, where that is given.
     inner: Option<isize>,
 }
@@ -85,7 +83,6 @@ impl<'o, 'w> Writer<'o, 'w> {
             copying: 0,
             json: false,
             whole: false,
-            quiet: false,
             inner: None,
         }
     }
@@ -160,15 +157,16 @@ impl<'o, 'w> Writer<'o, 'w> {
         self.node(node, role);
     }
 
-    /// Writes a node as it stands within brackets or braces, on one line and without comments.
-    pub fn flow_node(&mut self, node: &'w Node, role: Role, json: bool) {
-        (self.flow_level, self.quiet, self.json) = (1, true, json);
+    /// Writes a node as it stands within brackets or braces, on one line unless there are comments in it. Further lines
+    /// are deeper than `column`.
+    pub fn flow_node(&mut self, node: &'w Node, role: Role, column: usize, json: bool) {
+        (self.flow_level, self.indent, self.json) = (1, column as isize, json);
         self.node(node, role);
     }
 
-    /// Writes `key: value` as it stands within braces, on one line and without comments.
-    pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, json: bool) {
-        self.flow_node(key, Role::Key, json);
+    /// Writes `key: value` as it stands within braces: see [`Writer::flow_node`].
+    pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, column: usize, json: bool) {
+        self.flow_node(key, Role::Key, column, json);
         self.indicator(":", false);
         self.node(value, Role::Value);
     }
@@ -190,7 +188,7 @@ pub(super) enum Role {
 impl<'w> Writer<'_, 'w> {
     /// Takes note of a node's comments before anything of it is written.
     fn announce(&mut self, node: &'w Node, tail: &'w str) {
-        if self.quiet || self.copying > 0 {
+        if self.copying > 0 {
             return;
         }
         let trivia = node.trivia();
@@ -209,7 +207,7 @@ impl<'w> Writer<'_, 'w> {
 
     /// Takes note of the comments that stand behind or below a collection.
     fn announce_end(&mut self, node: &'w Node) {
-        if self.quiet || self.copying > 0 {
+        if self.copying > 0 {
             return;
         }
         let trivia = node.trivia();
