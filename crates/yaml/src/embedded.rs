@@ -13,9 +13,11 @@ use crate::source::{Source, Span};
 /// use krm_yaml::{Source, Sources};
 /// let sources = Sources::new();
 /// let file = sources.add("k.yaml", "patch: |\n  a: 1\n  b: 2\n");
-/// let outer = krm_yaml::parse(&file)?.remove(0).root;
-/// let inner = krm_yaml::embedded::parse(outer.get("patch").unwrap(), Some(&file))?.remove(0);
-/// assert_eq!(file.slice(inner.get("b").unwrap().span()), "2");
+/// let outer = krm_yaml::parse(&file)?;
+/// let Some(patch) = outer.first().and_then(|document| document.root.get("patch")) else { return Ok(()) };
+/// for inner in krm_yaml::embedded::parse(patch, Some(&file))? {
+///     assert_eq!(inner.get("b").map(|b| file.slice(b.span())), Some("2"));
+/// }
 /// # Ok::<(), krm_yaml::Diagnostic>(())
 /// ```
 pub fn parse(scalar: &Node, file: Option<&Arc<Source>>) -> Result<Vec<Node>> {

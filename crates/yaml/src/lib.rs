@@ -15,7 +15,8 @@
 //!     ports:
 //!     - {name: http, port: 80}   # behind the proxy
 //! ";
-//! let mut service = parse_str(text)?.remove(0);
+//! let mut documents = parse_str(text)?;
+//! let Some(service) = documents.first_mut() else { return Ok(()) }; // an empty text holds none
 //!
 //! // Look.
 //! assert_eq!(service.root.at(["metadata", "name"]).and_then(Node::as_str), Some("web"));
@@ -23,7 +24,9 @@
 //! // Edit: by path, with creation of what is missing, or by hand.
 //! let port = Path::dotted("spec.ports.[name=http].port")?;
 //! port.set(&mut service.root, Node::from(8080), Missing::Refuse)?;
-//! service.root.get_mut("spec").expect("it has one").set("type", "NodePort");
+//! if let Some(spec) = service.root.get_mut("spec") {
+//!     spec.set("type", "NodePort");
+//! }
 //!
 //! // Write: as it was, apart from the edits...
 //! assert_eq!(service.text(), "\
@@ -68,8 +71,9 @@
 //!
 //! # Which YAML
 //!
-//! The one that go-yaml reads, since that is what the world's manifests are tried against: the syntax of YAML 1.1 with some
-//! of 1.2, and types that are a mix of both.
+//! The one that go-yaml v3 reads, since that is what kustomize is built on and the world's manifests are tried against: the
+//! syntax of YAML 1.1 with some of 1.2, and types that are a mix of both. Where the standard and go-yaml v3 differ, this
+//! crate follows go-yaml v3: in what it accepts, in what a scalar means, in which node a comment belongs to.
 //!
 //! * `true` and `false` are booleans in lower, upper and title case. `yes`, `no`, `on`, `off`, `y` and `n` are strings, but
 //!   are quoted in canonical form, as other readers think otherwise.

@@ -13,9 +13,11 @@ impl Document {
     ///
     /// ```
     /// let text = "base: &base {a: 1, b: 2}\nmore: {<<: *base, b: 3}\n";
-    /// let mut document = krm_yaml::parse_str(text)?.remove(0);
-    /// document.resolve_references()?;
-    /// assert_eq!(krm_yaml::json::compact(document.root.get("more").unwrap()), r#"{"a":1,"b":3}"#);
+    /// for mut document in krm_yaml::parse_str(text)? {
+    ///     document.resolve_references()?;
+    ///     let more = document.root.get("more").map(krm_yaml::json::compact);
+    ///     assert_eq!(more.as_deref(), Some(r#"{"a":1,"b":3}"#));
+    /// }
     /// # Ok::<(), krm_yaml::Diagnostic>(())
     /// ```
     pub fn resolve_references(&mut self) -> Result<()> {

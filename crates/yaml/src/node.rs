@@ -164,6 +164,20 @@ impl From<i64> for Node {
         Self::scalar(n.to_string(), Tag::Int, Style::Any, Span::NONE)
     }
 }
+/// As JSON has it in YAML: a number without a fraction is an integer.
+///
+/// ```
+/// use krm_yaml::{Node, canonical};
+/// assert_eq!(canonical(&Node::from(vec![Node::from(0.5), Node::from(3.0), Node::from(2.5e7)])), "- 0.5\n- 3\n- 25000000\n");
+/// ```
+impl From<f64> for Node {
+    fn from(n: f64) -> Self {
+        let mut text = String::new();
+        crate::number::yaml(n, &mut text);
+        let tag = crate::resolve::plain(&text);
+        Self::scalar(text, tag, Style::Any, Span::NONE)
+    }
+}
 impl From<i32> for Node {
     fn from(n: i32) -> Self {
         Self::from(i64::from(n))
@@ -539,6 +553,17 @@ mod tests {
         let b: Node = [("y", 2), ("x", 1)].into_iter().collect();
         assert_eq!(a, b);
         assert_ne!(Node::from("1"), Node::from(1));
+    }
+
+    #[test]
+    fn floats_are_what_their_text_means() {
+        let made = |n: f64| (Node::from(n).text().unwrap().to_owned(), Node::from(n).tag());
+        assert_eq!(made(0.1), ("0.1".into(), Tag::Float));
+        assert_eq!(made(-2.0), ("-2".into(), Tag::Int));
+        assert_eq!(made(1234567.5), ("1.2345675e+06".into(), Tag::Float));
+        assert_eq!(made(1e20), ("1e+20".into(), Tag::Float));
+        assert_eq!(made(f64::NAN), (".nan".into(), Tag::Float));
+        assert_eq!(crate::emit::preserve::fresh(&Node::from(3.0)), "3\n");
     }
 
     #[test]

@@ -88,9 +88,7 @@ impl<'de> Visitor<'de> for NodeVisitor {
     }
 
     fn visit_f64<E>(self, n: f64) -> Result<Node, E> {
-        let mut text = String::new();
-        crate::number::yaml(n, &mut text);
-        Ok(Node::scalar(text, Tag::Float, Style::Any, Span::NONE))
+        Ok(Node::from(n))
     }
 
     fn visit_str<E>(self, text: &str) -> Result<Node, E> {

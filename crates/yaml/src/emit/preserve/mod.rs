@@ -1,10 +1,11 @@
 //! The form it was written in.
 //!
 //! ```
-//! let mut doc = krm_yaml::parse_str("# the one\nname: 'web'   # short\nreplicas: 2\n")?.remove(0);
-//! doc.root.set("name", "api");
-//! doc.root.set("paused", true);
-//! assert_eq!(doc.text(), "# the one\nname: 'api'   # short\nreplicas: 2\npaused: true\n");
+//! for mut doc in krm_yaml::parse_str("# the one\nname: 'web'   # short\nreplicas: 2\n")? {
+//!     doc.root.set("name", "api");
+//!     doc.root.set("paused", true);
+//!     assert_eq!(doc.text(), "# the one\nname: 'api'   # short\nreplicas: 2\npaused: true\n");
+//! }
 //! # Ok::<(), krm_yaml::Diagnostic>(())
 //! ```
 //!
