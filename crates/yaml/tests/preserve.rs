@@ -514,6 +514,16 @@ fn what_stands_behind_a_block_scalar_does_not_become_part_of_it() {
         },
         "a:\n- y\n- |+\n  x\nb: 1\n",
     );
+    // The comment of a scalar that a map has taken the place of.
+    check(
+        "- a # one\n- b\n",
+        |root| {
+            let items = root.as_seq_mut().unwrap();
+            items[0].assign(Node::from_iter([("k", Node::string("x").with_style(Style::Folded))]));
+            items.insert(1, Node::from("a"));
+        },
+        "- # one\n  k: >-\n    x\n- a\n- b\n",
+    );
     // A deep comment at the end that is nobody's.
     check(
         "a:\n  b: |\n    x\n\n  # c\n\n",

@@ -211,7 +211,7 @@ impl<'w> Writer<'_, 'w> {
             return;
         }
         let trivia = node.trivia();
-        if !trivia.line.is_empty() {
+        if !trivia.line.is_empty() && !self.is_commented_above(node) {
             self.pending.line = &trivia.line;
         }
         if !trivia.foot.is_empty() {
@@ -266,11 +266,11 @@ impl<'w> Writer<'_, 'w> {
                 self.flow_end("}", outer, node);
             }
             Value::Seq(items) => {
-                self.comments_behind(role);
+                self.comments_above(node, role);
                 self.block_seq(node, items, role);
             }
             Value::Map(map) => {
-                self.comments_behind(role);
+                self.comments_above(node, role);
                 self.block_map(node, map.entries(), role);
             }
         }
@@ -292,6 +292,20 @@ impl<'w> Writer<'_, 'w> {
         }
         self.line_comment();
         self.foot_comment();
+    }
+
+    /// The comments that belong above a block, behind what holds it.
+    fn comments_above(&mut self, node: &'w Node, role: Role) {
+        if self.copying == 0 && self.is_commented_above(node) {
+            self.pending.line = &node.trivia().line;
+        }
+        self.comments_behind(role);
+    }
+
+    /// Whether the comment of a block stands above it, since at its end it would become part of a block scalar.
+    fn is_commented_above(&self, node: &Node) -> bool {
+        let commented = !node.trivia().line.is_empty() && !self.is_flow(node, node.is_empty());
+        commented && Ending::of(node).is_block_scalar()
     }
 
     fn block_map(&mut self, node: &'w Node, entries: &'w [Entry], role: Role) {
