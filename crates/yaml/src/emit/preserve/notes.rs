@@ -86,8 +86,7 @@ impl<'d> Editor<'d> {
     pub fn rows(&self, start: usize, parts: &[Part], bracket: usize) -> Rows {
         let outer = self.line_indent();
         let begins_line = |end: usize, next: usize| {
-            let broken = self.lines.line_end(end) < next;
-            broken
+            self.is_broken(end, next)
                 .then(|| self.lines.column(next))
                 .filter(|(_, own_line)| *own_line)
                 .map(|(column, _)| column)
@@ -150,7 +149,7 @@ impl<'d> Editor<'d> {
     pub fn close_with_comments(&mut self, last: Note<'_>, end: Option<usize>, rows: Rows, bracket: usize) {
         let comma = self.lines.text.as_bytes().get(self.lines.skip_to_token(self.cursor)) == Some(&b',');
         self.put(if comma { "," } else { "" });
-        let broken = self.lines.line_end(self.cursor) < bracket;
+        let broken = self.is_broken(self.cursor, bracket);
         if last.follow() {
             self.put_comments_behind(last, end, rows.column);
         } else if broken {
@@ -183,7 +182,15 @@ impl<'d> Editor<'d> {
         if at(comment) == Some(&b'#') { &text[behind..comment] } else { "" }
     }
 
+    /// Whether a line ends between two positions, without a look at what lies behind: lines can be long.
+    fn is_broken(&self, from: usize, to: usize) -> bool {
+        self.lines.text[from..to].contains(is_break)
+    }
+
     fn has_blank_line(&self, from: usize, to: usize) -> bool {
+        if !self.is_broken(from, to) {
+            return false;
+        }
         let mut line = self.lines.next_line(from);
         while line < to && self.lines.kind(line) != Kind::Blank {
             line = self.lines.next_line(line);
