@@ -524,7 +524,24 @@ fn what_stands_behind_a_block_scalar_does_not_become_part_of_it() {
         },
         "- # one\n  k: >-\n    x\n- a\n- b\n",
     );
-    // A deep comment at the end that is nobody's.
+    // A deep comment above the next one, or at the end.
+    let literal = |at: usize| {
+        move |root: &mut Node| {
+            let items = root.as_seq_mut().unwrap();
+            items[at].assign(Node::string("x\n").with_style(Style::Literal));
+            items.insert(0, Node::from("z"));
+        }
+    };
+    check("- a\n    # c\n- b\n", literal(0), "- z\n- |\n  x\n# c\n- b\n");
+    check(
+        "- a\n- b:\n    c:\n    # c\n\n",
+        |root| {
+            let items = root.as_seq_mut().unwrap();
+            items.swap(0, 1);
+            *items[0].get_mut("b").unwrap() = Node::from(vec![Node::string("\n")]);
+        },
+        "- b:\n  - |2+\n\n- a\n    # c\n\n",
+    );
     check(
         "a:\n  b: |\n    x\n\n  # c\n\n",
         |root| {

@@ -281,12 +281,13 @@ impl Editor<'_> {
         self.copy_to(parts[0].head);
         // Where the lines go on behind the last piece of the original that was written.
         let mut gap_of = None;
-        let mut ending = Ending::Other;
+        let (mut ending, mut anew) = (Ending::Other, false);
         for (at, piece) in pieces.iter().enumerate() {
             let new = news[piece.new];
             let inline = at == 0 && !frame.own_line;
             if at > 0 {
                 self.start_line();
+                anew = self.wrote_last();
                 ending = self.ending(pieces[at - 1].old.map(|old| olds[old].value()));
                 if ending != Ending::KeptBreaks {
                     self.separate(gap_of, piece.old, airy, parts);
@@ -302,10 +303,16 @@ impl Editor<'_> {
                         self.put(&" ".repeat(frame.column));
                     }
                     let moved = at > 0 && pieces[at - 1].old.map(|before| before + 1) != Some(old);
-                    if moved && ending.is_block_scalar() {
+                    if (moved || anew) && ending.is_block_scalar() {
                         self.outdent_comments(frame.column);
                     }
+                    // What follows in the text follows here only behind the last.
+                    let end = self.end;
+                    if old != last || at + 1 < pieces.len() {
+                        self.end = parts[old].tail;
+                    }
                     self.child(olds[old], new, parts[old], frame);
+                    self.end = end;
                     self.copy_to(parts[old].tail);
                     gap_of = Some(old);
                 }

@@ -139,10 +139,15 @@ impl<'d> Editor<'d> {
     /// How the text written so far ends, given the node of the original that stood there.
     pub fn ending(&self, old: Option<&Node>) -> Ending {
         match (self.written, old) {
-            (Some((at, ending)), _) if at == self.text_end() => ending,
+            (Some((_, ending)), _) if self.wrote_last() => ending,
             (_, Some(old)) => Ending::in_text(old, self.lines.text),
             (_, None) => Ending::Other,
         }
+    }
+
+    /// Whether the last text was written anew.
+    pub fn wrote_last(&self) -> bool {
+        self.written.is_some_and(|(at, _)| at == self.text_end())
     }
 
     fn text_end(&self) -> usize {
