@@ -524,6 +524,16 @@ fn what_stands_behind_a_block_scalar_does_not_become_part_of_it() {
         },
         "- # one\n  k: >-\n    x\n- a\n- b\n",
     );
+    // One that ended with the text, and has lost its comment.
+    check(
+        "- > # c\n  a",
+        |root| {
+            let items = root.as_seq_mut().unwrap();
+            items[0].trivia_mut().line = "".into();
+            items.push(Node::from("b"));
+        },
+        "- >-\n  a\n- b\n",
+    );
     // A deep comment above the next one, or at the end.
     let literal = |at: usize| {
         move |root: &mut Node| {

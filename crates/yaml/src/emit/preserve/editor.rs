@@ -27,6 +27,8 @@ pub(super) struct Editor<'d> {
     layout: Option<Layout>,
     /// How what was written anew last ends, and where that is in the output.
     written: Option<(usize, Ending)>,
+    /// Where, in the output, a comment was changed last.
+    commented: Option<usize>,
     /// Whether the edited tree was written as JSON by a program, so that its styles say nothing about what is wanted.
     from_json: bool,
 }
@@ -74,6 +76,7 @@ impl<'d> Editor<'d> {
             original: doc.original(),
             layout: None,
             written: None,
+            commented: None,
             from_json: comments == Comments::Keep
                 && doc.root.style() == Style::Flow
                 && doc.original().style() == Style::Block,
@@ -119,16 +122,31 @@ impl<'d> Editor<'d> {
         let Some(last) = last else { return };
         let written = &self.lines.text[last.span().range()];
         let header = 1 + written[1..].bytes().take_while(|b| b"0123456789+-".contains(b)).count();
-        let ends_text = last.span().end as usize == self.lines.text.len() && self.out.ends_with(written);
+        let ends_text = last.span().end as usize == self.lines.text.len();
         let bare = last.text().is_some_and(|text| !text.ends_with('\n'));
-        if ends_text && bare && !written[..header].contains('-') {
-            let behind = self.out.len() - written.len() + header;
+        if !ends_text || !bare || written[..header].contains('-') {
+            return;
+        }
+        if let Some(behind) = self.header_end(written, header) {
             if written[..header].contains('+') {
                 self.out.replace_range(behind - header..behind, &written[..header].replace('+', "-"));
             } else {
                 self.out.insert(behind, '-');
             }
         }
+    }
+
+    /// Where the header of a block scalar ends in the output, if that ends in the scalar: as it was written, or with another
+    /// comment behind its header.
+    fn header_end(&self, written: &str, header: usize) -> Option<usize> {
+        if self.out.ends_with(written) {
+            return Some(self.out.len() - written.len() + header);
+        }
+        let body = &written[written.find(is_break)?..];
+        let line = self.out.strip_suffix(body)?;
+        let behind = self.commented?;
+        let comment = line.get(behind..)?;
+        (line[..behind].ends_with(&written[..header]) && !comment.contains(is_break)).then_some(behind)
     }
 
     /// Takes note of how the text ends that was just written anew.
@@ -284,6 +302,7 @@ impl<'d> Editor<'d> {
         }
         let behind = self.behind_first_line(old, slot);
         self.copy_to(behind);
+        self.commented = Some(self.out.len());
         self.rest_of_line(behind, slot.line);
     }
 
