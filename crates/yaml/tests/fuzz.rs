@@ -38,6 +38,8 @@ const FOUND: &[&str] = &[
     "<<: [?x]\n",
     " [\n  ! ]\n",
     "&a: &b b\n*b : *a\n",
+    // Begins with a character whose last byte is that of a line break, and has such a break elsewhere.
+    "é #|\n  \u{2028}\n: f\n",
     "key:  #anchor\n !!map\n  a: b\n",
     "---\na: >2\n  \t-\n",
     "- >1- # Both\n \ttext\n\n\n",

@@ -237,11 +237,11 @@ impl Parser<'_> {
                     breaks += 1;
                     at -= 1;
                 }
-                0x85 if self.odd_breaks && self.break_len(at - 2) == 2 => {
+                0x85 if self.odd_breaks && at >= 2 && self.break_len(at - 2) == 2 => {
                     breaks += 1;
                     at -= 2;
                 }
-                0xA8 | 0xA9 if self.odd_breaks && self.break_len(at - 3) == 3 => {
+                0xA8 | 0xA9 if self.odd_breaks && at >= 3 && self.break_len(at - 3) == 3 => {
                     breaks += 1;
                     at -= 3;
                 }
