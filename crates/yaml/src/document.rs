@@ -21,6 +21,8 @@ pub struct Document {
 #[derive(Clone, Debug)]
 struct Comments {
     head: Text,
+    /// The head as it was read.
+    written_head: Text,
     foot: Text,
 }
 
@@ -53,13 +55,38 @@ impl Document {
     }
 
     pub(crate) fn with_comments(mut self, head: Text, foot: Text) -> Self {
-        self.comments = Some(Box::new(Comments { head, foot }));
+        self.comments = Some(Box::new(Comments { written_head: head.clone(), head, foot }));
         self
     }
 
     /// The comments above the document: those an empty line separates from its first node.
     pub fn head(&self) -> &str {
         self.comments.as_ref().map_or("", |comments| &comments.head)
+    }
+
+    /// Puts other comments above the document, or none: lines that begin with `#`.
+    ///
+    /// ```
+    /// let mut docs = krm_yaml::parse_str("# of 2025\n\na: 1\n")?;
+    /// docs[0].set_head("# of 2026");
+    /// assert_eq!(docs[0].text(), "# of 2026\n\na: 1\n");
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn set_head(&mut self, head: impl Into<Text>) {
+        let none = || Box::new(Comments { head: Text::new(), written_head: Text::new(), foot: Text::new() });
+        self.comments.get_or_insert_with(none).head = head.into();
+    }
+
+    /// The comments above the document as they were read.
+    pub(crate) fn written_head(&self) -> &str {
+        self.comments.as_ref().map_or("", |comments| &comments.written_head)
+    }
+
+    /// Whether nothing was edited.
+    pub fn is_as_written(&self) -> bool {
+        self.root.same(&self.original)
+            && self.root.trivia() == self.original.trivia()
+            && self.head() == self.written_head()
     }
 
     /// The comments below the document that are no node's.

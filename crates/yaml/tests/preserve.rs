@@ -220,6 +220,40 @@ fn aliases_stay_true() {
 }
 
 #[test]
+fn a_comment_goes_with_the_block_a_text_replaces() {
+    check(
+        "a:\n  b:\n      x: 1\n    # deep\n\n  c: 2\nd: 3\n",
+        |root| {
+            remove("a.c")(root);
+            set("a.b", yaml("|\n  line\n"))(root);
+            let map = root.get_mut("a").unwrap().as_map_mut().unwrap();
+            map.key_at_mut(0).clear_trivia();
+        },
+        "a:\n  b: |\n      line\nd: 3\n",
+    );
+}
+
+#[test]
+fn comments_above_a_document_are_replaced() {
+    for (before, head, after) in [
+        ("# a\n# b\n\n# c\nx: 1\n", "# d", "# d\n\n# c\nx: 1\n"),
+        ("\n# a\n\n# b\n\nx: 1\n", "# d\n\n# e", "\n# d\n\n# e\n\nx: 1\n"),
+        ("# a\n\n\n# c\nx: 1\n", "", "# c\nx: 1\n"),
+        ("x: 1\n", "# d", "# d\n\nx: 1\n"),
+        ("\u{feff}x: 1\r\n", "# d", "\u{feff}# d\r\n\r\nx: 1\r\n"),
+        ("# a\n\n---\nx: 1\n", "# d", "# d\n\n---\nx: 1\n"),
+        ("%YAML 1.1\n---\n\n# a\n\nx: 1\n", "# d", "%YAML 1.1\n---\n\n# d\n\nx: 1\n"),
+    ] {
+        let mut doc = one(before);
+        doc.set_head(head);
+        let text = preserve::document_unguarded(&doc, Comments::Honour);
+        assert_eq!(text, after, "of {before:?}");
+        assert_eq!(one(&text).head(), head, "of {before:?}");
+        assert_eq!(doc.text(), after, "of {before:?}");
+    }
+}
+
+#[test]
 fn roots_are_replaced() {
     check("# c\na: 1\n", |root| *root = yaml("- x"), "# c\n- x\n");
     check("--- x\n", |root| *root = yaml("a: 1"), "---\na: 1\n");

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span};
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Text};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::gaps::Margins;
 use super::identity::{Index, Key, Keyed, Place};
 use super::three_way::three_way_within;
 use super::two_way::two_way_within;
@@ -48,11 +49,7 @@ impl File {
     /// Whether it is as it was read.
     pub fn is_untouched(&self) -> bool {
         let Some(source) = &self.source else { return false };
-        let untouched = |d: &Document| {
-            Arc::ptr_eq(d.source(), source)
-                && d.root.same(d.original())
-                && d.root.trivia() == d.original().trivia()
-        };
+        let untouched = |d: &Document| Arc::ptr_eq(d.source(), source) && d.is_as_written();
         let length: usize = self.documents.iter().map(|d| d.span().len()).sum();
         length == source.text().len() && self.documents.iter().all(untouched)
     }
@@ -96,11 +93,14 @@ fn new_document(from: &Document, schema: &Schema, options: Options) -> Result<Op
 struct Change {
     place: Place,
     merged: Merged,
+    /// The comments to put above it, where they change.
+    head: Option<Text>,
 }
 
 fn apply(dest: &mut [File], changes: Vec<Change>) {
     let mut deleted: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
-    for Change { place: (file, at), merged } in changes {
+    for Change { place: (file, at), merged, head } in changes {
+        head.into_iter().for_each(|head| dest[file].documents[at].set_head(head));
         match merged {
             Merged::Same => {}
             Merged::Changed(root) => dest[file].documents[at].root = root,
@@ -183,6 +183,7 @@ pub fn merge_files(
     let merge = |place: &Place| -> Result<Change> {
         let mut merged = Merged::Same;
         let into = document(&dest, *place);
+        let margins = Margins { above: into.head(), below: into.foot() };
         for from in &by_place[place] {
             let from = tree(document(source, *from))?;
             refuse_list(&from, &document(&dest, *place).root)?;
@@ -190,12 +191,12 @@ pub fn merge_files(
                 Merged::Changed(node) => node,
                 _ => &into.root,
             };
-            match two_way_within(into.into(), &from, dest, schema, options)? {
+            match two_way_within(margins, &from, dest, schema, options)? {
                 Merged::Same => {}
                 changed => merged = changed,
             }
         }
-        Ok(Change { place: *place, merged })
+        Ok(Change { place: *place, merged, head: None })
     };
     let changes: Vec<Change> = order.par_iter().map(merge).collect::<Result<_>>()?;
     apply(&mut dest, changes);
@@ -260,18 +261,24 @@ pub fn merge3_files(
     let merge = |(key, place): &(Key, Place)| -> Result<Found> {
         let into = document(&dest, *place);
         let dest = &into.root;
-        let find =
-            |index: &Index, files| index.find(key, is_only).map(|at| tree(document(files, at))).transpose();
-        let (original, updated) = (find(&original_index, original)?, find(&updated_index, updated)?);
+        let find = |index: &Index, files| index.find(key, is_only).map(|at| document(files, at));
+        let (original, updated) = (find(&original_index, original), find(&updated_index, updated));
+        let head = original.zip(updated).and_then(|(original, updated)| {
+            let taken = original.head() != updated.head() && original.head() == into.head();
+            taken.then(|| updated.head())
+        });
+        let margins = Margins { above: head.unwrap_or(into.head()), below: into.foot() };
+        let (original, updated) = (original.map(tree).transpose()?, updated.map(tree).transpose()?);
         let in_resource = |conflict| ResourceConflict { resource: key.to_string(), conflict };
         let (merged, conflicts) = match (original, updated) {
             (None, None) => (Merged::Same, Vec::new()),
             (Some(original), None) => (Merged::Deleted, deleted_conflict(original, Some(dest), None)),
             (original, Some(updated)) => {
-                three_way_within(into.into(), original.as_ref(), &updated, dest, schema, options)?
+                three_way_within(margins, original.as_ref(), &updated, dest, schema, options)?
             }
         };
-        Ok((Change { place: *place, merged }, conflicts.into_iter().map(in_resource).collect()))
+        let head = head.map(Text::from);
+        Ok((Change { place: *place, merged, head }, conflicts.into_iter().map(in_resource).collect()))
     };
     let found: Vec<Found> = dests.documents.par_iter().map(merge).collect::<Result<_>>()?;
     let (changes, conflicts): (Vec<Change>, Vec<Vec<ResourceConflict>>) = found.into_iter().unzip();

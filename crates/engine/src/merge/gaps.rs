@@ -4,7 +4,7 @@
 //! element, below the list, or above the key, and it changes hands when a neighbour comes or goes. What does not change
 //! is the gap it stands in, so that is where to look for whether something is said already.
 
-use krm_yaml::{Document, Node, Text};
+use krm_yaml::{Node, Text};
 use rustc_hash::FxHashMap;
 
 /// Which comment of a node.
@@ -37,12 +37,6 @@ impl Side {
 pub(super) struct Margins<'d> {
     pub above: &'d str,
     pub below: &'d str,
-}
-
-impl<'d> From<&'d Document> for Margins<'d> {
-    fn from(document: &'d Document) -> Self {
-        Self { above: document.head(), below: document.foot() }
-    }
 }
 
 /// All gaps of a tree, kept up to date with what is said and taken back.

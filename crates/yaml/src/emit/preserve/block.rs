@@ -214,6 +214,7 @@ impl Editor<'_> {
                 self.end,
             );
             self.copy_to(body);
+            self.take_back_indentation();
             if !foot.is_empty() {
                 self.start_line();
                 self.put_comment(foot, frame.column, false);

@@ -2,6 +2,7 @@
 
 use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
+use super::lines::{self, comment_lines};
 use super::scalar::is_break;
 use super::{Comments, Layout, fresh_document};
 use crate::document::Document;
@@ -49,9 +50,9 @@ fn end_line(out: &mut String) {
 
 /// Appends the text of a document.
 pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String) {
-    let (old, new) = (doc.original(), &doc.root);
+    let new = &doc.root;
     let text = &doc.source().text()[doc.span().range()];
-    if old.same(new) && old.trivia() == new.trivia() {
+    if doc.is_as_written() {
         out.push_str(text);
         return;
     }
@@ -96,10 +97,38 @@ impl Editor<'_> {
     fn root(&mut self, doc: &Document) {
         let (old, new) = (doc.original(), &doc.root);
         let after = self.content_start(doc);
+        self.head(doc, after);
         let line =
             if old.is_scalar() { self.change(&old.trivia().line, &new.trivia().line) } else { Line::Stays };
         let slot = Slot { role: Role::Root, after, column: -1, line, parent: None, json: false };
         self.node(old, new, slot);
+    }
+
+    /// Edits the comments above a document, whose content may begin at a position.
+    fn head(&mut self, doc: &Document, content: usize) {
+        let Line::Becomes(head) = self.change(doc.written_head(), doc.head()) else { return };
+        let lines = self.lines;
+        let root = doc.original().span().start as usize;
+        let was = comment_lines(doc.written_head());
+        let mut from = match lines.text[..content].ends_with("---") {
+            true => lines.next_line(content),
+            false => content,
+        };
+        if was > 0 {
+            // They may stand above a `---`, too.
+            from = doc.span().start as usize;
+            while from < root && lines.kind(from) != lines::Line::Comment {
+                from = lines.next_line(from);
+            }
+        }
+        self.copy_to(from);
+        self.put_comment(head, 0, false);
+        self.skip_to(lines.comments_below(from, was, root));
+        match (head.is_empty(), was) {
+            (true, _) => self.skip_blank_lines(),
+            (false, 0) => self.put(self.newline),
+            (false, _) => {}
+        }
     }
 
     /// Where the content of a document may begin: behind its `---`, or at its first line.

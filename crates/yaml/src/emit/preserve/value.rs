@@ -6,6 +6,7 @@ use super::editor::{Editor, Line, Slot};
 use super::ending::{Ending, last_scalar};
 use super::fresh::Role;
 use super::lines::Line as Kind;
+use super::scalar::is_break;
 use crate::node::{Node, Style, Tag, Trivia};
 use crate::resolve;
 
@@ -126,6 +127,14 @@ impl Editor<'_> {
                 Kind::Other => break,
             }
             line = self.lines.next_line(line);
+        }
+    }
+
+    /// Takes back the indentation of a comment that was to be moved out, and goes instead.
+    pub fn take_back_indentation(&mut self) {
+        let kept = self.out.trim_end_matches(' ').len();
+        if self.out[..kept].ends_with(is_break) {
+            self.out.truncate(kept);
         }
     }
 
