@@ -5,7 +5,7 @@
 //! is the gap it stands in, so that is where to look for whether something is said already.
 
 use krm_yaml::{Node, Text};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// Which comment of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,8 +59,8 @@ impl Gap {
     /// Whether every line of a comment is here, but for what a node says.
     fn says(&self, comment: &str, without: Option<(*const Node, Side)>) -> bool {
         let said = self.said.iter().filter(|(node, side, _)| without != Some((*node, *side)));
-        let has = |line: &str| said.clone().any(|(_, _, text)| text.lines().any(|other| other == line));
-        comment.lines().filter(|line| !line.is_empty()).all(has)
+        let lines: FxHashSet<&str> = said.flat_map(|(_, _, text)| text.lines()).collect();
+        comment.lines().all(|line| line.is_empty() || lines.contains(line))
     }
 }
 
