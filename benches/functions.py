@@ -9,8 +9,8 @@ usage: functions.py [--krm BINARY] [--module FILE]
           here for wasm32-wasip1 unless a file is given
   cached  the same call answered from the cache: under 1 ms
 
-Every number is the least of several runs, in processor time of krm and of what it starts: on a machine with nothing else to do it
-takes no longer, and on one that is busy the number is the same. The exit status says whether all bounds held.
+Every number is the least of several runs, in processor time, so that a busy machine does not matter. The exit status says whether
+all bounds held.
 """
 import argparse
 import os
@@ -18,6 +18,8 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+
+from measure import processor_time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -58,17 +60,9 @@ spec:
     return "---\n".join(one.format(i=i) for i in range(count))
 
 
-def best(command, runs=7, **options):
+def best(command, **options):
     """Milliseconds of processor time."""
-    times = []
-    for _ in range(runs):
-        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, **options)
-        _, status, used = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode != 0:
-            sys.exit(f"{' '.join(command)} failed: exit status {process.returncode}")
-        times.append(used.ru_utime + used.ru_stime)
-    return min(times) * 1000
+    return processor_time(command, **options) * 1000
 
 
 def module():

@@ -8,7 +8,6 @@ usage: workload.py KIND N DIR
   deep      20 services under N overlays, one upon the other                          -> DIR/N
   fleet     20 services and N overlays side by side                                   -> DIR/site-*
   refs      N config maps and N secrets with hashed names, each named in three places -> DIR
-  many      a folder of N files with one resource each, for functions and merges      -> DIR
 """
 import pathlib
 import sys
@@ -164,13 +163,8 @@ def refs(folder, n):
     put(folder / "pods.yaml", "---\n".join(POD.format(i=i, next=(i + 1) % n) for i in range(n)))
 
 
-def many(folder, n):
-    for i in range(n):
-        put(folder / f"{i % 100}" / f"svc-{i}.yaml", SERVICE.format(i=i).split("---\n")[0])
-
-
 if __name__ == "__main__":
-    kinds = {f.__name__: f for f in (overlay, deep, fleet, refs, many)} | {"flat": services}
+    kinds = {f.__name__: f for f in (overlay, deep, fleet, refs)} | {"flat": services}
     if len(sys.argv) != 4 or sys.argv[1] not in kinds:
         sys.exit(__doc__)
     kinds[sys.argv[1]](pathlib.Path(sys.argv[3]), int(sys.argv[2]))
