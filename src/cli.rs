@@ -87,6 +87,8 @@ pub struct BuildArgs {
     pub targets: Vec<String>,
 
     /// Write to this file; or into this folder: a file per resource, or a file per target where there are several
+    ///
+    /// A folder that is not there yet is made where its name ends in `/`, or where there are several targets.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 

@@ -44,10 +44,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
         return std::fs::write(path, bytes).map_err(|error| not_written(path, &error));
     }
     // A folder that is missing is more likely misspelt than wanted.
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    folder.map_or(Ok(()), |folder| {
-        std::fs::metadata(folder).map(drop).map_err(|error| not_written(path, &error))
-    })?;
+    if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+        std::fs::metadata(folder).map_err(|error| {
+            not_written(path, &error).help(format!("make the folder `{}` first", folder.display()))
+        })?;
+    }
     let mut changes = Changes::default();
     changes.write(path.to_owned(), bytes)?;
     changes.commit()

@@ -39,7 +39,8 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
             os::make_dir(dir)?;
             write_targets(dir, &args.targets, &done)
         }
-        Some(dir) if dir.is_dir() => write_each(dir, &done[0]),
+        // A name that ends so can only be meant as a folder, there or not.
+        Some(dir) if dir.is_dir() || dir.to_string_lossy().ends_with('/') => write_each(dir, &done[0]),
         Some(file) => os::write(file, emit(&done)?.concat().as_bytes()),
     }?;
     // The process ends here: the system takes the memory back faster than we could free every node.
