@@ -11,21 +11,24 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 
 pub use functions::{
-    FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs, FnXargsArgs,
-    ProgramArgs, SourceForm, WrapInputArgs,
+    AccessArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs,
+    FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,
 };
 
 pub use usage::Usage;
 
-/// One fast program for Kubernetes configuration.
+/// One fast program for Kubernetes configuration
+///
+/// Builds kustomizations as `kustomize build` does, runs functions on configuration, composes lists of transformers, and
+/// merges resources, keeping their comments. Every command has a `--help` of its own.
 #[derive(Debug, Parser)]
-#[command(name = "krm", version, disable_help_subcommand = true, max_term_width = 110)]
+#[command(name = "krm", version, disable_help_subcommand = true, max_term_width = 110, after_help = examples::KRM)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
     /// How errors and warnings are written to standard error
-    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", display_order = 900)]
     pub error_format: ErrorFormat,
 }
 
@@ -107,10 +110,6 @@ pub struct BuildArgs {
     #[arg(long)]
     pub enable_alpha_plugins: bool,
 
-    /// Let functions be programs of this machine, not only containers
-    #[arg(long)]
-    pub enable_exec: bool,
-
     /// Inflate helm charts, by the `helm` program
     #[arg(long)]
     pub enable_helm: bool,
@@ -131,25 +130,12 @@ pub struct BuildArgs {
     #[arg(long)]
     pub helm_debug: bool,
 
-    /// Let functions that ask for the network have it
-    #[arg(long)]
-    pub network: bool,
+    #[command(flatten)]
+    pub access: AccessArgs,
 
     /// The container network for functions that ask for one
     #[arg(long, default_value = "bridge", value_name = "NAME")]
     pub network_name: String,
-
-    /// A mount for containers, as `type=bind,src=...,dst=...`; may be given several times
-    #[arg(long, value_name = "MOUNT")]
-    pub mount: Vec<String>,
-
-    /// An environment variable for functions, as `NAME=value` or `NAME`; may be given several times
-    #[arg(short, long, value_name = "VARIABLE")]
-    pub env: Vec<String>,
-
-    /// Run containers as the present user, not as `nobody`
-    #[arg(long)]
-    pub as_current_user: bool,
 
     /// A catalog of functions to trust: programs for transformers that name none; may be given several times
     #[arg(long, value_name = "FILE")]
@@ -214,7 +200,7 @@ pub enum Reorder {
 #[derive(Debug, Args)]
 #[command(after_help = examples::VERSION)]
 pub struct VersionArgs {
-    /// As data
+    /// Print it as data
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub output: Option<DataFormat>,
 
@@ -233,6 +219,7 @@ pub enum DataFormat {
 #[derive(Debug, Args)]
 #[command(after_help = examples::COMPLETION)]
 pub struct CompletionArgs {
+    /// The shell to print it for
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
 }
@@ -241,7 +228,7 @@ pub struct CompletionArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::MAN)]
 pub struct ManArgs {
-    /// The folder to write the pages of all commands to
+    /// The folder to write the pages of all commands to; it is made where there is none
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
 }
@@ -254,10 +241,10 @@ pub struct ManArgs {
 #[derive(Debug, Args)]
 #[command(after_help = examples::MERGE)]
 pub struct MergeArgs {
-    /// A file, a folder, or `-` for standard input
+    /// What is merged in: a file, a folder, or `-` for standard input
     pub source: String,
 
-    /// A file, a folder, or `-` for standard input
+    /// What it is merged into: a file, a folder, or `-` for standard input
     pub dest: String,
 
     #[command(flatten)]
@@ -315,7 +302,7 @@ pub enum OnConflict {
 /// How lists are merged.
 #[derive(Debug, Args)]
 pub struct ListArgs {
-    /// Merge only lists that the Kubernetes types say a key for
+    /// Merge only lists that have a key by the types of Kubernetes
     ///
     /// Otherwise a list of another type is merged, too, where every element has one of `mountPath`, `devicePath`, `ip`,
     /// `type`, `topologyKey`, `name` and `containerPort`.
@@ -326,7 +313,7 @@ pub struct ListArgs {
     #[arg(long)]
     pub prepend: bool,
 
-    /// The version of Kubernetes whose types say a key for lists
+    /// The version of Kubernetes whose types say which lists have a key
     #[arg(long, value_enum, default_value_t, value_name = "VERSION")]
     pub kube_version: KubeVersion,
 }

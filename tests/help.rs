@@ -22,14 +22,13 @@ fn subcommands(help: &str) -> Vec<String> {
         .collect()
 }
 
-/// All commands that have none below them.
+/// All commands: `krm` itself, those it lists, and those below them.
 fn commands() -> Vec<Vec<String>> {
-    let mut all = Vec::new();
+    let mut all = vec![Vec::new()];
     for verb in subcommands(&help(&[])) {
-        match subcommands(&help(&[&verb])) {
-            below if below.is_empty() => all.push(vec![verb]),
-            below => all.extend(below.into_iter().map(|name| vec![verb.clone(), name])),
-        }
+        let below = subcommands(&help(&[&verb]));
+        all.push(vec![verb.clone()]);
+        all.extend(below.into_iter().map(|name| vec![verb.clone(), name]));
     }
     all
 }

@@ -1,10 +1,19 @@
 //! The examples under each command's `--help`. All of them run as they are from the root of the repository, which
 //! `tests/help.rs` sees to.
 
+pub const KRM: &str = "Examples:
+  krm build examples/shop/overlays/production
+  krm plan examples/composition/staging
+  krm cfg tree examples/shop --image
+
+The exit status is 0 where all is done, 1 where the input is wrong (then nothing is written), 2 where the command line \
+is, and 101 for a bug in krm.";
+
 pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production
   krm build examples/composition/staging --enable-alpha-plugins --enable-exec
-  krm build examples/shop/overlays/production -o all.yaml";
+  krm build examples/shop/overlays/production -o all.yaml
+  krm build examples/shop/base examples/shop/overlays/* -o rendered/";
 
 pub const MERGE: &str = "Examples:
   krm merge examples/update-a-package/upstream-v2 examples/update-a-package/ours
@@ -32,10 +41,15 @@ pub const COMPLETION: &str = "Example, for this shell:
 
 pub const MAN: &str = "Examples:
   krm man | man -l -
-  mkdir -p man1 && krm man man1";
+  krm man man1";
 
 pub const VERSION: &str = "Example:
   krm version -o json";
+
+pub const CFG: &str = "Examples:
+  krm cfg tree examples/shop --image --replicas
+  krm cfg grep kind=Deployment examples/shop
+  krm cfg fmt examples/shop";
 
 pub const CAT: &str = "Examples:
   krm cfg cat examples/shop/base
@@ -65,6 +79,10 @@ pub const TREE: &str = "Examples:
   krm cfg tree examples/shop
   krm cfg tree examples/shop --image --replicas
   krm build examples/shop/overlays/production | krm cfg tree - --all";
+
+pub const FN: &str = "Examples:
+  krm fn run examples/website --enable-exec --dry-run
+  krm fn source examples/shop/base | krm fn sink out";
 
 pub const FN_RUN: &str = "Examples:
   krm fn run examples/website --enable-exec --dry-run

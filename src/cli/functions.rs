@@ -8,7 +8,11 @@ use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::runtime::{self, EnvVar, Keep, Limits, Mount, Pull, Rules};
 
 /// Run functions: programs that generate, change and check configuration
+///
+/// A function reads a list of resources and prints it, changed. It is a container image, a WebAssembly module or, where you
+/// allow it, an executable.
 #[derive(Debug, Args)]
+#[command(after_help = examples::FN)]
 pub struct FnArgs {
     #[command(subcommand)]
     pub command: FnCommand,
@@ -129,9 +133,9 @@ pub struct ProgramArgs {
     pub wasm: Option<String>,
 }
 
-/// What functions may do.
+/// What functions may reach of this machine.
 #[derive(Debug, Args)]
-pub struct SandboxArgs {
+pub struct AccessArgs {
     /// Let functions be executables of this machine, with all your rights
     #[arg(long)]
     pub enable_exec: bool,
@@ -151,6 +155,13 @@ pub struct SandboxArgs {
     /// Run containers as the present user, not as `nobody`
     #[arg(long)]
     pub as_current_user: bool,
+}
+
+/// What functions may do.
+#[derive(Debug, Args)]
+pub struct SandboxArgs {
+    #[command(flatten)]
+    pub access: AccessArgs,
 
     /// When to fetch images
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
@@ -179,13 +190,14 @@ pub enum PullPolicy {
 impl SandboxArgs {
     /// What this allows. Mounts are relative to the folder the command was given in.
     pub fn rules(&self, dir: &std::path::Path, cache: Option<Cache>) -> Rules {
+        let access = &self.access;
         Rules {
             functions: true,
-            exec: self.enable_exec,
-            network: self.network,
-            as_current_user: self.as_current_user,
-            mounts: self.mount.iter().map(|text| Mount::parse(text).within(dir)).collect(),
-            env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            exec: access.enable_exec,
+            network: access.network,
+            as_current_user: access.as_current_user,
+            mounts: access.mount.iter().map(|text| Mount::parse(text).within(dir)).collect(),
+            env: access.env.iter().map(|text| EnvVar::parse(text)).collect(),
             pull: match self.image_pull_policy {
                 PullPolicy::Always => Pull::Always,
                 PullPolicy::IfNotPresent => Pull::IfNotPresent,
@@ -291,7 +303,7 @@ pub struct WrapInputArgs {
     #[arg(long, default_value = "List", value_name = "KIND")]
     pub wrap_kind: String,
 
-    /// The version of that list
+    /// The apiVersion of that list
     #[arg(long, default_value = "v1", value_name = "VERSION")]
     pub wrap_version: String,
 }

@@ -7,12 +7,17 @@ use std::path::Path;
 ///
 /// `kustomize config run wrap -- CMD`, `kustomize fn run wrap -- CMD` and, through a link of that name, `config run wrap --
 /// CMD` are all `krm fn wrap -- CMD`. Without anything between the two words and the command: a folder may be called
-/// `wrap`, too.
+/// `wrap`, too. And `krm help build` is `krm build --help`.
 pub fn older_words(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.first().is_some_and(|name| Path::new(name).file_stem().is_some_and(|stem| stem == "config")) {
         args.insert(1, "config".into());
     }
     let word = |at: usize| args.get(at).and_then(|arg| arg.to_str()).unwrap_or_default();
+    if word(1) == "help" {
+        args.remove(1);
+        args.push("--help".into());
+        return args;
+    }
     let (replaced, by): (_, &[&str]) = match [word(1), word(2), word(3), word(4)] {
         ["config" | "fn", "run", "wrap", "--"] => (1..4, &["fn", "wrap"]),
         ["config" | "fn", "run", "xargs", "--"] => (1..4, &["fn", "xargs"]),
@@ -89,6 +94,9 @@ mod tests {
             ("kustomize config tree pkg", "kustomize cfg tree pkg"),
             ("krm fn run wrap --image x -- a=b", "krm fn run wrap --image x -- a=b"),
             ("krm build config", "krm build config"),
+            ("krm help", "krm --help"),
+            ("kustomize help fn run", "kustomize fn run --help"),
+            ("krm build help", "krm build help"),
         ] {
             assert_eq!(older_words(words(written)), words(ours), "{written}");
         }

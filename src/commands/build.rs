@@ -58,12 +58,12 @@ fn options(args: &BuildArgs) -> BuildOptions {
     };
     let policy = Policy {
         plugins: args.enable_alpha_plugins,
-        exec: args.enable_exec,
-        network: args.network,
+        exec: args.access.enable_exec,
+        network: args.access.network,
         network_name: args.network_name.clone(),
-        mounts: args.mount.clone(),
-        env: args.env.clone(),
-        as_current_user: args.as_current_user,
+        mounts: args.access.mount.clone(),
+        env: args.access.env.clone(),
+        as_current_user: args.access.as_current_user,
         helm: args.enable_helm.then_some(helm),
     };
     let labels_by_environment = || os::variable("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL").as_deref() == Some("on");

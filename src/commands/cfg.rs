@@ -18,7 +18,11 @@ use crate::os;
 use crate::report::Report;
 
 /// Look at configuration: draw it, print it, search it, count it, format it
+///
+/// A package is a folder of configuration: its `.yaml` and `.yml` files, and those of the folders within. What a file
+/// `.krmignore` names there, by patterns as in `.gitignore`, is left out.
 #[derive(Debug, Args)]
+#[command(after_help = examples::CFG)]
 pub struct CfgArgs {
     #[command(subcommand)]
     verb: Verb,
@@ -66,7 +70,7 @@ struct CatArgs {
     /// A file whose one resource becomes the `functionConfig` of that list
     #[arg(long, value_name = "FILE")]
     function_config: Option<PathBuf>,
-    /// How to write: TaggedStyle, DoubleQuotedStyle, SingleQuotedStyle, LiteralStyle, FoldedStyle or FlowStyle
+    /// Write all values in this style; several with commas between
     #[arg(long, value_name = "STYLE", value_delimiter = ',')]
     style: Vec<YamlStyle>,
     /// Leave comments out
@@ -329,7 +333,7 @@ struct TreeArgs {
     field: Vec<String>,
     #[command(flatten)]
     locality: LocalityArgs,
-    /// What the branches stand for; owners where any resource has one
+    /// What the branches stand for; unless this says it, owners where any resource has one, else folders and files
     #[arg(long, value_name = "STRUCTURE")]
     graph_structure: Option<GraphStructure>,
 }

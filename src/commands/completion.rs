@@ -14,10 +14,13 @@ pub fn completion(args: CompletionArgs) -> Result<()> {
 
 pub fn man(args: ManArgs) -> Result<()> {
     match args.dir {
-        Some(dir) => clap_mangen::generate_to(Cli::command(), &dir).map_err(|error| {
-            Diagnostic::error("man-not-written", format!("cannot write to `{}`: {error}", dir.display()))
-                .help("name a folder that exists and may be written to")
-        }),
+        Some(dir) => {
+            let made = std::fs::create_dir_all(&dir);
+            made.and_then(|()| clap_mangen::generate_to(Cli::command(), &dir)).map_err(|error| {
+                Diagnostic::error("man-not-written", format!("cannot write to `{}`: {error}", dir.display()))
+                    .help("name a folder that may be written to")
+            })
+        }
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(Cli::command()).render(&mut page).expect("memory can always be written to");

@@ -102,7 +102,7 @@ fn plan(
     disk: &Disk,
     report: &Report,
 ) -> Result<Vec<Planned>> {
-    if let Some(mut program) = program(&args.program, dir, args.sandbox.network) {
+    if let Some(mut program) = program(&args.program, dir, args.sandbox.access.network) {
         let config = config(args, target, report)?;
         if let (Program::Image(image), Some(file)) = (&mut program, &args.fn_config) {
             image.local = os::absolute(file)?.parent().map(Path::to_path_buf);
