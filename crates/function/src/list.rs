@@ -40,8 +40,11 @@ use crate::result::{FunctionResult, Severity};
 /// ```
 #[derive(Clone, Debug)]
 pub struct ResourceList {
+    /// The objects, for the function to change.
     pub items: Vec<Object>,
+    /// What configures the function; [`config`](Self::config) reads it into a type.
     pub function_config: Option<Object>,
+    /// What the function has to say.
     pub results: Vec<FunctionResult>,
     form: Form,
     format: Format,
@@ -60,7 +63,9 @@ enum Form {
 /// The notation of a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
+    /// With comments, which come back as they were.
     Yaml,
+    /// For programs that read nothing else.
     Json,
 }
 
@@ -168,10 +173,12 @@ impl ResourceList {
         }
     }
 
+    /// The notation it came in, and is written in.
     pub fn format(&self) -> Format {
         self.format
     }
 
+    /// Has it written in another notation.
     pub fn set_format(&mut self, format: Format) {
         self.format = format;
     }

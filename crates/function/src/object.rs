@@ -71,6 +71,7 @@ impl Object {
             .collect()
     }
 
+    /// The tree alone.
     pub fn into_node(self) -> Node {
         self.0
     }
@@ -89,10 +90,12 @@ impl Object {
         self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
 
+    /// `Deployment`; empty where there is none.
     pub fn kind(&self) -> &str {
         self.text_at(&["kind"])
     }
 
+    /// The name in its metadata; empty where there is none.
     pub fn name(&self) -> &str {
         self.text_at(&["metadata", "name"])
     }
@@ -102,26 +105,32 @@ impl Object {
         self.text_at(&["metadata", "namespace"])
     }
 
+    /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.0.at(["metadata", "labels", key]).and_then(Node::text)
     }
 
+    /// The value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.0.at(["metadata", "annotations", key]).and_then(Node::text)
     }
 
+    /// All labels, in the order they are written in.
     pub fn labels(&self) -> impl Iterator<Item = (&str, &str)> {
         pairs(self.0.at(["metadata", "labels"]))
     }
 
+    /// All annotations, in the order they are written in.
     pub fn annotations(&self) -> impl Iterator<Item = (&str, &str)> {
         pairs(self.0.at(["metadata", "annotations"]))
     }
 
+    /// Adds a label, or gives it another value.
     pub fn set_label(&mut self, key: &str, value: &str) {
         self.set_in_metadata("labels", key, value);
     }
 
+    /// Adds an annotation, or gives it another value.
     pub fn set_annotation(&mut self, key: &str, value: &str) {
         self.set_in_metadata("annotations", key, value);
     }
@@ -133,6 +142,14 @@ impl Object {
     }
 
     /// Removes a label, and the map it stood in where that is empty now.
+    ///
+    /// ```
+    /// use krm_function::Object;
+    /// let mut web = Object::parse("kind: Pod\nmetadata:\n  name: web\n  labels:\n    tier: front\n")?;
+    /// web.remove_label("tier");
+    /// assert_eq!(web.to_string(), "kind: Pod\nmetadata:\n  name: web\n");
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
     pub fn remove_label(&mut self, key: &str) -> Option<Node> {
         self.remove_from_metadata("labels", key)
     }
@@ -178,6 +195,18 @@ impl Object {
     }
 
     /// Lets every node a path leads to be changed, and says how many there were.
+    ///
+    /// ```
+    /// use krm_function::{Node, Object};
+    /// let mut pod = Object::parse("{kind: Pod, spec: {containers: [{image: web}, {image: log}]}}")?;
+    /// let changed = pod.edit_fields("spec.containers.*.image", |image| {
+    ///     *image = Node::from(format!("test/{}", image.text().unwrap_or_default()));
+    ///     Ok(())
+    /// })?;
+    /// assert_eq!(changed, 2);
+    /// assert_eq!(pod.to_string(), "{kind: Pod, spec: {containers: [{image: test/web}, {image: test/log}]}}\n");
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
     pub fn edit_fields(&mut self, path: &str, edit: impl FnMut(&mut Node) -> Result<()>) -> Result<usize> {
         Path::dotted(path)?.edit(&mut self.0, Missing::Skip, edit)
     }
@@ -197,7 +226,16 @@ impl Object {
         lay_over(&mut self.0, patch);
     }
 
-    /// Removes what a path leads to.
+    /// Removes what a path leads to, and gives it back.
+    ///
+    /// ```
+    /// use krm_function::Object;
+    /// let mut pod = Object::parse("{kind: Pod, spec: {hostname: web, nodeName: a}}")?;
+    /// assert_eq!(pod.remove_field("spec.nodeName")?.len(), 1);
+    /// assert_eq!(pod.remove_field("spec.nodeName")?.len(), 0);
+    /// assert_eq!(pod.to_string(), "{kind: Pod, spec: {hostname: web}}\n");
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
     pub fn remove_field(&mut self, path: &str) -> Result<Vec<Node>> {
         Path::dotted(path)?.remove(&mut self.0, Missing::Skip)
     }

@@ -9,8 +9,11 @@ use crate::object::Object;
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Severity {
+    /// Good to know.
     Info,
+    /// Something is odd, and may be meant so.
     Warning,
+    /// Something is wrong.
     Error,
 }
 
@@ -44,6 +47,7 @@ pub struct FunctionResult(Node);
 
 /// Making one.
 impl FunctionResult {
+    /// A result of any severity.
     pub fn new(severity: Severity, message: &str) -> Self {
         Self(Node::from_iter([("message", message), ("severity", severity.word())]))
     }
@@ -53,10 +57,12 @@ impl FunctionResult {
         Self::new(Severity::Error, message.as_ref())
     }
 
+    /// A result that says what is odd.
     pub fn warning(message: impl AsRef<str>) -> Self {
         Self::new(Severity::Warning, message.as_ref())
     }
 
+    /// A result that is good to know.
     pub fn info(message: impl AsRef<str>) -> Self {
         Self::new(Severity::Info, message.as_ref())
     }
@@ -92,7 +98,13 @@ impl FunctionResult {
         self.in_map("field", "currentValue", value)
     }
 
-    /// The value that would be right.
+    /// Says which value would be right.
+    ///
+    /// ```
+    /// use krm_function::{FunctionResult, Node};
+    /// let result = FunctionResult::warning("too few").field("spec.replicas").proposed_value(3);
+    /// assert_eq!(result.proposed().and_then(Node::text), Some("3"));
+    /// ```
     pub fn proposed_value(self, value: impl Into<Node>) -> Self {
         self.in_map("field", "proposedValue", value)
     }
@@ -112,6 +124,7 @@ impl FunctionResult {
 
 /// Reading one, in today's shape and in the older ones.
 impl FunctionResult {
+    /// What it says.
     pub fn message(&self) -> &str {
         self.text(&["message"]).unwrap_or_default()
     }
@@ -142,10 +155,12 @@ impl FunctionResult {
         })
     }
 
+    /// The field it is about.
     pub fn field_path(&self) -> Option<&str> {
         self.text(&["field", "path"])
     }
 
+    /// The value the field has.
     pub fn current(&self) -> Option<&Node> {
         self.0.at(["field", "currentValue"])
     }
@@ -165,11 +180,13 @@ impl FunctionResult {
         self.text(&["file", "index"]).and_then(|text| text.parse().ok()).unwrap_or(0)
     }
 
+    /// What it holds for other tools.
     pub fn tags(&self) -> impl Iterator<Item = (&str, &str)> {
         let entries = self.0.get("tags").and_then(Node::as_map).into_iter().flatten();
         entries.filter_map(|entry| Some((entry.key.text()?, entry.value.text()?)))
     }
 
+    /// All of it, as it came.
     pub fn node(&self) -> &Node {
         &self.0
     }
@@ -178,9 +195,13 @@ impl FunctionResult {
 /// An object named by a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceRef<'a> {
+    /// `apps/v1`; empty, as are the others, where it is not said.
     pub api_version: &'a str,
+    /// `Deployment`.
     pub kind: &'a str,
+    /// The name in its metadata.
     pub name: &'a str,
+    /// The namespace in its metadata.
     pub namespace: &'a str,
 }
 

@@ -34,11 +34,17 @@ use crate::object::Object;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selector {
+    /// `apps/v1`; nothing, here and below, fits anything.
     pub api_version: Option<String>,
+    /// `Deployment`.
     pub kind: Option<String>,
+    /// The namespace in its metadata.
     pub namespace: Option<String>,
+    /// The name in its metadata.
     pub name: Option<String>,
+    /// Labels it must have, with these values.
     pub labels: BTreeMap<String, String>,
+    /// Annotations it must have, with these values.
     pub annotations: BTreeMap<String, String>,
 }
 
@@ -79,6 +85,15 @@ impl ResourceList {
     }
 
     /// The same for editing.
+    ///
+    /// ```
+    /// use krm_function::{ResourceList, Selector};
+    /// let mut list = ResourceList::parse("{kind: ResourceList, items: [{kind: Pod}, {kind: Service}]}")?;
+    /// list.select_mut(&Selector::kind("Pod")).for_each(|pod| pod.set_label("tier", "front"));
+    /// assert_eq!(list.items[0].label("tier"), Some("front"));
+    /// assert_eq!(list.items[1].label("tier"), None);
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
     pub fn select_mut<'l>(&'l mut self, selector: &'l Selector) -> impl Iterator<Item = &'l mut Object> {
         self.items.iter_mut().filter(|object| selector.matches(object))
     }
