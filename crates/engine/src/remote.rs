@@ -67,11 +67,6 @@ impl Repository {
             ["raw/", "blob/", "releases/", "archive/"].iter().any(|start| self.path.starts_with(start));
         self.url.starts_with("https://github.com/") && !is_file && !of_github
     }
-
-    /// Whether both are fetched by the very same commands.
-    pub fn same_fetch(&self, other: &Self) -> bool {
-        self.url == other.url && self.reference == other.reference && self.submodules == other.submodules
-    }
 }
 
 /// Whether a path leads out of the folder it starts in.
