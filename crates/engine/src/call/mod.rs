@@ -266,13 +266,13 @@ impl Function {
         for note in fault.notes() {
             failure = failure.note(note.message.clone(), note.place);
         }
-        if !answer.status.is_success() || !answer.stderr.is_empty() {
-            let stderr = match answer.stderr.trim_end() {
-                "" => "it printed nothing to stderr".to_string(),
-                text => format!("the end of its stderr:\n{}", last_lines(text)),
-            };
-            failure = failure.note(stderr, Span::NONE);
-        }
+        let said = match answer.stderr.trim_end() {
+            // Results say what is wrong.
+            "" if answer.status.is_success() || !answer.results.is_empty() => None,
+            "" => Some("it printed nothing to stderr".to_owned()),
+            text => Some(format!("the end of its stderr:\n{}", last_lines(text))),
+        };
+        failure = said.into_iter().fold(failure, |failure, said| failure.note(said, Span::NONE));
         if answer.status.is_success() {
             failure = failure.note(format!("{}", answer.status), Span::NONE);
         }
