@@ -96,7 +96,8 @@ pub const FN_SINK: &str = "Example:
   krm fn source examples/shop/base | krm fn sink out";
 
 pub const FN_WRAP: &str = "Example:
-  krm fn source examples/website | krm fn wrap -- examples/functions/nginx.sh";
+  krm fn source examples/website --fn-config examples/website/functions/10-generate.yaml |
+    krm fn wrap -- examples/functions/nginx.sh";
 
 pub const FN_XARGS: &str = "Example:
   krm fn source examples/shop/base | krm fn xargs -- grep kind";
