@@ -309,7 +309,7 @@ pub struct ListArgs {
     #[arg(long)]
     pub no_infer: bool,
 
-    /// Put new list elements first, not last
+    /// Put the list elements of what is merged in first, those only the destination has last; else new ones go last
     #[arg(long)]
     pub prepend: bool,
 
