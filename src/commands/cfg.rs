@@ -1,14 +1,12 @@
 //! `krm cfg`: looking at configuration, and formatting it.
 
 use std::collections::{BTreeMap, HashMap};
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
-use krm_engine::cfg::tree::{Branch, Field, Structure};
+use clap::{Args, Subcommand};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
 use krm_engine::merge::File;
-use krm_engine::{Diagnostic, Node, Result};
+use krm_engine::{Node, Result};
 use krm_yaml::Style;
 use krm_yaml::emit::preserve::{self, Layout};
 
@@ -30,79 +28,26 @@ pub struct CfgArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    Cat(CatArgs),
+    Cat(super::cfg_cat::CatArgs),
     Count(CountArgs),
     Fmt(super::cfg_fmt::FmtArgs),
     Grep(GrepArgs),
-    Tree(TreeArgs),
+    Tree(super::cfg_tree::TreeArgs),
 }
 
 pub fn run(args: CfgArgs, report: &Report) -> Result<()> {
     match args.verb {
-        Verb::Cat(args) => cat(&args, report),
+        Verb::Cat(args) => super::cfg_cat::cat(&args, report),
         Verb::Count(args) => count(&args, report),
         Verb::Fmt(args) => super::cfg_fmt::fmt(&args, report),
         Verb::Grep(args) => grep(&args, report),
-        Verb::Tree(args) => tree(&args, report),
+        Verb::Tree(args) => super::cfg_tree::tree(&args, report),
     }
 }
 
-/// Print the resources of a package, one after the other
+/// Whether configuration for tools counts.
 #[derive(Debug, Args)]
-#[command(after_help = examples::CAT)]
-struct CatArgs {
-    /// The package: a folder or a file; standard input where none is named
-    #[arg(value_name = "DIR")]
-    dir: Option<PathBuf>,
-    /// Put fields into their usual order
-    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
-          default_missing_value = "true", value_name = "BOOL")]
-    format: bool,
-    /// Annotate each resource with the file it comes from
-    #[arg(long)]
-    annotate: bool,
-    /// Wrap the resources in a list of this kind
-    #[arg(long, value_name = "KIND")]
-    wrap_kind: Option<String>,
-    /// The apiVersion of that list
-    #[arg(long, value_name = "VERSION")]
-    wrap_version: Option<String>,
-    /// A file whose one resource becomes the `functionConfig` of that list
-    #[arg(long, value_name = "FILE")]
-    function_config: Option<PathBuf>,
-    /// Write all values in this style; several with commas between
-    #[arg(long, value_name = "STYLE", value_delimiter = ',')]
-    style: Vec<YamlStyle>,
-    /// Leave comments out
-    #[arg(long)]
-    strip_comments: bool,
-    #[command(flatten)]
-    locality: LocalityArgs,
-    /// Write to this file instead of standard output
-    #[arg(long, value_name = "FILE")]
-    dest: Option<PathBuf>,
-    #[command(flatten)]
-    depth: DepthArgs,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum YamlStyle {
-    #[value(name = "TaggedStyle")]
-    Tagged,
-    #[value(name = "DoubleQuotedStyle")]
-    DoubleQuoted,
-    #[value(name = "SingleQuotedStyle")]
-    SingleQuoted,
-    #[value(name = "LiteralStyle")]
-    Literal,
-    #[value(name = "FoldedStyle")]
-    Folded,
-    #[value(name = "FlowStyle")]
-    Flow,
-}
-
-#[derive(Debug, Args)]
-struct LocalityArgs {
+pub(super) struct LocalityArgs {
     /// Show configuration for tools too: what is annotated `config.kubernetes.io/local-config`
     #[arg(long)]
     include_local: bool,
@@ -112,65 +57,23 @@ struct LocalityArgs {
 }
 
 impl LocalityArgs {
-    fn keeps(&self, item: &Item) -> bool {
+    pub fn keeps(&self, item: &Item) -> bool {
         let LocalityArgs { include_local, exclude_non_local } = *self;
         Locality { include_local, exclude_non_local }.keeps(item)
     }
 }
 
+/// Whether packages within count.
 #[derive(Debug, Args)]
-struct DepthArgs {
+pub(super) struct DepthArgs {
     /// Look into the packages within the package too: folders with a `Krmfile` or `Kptfile`
     #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
-    recurse_subpackages: bool,
+    pub recurse_subpackages: bool,
 }
 
-fn cat(args: &CatArgs, report: &Report) -> Result<()> {
-    let mut items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
-    items.retain(|item| args.locality.keeps(item));
-    for item in &mut items {
-        if args.annotate {
-            annotate(item);
-        }
-        if args.format {
-            cfg::format::format(item)?;
-        }
-        if args.strip_comments {
-            cfg::format::strip_comments(&mut item.node);
-            (item.head, item.foot) = Default::default();
-        }
-        for style in &args.style {
-            restyle(&mut item.node, *style);
-        }
-    }
-    let text = match &args.wrap_kind {
-        None => join(items.iter_mut().map(text)),
-        Some(kind) => {
-            let mut list = Node::map();
-            list.set("apiVersion", args.wrap_version.as_deref().unwrap_or("config.kubernetes.io/v1"));
-            list.set("kind", kind.as_str());
-            items.iter_mut().for_each(|item| cfg::format::drop_empty_annotations(&mut item.node));
-            list.set("items", Node::from(items.into_iter().map(|item| item.node).collect::<Vec<_>>()));
-            if let Some(path) = &args.function_config {
-                let mut configs = read(Some(path), true, report)?;
-                if configs.len() != 1 {
-                    let message = format!("{} holds {} resources", path.display(), configs.len());
-                    return Err(Diagnostic::error("function-config-count", message)
-                        .help("`--function-config` takes a file with exactly one"));
-                }
-                list.set("functionConfig", configs.remove(0).node);
-            }
-            preserve::fresh(&list)
-        }
-    };
-    match &args.dest {
-        None => os::print(text.as_bytes()),
-        Some(path) => os::write(path, text.as_bytes()),
-    }
-}
-
-fn text(item: &mut Item) -> String {
+/// A resource as it is printed.
+pub(super) fn text(item: &mut Item) -> String {
     cfg::format::drop_empty_annotations(&mut item.node);
     preserve::fresh_document(&item.head, &item.node, &item.foot, Layout::COMPACT)
 }
@@ -179,7 +82,8 @@ pub(super) fn join(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join("---\n")
 }
 
-fn annotate(item: &mut Item) {
+/// Notes the file a resource comes from, and its position there.
+pub(super) fn annotate(item: &mut Item) {
     if item.path.is_empty() {
         return;
     }
@@ -194,35 +98,6 @@ fn annotate(item: &mut Item) {
             annotations
                 .set(&format!("{prefix}/path"), Node::from(path.as_str()).with_style(Style::SingleQuoted));
         }
-    }
-}
-
-fn restyle(node: &mut Node, style: YamlStyle) {
-    let style = match style {
-        YamlStyle::Tagged => {
-            // As in the reference, of the resource alone.
-            if node.is_map() {
-                node.trivia_mut().tag = Some("!!map".into());
-            }
-            return;
-        }
-        YamlStyle::DoubleQuoted => Style::DoubleQuoted,
-        YamlStyle::SingleQuoted => Style::SingleQuoted,
-        YamlStyle::Literal => Style::Literal,
-        YamlStyle::Folded => Style::Folded,
-        YamlStyle::Flow => Style::Flow,
-    };
-    apply_style(node, style);
-}
-
-fn apply_style(node: &mut Node, style: Style) {
-    if (style == Style::Flow) != node.is_scalar() {
-        node.set_style(style);
-    }
-    if let Some(map) = node.as_map_mut() {
-        map.values_mut().for_each(|(_, value)| apply_style(value, style));
-    } else if let Some(items) = node.as_seq_mut() {
-        items.iter_mut().for_each(|item| apply_style(item, style));
     }
 }
 
@@ -294,125 +169,11 @@ fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
     os::print(join(items.iter_mut().map(text)).as_bytes())
 }
 
-/// Draw a package as a tree of folders, files and resources
-#[derive(Debug, Args)]
-#[command(after_help = examples::TREE)]
-struct TreeArgs {
-    /// The package, or `-` for standard input
-    #[arg(value_name = "DIR", default_value = ".")]
-    dir: PathBuf,
-    /// Show the names of containers
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    name: Option<bool>,
-    /// Show the resources containers ask for
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    resources: Option<bool>,
-    /// Show ports
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    ports: Option<bool>,
-    /// Show images
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    image: Option<bool>,
-    /// Show replicas
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    replicas: Option<bool>,
-    /// Show arguments
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    args: Option<bool>,
-    /// Show commands
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    command: Option<bool>,
-    /// Show environment variables
-    #[arg(long, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL", hide_possible_values = true)]
-    env: Option<bool>,
-    /// Show all of these but those that are switched off, as with `--all --env=false`
-    #[arg(long)]
-    all: bool,
-    /// Show this field; may be given several times
-    #[arg(long, value_name = "PATH", value_delimiter = ',')]
-    field: Vec<String>,
-    #[command(flatten)]
-    locality: LocalityArgs,
-    /// What the branches stand for; unless this says it, owners where any resource has one, else folders and files
-    #[arg(long, value_name = "STRUCTURE")]
-    graph_structure: Option<GraphStructure>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum GraphStructure {
-    /// Who owns whom
-    Owners,
-    /// Folders and files
-    Directory,
-}
-
-fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
-    let from_input = args.dir.as_os_str() == "-";
-    let mut items = Vec::new();
-    input::read(&args.dir.to_string_lossy(), &report.sources)?
-        .into_iter()
-        .for_each(|file| take(file, &mut items));
-    items.retain(|item| args.locality.keeps(item));
-    if from_input {
-        items.iter_mut().for_each(|item| item.path = item.annotated_path().to_owned());
-    }
-    if items.is_empty() {
-        return Ok(());
-    }
-    let mut fields = args.field.iter().map(|path| Field::new(path)).collect::<Result<Vec<_>>>()?;
-    let parts = [
-        (args.name, "name"),
-        (args.image, "image"),
-        (args.command, "command"),
-        (args.args, "args"),
-        (args.env, "env"),
-        (args.resources, "resources"),
-        (args.ports, "ports"),
-    ];
-    let is_shown = |asked: Option<bool>| asked.unwrap_or(args.all);
-    for (_, part) in parts.iter().filter(|(asked, _)| is_shown(*asked)) {
-        fields.extend(Field::of_containers(part));
-    }
-    if is_shown(args.replicas) {
-        fields.push(Field::new("spec.replicas")?);
-    }
-    if is_shown(args.ports) {
-        fields.push(Field::new("spec.ports")?);
-    }
-    let structure = args.graph_structure.map(|structure| match structure {
-        GraphStructure::Owners => Structure::Owners,
-        GraphStructure::Directory => Structure::Folders,
-    });
-    let root = if from_input { "." } else { &clean(&args.dir) };
-    let tree =
-        cfg::tree::tree(root, &items, &fields, structure, &|folder| is_package(&args.dir.join(folder)))?;
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let mut text = format!("{}\n", tree.text);
-    draw(&tree.branches, "", colour, &mut text);
-    os::print(text.as_bytes())
-}
-
 /// A path without `./` and trailing `/`, for showing.
-fn clean(path: &Path) -> String {
+pub(super) fn clean(path: &Path) -> String {
     let parts = path.components().filter(|part| *part != std::path::Component::CurDir);
     let clean: PathBuf = parts.collect();
     if clean.as_os_str().is_empty() { ".".to_owned() } else { clean.display().to_string() }
-}
-
-fn draw(branches: &[Branch], indent: &str, colour: bool, out: &mut String) {
-    for (at, branch) in branches.iter().enumerate() {
-        let is_last = at + 1 == branches.len();
-        out.push_str(indent);
-        out.push_str(if is_last { "└── " } else { "├── " });
-        match &branch.tag {
-            Some(tag) if colour => out.push_str(&format!("[\x1b[36m{tag}\x1b[0m]  ")),
-            Some(tag) => out.push_str(&format!("[{tag}]  ")),
-            None => {}
-        }
-        out.push_str(&branch.text);
-        out.push('\n');
-        draw(&branch.branches, &format!("{indent}{}", if is_last { "    " } else { "│   " }), colour, out);
-    }
 }
 
 /// A package within a folder: its path there, and its resources, whose paths are within the package.
@@ -422,7 +183,7 @@ struct Package {
 }
 
 /// The resources of a folder, a file, or standard input; those of packages within behind those of the folder itself.
-fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Item>> {
+pub(super) fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Item>> {
     Ok(packages(path, subpackages, report)?.into_iter().flat_map(|package| package.items).collect())
 }
 
@@ -455,12 +216,12 @@ fn package_of<'p>(root: &Path, path: &'p str, known: &mut HashMap<String, bool>)
     ""
 }
 
-fn is_package(folder: &Path) -> bool {
+pub(super) fn is_package(folder: &Path) -> bool {
     krm_engine::package::PACKAGE_FILES.iter().any(|name| folder.join(name).is_file())
 }
 
 /// Takes the resources out of a file; those within a list one by one where they come without a file.
-fn take(file: File, items: &mut Vec<Item>) {
+pub(super) fn take(file: File, items: &mut Vec<Item>) {
     for (index, document) in file.documents.iter().filter(|document| !document.root.is_null()).enumerate() {
         let node = document.root.clone();
         let is_list =

@@ -2,7 +2,9 @@
 
 pub mod build;
 pub mod cfg;
-pub mod cfg_fmt;
+mod cfg_cat;
+mod cfg_fmt;
+mod cfg_tree;
 pub mod completion;
 pub mod fn_doc;
 mod fn_progress;
