@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, FileId, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 
 use super::Kustomization;
 use super::plan::{LoadedFile, Plan, Scope};
@@ -20,12 +21,6 @@ use crate::world::Loader;
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct ResourceAccumulator {
-    #[serde(rename = "apiVersion")]
-    _api_version: Text,
-    #[serde(rename = "kind")]
-    _kind: Text,
-    #[serde(rename = "metadata")]
-    _metadata: Option<Node>,
     #[serde(alias = "files", alias = "resources")]
     paths: Vec<Spanned<Text>>,
 }
@@ -34,12 +29,6 @@ struct ResourceAccumulator {
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 struct Sort {
-    #[serde(rename = "apiVersion")]
-    _api_version: Text,
-    #[serde(rename = "kind")]
-    _kind: Text,
-    #[serde(rename = "metadata")]
-    _metadata: Option<Node>,
     sort_options: SortOptions,
 }
 
@@ -75,11 +64,11 @@ impl Plan<'_> {
         let folder = &entry.folder.with(written_elsewhere(entry));
         match (entry.identity.api_version.as_str(), entry.identity.kind.as_str()) {
             ("builtin", "ResourceAccumulator" | "ResourceGenerator") => {
-                let accumulator: ResourceAccumulator = krm_yaml::from_node(&entry.config)?;
+                let accumulator: ResourceAccumulator = settings(&entry.config)?;
                 self.load(folder, &accumulator.paths, scope)
             }
             ("builtin", "SortOrderTransformer") => {
-                let sort: Sort = krm_yaml::from_node(&entry.config)?;
+                let sort: Sort = settings(&entry.config)?;
                 self.steps.push(Step::new(Role::Transform, SortOrder::new(sort.sort_options)?));
                 self.wishes.is_in_order = true;
                 Ok(())
@@ -132,6 +121,13 @@ impl Plan<'_> {
         plan.compose(folder, file, scope, place).map_err(|d| d.note("included here", place))?;
         Ok(Composed { pipeline: Pipeline { steps: plan.steps, schema: plan.schema }, place })
     }
+}
+
+/// What a built-in is told: its configuration without what names it.
+fn settings<T: DeserializeOwned>(config: &Node) -> Result<T> {
+    let mut fields = config.clone();
+    ["apiVersion", "kind", "metadata"].into_iter().for_each(|key| drop(fields.remove(key)));
+    krm_yaml::from_node(&fields)
 }
 
 /// The files other than its own that parts of a transformer were written in, and the folders paths in them start from.
