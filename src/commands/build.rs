@@ -88,11 +88,18 @@ fn write_each(dir: &Path, items: &Resources) -> Result<()> {
         if namespaces.len() > 1 && !r.id().cluster_scoped {
             name = format!("{}_{name}", r.id().effective_namespace().to_lowercase());
         }
+        if name.contains(['/', '\0']) {
+            let message = format!("no file can be called `{name}`");
+            return Err(Diagnostic::error("output-file-name", message)
+                .at(r.node().span())
+                .help("write all resources to one file, or give this one a name that may be a file's"));
+        }
         let mut text = String::new();
         krm_yaml::try_canonical_into(r.node(), &mut text)?;
         files.insert(name, text);
     }
     let mut changes = os::Changes::default();
+    changes.stay_in(dir);
     files.into_iter().try_for_each(|(name, text)| changes.write(dir.join(name), text.as_bytes()))?;
     changes.commit()
 }
@@ -126,6 +133,7 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
     let texts: Vec<String> =
         built.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
     let mut changes = os::Changes::default();
+    changes.stay_in(dir);
     parts.iter().zip(texts).try_for_each(|(parts, text)| {
         changes.write(dir.join(format!("{}.yaml", name(parts, count))), text.as_bytes())
     })?;

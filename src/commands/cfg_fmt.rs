@@ -52,7 +52,7 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
             if is_input && !args.check {
                 os::print(text.as_bytes())?;
             } else if text != before {
-                changed.push((place(path, &file), text));
+                changed.push(Changed { package: path, place: place(path, &file), text });
             }
         }
     }
@@ -60,8 +60,18 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
         return check(&changed);
     }
     let mut changes = os::Changes::default();
-    changed.into_iter().try_for_each(|(path, text)| changes.write(path, text.as_bytes()))?;
+    for Changed { package, place, text } in changed {
+        changes.stay_in(package);
+        changes.write(place, text.as_bytes())?;
+    }
     changes.commit()
+}
+
+/// A file that is not formatted, and how it should be.
+struct Changed<'p> {
+    package: &'p Path,
+    place: PathBuf,
+    text: String,
 }
 
 fn is_resource(node: &Node) -> bool {
@@ -76,7 +86,7 @@ fn place(path: &Path, file: &File) -> PathBuf {
     }
 }
 
-fn check(changed: &[(PathBuf, String)]) -> Result<()> {
+fn check(changed: &[Changed]) -> Result<()> {
     if changed.is_empty() {
         return Ok(());
     }
@@ -84,7 +94,7 @@ fn check(changed: &[(PathBuf, String)]) -> Result<()> {
     let message = format!("{} file{many} not formatted", changed.len());
     let diagnostic =
         Diagnostic::error("not-formatted", message).help("run the same command without `--check`");
-    Err(changed.iter().fold(diagnostic, |d, (path, _)| d.note(path.display().to_string(), Span::NONE)))
+    Err(changed.iter().fold(diagnostic, |d, file| d.note(file.place.display().to_string(), Span::NONE)))
 }
 
 fn formatted(documents: &[Document]) -> Result<String> {

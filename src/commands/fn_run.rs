@@ -220,7 +220,7 @@ fn write(root: &Path, changes: &[Change]) -> Result<()> {
         }
         match &change.text {
             Some(text) => all.write(path, text.as_bytes())?,
-            None => all.remove(path),
+            None => all.remove(path)?,
         }
     }
     all.commit()

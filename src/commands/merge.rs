@@ -68,13 +68,14 @@ impl Target {
             return os::print(printed(files).as_bytes());
         }
         let mut changes = os::Changes::default();
+        changes.stay_in(&self.path);
         for file in files.iter().filter(|file| !file.is_untouched()) {
             let path = if self.is_folder { self.path.join(&file.path) } else { self.path.clone() };
             if self.is_folder && file.source.is_none() && path.exists() {
                 return Err(unread(&path));
             }
             match file.is_empty() && self.is_folder {
-                true => changes.remove(path),
+                true => changes.remove(path)?,
                 false => changes.write(path, file.text().as_bytes())?,
             }
         }

@@ -1,0 +1,2 @@
+#!/bin/sh
+awk '/key: value/ { n++; sub("value", n) } { print }'
