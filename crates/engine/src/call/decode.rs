@@ -141,7 +141,9 @@ pub(super) fn home(object: &Object, old: Option<&Item>) -> Result<Option<Home>> 
             format!("{message} for {} `{}`", object.kind(), object.name()),
         )
         .at(object.span())
-        .help("a path must be relative and stay below the folder, an index a number from 0"))
+        .help(
+            "a path must be relative and stay below the folder and out of `.git`, an index a number from 0",
+        ))
     };
     let Some(path) = clean_path(path) else { return refused(format!("it asks for the file `{path}`")) };
     let index = match index.map(str::parse) {
@@ -172,7 +174,7 @@ fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<O
     }
 }
 
-/// A relative path without `.` and `..`; `None` of one that is absolute or leads out of its folder.
+/// A relative path without `.` and `..`; `None` of one that is absolute, or leads out of its folder or into `.git`.
 pub(crate) fn clean_path(path: &str) -> Option<String> {
     if path.starts_with('/') || path.contains(['\\', '\0']) {
         return None;
@@ -184,6 +186,8 @@ pub(crate) fn clean_path(path: &str) -> Option<String> {
             ".." => {
                 parts.pop()?;
             }
+            // What git finds there it may run.
+            part if part.eq_ignore_ascii_case(".git") => return None,
             part => parts.push(part),
         }
     }

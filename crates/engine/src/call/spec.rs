@@ -169,11 +169,14 @@ impl MountSpec {
             Component::Normal(_) => Some(depth + 1),
             _ => Some(depth),
         });
-        if source.is_absolute() || leaves.is_none() {
+        let outside = || {
             let message = format!("a function may not mount `{}`", self.src.as_str());
-            return Err(Diagnostic::error("function-mount-outside", message)
+            Diagnostic::error("function-mount-outside", message)
                 .at(place)
-                .help("mounts a file declares must be relative and below its folder; others can be given with `--mount`"));
+                .help("mounts a file declares must be relative and below its folder; others can be given with `--mount`")
+        };
+        if source.is_absolute() || leaves.is_none() {
+            return Err(outside());
         }
         let mount = Mount {
             kind: self.r#type.clone(),
@@ -181,7 +184,10 @@ impl MountSpec {
             target: self.dst.clone(),
             writable: self.rw,
         };
-        Ok(mount.within(dir))
+        mount
+            .within(dir)
+            .really_within(dir)
+            .ok_or_else(|| outside().note("a link leads out of the folder", Span::NONE))
     }
 }
 

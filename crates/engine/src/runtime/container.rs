@@ -63,6 +63,21 @@ impl Mount {
         self
     }
 
+    /// The same with links followed; `None` where they lead out of the folder. What is not there is left for the engine to
+    /// complain about.
+    pub fn really_within(mut self, dir: &Path) -> Option<Self> {
+        let is_bind = self.kind.is_empty() || self.kind.eq_ignore_ascii_case("bind");
+        if let (true, Ok(real), Ok(dir)) =
+            (is_bind, Path::new(&self.source).canonicalize(), dir.canonicalize())
+        {
+            if !real.starts_with(dir) {
+                return None;
+            }
+            self.source = real.to_string_lossy().into_owned();
+        }
+        Some(self)
+    }
+
     /// What `--mount` takes: comma-separated values, quoted where they hold a comma themselves.
     fn option(&self) -> String {
         let kind = if self.kind.is_empty() { "bind" } else { &self.kind };

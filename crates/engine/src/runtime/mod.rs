@@ -298,6 +298,11 @@ impl Runtime {
                     "it would run with your rights: where you trust this configuration, pass `--enable-exec`",
                 ))
             }
+            Program::Image(image) if image.image.starts_with('-') => {
+                // It would stand where the engine takes options.
+                Err(Diagnostic::error("image-is-an-option", format!("no image can be called `{name}`"))
+                    .help("name an image, as `registry.example.com/name:tag`"))
+            }
             Program::Image(image) if image.network && !rules.network => {
                 let message = format!("`{name}` asks for the network, which is not enabled");
                 Err(Diagnostic::error("network-not-enabled", message)

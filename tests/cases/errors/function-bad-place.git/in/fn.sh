@@ -1,0 +1,2 @@
+#!/bin/sh
+sed 's/kubernetes.io\/path: .*a.yaml.*/kubernetes.io\/path: sub\/.GIT\/hooks\/post-checkout/'
