@@ -129,6 +129,14 @@ impl HelmCharts {
                     .at(chart.span)
                     .help("add `name:`, the chart's folder in `chartHome` or its name in `repo`"));
             }
+            // Both stand where helm takes options, of which some name programs to run.
+            if let Some(option) = [&*chart.name, &chart.release_name].into_iter().find(|n| n.starts_with('-'))
+            {
+                let message = format!("neither a chart nor a release can be called `{option}`");
+                return Err(Diagnostic::error("helm-name-is-an-option", message)
+                    .at(chart.span)
+                    .help("a name begins with a letter or a digit"));
+            }
             if !["", "merge", "override", "replace"].contains(&chart.values_merge.as_str()) {
                 let message = format!("`valuesMerge` cannot be `{}`", chart.values_merge);
                 return Err(Diagnostic::error("helm-values-merge", message)
