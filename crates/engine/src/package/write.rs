@@ -68,11 +68,12 @@ impl Package {
         }
         wanted.sort_by_key(|item| item.home.as_ref().map(|home| home.index));
         let mut wanted = wanted.into_iter().peekable();
+        let mut resources = self.resources[resources].iter().enumerate().peekable();
         let mut documents = Vec::new();
         let mut left = false;
         for (number, document) in file.documents.iter().enumerate() {
-            let Some(resource) = self.resources[resources.clone()].iter().position(|(_, d)| *d == number)
-            else {
+            // Both go on in the order of the file.
+            let Some((resource, _)) = resources.next_if(|(_, (_, document))| *document == number) else {
                 // What is no resource stays where it is, between the same ones as far as they are there.
                 left |= !document.root.is_null();
                 documents.push(document.clone());
