@@ -25,6 +25,26 @@ pub struct Folder {
     elsewhere: Vec<(FileId, Arc<Folder>)>,
 }
 
+/// How many folders may lead from the target to a base. Each takes room on the stack, and some time for each resource;
+/// people get along with five.
+pub const DEEPEST: usize = 200;
+
+/// The diagnostic for a base that is too far from the target.
+pub fn too_deep(place: Span) -> Diagnostic {
+    Diagnostic::error("bases-too-deep", format!("more than {DEEPEST} folders lead to each other here"))
+        .at(place)
+        .help("let some of them name what they need directly")
+}
+
+/// Whether to stop looking for more. A fault of a base is told for each way that leads to it, and of ways there may be more
+/// than can be walked.
+pub fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
+    fn count(errors: &[Diagnostic]) -> usize {
+        errors.iter().map(|error| 1 + count(error.others())).sum()
+    }
+    count(errors) >= 1000 || errors.last().is_some_and(|error| error.code() == "bases-too-many")
+}
+
 /// What a path leads to.
 pub enum Entry<T> {
     /// A folder, here or in a repository.
@@ -93,6 +113,7 @@ impl Folder {
         if let Some(folder) = self.elsewhere(place) {
             return folder.base(path, place);
         }
+        self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
             return Self::cloned(&self.files, repository, Some(self.clone()), place);
@@ -154,6 +175,7 @@ impl Folder {
     /// Opens the folder of a Composition an import names, and gives the file where it is the file that is named. Unlike a
     /// base it may lie above: cycles are told by the files that lead to each other.
     pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
+        self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
             let folder = Self::cloned(&self.files, repository, Some(self.clone()), place)?;
@@ -242,6 +264,12 @@ impl Folder {
             folder = visited.parent.as_deref();
         }
         Ok(())
+    }
+
+    /// A base of a base of a base: somewhere it ends.
+    fn refuse_depth(&self, place: Span) -> Result<()> {
+        let above = std::iter::successors(self.parent.as_deref(), |folder| folder.parent.as_deref());
+        if above.count() < DEEPEST { Ok(()) } else { Err(too_deep(place)) }
     }
 
     /// A base may not be, nor hold, a folder that led to it.

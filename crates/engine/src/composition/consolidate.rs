@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use super::identity::Identity;
 use super::{Composition, Import, ImportMode, Ordered};
-use crate::loader::Folder;
+use crate::loader::{Folder, more_than_anyone_reads};
 use crate::merge::{self, Merged, two_way};
 use crate::schema::Schema;
 use crate::world::Loader;
@@ -51,19 +51,31 @@ pub fn consolidate(
     place: Span,
     planner: &dyn Planner,
 ) -> Result<Vec<Entry>> {
-    Consolidation { planner, open: Vec::new() }.read(folder, file, place, true)
+    Consolidation { planner, open: Vec::new(), read: 0 }.read(folder, file, place, true)
 }
+
+/// Imports that import the same ones twice double with each step.
+const MOST_IMPORTS: usize = 10_000;
 
 struct Consolidation<'a> {
     planner: &'a dyn Planner,
     /// The files that lead here, by path and by name, to tell cycles.
     open: Vec<(PathBuf, String)>,
+    /// How many were read so far, each as often as it is imported.
+    read: usize,
 }
 
 impl Consolidation<'_> {
     fn read(&mut self, folder: &Arc<Folder>, file: &str, place: Span, is_target: bool) -> Result<Vec<Entry>> {
         let path = folder.root().join(file);
         self.refuse_cycle(&path, place)?;
+        self.read += 1;
+        if self.read > MOST_IMPORTS {
+            let message = format!("imports come to more than {MOST_IMPORTS} Compositions here");
+            return Err(Diagnostic::error("imports-too-many", message)
+                .at(place)
+                .help("one that is reached in several ways counts as often: import it once"));
+        }
         let (composition, source, warnings) = Composition::load(folder, file, place)?;
         warnings.into_iter().for_each(|warning| self.planner.warn(warning));
         if is_target && composition.is_empty() {
@@ -87,6 +99,9 @@ impl Consolidation<'_> {
                 Ok((ImportMode::Prepend, entries)) => before.extend(entries),
                 Ok((ImportMode::Append, entries)) => behind.extend(entries),
                 Err(error) => errors.push(error),
+            }
+            if more_than_anyone_reads(&errors) {
+                break;
             }
         }
         let own = self.own(folder, composition, &mut errors);

@@ -12,7 +12,7 @@ use super::build::Session;
 use super::origin::{append, by_builtin};
 use super::{BUILD_METADATA, Kustomization};
 use crate::composition;
-use crate::loader::{Entry, Folder};
+use crate::loader::{DEEPEST, Entry, Folder, more_than_anyone_reads, too_deep};
 use crate::objects;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
 use crate::resource::{Gvk, Origin, Resource};
@@ -56,6 +56,9 @@ impl Wishes {
         self.build_metadata.extend(kustomization.build_metadata.iter().cloned());
     }
 }
+
+/// How many bases and components a kustomization may be made of, each counted as often as it is used.
+const MOST_FOLDERS: usize = 100_000;
 
 /// What is gathered: steps, and the rules and variables that are handed up.
 pub struct Plan<'s> {
@@ -191,6 +194,9 @@ impl<'s> Plan<'s> {
                 Ok(step) => self.steps.push(step),
                 Err(error) => errors.push(error),
             }
+            if more_than_anyone_reads(&errors) {
+                break;
+            }
         }
         Diagnostic::join(errors).map_or(Ok(()), Err)
     }
@@ -249,8 +255,13 @@ impl<'s> Plan<'s> {
             self.schema = schema.clone();
         }
         self.level = self.level.max(base.planned.level + 1);
+        // One that was planned before was reached by another, shorter way.
+        if self.level > DEEPEST {
+            return Err(too_deep(place));
+        }
         self.by_namespace |= base.planned.by_namespace;
         self.folders.extend(base.planned.folders.iter().cloned());
+        self.refuse_too_many(place)?;
         self.config.merge(&base.planned.config)?;
         self.vars.merge(base.planned.vars.clone())?;
 
@@ -303,12 +314,24 @@ impl<'s> Plan<'s> {
                 .at(place)
                 .help("list it under `resources:`, or give it `kind: Component`"));
         }
+        self.refuse_too_many(place)?;
         let scope = here.scope_below(path);
         self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
         self.steps.push(Step::new(Role::Transform, Unique));
         // The reference takes all rules over anew after a component, and a spec for every kind may get lost by that.
         let config = std::mem::take(&mut self.config);
         self.config.merge(&config)
+    }
+
+    /// Bases that share bases that share bases may come to more than there are atoms.
+    fn refuse_too_many(&self, place: Span) -> Result<()> {
+        if self.folders.len() <= MOST_FOLDERS {
+            return Ok(());
+        }
+        let message = format!("bases and components come to more than {MOST_FOLDERS} here");
+        Err(Diagnostic::error("bases-too-many", message)
+            .at(place)
+            .help("a folder that is reached in several ways counts as often: name it once"))
     }
 
     /// The generators, built-in ones first, in the reference's order.
