@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 /// The engine's modules from the bottom up. A module may use those of its own row and of the rows before it.
 const ROWS: [&[&str]; 5] = [
     &[
+        "bounds",
         "json_patch",
         "labels",
         "loader",

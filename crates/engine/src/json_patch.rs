@@ -2,6 +2,8 @@
 
 use krm_yaml::{Diagnostic, Map, Node, Result, Span, Style, Tag, Text};
 
+use crate::bounds;
+
 /// The operations of a JSON patch.
 ///
 /// ```yaml
@@ -101,6 +103,7 @@ impl Operation {
     }
 
     fn apply(&self, root: &mut Node) -> Result<()> {
+        bounds::refuse_long(self.path.as_deref().map_or(0, |path| path.matches('/').count()))?;
         let value = || self.value.clone().unwrap_or_else(Node::null);
         match self.op.as_str() {
             "add" => add(root, self.path()?, value()),
@@ -108,12 +111,14 @@ impl Operation {
             "replace" => replace(root, self.path()?, value()),
             "move" => {
                 let moved = remove(root, self.from()?)?;
+                bounds::refuse_giant(&moved)?;
                 add(root, self.path()?, moved)
             }
             "copy" => {
                 let from = self.from()?;
                 let (container, key) = find(root, from).ok_or_else(|| missing(from))?;
                 let copied = get(container, &key, from)?.cloned().unwrap_or_else(Node::null);
+                bounds::refuse_giant(&copied)?;
                 add(root, self.path()?, copied)
             }
             "test" => self.test(root, self.path()?),

@@ -6,6 +6,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 
+use crate::bounds;
 use crate::resource::Gvk;
 
 mod tree;
@@ -196,6 +197,9 @@ impl std::fmt::Display for FieldPath {
 impl<'de> Deserialize<'de> for FieldPath {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
         let text = Spanned::<Text>::deserialize(from)?;
+        if bounds::is_too_long(text.matches('/').count()) {
+            return Err(serde::de::Error::custom("the path has more names than any tree is deep"));
+        }
         Ok(Self { span: text.span, ..Self::new(text.value) })
     }
 }

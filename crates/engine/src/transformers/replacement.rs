@@ -10,6 +10,7 @@ use serde::Deserialize;
 use self::embedded::Outcome;
 use self::field::{Edit, FieldPath, Kind};
 use super::Setup;
+use crate::bounds;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::{Resource, ResourceId};
 use crate::resources::{Names, Resources};
@@ -231,6 +232,7 @@ impl Rule {
                 (field.value(&items.as_slice()[at])?, Some(at))
             }
         };
+        bounds::refuse_giant(&value)?;
         for place in &self.targets {
             let targets = place.choose(items)?;
             if targets.is_empty() {
@@ -251,6 +253,7 @@ impl Rule {
                         && field.source.options.delimiter.is_empty()
                         && let Ok(now) = field.value(&items.as_slice()[at])
                     {
+                        bounds::refuse_giant(&now)?;
                         value = now;
                     }
                 }

@@ -4,6 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
 use serde::Deserialize;
 
 use super::{Namespace, Setup, read_config, setter};
+use crate::bounds;
 use crate::pipeline::{Context, Transformer};
 use crate::resources::{Names, Resources};
 use crate::selector::{Matcher, Selector};
@@ -122,6 +123,9 @@ impl Target {
             "metadata/namespace" => Field::Namespace(Namespace::new(value.clone(), Default::default())),
             path => Field::Path(split(path), field_path.span),
         };
+        if let Field::Path(names, place) = &field {
+            bounds::refuse_long(names.len()).map_err(|d| d.at(*place))?;
+        }
         Ok(Self { resources: selector.map(|s| s.compile()).transpose()?, field, position })
     }
 }

@@ -9,7 +9,7 @@ use krm_yaml::path::{Path, Segment};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text, resolve};
 use regex::Regex;
 
-use crate::regexp;
+use crate::{bounds, regexp};
 
 /// A field path, ready for use.
 #[derive(Clone, Debug)]
@@ -75,7 +75,10 @@ pub(super) fn set_text(node: &mut Node, text: &str) -> bool {
 
 impl FieldPath {
     pub fn new(text: Spanned<Text>) -> Self {
-        let steps = Path::dotted(&text).map(|path| path.0.into_iter().map(Step::new).collect());
+        let steps = Path::dotted(&text).and_then(|path| {
+            bounds::refuse_long(path.0.len())?;
+            Ok(path.0.into_iter().map(Step::new).collect())
+        });
         Self { steps: steps.map_err(|d| d.at(text.span)), text }
     }
 
