@@ -177,7 +177,12 @@ fn addresses_outside_the_memory_are_no_way_out() {
 fn what_is_no_module_is_told() {
     let dir = folder("no-module");
     std::fs::write(dir.join("fn.wasm"), b"not wasm").unwrap();
-    let module = Module { path: dir.join("fn.wasm").to_str().unwrap().into(), args: vec![], env: vec![] };
-    let error = Runtime::new(rules()).run(&Program::Wasm(module), vec![]).unwrap_err();
-    assert_eq!(error.code(), "wasm-not-loaded");
+    for (name, told) in
+        [("fn.wasm", "is no module we can run"), ("none.wasm", "cannot be read: No such file")]
+    {
+        let module = Module { path: dir.join(name).to_str().unwrap().into(), args: vec![], env: vec![] };
+        let error = Runtime::new(rules()).run(&Program::Wasm(module), vec![]).unwrap_err();
+        assert_eq!(error.code(), "wasm-not-loaded");
+        assert!(error.to_string().contains(told), "{error}");
+    }
 }

@@ -123,10 +123,9 @@ mod engine {
 
         /// The machine code of a module: loaded before, kept on disk, or made now.
         fn load(&self, path: &str, digests: &Digests) -> Result<wasmtime::Module> {
-            let refused = |why: String| {
-                Diagnostic::error("wasm-not-loaded", format!("`{path}` is no module we can run: {why}"))
-            };
-            let digest = digests.of(Path::new(path)).map_err(|e| refused(e.to_string()))?;
+            let refused = |why: String| Diagnostic::error("wasm-not-loaded", format!("`{path}` {why}"));
+            let unreadable = |error: std::io::Error| refused(format!("cannot be read: {error}"));
+            let digest = digests.of(Path::new(path)).map_err(unreadable)?;
             let mut loaded = self.loaded.lock().expect("no one panics while holding the modules");
             if let Some(module) = loaded.get(&digest) {
                 return Ok(module.clone());
@@ -136,9 +135,11 @@ mod engine {
             let module = match kept.as_deref().and_then(|file| self.read_kept(file)) {
                 Some(module) => module,
                 None => {
-                    let bytes = fs::read(path).map_err(|e| refused(e.to_string()))?;
-                    let module = wasmtime::Module::from_binary(&self.engine, &bytes)
-                        .map_err(|e| refused(format!("{e:#}")))?;
+                    let bytes = fs::read(path).map_err(unreadable)?;
+                    let module = wasmtime::Module::from_binary(&self.engine, &bytes).map_err(|e| {
+                        refused(format!("is no module we can run: {e:#}"))
+                            .help("build it for WASI preview 1, as Rust does for its target `wasm32-wasip1`")
+                    })?;
                     if let (Some(file), Ok(code)) = (&kept, module.serialize()) {
                         // Without it the next run compiles again; that is no reason to fail this one.
                         let _ = cache::write(file, &code);
