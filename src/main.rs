@@ -6,6 +6,7 @@ mod os;
 mod remote;
 mod report;
 mod spinner;
+mod tame;
 
 use std::io::Write;
 

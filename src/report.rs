@@ -7,6 +7,7 @@ use krm_engine::{Diagnostic, Node, Sources, Span};
 use krm_yaml::Severity;
 
 use crate::cli::ErrorFormat;
+use crate::tame;
 
 /// Shows diagnostics on standard error.
 pub struct Report {
@@ -57,14 +58,17 @@ impl Report {
             Severity::Warning => ("warning", Colour::Yellow),
         };
         let head = format!("{word}[{}]", diagnostic.code());
-        let message = diagnostic.message().trim_end();
-        line(out, format_args!("{}: {}", self.paint(colour, &head), self.paint(Colour::Bold, message)));
+        let message = shown(diagnostic.message().trim_end());
+        let message = tame::beginning(&message);
+        line(out, format_args!("{}: {}", self.paint(colour, &head), self.paint(Colour::Bold, &message)));
         self.snippet(diagnostic.place(), colour, out);
         for note in diagnostic.notes() {
-            line(out, format_args!("{}: {}", self.paint(Colour::Cyan, "note"), note.message));
+            line(out, format_args!("{}: {}", self.paint(Colour::Cyan, "note"), shown(&note.message)));
             self.snippet(note.place, Colour::Cyan, out);
         }
         for advice in diagnostic.advice() {
+            let advice = shown(advice);
+            let advice = tame::beginning(&advice);
             line(out, format_args!("{}: {advice}", self.paint(Colour::Green, "help")));
         }
     }
@@ -74,7 +78,7 @@ impl Report {
         let Some(source) = self.sources.get(place.file) else { return };
         let from = source.position(place.start as usize);
         let arrow = self.paint(Colour::Blue, "-->");
-        line(out, format_args!(" {arrow} {}:{}:{}", source.name(), from.line, from.column));
+        line(out, format_args!(" {arrow} {}:{}:{}", shown(source.name()), from.line, from.column));
         let text = source.line(from.line);
         if text.is_empty() {
             return;
@@ -87,10 +91,13 @@ impl Report {
             to if to.line == from.line => to.column,
             _ => text.trim_end().chars().count() + 1,
         };
-        let carets = "^".repeat(until.saturating_sub(from.column).max(1));
+        let text = shown(text);
+        let (text, column) = tame::window(&text, from.column);
+        let room = text.chars().count().saturating_sub(column - 1);
+        let carets = "^".repeat(until.saturating_sub(from.column).min(room).max(1));
         // Tabs stay tabs, so that the caret stands under its text however wide they are shown.
         let indent: String =
-            text.chars().take(from.column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
+            text.chars().take(column - 1).map(|c| if c == '\t' { '\t' } else { ' ' }).collect();
         line(out, format_args!("{margin} {bar}"));
         line(out, format_args!("{} {bar} {text}", self.paint(Colour::Blue, &number)));
         line(out, format_args!("{margin} {bar} {indent}{}", self.paint(colour, &carets)));
@@ -104,7 +111,7 @@ impl Report {
         };
         object.set("severity", severity);
         object.set("code", diagnostic.code());
-        object.set("message", diagnostic.message());
+        object.set("message", &*tame::without_passwords(diagnostic.message()));
         if let Some(place) = self.place(diagnostic.place()) {
             object.set("place", place);
         }
@@ -114,7 +121,7 @@ impl Report {
                 .iter()
                 .map(|note| {
                     let mut object = Node::map();
-                    object.set("message", note.message.as_str());
+                    object.set("message", &*tame::without_passwords(&note.message));
                     if let Some(place) = self.place(note.place) {
                         object.set("place", place);
                     }
@@ -124,8 +131,11 @@ impl Report {
             object.set("notes", notes);
         }
         if !diagnostic.advice().is_empty() {
-            let help: Vec<Node> =
-                diagnostic.advice().iter().map(|advice| Node::from(advice.as_str())).collect();
+            let help: Vec<Node> = diagnostic
+                .advice()
+                .iter()
+                .map(|advice| Node::from(&*tame::without_passwords(advice)))
+                .collect();
             object.set("help", help);
         }
         object
@@ -135,7 +145,7 @@ impl Report {
         let source = self.sources.get(span.file)?;
         let (from, to) = (source.position(span.start as usize), source.position(span.end as usize));
         let mut place = Node::map();
-        place.set("file", source.name());
+        place.set("file", &*tame::without_passwords(source.name()));
         for (key, number) in
             [("line", from.line), ("column", from.column), ("endLine", to.line), ("endColumn", to.column)]
         {
@@ -150,6 +160,11 @@ impl Report {
             false => text.to_owned(),
         }
     }
+}
+
+/// A text as a person may see it.
+fn shown(text: &str) -> String {
+    tame::inert(&tame::without_passwords(text)).into_owned()
 }
 
 /// Numbers of the terminal's own colours.

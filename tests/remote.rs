@@ -243,6 +243,23 @@ fn a_time_limit_ends_git_and_all_it_started() {
 }
 
 #[test]
+fn passwords_are_not_told() {
+    let place = Place::new("password");
+    // Nobody listens there.
+    let address = "https://me:sesame@127.0.0.1:1/acme/shop.git//app";
+    place.write("k/kustomization.yaml", &format!("resources: [\"{address}\"]\n"));
+    for target in ["k", address] {
+        for format in ["text", "json"] {
+            let mut krm = place.command(target);
+            krm.args(["--error-format", format]);
+            let error = place.outcome(krm).expect_err("there is nothing");
+            assert!(error.contains("https://me:******@127.0.0.1:1/acme/shop.git//app"), "{error}");
+            assert!(!error.contains("sesame"), "{error}");
+        }
+    }
+}
+
+#[test]
 fn without_git_the_error_says_so() {
     let place = Place::new("no-git");
     let mut krm = place.command("https://github.com/acme/shop");
