@@ -14,6 +14,7 @@ use crate::cli::FnOutput;
 use crate::os;
 use crate::report::Report;
 use crate::spinner::Spinner;
+use crate::tame;
 
 /// Tells what functions do: a line for each, their results, and at the end all of it for programs.
 pub struct Progress<'r> {
@@ -104,13 +105,13 @@ impl<'r> Progress<'r> {
         eprintln!("{line}");
         let places = Places::of(items, !answer.results.is_empty());
         for result in &answer.results {
-            eprintln!("  {result}");
+            eprintln!("  {}", tame::inert(&result.to_string()));
             if let Some(place) = self.place_of(result, &places) {
                 eprintln!("    --> {place}");
             }
         }
         if self.log_steps && answer.failure.is_none() {
-            answer.stderr.lines().for_each(|line| eprintln!("  | {line}"));
+            answer.stderr.lines().for_each(|line| eprintln!("  | {}", tame::inert(line)));
         }
     }
 
