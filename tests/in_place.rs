@@ -250,6 +250,21 @@ fn a_name_may_be_as_long_as_names_can_be() {
 }
 
 #[test]
+fn a_name_that_is_no_text_is_told() {
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::new("no-text");
+    place.write("pkg/a.yaml", &config_map("a", 1));
+    let name = std::ffi::OsStr::from_bytes(b"pkg/caf\xe9.yaml");
+    fs::write(place.0.join(name), config_map("b", 1)).expect("a new file");
+    for args in [&["cfg", "count", "pkg"][..], &["merge", "pkg/a.yaml", "pkg"], &["fn", "source", "pkg"]] {
+        let (code, stderr) = place.krm(args);
+        assert!(code == 1 && stderr.contains("error[package-file-name]"), "{args:?}: {stderr}");
+    }
+    place.write("pkg/.krmignore", "caf*.yaml\n");
+    assert_eq!(place.krm(&["cfg", "count", "pkg"]).0, 0);
+}
+
+#[test]
 fn folders_made_for_nothing_go_again() {
     let place = Place::new("folders");
     place.write("new/a/b/n.yaml", &config_map("n", 1));

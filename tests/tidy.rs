@@ -121,6 +121,7 @@ const OUT_OF_REACH: &[&str] = &[
     "object-not-a-map",
     "object-not-one",
     "output-not-written",
+    "package-file-name",
     "package-file-unreadable",
     "package-folder-unreadable",
     "path-bad-pattern",

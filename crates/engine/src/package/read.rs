@@ -95,6 +95,12 @@ fn is_resource(document: &Document) -> Result<bool> {
     }
 }
 
+/// A name with a sign in it that stands for bytes that are no text.
+fn bad_name(place: &Path) -> Diagnostic {
+    let message = format!("the name of the file `{}` is not UTF-8", place.display());
+    Diagnostic::error("package-file-name", message).help(format!("rename it, or name it in {IGNORE}"))
+}
+
 struct Walk<'w> {
     world: &'w dyn World,
     root: &'w Path,
@@ -138,9 +144,13 @@ impl Walk<'_> {
                 }
             } else if self.endings.iter().any(|ending| name.ends_with(ending))
                 && !inner.patterns.matches(relative, false)
-                && self.world.is_file(&place)
             {
-                self.paths.push(path);
+                match self.world.is_file(&place) {
+                    true => self.paths.push(path),
+                    // Passing it over would mean to lose what is in it, and to say nothing.
+                    false if name.contains(char::REPLACEMENT_CHARACTER) => return Err(bad_name(&place)),
+                    false => {}
+                }
             }
         }
         Ok(())
