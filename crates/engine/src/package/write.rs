@@ -7,7 +7,7 @@ use std::sync::Arc;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Result, Source};
 
-use super::{File, Package};
+use super::{File, IGNORE, Package};
 use crate::call::Item;
 use crate::world::World;
 
@@ -129,6 +129,9 @@ impl Package {
             .help("give it another path"))
         };
         let place = self.root.join(path);
+        if place.file_name().is_some_and(|name| name == IGNORE) {
+            return refused("that file says what is not of the package");
+        }
         if world.is_dir(&place) {
             return refused("it is a folder");
         }
