@@ -27,6 +27,7 @@ fn main() -> ! {
 
 fn run() -> i32 {
     report::own_up_to_panics();
+    os::survive_file_limits();
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(usage) => return usage.show(),

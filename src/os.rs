@@ -40,6 +40,17 @@ pub fn exit(status: i32) -> ! {
     std::process::exit(status)
 }
 
+/// Has a file that grows beyond what the system allows be an error, as a full disk is: by itself it would end the process
+/// on the spot, and leave behind what is prepared.
+pub fn survive_file_limits() {
+    #[cfg(unix)]
+    #[allow(unsafe_code)]
+    // SAFETY: to ignore a signal runs no code of ours, and no other thread is there yet.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
 /// Writes a file, whole or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // A pipe or a device cannot be replaced; it can only be written to.

@@ -250,6 +250,22 @@ fn a_name_may_be_as_long_as_names_can_be() {
 }
 
 #[test]
+fn a_file_that_may_not_grow_is_told() {
+    let place = Place::new("limit");
+    place.write("pkg/a.yaml", &config_map("a", 1));
+    place.write("pkg/b.yaml", &format!("{}  more: {}\n", config_map("b", 1), "x".repeat(9000)));
+    let before = place.everything();
+    let mut shell = Command::new("sh");
+    shell.args(["-c", r#"ulimit -f 4; exec "$0" "$@""#, env!("CARGO_BIN_EXE_krm"), "fn", "run", "pkg"]);
+    shell.args(["--enable-exec", "--exec-path", "./grow"]).current_dir(&place.0);
+    let output = shell.output().expect("a shell is there");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert!(stderr.contains("cannot write `pkg/b.yaml`: File too large"), "{stderr}");
+    assert_eq!(place.everything(), before);
+}
+
+#[test]
 fn a_name_that_is_no_text_is_told() {
     use std::os::unix::ffi::OsStrExt;
     let place = Place::new("no-text");
