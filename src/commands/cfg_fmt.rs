@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use krm_engine::cfg::{self, Item};
 use krm_engine::merge::File;
-use krm_engine::{Diagnostic, Node, Result};
+use krm_engine::{Diagnostic, Node, Result, objects};
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Document, Span};
 
@@ -116,6 +116,7 @@ fn document(document: &Document) -> Result<String> {
         let is_said = text.lines().any(|line| !matches!(line.trim(), "" | "---"));
         return Ok(if is_said { format!("{}\n", text.trim_end()) } else { String::new() });
     }
+    objects::refuse_templates(&item.node)?;
     cfg::format::format(&mut item)?;
     cfg::format::drop_empty_annotations(&mut item.node);
     Ok(preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT))

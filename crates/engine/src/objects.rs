@@ -171,6 +171,15 @@ fn is_template(node: &Node) -> bool {
     node.as_map().is_some_and(|map| map.len() == 1 && map.entries()[0].key.is_map())
 }
 
+/// Refuses a tree with `{{ x }}` anywhere in it, which cannot be written as it was meant.
+pub fn refuse_templates(node: &Node) -> Result<()> {
+    if is_template(node) {
+        return Err(not_rendered("this", node));
+    }
+    node.as_map().into_iter().flatten().try_for_each(|entry| refuse_templates(&entry.value))?;
+    node.items().iter().try_for_each(refuse_templates)
+}
+
 fn not_rendered(what: &str, template: &Node) -> Diagnostic {
     Diagnostic::error("template-not-rendered", format!("{what} looks like a template that was not rendered"))
         .at(template.span())
