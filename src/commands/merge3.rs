@@ -1,6 +1,8 @@
 //! `krm merge3`.
 
-use krm_engine::merge::{Conflict, ResourceConflict, merge3_files};
+use std::path::Path;
+
+use krm_engine::merge::{Conflict, File, ResourceConflict, merge3_files};
 use krm_engine::{Diagnostic, Node, Result, Schema};
 
 use super::input::read;
@@ -14,6 +16,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     let [original, updated, dest] =
         [&args.original, &args.updated, &args.dest].map(|path| read(path, &report.sources));
     let (original, updated, dest) = (original?, updated?, dest?);
+    refuse_nothing(&args.updated, &original, &updated)?;
     let (merged, conflicts) = merge3_files(
         &original,
         &updated,
@@ -32,6 +35,18 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
     target.finish(&merged)
+}
+
+/// Refuses an update that would remove everything, because its folder is another than the one that was meant.
+fn refuse_nothing(path: &str, original: &[File], updated: &[File]) -> Result<()> {
+    let holds_any =
+        |files: &[File]| files.iter().any(|file| file.documents.iter().any(|d| !d.root.is_null()));
+    if !Path::new(path).is_dir() || holds_any(updated) || !holds_any(original) {
+        return Ok(());
+    }
+    let message = format!("there is no resource in `{path}`: as an update it would remove every one");
+    Err(Diagnostic::error("merge-update-empty", message)
+        .help("name the folder that holds the new version; to remove a package, delete it"))
 }
 
 fn diagnostic(conflict: &ResourceConflict) -> Diagnostic {
