@@ -71,8 +71,8 @@ impl Target {
         changes.stay_in(&self.path);
         for file in files.iter().filter(|file| !file.is_untouched()) {
             let path = if self.is_folder { self.path.join(&file.path) } else { self.path.clone() };
-            if self.is_folder && file.source.is_none() && path.exists() {
-                return Err(unread(&path));
+            if self.is_folder && file.source.is_none() {
+                refuse_unread(&self.path, &file.path)?;
             }
             match file.is_empty() && self.is_folder {
                 true => changes.remove(path)?,
@@ -83,13 +83,20 @@ impl Target {
     }
 }
 
-/// A file that the merge adds stands there already, and was not read.
-fn unread(path: &Path) -> Diagnostic {
-    Diagnostic::error("merge-unread", format!("`{}` is there already, and was not merged", path.display()))
-        .help(format!(
-            "take it out of `{0}`, or name it in the `{0}` of what comes in as well",
-            package::IGNORE
-        ))
+/// Refuses to add a file to a package that leaves it out: it stands there unread, or would not be read the next time.
+fn refuse_unread(package: &Path, name: &str) -> Result<()> {
+    let path = package.join(name);
+    let why = if path.exists() {
+        "is there already, and was not merged"
+    } else if package::leaves_out(&os::Disk::default(), package, name)? {
+        "would be added, and is to be left out"
+    } else {
+        return Ok(());
+    };
+    Err(Diagnostic::error("merge-unread", format!("`{}` {why}", path.display())).help(format!(
+        "take it out of `{0}`, or name it in the `{0}` of what comes in as well",
+        package::IGNORE
+    )))
 }
 
 /// All files as one stream. Blank lines in front say nothing there, and it ends with a line break.

@@ -15,7 +15,7 @@ use krm_yaml::Document;
 
 use crate::call::{Home, Item};
 
-pub use read::{IGNORE, PACKAGE_FILES, files};
+pub use read::{IGNORE, PACKAGE_FILES, files, leaves_out};
 pub use run::{Observer, Options, Outcome, run, settle};
 pub use scope::{Planned, Scope};
 pub use write::Change;

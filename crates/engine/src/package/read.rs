@@ -24,6 +24,21 @@ pub fn files(world: &dyn World, root: &Path, endings: &[&str]) -> Result<Vec<Str
     Ok(walk.paths)
 }
 
+/// Whether a `.krmignore` of a package names a file or a folder above it, be it there or not.
+pub fn leaves_out(world: &dyn World, root: &Path, path: &str) -> Result<bool> {
+    let mut ignored = Ignored::read(world, root, "")?;
+    let ends = path.match_indices('/').map(|(end, _)| end);
+    for folder in ends.map(|end| &path[..end]) {
+        let place = root.join(folder);
+        if PACKAGE_FILES.iter().any(|file| world.is_file(&place.join(file))) {
+            ignored = Ignored::read(world, &place, folder)?;
+        } else if ignored.names(folder, true) {
+            return Ok(true);
+        }
+    }
+    Ok(ignored.names(path, false))
+}
+
 impl Package {
     /// Reads every file of configuration in a folder and those below, in the order of their names; or a single file.
     pub fn read(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
@@ -109,42 +124,55 @@ struct Walk<'w> {
 }
 
 /// The patterns that hold in a folder, and the folder they are relative to.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Ignored {
     patterns: Ignore,
     base: String,
 }
 
+fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error("package-folder-unreadable", format!("cannot read `{}`: {error}", path.display()))
+}
+
+impl Ignored {
+    /// What a package leaves out.
+    fn read(world: &dyn World, dir: &Path, base: &str) -> Result<Self> {
+        let file = dir.join(IGNORE);
+        let patterns = match world.is_file(&file) {
+            true => {
+                let bytes = world.read(&file).map_err(|error| unreadable(&file, &error))?;
+                Ignore::parse(&String::from_utf8_lossy(&bytes))
+            }
+            false => Ignore::default(),
+        };
+        Ok(Self { patterns, base: base.to_owned() })
+    }
+
+    fn names(&self, path: &str, is_folder: bool) -> bool {
+        let relative = path.strip_prefix(&self.base).unwrap_or(path).trim_start_matches('/');
+        self.patterns.matches(relative, is_folder)
+    }
+}
+
 impl Walk<'_> {
     fn folder(&mut self, dir: &Path, below: &str, outer: &Ignored) -> Result<()> {
-        let unreadable = |path: &Path, e: std::io::Error| {
-            Diagnostic::error("package-folder-unreadable", format!("cannot read `{}`: {e}", path.display()))
-        };
-        let names = self.world.list(dir).map_err(|e| unreadable(dir, e))?;
+        let names = self.world.list(dir).map_err(|error| unreadable(dir, &error))?;
         let has = |name: &str| names.iter().any(|n| n == name);
-        let mut inner = outer.clone();
-        if below.is_empty() || PACKAGE_FILES.iter().any(|name| has(name)) {
-            inner = Ignored { patterns: Ignore::default(), base: below.to_owned() };
-            if has(IGNORE) {
-                let file = dir.join(IGNORE);
-                let bytes = self.world.read(&file).map_err(|e| unreadable(&file, e))?;
-                inner.patterns = Ignore::parse(&String::from_utf8_lossy(&bytes));
-            }
-        }
+        let inner = match below.is_empty() || PACKAGE_FILES.iter().any(|name| has(name)) {
+            true => &Ignored::read(self.world, dir, below)?,
+            false => outer,
+        };
         // What git keeps for itself is no configuration, whatever it is called.
         for name in names.into_iter().filter(|name| name != ".git") {
             let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
             let place = dir.join(&name);
-            let relative = path.strip_prefix(&inner.base).unwrap_or(&path).trim_start_matches('/');
             if self.world.is_dir(&place) {
                 let own = PACKAGE_FILES.iter().any(|file| self.world.is_file(&place.join(file)));
                 // A package below is left out by nobody but itself.
-                if (own || !inner.patterns.matches(relative, true)) && !self.is_link(dir, &name) {
-                    self.folder(&place, &path, &inner)?;
+                if (own || !inner.names(&path, true)) && !self.is_link(dir, &name) {
+                    self.folder(&place, &path, inner)?;
                 }
-            } else if self.endings.iter().any(|ending| name.ends_with(ending))
-                && !inner.patterns.matches(relative, false)
-            {
+            } else if self.endings.iter().any(|ending| name.ends_with(ending)) && !inner.names(&path, false) {
                 match self.world.is_file(&place) {
                     true => self.paths.push(path),
                     // Passing it over would mean to lose what is in it, and to say nothing.
