@@ -1,6 +1,9 @@
 //! Comments: carried from one tree to another, and read for the schemas some of them hold.
 
+use std::collections::VecDeque;
+
 use krm_yaml::{Entry, Map, Node, Tag, Text, Trivia};
+use rustc_hash::FxHashMap;
 
 use crate::schema::{CommentSchema, Schema};
 
@@ -111,6 +114,7 @@ pub(super) fn throughout(
     each: &mut impl FnMut(&Node, Option<&Node>, &Node) -> Option<Node>,
 ) -> Option<Node> {
     let mut node = each(dest, before, theirs);
+    let befores = before.map_or_else(Vec::new, |before| equals(theirs.items(), before.items()));
     let before = before.filter(|before| same_values(before, theirs));
     if let (Some(map), Some(theirs)) = (dest.as_map(), theirs.as_map()) {
         let before = before.and_then(Node::as_map).map(Map::entries);
@@ -127,11 +131,35 @@ pub(super) fn throughout(
         }
     }
     for (at, (ours, theirs)) in dest.items().iter().zip(theirs.items()).enumerate() {
-        if let Some(item) = throughout(ours, before.map(|before| &before.items()[at]), theirs, each) {
+        if let Some(item) = throughout(ours, befores.get(at).copied().flatten(), theirs, each) {
             node.get_or_insert_with(|| dest.clone()).as_seq_mut().expect("a list as before")[at] = item;
         }
     }
     node
+}
+
+/// A list that takes the place of another, with the items of that one where they are equal: their comments spoke of what
+/// is still there.
+pub(super) fn with_equal_items_of(mut list: Node, dest: &Node) -> Node {
+    let equals = equals(list.items(), dest.items());
+    if equals.iter().any(Option::is_some) {
+        let items = list.as_seq_mut().expect("it has items");
+        items
+            .iter_mut()
+            .zip(equals)
+            .for_each(|(item, equal)| equal.into_iter().for_each(|e| *item = e.clone()));
+    }
+    list
+}
+
+/// For each item the first equal one among others that is not taken.
+fn equals<'n>(items: &[Node], others: &'n [Node]) -> Vec<Option<&'n Node>> {
+    let mut known: FxHashMap<String, VecDeque<&Node>> = FxHashMap::default();
+    for other in others {
+        known.entry(krm_yaml::json::compact(other)).or_default().push_back(other);
+    }
+    let equal = |item: &Node| known.get_mut(&krm_yaml::json::compact(item))?.pop_front();
+    items.iter().map(equal).zip(items).map(|(equal, item)| equal.filter(|e| same_values(e, item))).collect()
 }
 
 fn with_line(node: &Node, line: Text) -> Node {

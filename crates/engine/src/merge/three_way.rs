@@ -132,7 +132,9 @@ impl Visitor for ThreeWay {
                     return Outcome::Set(value);
                 }
                 let like = commented.as_ref().unwrap_or(dest);
-                Outcome::Set(comments::replaced(&value, like).unwrap_or(value))
+                let value = comments::replaced(&value, like).unwrap_or(value);
+                let value = comments::with_equal_items_of(value, dest);
+                Outcome::Set(comments::behind_throughout(&value, origin, updated, changed).unwrap_or(value))
             }
             _ => Outcome::Keep,
         }

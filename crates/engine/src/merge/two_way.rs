@@ -128,7 +128,14 @@ impl Visitor for TwoWay {
                 comments::behind_throughout(dest, None, origin, true).map_or(Outcome::Keep, Outcome::Set)
             }
             // The comment behind the old value spoke of that, and goes with it.
-            (Some(dest), Some(origin)) => Outcome::Set(dressed(origin, dest)),
+            (Some(dest), Some(origin)) => {
+                let value = dressed(origin, dest);
+                if walk.options.as_reference {
+                    return Outcome::Set(value);
+                }
+                let value = comments::with_equal_items_of(value, dest);
+                Outcome::Set(comments::behind_throughout(&value, None, origin, true).unwrap_or(value))
+            }
         }
     }
 
