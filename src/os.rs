@@ -43,7 +43,6 @@ pub fn exit(status: i32) -> ! {
 /// Has a file that grows beyond what the system allows be an error, as a full disk is: by itself it would end the process
 /// on the spot, and leave behind what is prepared.
 pub fn survive_file_limits() {
-    #[cfg(unix)]
     #[allow(unsafe_code)]
     // SAFETY: to ignore a signal runs no code of ours, and no other thread is there yet.
     unsafe {

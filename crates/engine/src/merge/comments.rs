@@ -114,10 +114,14 @@ pub(super) fn throughout(
     each: &mut impl FnMut(&Node, Option<&Node>, &Node) -> Option<Node>,
 ) -> Option<Node> {
     let mut node = each(dest, before, theirs);
-    let befores = before.map_or_else(Vec::new, |before| equals(theirs.items(), before.items()));
-    let before = before.filter(|before| same_values(before, theirs));
+    let same = before.filter(|before| same_values(before, theirs));
+    let befores = match (same, before) {
+        (Some(same), _) => same.items().iter().map(Some).collect(),
+        (None, Some(before)) => equals(theirs.items(), before.items()),
+        (None, None) => Vec::new(),
+    };
     if let (Some(map), Some(theirs)) = (dest.as_map(), theirs.as_map()) {
-        let before = before.and_then(Node::as_map).map(Map::entries);
+        let before = same.and_then(Node::as_map).map(Map::entries);
         for (at, (ours, theirs)) in map.iter().zip(theirs.iter()).enumerate() {
             let before = before.map(|entries| &entries[at]);
             let value = throughout(&ours.value, before.map(|entry| &entry.value), &theirs.value, each);

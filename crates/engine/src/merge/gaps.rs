@@ -62,6 +62,15 @@ impl Gap {
         let lines: FxHashSet<&str> = said.flat_map(|(_, _, text)| text.lines()).collect();
         comment.lines().all(|line| line.is_empty() || lines.contains(line))
     }
+
+    /// Whether something was not said again because of what a node says.
+    fn relies_on(&self, node: *const Node, side: Side) -> bool {
+        self.relied_on.iter().any(|relied| !self.says(relied, Some((node, side))))
+    }
+
+    fn forget(&mut self, node: *const Node, side: Side) {
+        self.said.retain(|(who, which, _)| (*who, *which) != (node, side));
+    }
 }
 
 impl Gaps {
@@ -109,14 +118,11 @@ impl Gaps {
             gap.relied_on.push(comment.clone());
             return None;
         }
-        let was = side.of(node);
-        let mine = Some((std::ptr::from_ref(node), side));
-        let needed = gap.relied_on.iter().any(|relied| !gap.says(relied, mine));
-        let comment = match needed {
-            true => format!("{was}\n{comment}").into(),
+        let comment = match gap.relies_on(node, side) {
+            true => format!("{}\n{comment}", side.of(node)).into(),
             false => comment.clone(),
         };
-        gap.said.retain(|(node, side, _)| mine != Some((*node, *side)));
+        gap.forget(node, side);
         gap.said.push((node, side, comment.clone()));
         Some(comment)
     }
@@ -129,12 +135,10 @@ impl Gaps {
             return false;
         }
         let gap = self.gaps.entry(places[side as usize]).or_default();
-        let mine = Some((std::ptr::from_ref(node), side));
-        let needed = gap.relied_on.iter().any(|relied| !gap.says(relied, mine));
-        if needed || gap.says(side.of(node), mine) {
+        if gap.relies_on(node, side) || gap.says(side.of(node), Some((node, side))) {
             return false;
         }
-        gap.said.retain(|(node, side, _)| mine != Some((*node, *side)));
+        gap.forget(node, side);
         true
     }
 }
