@@ -3,10 +3,8 @@
 mod cli;
 mod commands;
 mod os;
-mod remote;
 mod report;
 mod spinner;
-mod tame;
 
 use std::io::Write;
 
@@ -38,12 +36,12 @@ fn run() -> i32 {
         Command::Cfg(args) => commands::cfg::run(*args, &report),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Fn(args) => match args.command {
-            FnCommand::Run(args) => commands::fn_run::run(args, &report),
-            FnCommand::Source(args) => commands::fn_source::run(args, &report),
-            FnCommand::Sink(args) => commands::fn_sink::run(args, &report),
-            FnCommand::Wrap(args) => commands::fn_wrap::wrap(args, &report),
-            FnCommand::Xargs(args) => commands::fn_wrap::xargs(args, &report),
-            FnCommand::Doc(args) => commands::fn_doc::run(*args),
+            FnCommand::Run(args) => commands::function::run::run(args, &report),
+            FnCommand::Source(args) => commands::function::source::run(args, &report),
+            FnCommand::Sink(args) => commands::function::sink::run(args, &report),
+            FnCommand::Wrap(args) => commands::function::wrap::wrap(args, &report),
+            FnCommand::Xargs(args) => commands::function::wrap::xargs(args, &report),
+            FnCommand::Doc(args) => commands::function::doc::run(*args),
         },
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),

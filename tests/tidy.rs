@@ -6,6 +6,13 @@ use std::path::{Path, PathBuf};
 
 /// The engine's modules from the bottom up. A module may use those of its own row and of the rows before it.
 const ROWS: [&[&str]; 5] = [
+    &["files", "limits", "merge", "patch", "resource", "schema", "select"],
+    &["catalog", "pipeline", "runtime"],
+    &["functions", "transformers"],
+    &["cfg", "composition", "kustomization", "package"],
+    &["lib"],
+];
+5] = [
     &[
         "bounds",
         "json_patch",

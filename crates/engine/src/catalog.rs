@@ -10,8 +10,8 @@ use krm_yaml::{Diagnostic, Node, Result, Sources, Spanned, Text};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
+use crate::files::world::World;
 use crate::resource::Gvk;
-use crate::world::World;
 
 /// A catalog the user trusts.
 #[derive(Debug)]

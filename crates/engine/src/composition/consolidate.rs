@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 
 use super::identity::Identity;
 use super::{Composition, Import, ImportMode, Ordered};
-use crate::loader::{Folder, more_than_anyone_reads};
+use crate::files::folder::{Folder, more_than_anyone_reads};
+use crate::files::world::Loader;
 use crate::merge::{self, Merged, two_way};
 use crate::schema::Schema;
-use crate::world::Loader;
 
 /// A transformer of the consolidated list.
 #[derive(Clone)]

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
 use serde::Deserialize;
 
-use crate::loader::Folder;
-use crate::world::Loader;
+use crate::files::folder::Folder;
+use crate::files::world::Loader;
 
 pub use consolidate::{Entry, Planner, consolidate};
 pub use identity::{Identity, default_name};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use krm_yaml::{Entry, Node, Span};
 
 use super::Entry as Listed;
+use crate::files::folder::Folder;
+use crate::files::world::{Loader, clean};
 use crate::kustomization::Kustomization;
-use crate::loader::Folder;
-use crate::world::{Loader, clean};
 
 /// An entry of the list, made to stand in the target's folder.
 pub struct Outlined {

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use krm_yaml::{Result, Span};
 
 use crate::pipeline::{Context, Pipeline, Transformer};
-use crate::resources::Resources;
+use crate::resource::list::Resources;
 use crate::schema::Schema;
 use crate::transformers::TransformerConfig;
 use crate::transformers::vars::VarSet;

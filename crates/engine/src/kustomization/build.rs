@@ -12,20 +12,20 @@ use super::base::Base;
 use super::plan::{LoadedFile, Plan, Scope};
 use crate::catalog::{self, Catalog};
 use crate::composition::{self, Outlined};
-use crate::loader::{Files, Folder};
+use crate::files::folder::{Files, Folder};
+use crate::files::world::World;
 use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::Resource;
+use crate::resource::list::Resources;
 use crate::resource::{Gvk, Origin};
-use crate::resources::Resources;
 use crate::runtime::{Rules, Runtime};
 use crate::schema::{Kubernetes, Schema};
-use crate::select::{FieldSpec, FieldSpecs};
+use crate::select::fields::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
 use crate::transformers::local_config::LocalConfig;
 use crate::transformers::name_reference::NameReference;
 use crate::transformers::vars::Vars;
 use crate::transformers::{Hash, Labels, SortOrder};
-use crate::world::World;
 
 /// The label `managedByLabel` asks for.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";

@@ -9,13 +9,13 @@ use serde::de::DeserializeOwned;
 use super::Kustomization;
 use super::plan::{LoadedFile, Plan, Scope};
 use crate::composition::{self, Entry, Planner, consolidate};
-use crate::loader::Folder;
+use crate::files::folder::Folder;
+use crate::files::world::Loader;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
-use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::{SortOptions, SortOrder, TransformerConfig};
-use crate::world::Loader;
 
 /// `ResourceAccumulator`: adds what `resources:` of a kustomization would add.
 #[derive(Debug, Default, Deserialize)]

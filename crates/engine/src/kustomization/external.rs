@@ -7,14 +7,14 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
 use super::compose::Discarded;
 use super::origin::{append, by_config};
 use super::plan::{Here, Plan, Scope};
-use crate::call::{Function, LegacyPlugin};
-use crate::loader::Folder;
-use crate::objects;
+use crate::files::folder::Folder;
+use crate::files::world::Loader;
+use crate::functions::{Function, LegacyPlugin};
 use crate::pipeline::{Pipeline, Role, Step, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
+use crate::resource::list::Resources;
+use crate::resource::read;
 use crate::transformers::{self, Setup, TransformerConfig};
-use crate::world::Loader;
 
 impl Plan<'_> {
     /// Adds the steps of a list: inline objects first, then files and folders, as in the reference.
@@ -121,7 +121,7 @@ impl Plan<'_> {
     /// The objects an entry holds; none where it is a path.
     fn inline(&self, here: &Here, entry: &Node) -> Result<Option<Vec<Resource>>> {
         let objects = match entry.as_str() {
-            None if entry.is_map() => objects::of_trees(vec![entry.clone()], true, &self.schema)?,
+            None if entry.is_map() => read::of_trees(vec![entry.clone()], true, &self.schema)?,
             None => {
                 let message = format!("expected a path or an object, found {}", entry.kind_name());
                 return Err(Diagnostic::error("wrong-type", message).at(entry.span()));
@@ -129,7 +129,7 @@ impl Plan<'_> {
             Some(text) if !text.contains(['\n', ':', '{']) => return Ok(None),
             Some(text) => {
                 let roots = embedded::parse(entry, Some(&here.file.source));
-                match roots.and_then(|roots| objects::of_trees(roots, true, &self.schema)) {
+                match roots.and_then(|roots| read::of_trees(roots, true, &self.schema)) {
                     Ok(objects) => objects,
                     // Several lines are no path: then it is the object that has the fault.
                     Err(error) if text.trim_end().contains('\n') => return Err(error),

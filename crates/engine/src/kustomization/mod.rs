@@ -15,13 +15,13 @@ use krm_yaml::de::Options;
 use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text, nearest};
 use serde::Deserialize;
 
-use crate::loader::Folder;
+use crate::files::folder::Folder;
+use crate::files::world::Loader;
 use crate::transformers::helm_chart::{Chart, Globals, OldChart};
 use crate::transformers::patch;
 use crate::transformers::replacement::Replacement;
 use crate::transformers::vars::Var;
 use crate::transformers::{GeneratorArgs, GeneratorOptions, Image, Label, Pairs, Replica, SortOptions};
-use crate::world::Loader;
 
 pub use build::{Options as BuildOptions, Session, emit};
 

@@ -2,9 +2,9 @@
 
 use krm_yaml::Text;
 
-use crate::remote::Repository;
+use crate::files::repository::Repository;
+use crate::files::world::clean;
 use crate::resource::{Origin, Resource, ResourceRef};
-use crate::world::clean;
 
 /// An origin one step further.
 pub fn append(origin: &Origin, path: &str) -> Origin {

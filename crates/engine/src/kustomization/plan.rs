@@ -12,11 +12,12 @@ use super::build::Session;
 use super::origin::{append, by_builtin};
 use super::{BUILD_METADATA, Kustomization};
 use crate::composition;
-use crate::loader::{DEEPEST, Entry, Folder, more_than_anyone_reads, too_deep};
-use crate::objects;
+use crate::files::folder::{DEEPEST, Entry, Folder, more_than_anyone_reads, too_deep};
+use crate::files::world::Loader;
 use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::resource::list::Resources;
+use crate::resource::read;
 use crate::resource::{Gvk, Origin, Resource};
-use crate::resources::Resources;
 use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
@@ -24,7 +25,6 @@ use crate::transformers::{
     Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Patch, PatchJson6902,
     PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, SortOptions, Suffix, TransformerConfig,
 };
-use crate::world::Loader;
 
 /// The OpenAPI schema that is built in.
 const BUILTIN_SCHEMA: &str = "v1.21.2";
@@ -507,7 +507,7 @@ pub fn read_resources(loader: &dyn Loader, path: &Spanned<Text>, schema: &Schema
     let place = path.span();
     let source = loader.load(path, place)?;
     let named_here = |d: Diagnostic| d.included(place);
-    objects::read(&source, schema).map_err(named_here)
+    read::read(&source, schema).map_err(named_here)
 }
 
 /// Resources as they stood in a file. They are given away, not copied: a plan runs once.

@@ -6,7 +6,7 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Text};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::gaps::Margins;
+use super::comments::gaps::Margins;
 use super::identity::{Index, Key, Keyed, Place};
 use super::three_way::three_way_within;
 use super::two_way::two_way_within;

@@ -31,7 +31,7 @@ pub(super) fn used_keys<'k>(lists: &Lists, keys: &'k [Cow<'static, str>]) -> Vec
 }
 
 /// Whether every element is told apart from the others of its list by its keys: what people write. The reference treats
-/// other lists in ways [of their own](super::quirks).
+/// other lists in ways [of their own](super::kustomize).
 pub(super) fn is_regular(s: &Sources, keys: &[Cow<'static, str>]) -> bool {
     let lists = lists(s);
     let used = used_keys(&lists, keys);

@@ -2,16 +2,14 @@
 //!
 //! One [walker](walk) goes down all trees side by side, pairs fields by name and list elements by key, and asks a
 //! visitor what becomes of each: [`two_way`] and [`three_way`] decide on values, then a third on the comments
-//! [around] them. A merge changes no tree it is given; the result shares with the destination everything that did not
+//! [around](comments) them. A merge changes no tree it is given; the result shares with the destination everything that did not
 //! change.
 
-mod around;
 mod comments;
 mod files;
-mod gaps;
 mod identity;
+mod kustomize;
 mod lists;
-mod quirks;
 pub mod three_way;
 pub mod two_way;
 mod walk;

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 
 use krm_yaml::{Node, Result, Span, Text};
 
-use super::gaps::Margins;
+use super::comments::gaps::Margins;
+use super::comments::{self, around};
 use super::two_way::dressed;
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
-use super::{Merged, Options, around, comments};
+use super::{Merged, Options};
 use crate::schema::Schema;
 
 /// A field that the destination and the update both changed, to different values. The update's was taken.

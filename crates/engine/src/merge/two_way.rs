@@ -4,9 +4,10 @@ use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Node, Result, Style, Tag};
 
-use super::gaps::Margins;
+use super::comments::gaps::Margins;
+use super::comments::{self, around};
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
-use super::{Merged, Options, around, comments};
+use super::{Merged, Options};
 use crate::schema::Schema;
 
 /// Merges a source into a destination.

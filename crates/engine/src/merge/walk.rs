@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Text};
 
 use super::two_way::DIRECTIVE;
-use super::{ASSOCIATIVE_KEYS, Options, comments, lists, quirks};
+use super::{ASSOCIATIVE_KEYS, Options, comments, kustomize, lists};
 use crate::resource::Gvk;
 use crate::schema::{Schema, Type};
 
@@ -416,7 +416,7 @@ fn walk_list(
     let from = Sources { dest: dest.as_deref(), origin: origin.as_deref(), updated: s.updated };
     let merged = match lists::is_regular(&from, keys) || !walk.options.as_reference {
         true => lists::merge(visitor, from, keys, items, walk)?,
-        false => quirks::merge(visitor, from, keys, items, walk)?,
+        false => kustomize::merge(visitor, from, keys, items, walk)?,
     };
     let same = dest.as_deref().zip(s.dest).is_some_and(|(now, then)| std::ptr::eq(now, then));
     let outcome = match merged {

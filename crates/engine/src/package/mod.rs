@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 
 use krm_yaml::Document;
 
-use crate::call::{Home, Item};
+use crate::functions::{Home, Item};
 
 pub use read::{IGNORE, PACKAGE_FILES, files, leaves_out};
 pub use run::{Observer, Options, Outcome, run, settle};

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::ignore::Ignore;
 use super::{File, Package};
-use crate::world::World;
+use crate::files::world::World;
 
 /// Endings of the files that hold configuration, as functions see it.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];

@@ -6,8 +6,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Package;
 use super::scope::Planned;
-use crate::call::{Answer, Function, Home, Item};
-use crate::world::World;
+use crate::files::world::World;
+use crate::functions::{Answer, Function, Home, Item};
 
 /// What is told while functions run.
 pub trait Observer {

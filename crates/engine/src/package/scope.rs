@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
 
-use crate::call::{Function, Home, Item};
+use crate::functions::{Function, Home, Item};
 use crate::runtime::Runtime;
 
 /// A function and what it works on.

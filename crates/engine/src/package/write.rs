@@ -8,8 +8,8 @@ use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Result, Source};
 
 use super::{File, IGNORE, Package};
-use crate::call::Item;
-use crate::world::World;
+use crate::files::world::World;
+use crate::functions::Item;
 
 /// What is to be done to one file.
 #[derive(Clone, Debug)]

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use krm_yaml::{Diagnostic, Result, Span};
 
 use super::{EnvVar, Output, Rules, environment, process};
-use crate::world::clean;
+use crate::files::world::clean;
 
 /// What the system says of a file it cannot run: `ENOEXEC`.
 const EXEC_FORMAT: i32 = 8;

@@ -7,8 +7,8 @@ use super::labels::{Pairs, write_pairs};
 use super::{Setup, read_config};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
-use crate::select::FieldSpecs;
+use crate::resource::list::Resources;
+use crate::select::fields::FieldSpecs;
 
 /// Adds annotations to every resource, and to the pods that workloads make.
 ///

@@ -2,11 +2,11 @@
 
 use krm_yaml::{Entry, Map, Node, Result, Style, Tag};
 
-use crate::memory::{ORIGIN, TRANSFORMATIONS};
 use crate::pipeline::{Context, Transformer};
+use crate::resource::history::{ORIGIN, TRANSFORMATIONS};
+use crate::resource::list::Resources;
+use crate::resource::string_map::string_map;
 use crate::resource::{Origin, Resource, ResourceRef};
-use crate::resources::Resources;
-use crate::strings::string_map;
 
 /// Annotations by which the reference and functions remember things during a build. None survives it.
 const OF_THE_BUILD: [&str; 20] = [

@@ -6,9 +6,9 @@ use krm_yaml::{Result, Spanned, Text, de};
 use serde::Deserialize;
 
 use super::sort_order::{gvk_text, legacy_rank};
+use crate::files::world::Loader;
 use crate::resource::Gvk;
-use crate::select::{FieldPath, FieldSpec, FieldSpecs};
-use crate::world::Loader;
+use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
 
 /// Field specs by what they are for: the defaults, and what `configurations:` and `crds:` add. Cheap to clone.
 ///

@@ -3,8 +3,8 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 
 use super::config::{NameReference, TransformerConfig};
-use crate::select::{FieldPath, FieldSpec, FieldSpecs};
-use crate::world::Loader;
+use crate::files::world::Loader;
+use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
 
 impl TransformerConfig {
     /// Reads the files of a kustomization's `crds:`: OpenAPI definitions by name, whose properties say with

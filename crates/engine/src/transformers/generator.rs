@@ -8,10 +8,10 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
 
 use super::setter;
+use crate::files::world::Loader;
 use crate::pipeline::Context;
+use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource};
-use crate::resources::Resources;
-use crate::world::Loader;
 
 /// One entry of a kustomization's `configMapGenerator:` or `secretGenerator:`.
 #[derive(Clone, Debug, Default, Deserialize)]

@@ -6,7 +6,7 @@ use sha2::{Digest, Sha256};
 use super::{Setup, setter};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
+use crate::resource::list::Resources;
 
 /// Puts a hash of the content behind the names of generated ConfigMaps and Secrets, so that workloads restart when it
 /// changes.

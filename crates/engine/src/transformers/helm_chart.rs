@@ -10,13 +10,13 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Setup, read_config};
+use crate::files::world::{Loader, clean};
 use crate::merge::{self, Merged};
-use crate::objects;
 use crate::pipeline::{Context, Helm, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
+use crate::resource::list::Resources;
+use crate::resource::read;
 use crate::runtime::{Limits, Output, Scratch, run_tool};
-use crate::world::{Loader, clean};
 
 /// Inflates helm charts into resources. Needs `--enable-helm`.
 ///
@@ -351,7 +351,7 @@ impl Run<'_> {
     fn read(&self, text: &str, cx: &Context) -> Result<Vec<Resource>> {
         let read = |text: &str| {
             let source = cx.sources.add(format!("helm template {}", self.chart.name), text);
-            objects::read(&source, cx.schema)
+            read::read(&source, cx.schema)
         };
         let error = match read(text) {
             Ok(resources) => return Ok(resources),

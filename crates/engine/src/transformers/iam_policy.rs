@@ -6,7 +6,7 @@ use serde::Deserialize;
 use super::{Setup, read_config};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
+use crate::resource::list::Resources;
 
 /// Makes a ServiceAccount that acts as a Google service account.
 ///

@@ -10,10 +10,10 @@ use serde::Deserialize;
 
 use super::{Setup, read_config, setter};
 use crate::pipeline::{Context, Transformer};
-use crate::regexp;
+use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource};
-use crate::resources::Resources;
-use crate::select::FieldSpecs;
+use crate::select::fields::FieldSpecs;
+use crate::select::go_regex;
 
 /// Changes images called `name` wherever containers are listed.
 ///
@@ -200,9 +200,9 @@ const TAIL: &str = r"(:[a-zA-Z0-9_.{}-]*)?(@[a-zA-Z0-9]+([.+_-][a-zA-Z0-9]+)*:[a
 
 impl Pattern {
     fn new(image: Spanned<Image>) -> Self {
-        let name = match regexp::is_plain(&image.name) {
+        let name = match go_regex::is_plain(&image.name) {
             true => NamePattern::Plain,
-            false => match regexp::compile(&format!("^{}{TAIL}", image.name.value)) {
+            false => match go_regex::compile(&format!("^{}{TAIL}", image.name.value)) {
                 Ok(regex) => NamePattern::Regex(regex),
                 Err(_) => NamePattern::Invalid,
             },
@@ -392,7 +392,7 @@ mod tests {
         ];
         for name in names {
             let image = Image { name: Text::from(name).into(), ..Image::default() };
-            let regex = regexp::compile(&format!("^{name}{TAIL}")).unwrap();
+            let regex = go_regex::compile(&format!("^{name}{TAIL}")).unwrap();
             for text in images {
                 assert_eq!(
                     Pattern::new(image.clone().into()).fits(text),

@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::{Setup, TransformerConfig, read_config, setter};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
-use crate::select::{Create, FieldPath, FieldSpec, FieldSpecs};
+use crate::resource::list::Resources;
+use crate::select::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 
 /// Adds labels to every resource and, where asked, to selectors and to what workloads make.
 ///

@@ -4,7 +4,7 @@ use krm_yaml::{Diagnostic, Result};
 use rayon::prelude::*;
 
 use crate::pipeline::{Context, Transformer};
-use crate::resources::Resources;
+use crate::resource::list::Resources;
 
 const ANNOTATION: &str = "config.kubernetes.io/local-config";
 

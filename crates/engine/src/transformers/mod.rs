@@ -5,9 +5,9 @@ use std::sync::Arc;
 use krm_yaml::{Node, Result, de};
 use serde::Deserialize;
 
+use crate::files::world::Loader;
 use crate::pipeline::Transformer;
-use crate::select::FieldSpecs;
-use crate::world::Loader;
+use crate::select::fields::FieldSpecs;
 
 pub mod annotations;
 pub mod build_metadata;

@@ -8,9 +8,9 @@ use super::config::NameReferences as Rules;
 use super::namespace::not_a_subject;
 use super::setter;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::list::Resources;
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
-use crate::resources::Resources;
-use crate::select::{FieldSpec, PathTree};
+use crate::select::fields::{FieldSpec, PathTree};
 
 /// Follows renamed resources: where one names another by a name it had before, the name of now is written.
 ///

@@ -5,15 +5,15 @@ use serde::Deserialize;
 
 use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directives};
 use super::{Setup, read_config};
-use crate::json_patch::JsonPatch;
-use crate::objects;
+use crate::files::world::Loader;
+use crate::patch::JsonPatch;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
+use crate::resource::list::Resources;
+use crate::resource::read;
+use crate::resource::string_map::{set_strings, string_map};
 use crate::schema::Schema;
-use crate::selector::{Matcher, Selector};
-use crate::strings::{set_strings, string_map};
-use crate::world::Loader;
+use crate::select::resources::{Matcher, Selector};
 
 /// Applies a patch, written here or in a file, to the resources that `target` chooses, or, of a strategic merge patch
 /// without a target, to the resource it names.
@@ -105,7 +105,7 @@ fn classify(trees: Vec<Node>) -> Result<Kind> {
             let is_operation =
                 trees.first().is_some_and(|tree| tree.get("op").or(tree.get("path")).is_some());
             let trees = trees.into_iter().filter(|tree| !tree.is_empty()).collect();
-            let patches = objects::of_trees(trees, true, &Schema::builtin());
+            let patches = read::of_trees(trees, true, &Schema::builtin());
             patches.map(Kind::Merge).map_err(|error| match error.code() {
                 "resource-no-kind" => no_kind(error.place(), is_operation),
                 _ => error,

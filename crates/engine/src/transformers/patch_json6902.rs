@@ -5,11 +5,11 @@ use serde::Deserialize;
 
 use super::patch::{Chosen, Entry, Text};
 use super::{Setup, read_config};
-use crate::json_patch::JsonPatch;
+use crate::files::world::Loader;
+use crate::patch::JsonPatch;
 use crate::pipeline::{Context, Transformer};
-use crate::resources::Resources;
-use crate::selector::Selector;
-use crate::world::Loader;
+use crate::resource::list::Resources;
+use crate::select::resources::Selector;
 
 /// Applies a [JSON patch](JsonPatch) to the resources chosen by `target`, whose `name` must be given.
 ///

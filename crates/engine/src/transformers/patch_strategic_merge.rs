@@ -5,13 +5,13 @@ use serde::Deserialize;
 
 use super::patch::{as_text, drop_deleted};
 use super::{Setup, read_config};
+use crate::files::world::Loader;
 use crate::merge::{Merged, Options, two_way};
-use crate::objects;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::list::Resources;
+use crate::resource::read;
 use crate::resource::{Resource, ResourceId};
-use crate::resources::Resources;
 use crate::schema::Schema;
-use crate::world::Loader;
 
 /// Merges each patch into the resource it names by apiVersion, kind, name and namespace, as they are now or once were.
 ///
@@ -77,7 +77,7 @@ impl PatchStrategicMerge {
 
 fn read_inline(text: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
     let trees = embedded::parse(text, loader.source(text.span()).as_ref())?;
-    objects::of_trees(trees, true, &Schema::builtin())
+    read::of_trees(trees, true, &Schema::builtin())
 }
 
 /// A patch, or the path of a file: the reference tries them in this order.
@@ -99,7 +99,7 @@ fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
         _ => {
             let named_here = |d: Diagnostic| d.note("included here", entry.span());
             let source = loader.load(text, entry.span())?;
-            objects::read(&source, &Schema::builtin()).map_err(named_here)
+            read::read(&source, &Schema::builtin()).map_err(named_here)
         }
     }
 }

@@ -4,7 +4,7 @@ use krm_yaml::{Node, Result};
 
 use super::{Prefix, Setup, Suffix};
 use crate::pipeline::{Context, Transformer};
-use crate::resources::Resources;
+use crate::resource::list::Resources;
 
 /// Puts one text before every name and another behind it: a [`Prefix`], then a [`Suffix`].
 ///

@@ -10,12 +10,13 @@ use serde::Deserialize;
 use self::embedded::Outcome;
 use self::field::{Edit, FieldPath, Kind};
 use super::Setup;
-use crate::bounds;
+use crate::files::world::Loader;
+use crate::limits;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::list::{Names, Resources};
 use crate::resource::{Resource, ResourceId};
-use crate::resources::{Names, Resources};
-use crate::selector::{Matcher, Miss, Part, Selector};
-use crate::world::Loader;
+use crate::select::near_miss::{NearMiss, Part};
+use crate::select::resources::{Matcher, Selector};
 
 /// Copies values from a source into fields of targets.
 ///
@@ -232,7 +233,7 @@ impl Rule {
                 (field.value(&items.as_slice()[at])?, Some(at))
             }
         };
-        bounds::refuse_giant(&value)?;
+        limits::refuse_giant(&value)?;
         for place in &self.targets {
             let targets = place.choose(items)?;
             if targets.is_empty() {
@@ -253,7 +254,7 @@ impl Rule {
                         && field.source.options.delimiter.is_empty()
                         && let Ok(now) = field.value(&items.as_slice()[at])
                     {
-                        bounds::refuse_giant(&now)?;
+                        limits::refuse_giant(&now)?;
                         value = now;
                     }
                 }
@@ -312,7 +313,7 @@ impl Field {
     }
 
     /// Why no resource is the source.
-    fn miss(&self, items: &Resources) -> Miss {
+    fn miss(&self, items: &Resources) -> NearMiss {
         let Source { group, version, kind, name, namespace, .. } = &self.source.value;
         let fits_id = |part: Part, id: &ResourceId| match part {
             Part::Kind => fits(kind, &id.gvk.kind),
@@ -332,7 +333,7 @@ impl Field {
         let fits = |part, r: &Resource| r.all_ids().any(|id| fits_id(part, id));
         let headline = "no resource is the source of this replacement";
         let advice = "names, kinds and namespaces of a source must be equal; no patterns here";
-        Miss::new(headline, advice, &parts, &fits, items)
+        NearMiss::new(headline, advice, &parts, &fits, items)
     }
 
     fn value(&self, r: &Resource) -> Result<Node> {

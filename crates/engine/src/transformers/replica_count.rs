@@ -7,8 +7,8 @@ use serde::Deserialize;
 use super::{Setup, read_config, setter};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
-use crate::select::{Create, FieldSpecs};
+use crate::resource::list::Resources;
+use crate::select::fields::{Create, FieldSpecs};
 
 /// Sets `count` on every workload called `name`, now or under an earlier name.
 ///

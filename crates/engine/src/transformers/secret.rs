@@ -6,9 +6,9 @@ use krm_yaml::{Node, Result, Style};
 
 use super::Setup;
 use super::generator::{Generator, GeneratorArgs, GeneratorOptions, base64};
+use crate::files::world::Loader;
 use crate::pipeline::{Context, Transformer};
-use crate::resources::Resources;
-use crate::world::Loader;
+use crate::resource::list::Resources;
 
 /// Makes a Secret from literals and files.
 ///

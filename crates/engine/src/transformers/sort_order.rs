@@ -8,8 +8,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
 use crate::pipeline::{Context, Transformer};
+use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId};
-use crate::resources::Resources;
 
 /// Puts resources in order, at the very end of a build.
 ///

@@ -7,8 +7,8 @@ use super::prefix::{rename, required};
 use super::{Setup, read_config, setter};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
-use crate::resources::Resources;
-use crate::select::FieldSpecs;
+use crate::resource::list::Resources;
+use crate::select::fields::FieldSpecs;
 
 /// Puts a text behind the name of every resource. Those that name it follow suit at the end of the build.
 ///

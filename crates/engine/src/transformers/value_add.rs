@@ -4,10 +4,10 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
 use serde::Deserialize;
 
 use super::{Namespace, Setup, read_config, setter};
-use crate::bounds;
+use crate::limits;
 use crate::pipeline::{Context, Transformer};
-use crate::resources::{Names, Resources};
-use crate::selector::{Matcher, Selector};
+use crate::resource::list::{Names, Resources};
+use crate::select::resources::{Matcher, Selector};
 
 /// Writes a value into fields of the resources that are selected.
 ///
@@ -124,7 +124,7 @@ impl Target {
             path => Field::Path(split(path), field_path.span),
         };
         if let Field::Path(names, place) = &field {
-            bounds::refuse_long(names.len()).map_err(|d| d.at(*place))?;
+            limits::refuse_long(names.len()).map_err(|d| d.at(*place))?;
         }
         Ok(Self { resources: selector.map(|s| s.compile()).transpose()?, field, position })
     }

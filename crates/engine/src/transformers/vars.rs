@@ -7,10 +7,10 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
 use crate::pipeline::{Context, Transformer};
+use crate::resource::list::Resources;
 use crate::resource::{Gvk, ResourceId};
-use crate::resources::Resources;
-use crate::select::FieldSpecs;
-use crate::selector::{Miss, Part};
+use crate::select::fields::FieldSpecs;
+use crate::select::near_miss::{NearMiss, Part};
 
 /// Puts the values of variables where `$(NAME)` stands.
 ///
@@ -74,7 +74,7 @@ impl ObjectReference {
 
 impl Var {
     /// Why it speaks of nothing.
-    fn miss(&self, items: &Resources) -> Miss {
+    fn miss(&self, items: &Resources) -> NearMiss {
         let ObjectReference { api_version, kind, name, namespace, .. } = &self.objref;
         let gvk = self.objref.gvk();
         let fits = |part: Part, id: &ResourceId| match part {
@@ -92,7 +92,7 @@ impl Var {
             (Part::Name, name),
             (Part::Namespace, namespace),
         ];
-        Miss::new(
+        NearMiss::new(
             &format!("the variable `{}` speaks of a resource that is not there", self.name),
             "`objref` must have the name as written in the base, and the kind with its apiVersion",
             &parts,

@@ -9,7 +9,8 @@ use krm_yaml::path::{Path, Segment};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text, resolve};
 use regex::Regex;
 
-use crate::{bounds, regexp};
+use crate::limits;
+use crate::select::go_regex;
 
 /// A field path, ready for use.
 #[derive(Clone, Debug)]
@@ -76,7 +77,7 @@ pub(super) fn set_text(node: &mut Node, text: &str) -> bool {
 impl FieldPath {
     pub fn new(text: Spanned<Text>) -> Self {
         let steps = Path::dotted(&text).and_then(|path| {
-            bounds::refuse_long(path.0.len())?;
+            limits::refuse_long(path.0.len())?;
             Ok(path.0.into_iter().map(Step::new).collect())
         });
         Self { steps: steps.map_err(|d| d.at(text.span)), text }
@@ -107,7 +108,7 @@ impl Step {
             Segment::Any => Step::Every,
             Segment::Append => Step::Field("-".into()),
             Segment::Match { key, value } => {
-                let pattern = regexp::compile(&value).map_err(|why| {
+                let pattern = go_regex::compile(&value).map_err(|why| {
                     let message = format!("`{value}` is no regular expression: {why}");
                     Diagnostic::error("bad-regex", message)
                         .help("in the field paths of a target, `[name=value]` takes the value for a pattern")

@@ -1,0 +1,500 @@
+//! One kustomization's view of the files: its own folder, and what it may reach from there.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use krm_yaml::{Diagnostic, FileId, Result, Source, Sources, Span, nearest};
+use rustc_hash::FxHashMap;
+
+use crate::files::repository::{self, Repository};
+use crate::files::world::{Loader, World, clean};
+
+/// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
+pub struct Folder {
+    files: Arc<Files>,
+    /// The real path, links resolved.
+    root: PathBuf,
+    /// The path as a person at the command line would write it.
+    shown: PathBuf,
+    /// Files must be in or below the root.
+    restricted: bool,
+    parent: Option<Arc<Folder>>,
+    /// The clone this folder is in, if any.
+    checkout: Option<Arc<Checkout>>,
+    /// Where paths written in these files are relative to, if not to this folder: an override keeps its own.
+    elsewhere: Vec<(FileId, Arc<Folder>)>,
+}
+
+/// How many folders may lead from the target to a base. Each takes room on the stack, and some time for each resource;
+/// people get along with five.
+pub const DEEPEST: usize = 200;
+
+/// The diagnostic for a base that is too far from the target.
+pub fn too_deep(place: Span) -> Diagnostic {
+    Diagnostic::error("bases-too-deep", format!("more than {DEEPEST} folders lead to each other here"))
+        .at(place)
+        .help("let some of them name what they need directly")
+}
+
+/// Whether to stop looking for more. A fault of a base is told for each way that leads to it, and of ways there may be more
+/// than can be walked.
+pub fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
+    fn count(errors: &[Diagnostic]) -> usize {
+        errors.iter().map(|error| 1 + count(error.others())).sum()
+    }
+    count(errors) >= 1000 || errors.last().is_some_and(|error| error.code() == "bases-too-many")
+}
+
+/// What a path leads to.
+pub enum Entry<T> {
+    /// A folder, here or in a repository.
+    Folder,
+    File(T),
+}
+
+/// A repository that was fetched.
+struct Checkout {
+    repository: Repository,
+    dir: PathBuf,
+}
+
+/// Every file read in this run, each once.
+pub struct Files {
+    pub world: Arc<dyn World>,
+    pub sources: Sources,
+    texts: Mutex<FxHashMap<PathBuf, Arc<Source>>>,
+}
+
+impl Files {
+    pub fn new(world: Arc<dyn World>, sources: Sources) -> Arc<Self> {
+        Arc::new(Self { world, sources, texts: Mutex::default() })
+    }
+}
+
+impl Checkout {
+    /// Temporary folders mean nothing to anybody: what is in a clone is shown by its address.
+    fn shown(&self, real: &Path) -> PathBuf {
+        let inside = real.strip_prefix(&self.dir).unwrap_or(real).display().to_string();
+        let slashes = if inside.is_empty() { "" } else { "//" };
+        format!("{}{slashes}{inside}", self.repository.url).into()
+    }
+}
+
+impl Folder {
+    /// Opens the folder a user named.
+    pub fn open(files: &Arc<Files>, target: &str, restricted: bool) -> Result<Arc<Self>> {
+        if let Some(repository) = Repository::parse(target) {
+            return Self::cloned(files, repository, None, Span::NONE);
+        }
+        let shown = clean(Path::new(target));
+        let root = match target.trim() {
+            // An unset variable of a script, most likely: it must not mean the folder one happens to be in.
+            "" => return Err(no_target(target)),
+            _ => files.world.real_path(&shown).map_err(|_| no_target(target))?,
+        };
+        if !files.world.is_dir(&root) {
+            let message = format!("`{target}` is a file, not a folder");
+            return Err(Diagnostic::error("target-not-a-folder", message)
+                .help("name the folder that holds the kustomization"));
+        }
+        Ok(Arc::new(Self {
+            files: files.clone(),
+            root,
+            shown,
+            restricted,
+            parent: None,
+            checkout: None,
+            elsewhere: Vec::new(),
+        }))
+    }
+
+    /// Opens the folder of a base or component, named at `place`.
+    pub fn base(self: &Arc<Self>, path: &str, place: Span) -> Result<Arc<Self>> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.base(path, place);
+        }
+        self.refuse_depth(place)?;
+        if let Some(repository) = Repository::parse(path) {
+            self.refuse_repository_cycle(&repository, place)?;
+            return Self::cloned(&self.files, repository, Some(self.clone()), place);
+        }
+        if Path::new(path).is_absolute() {
+            let message = format!("the path of a base must be relative, not `{path}`");
+            return Err(Diagnostic::error("base-absolute", message).at(place).help(
+                "write it relative to this kustomization's folder, so that both can be moved together",
+            ));
+        }
+        if let Some(part) = path.split('/').find(|part| part.contains("..") && *part != "..") {
+            // Two list items with wrong indentation become one such path, and cleaning it would hide that.
+            return Err(self.joined(path, place).unwrap_or_else(|| {
+                let message = format!("the path `{path}` is ambiguous: what does `{part}` mean?");
+                Diagnostic::error("path-ambiguous", message)
+                    .at(place)
+                    .help("`..` stands for the folder above, and must be a part of its own")
+            }));
+        }
+        let root = self.files.world.real_path(&clean(&self.root.join(path)));
+        let root = root.map_err(|_| self.missing(path, place))?;
+        if !self.files.world.is_dir(&root) {
+            let message = format!("`{path}` is a file, where a folder is expected");
+            return Err(Diagnostic::error("base-not-a-folder", message)
+                .at(place)
+                .help("name the folder that holds its kustomization"));
+        }
+        self.refuse_leaving(&root, path, place)?;
+        self.refuse_cycle(&root, place)?;
+        Ok(Arc::new(Self {
+            files: self.files.clone(),
+            shown: self.shown_below(path, &root),
+            root,
+            restricted: self.restricted,
+            parent: Some(self.clone()),
+            checkout: self.checkout.clone(),
+            elsewhere: Vec::new(),
+        }))
+    }
+
+    /// The same folder, for a configuration parts of which were written in files of other folders.
+    pub fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
+        Arc::new(Self {
+            files: self.files.clone(),
+            root: self.root.clone(),
+            shown: self.shown.clone(),
+            restricted: self.restricted,
+            parent: self.parent.clone(),
+            checkout: self.checkout.clone(),
+            elsewhere,
+        })
+    }
+
+    /// The folder a path written at `place` is relative to, where it is another one.
+    pub fn elsewhere(&self, place: Span) -> Option<&Arc<Self>> {
+        self.elsewhere.iter().find(|(file, _)| *file == place.file).map(|(_, folder)| folder)
+    }
+
+    /// Opens the folder of a Composition an import names, and gives the file where it is the file that is named. Unlike a
+    /// base it may lie above: cycles are told by the files that lead to each other.
+    pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
+        self.refuse_depth(place)?;
+        if let Some(repository) = Repository::parse(path) {
+            self.refuse_repository_cycle(&repository, place)?;
+            let folder = Self::cloned(&self.files, repository, Some(self.clone()), place)?;
+            return Ok((folder, None));
+        }
+        let world = &self.files.world;
+        let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
+        let (root, shown, file) = match world.is_dir(&real) {
+            true => (real, clean(&self.shown.join(path)), None),
+            false => {
+                let (root, name) =
+                    (real.parent().unwrap_or(&self.root), real.file_name().unwrap_or_default());
+                let shown = clean(&self.shown.join(path).join(".."));
+                (root.to_owned(), shown, Some(name.to_string_lossy().into_owned()))
+            }
+        };
+        let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
+        self.refuse_leaving(&root, path, place)?;
+        let checkout = self.checkout.clone();
+        let elsewhere = Vec::new();
+        Ok((Arc::new(Self { files, shown, root, restricted, parent, checkout, elsewhere }), file))
+    }
+
+    /// Fetches a repository, and opens the folder its address names.
+    fn cloned(
+        files: &Arc<Files>,
+        repository: Repository,
+        parent: Option<Arc<Self>>,
+        place: Span,
+    ) -> Result<Arc<Self>> {
+        let dir = files.world.fetch(&repository).map_err(|d| d.at(place))?;
+        let address = &repository.address;
+        let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
+        let Ok(root) = files.world.real_path(&dir.join(&repository.path)) else {
+            let message =
+                format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
+            return fault("repository-no-folder", message);
+        };
+        if !root.starts_with(&dir) {
+            return fault("base-outside-repository", format!("`{address}` leads out of its repository"));
+        }
+        if !files.world.is_dir(&root) {
+            return fault("base-not-a-folder", format!("`{address}` is a file, where a folder is expected"));
+        }
+        let checkout = Checkout { repository, dir };
+        let shown = checkout.shown(&root);
+        let checkout = Some(Arc::new(checkout));
+        // What comes from elsewhere may never read files of this machine.
+        let (files, restricted, elsewhere) = (files.clone(), true, Vec::new());
+        Ok(Arc::new(Self { files, root, shown, restricted, parent, checkout, elsewhere }))
+    }
+
+    /// What is in a repository may not lead out of it.
+    fn refuse_leaving(&self, root: &Path, path: &str, place: Span) -> Result<()> {
+        match &self.checkout {
+            Some(checkout) if !root.starts_with(&checkout.dir) => {
+                let message = format!("`{path}` leads out of the repository `{}`", checkout.repository.url);
+                Err(Diagnostic::error("base-outside-repository", message)
+                    .at(place)
+                    .help("what a repository is made of must be in it, or be a repository itself"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// How a path from here is shown, given what it leads to.
+    fn shown_below(&self, path: &str, real: &Path) -> PathBuf {
+        match &self.checkout {
+            Some(checkout) => checkout.shown(real),
+            None => clean(&self.shown.join(path)),
+        }
+    }
+
+    /// An address may not be, nor begin with, one that led to it.
+    fn refuse_repository_cycle(&self, repository: &Repository, place: Span) -> Result<()> {
+        let mut folder = Some(self);
+        while let Some(visited) = folder {
+            if let Some(checkout) = &visited.checkout
+                && checkout.repository.address.starts_with(&repository.address)
+            {
+                let message = format!("`{}` leads to itself", repository.address);
+                return Err(Diagnostic::error("repository-cycle", message)
+                    .at(place)
+                    .note(format!("it was reached as `{}`", checkout.repository.address), Span::NONE));
+            }
+            folder = visited.parent.as_deref();
+        }
+        Ok(())
+    }
+
+    /// A base of a base of a base: somewhere it ends.
+    fn refuse_depth(&self, place: Span) -> Result<()> {
+        let above = std::iter::successors(self.parent.as_deref(), |folder| folder.parent.as_deref());
+        if above.count() < DEEPEST { Ok(()) } else { Err(too_deep(place)) }
+    }
+
+    /// A base may not be, nor hold, a folder that led to it.
+    pub fn refuse_cycle(&self, base: &Path, place: Span) -> Result<()> {
+        let mut folder = Some(self);
+        while let Some(visited) = folder {
+            if visited.root.starts_with(base) {
+                let message = match visited.root == base {
+                    true => format!("`{}` includes itself", visited.shown.display()),
+                    false => format!("the base holds `{}`, which leads to it", visited.shown.display()),
+                };
+                let advice = match self.root == base {
+                    true => "remove this entry",
+                    false => "move what both need into a folder of its own, next to them",
+                };
+                return Err(Diagnostic::error("base-cycle", message).at(place).help(advice));
+            }
+            folder = visited.parent.as_deref();
+        }
+        Ok(())
+    }
+
+    /// The same for a folder further down in a base that was planned before, from elsewhere.
+    pub fn refuse_cycle_above(&self, inside: &Path, place: Span) -> Result<()> {
+        self.parent.as_ref().map_or(Ok(()), |parent| parent.refuse_cycle(inside, place))
+    }
+
+    /// Whether the path leads to a folder.
+    pub fn is_dir(&self, path: &str) -> bool {
+        self.files.world.is_dir(&clean(&self.root.join(path)))
+    }
+
+    /// What a path under `resources:` leads to. Repositories are fetched on the way, since only then it is known.
+    pub fn look<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Entry<T>> {
+        let Some(repository) = Repository::parse(path) else {
+            return match self.is_dir(path) {
+                true => Ok(Entry::Folder),
+                false => read().map(Entry::File),
+            };
+        };
+        let file = match repository::is_http(path) {
+            true if repository.is_surely_one() => None,
+            true => Some(read()),
+            false if self.files.world.is_file(&self.root.join(path)) => Some(read()),
+            false => None,
+        };
+        let fetch = || self.files.world.fetch(&repository);
+        match file {
+            Some(Ok(file)) => Ok(Entry::File(file)),
+            None => fetch().map(|_| Entry::Folder),
+            // An address that is no file may be a repository: the reference tries both, so must we.
+            Some(Err(no_file)) => match fetch() {
+                Ok(_) => Ok(Entry::Folder),
+                Err(no_repository) if no_file.code() == "http-status" || no_file.code() == "http-failed" => {
+                    let message = format!("it is no file either: {no_file}");
+                    Err(no_repository.note(message, Span::NONE))
+                }
+                Err(_) => Err(no_file),
+            },
+        }
+    }
+
+    /// Whether a file of this name lies in the folder itself.
+    pub fn has_file(&self, name: &str) -> bool {
+        self.files.world.is_file(&self.root.join(name))
+    }
+
+    /// The path as a person at the command line would write it.
+    pub fn shown(&self) -> &Path {
+        &self.shown
+    }
+
+    pub fn files(&self) -> &Arc<Files> {
+        &self.files
+    }
+
+    pub fn restricted(&self) -> bool {
+        self.restricted
+    }
+
+    /// The real path of a file, where it may be read.
+    fn locate(&self, path: &str, place: Span) -> Result<PathBuf> {
+        let world = &self.files.world;
+        let wanted = clean(&self.root.join(path));
+        let real = world.real_path(&wanted).map_err(|_| self.missing(path, place))?;
+        if world.is_dir(&real) {
+            let message = format!("`{path}` is a folder, where a file is expected");
+            return Err(Diagnostic::error("file-is-a-folder", message).at(place));
+        }
+        if self.restricted && !real.starts_with(&self.root) {
+            let message = format!("`{path}` is not in or below `{}`", self.shown.display());
+            return Err(Diagnostic::error("file-outside-root", message).at(place).help(
+                "move the file into the folder, make a base of its folder, or allow it with \
+                 `--load-restrictor LoadRestrictionsNone`",
+            ));
+        }
+        Ok(real)
+    }
+
+    /// The diagnostic for a path that is several lines, which YAML makes one text of where nothing says that another
+    /// begins; `None` of any other.
+    fn joined(&self, path: &str, place: Span) -> Option<Diagnostic> {
+        let source = self.files.sources.get(place.file)?;
+        let written = source.slice(place);
+        if written.starts_with(['\'', '"', '|', '>']) {
+            return None;
+        }
+        let mut lines = lines_of(written);
+        let (first, (start, second)) = (lines.next()?.1, lines.next()?);
+        let at = |start: usize, text: &str| {
+            let start = place.start as usize + start;
+            source.span(start, start + text.len())
+        };
+        let before = source.text()[..place.start as usize].trim_end();
+        let advice = match second.starts_with("- ") {
+            true => "align its `-` with the one above",
+            false if before.ends_with('-') => "put `- ` in front of it, and align that with the one above",
+            false if before.ends_with(['[', ',']) => "put a comma behind the line above",
+            false => "write the path on one line",
+        };
+        let message = format!("these lines are read as one path, `{path}`");
+        Some(
+            Diagnostic::error("path-of-two-lines", message)
+                .at(at(start, second))
+                .note("it goes on from here", at(0, first))
+                .help(advice),
+        )
+    }
+
+    /// The diagnostic for a path that leads nowhere, with the name that was perhaps meant.
+    fn missing(&self, path: &str, place: Span) -> Diagnostic {
+        if let Some(joined) = self.joined(path, place) {
+            return joined;
+        }
+        let error = not_found(path, place);
+        let wanted = clean(&self.root.join(path));
+        let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
+            return error;
+        };
+        let Ok(names) = self.files.world.list(dir) else {
+            let dir = Path::new(path).parent().unwrap_or(Path::new(path)).display().to_string();
+            let shown = self.shown.display();
+            return error
+                .help(format!("there is no folder `{dir}` either; paths begin at the folder `{shown}`"));
+        };
+        error.help(match nearest(name, names.iter().map(String::as_str)) {
+            Some(near) => format!("did you mean `{}`?", path_with_name(path, near)),
+            None => format!("paths begin at the folder `{}`", self.shown.display()),
+        })
+    }
+}
+
+/// The parts of a plain text written over several lines, with the places they have in it.
+fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
+    let mut at = 0;
+    written.split_inclusive('\n').filter_map(move |line| {
+        let start = at + line.len() - line.trim_start().len();
+        at += line.len();
+        let line = line.trim();
+        (!line.is_empty()).then_some((start, line))
+    })
+}
+
+fn no_target(target: &str) -> Diagnostic {
+    not_found(target, Span::NONE).help("name a folder that holds a kustomization")
+}
+
+fn not_found(path: &str, place: Span) -> Diagnostic {
+    Diagnostic::error("file-not-found", format!("there is no file or folder `{path}`")).at(place)
+}
+
+fn path_with_name(path: &str, name: &str) -> String {
+    Path::new(path).with_file_name(name).display().to_string()
+}
+
+impl Loader for Folder {
+    fn load(&self, path: &str, place: Span) -> Result<Arc<Source>> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.load(path, place);
+        }
+        let real = match repository::is_http(path) {
+            true => PathBuf::from(path),
+            false => self.locate(path, place)?,
+        };
+        let texts = || self.files.texts.lock().expect("no one panics while holding the texts");
+        if let Some(source) = texts().get(&real) {
+            return Ok(source.clone());
+        }
+        let bytes = self.read(&real, path, place)?;
+        let name = match repository::is_http(path) {
+            true => path.to_owned(),
+            false => self.shown_below(path, &real).display().to_string(),
+        };
+        let source = self.files.sources.add_bytes(name, bytes).map_err(|d| d.included(place))?;
+        // Two threads may have read it at once; the first one counts.
+        Ok(texts().entry(real).or_insert(source).clone())
+    }
+
+    fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.load_bytes(path, place);
+        }
+        let real = match repository::is_http(path) {
+            true => PathBuf::new(),
+            false => self.locate(path, place)?,
+        };
+        self.read(&real, path, place)
+    }
+
+    fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn source(&self, place: Span) -> Option<Arc<Source>> {
+        self.files.sources.get(place.file)
+    }
+}
+
+impl Folder {
+    fn read(&self, real: &Path, path: &str, place: Span) -> Result<Vec<u8>> {
+        if repository::is_http(path) {
+            return self.files.world.get(path).map(|bytes| bytes.to_vec()).map_err(|d| d.at(place));
+        }
+        self.files.world.read(real).map_err(|error| {
+            Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)
+        })
+    }
+}

@@ -1,0 +1,82 @@
+//! All the engine knows of the outside.
+
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Result, Source, Span};
+
+use crate::files::repository::Repository;
+
+/// Files, repositories, the network. The engine touches none of them except through this.
+pub trait World: Send + Sync {
+    /// The bytes of a file.
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+    fn is_dir(&self, path: &Path) -> bool;
+    fn is_file(&self, path: &Path) -> bool;
+    /// Names in a folder, sorted.
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<String>>;
+    /// The real path, links resolved.
+    fn real_path(&self, path: &Path) -> std::io::Result<PathBuf>;
+
+    /// The folder a repository is cloned to; fetched when first asked for, then kept to the end of the run.
+    fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+        Err(no_network(&repository.address))
+    }
+
+    /// The bytes behind an `https://` address; fetched when first asked for, then kept to the end of the run.
+    fn get(&self, address: &str) -> Result<Arc<[u8]>> {
+        Err(no_network(address))
+    }
+}
+
+fn no_network(address: &str) -> Diagnostic {
+    Diagnostic::error("no-network", format!("`{address}` cannot be fetched: there is no network here"))
+}
+
+/// Reads the files a configuration names, relative to its folder and within the load restrictions.
+pub trait Loader: Send + Sync {
+    /// The text of a file or an `https://` address named at `place`.
+    fn load(&self, path: &str, place: Span) -> Result<Arc<Source>>;
+    /// The same as bytes: what generators take.
+    fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>>;
+    /// The folder paths are relative to.
+    fn root(&self) -> &Path;
+    /// The file a place is in, where it is known: for showing what is wrong with a text inside a text.
+    fn source(&self, place: Span) -> Option<Arc<Source>> {
+        let _ = place;
+        None
+    }
+}
+
+/// A path without `.`, `..` and double slashes, found by looking at the text alone.
+pub fn clean(path: &Path) -> PathBuf {
+    let mut cleaned = PathBuf::new();
+    for part in path.components() {
+        match (part, cleaned.components().next_back()) {
+            (Component::CurDir, _) => {}
+            (Component::ParentDir, Some(Component::Normal(_))) => {
+                cleaned.pop();
+            }
+            (Component::ParentDir, Some(Component::RootDir)) => {}
+            _ => cleaned.push(part),
+        }
+    }
+    if cleaned.as_os_str().is_empty() {
+        cleaned.push(".");
+    }
+    cleaned
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_cleaned_by_their_text() {
+        for (path, cleaned) in
+            [("a/../b", "b"), ("./a//b/.", "a/b"), ("../a", "../a"), ("/..", "/"), ("a/..", "."), ("", ".")]
+        {
+            assert_eq!(clean(Path::new(path)), Path::new(cleaned), "{path}");
+        }
+    }
+}

@@ -1,0 +1,260 @@
+//! Plugins of the old kind: programs found by the type of their configuration.
+//!
+//! They know nothing of the functions specification. A generator prints resources; a transformer is given all of them on
+//! its standard input, and prints those that are to be. Their configuration is in a file, named as the first argument, and
+//! in the environment.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use krm_function::Object;
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
+use rustc_hash::FxHashMap;
+use serde::Deserialize;
+
+use super::{last_lines, transform};
+use crate::files::world::Loader;
+use crate::pipeline::{Context, Role, Transformer};
+use crate::resource::list::Resources;
+use crate::resource::{IdKey, Resource, ResourceId};
+use crate::resource::{history, read};
+use crate::runtime::plugin::{self, Found};
+use crate::runtime::{Runtime, Scratch, run_tool};
+
+/// A plugin of the old kind and its configuration.
+#[derive(Debug)]
+pub struct LegacyPlugin {
+    program: PathBuf,
+    args: Vec<String>,
+    config: String,
+    /// The kustomization's folder, where it runs.
+    root: PathBuf,
+    generates: bool,
+    limits: crate::runtime::Limits,
+    place: Span,
+}
+
+/// By which a plugin may tell resources apart.
+const ID: &str = "kustomize.config.k8s.io/id";
+/// Longer variables cannot be handed to a program.
+const LONGEST_VARIABLE: usize = 131_071;
+
+impl LegacyPlugin {
+    /// The plugin for a configuration; `None` where there is none. Refuses one that the user did not allow.
+    pub fn find(
+        config: &Resource,
+        role: Role,
+        loader: &dyn Loader,
+        runtime: &Runtime,
+    ) -> Result<Option<Self>> {
+        let gvk = config.gvk();
+        let place = config.node().get("kind").map_or(config.span(), Node::span);
+        let fault =
+            |code, message: String, help: &str| Err(Diagnostic::error(code, message).at(place).help(help));
+        let program = match plugin::find(&gvk.group, &gvk.version, &gvk.kind) {
+            Found::NoHome | Found::Nothing(_) => return Ok(None),
+            Found::Go(path) => {
+                let message =
+                    format!("`{}` is a Go plugin, which only programs in Go can load", path.display());
+                let help = "make a program of it that reads resources and prints resources, and put it in the same \
+                            folder without an ending; or make it a function, which runs everywhere";
+                return fault("plugin-go", message, help);
+            }
+            Found::NotExecutable(path) => {
+                let message = format!("the plugin `{}` is not executable", path.display());
+                return fault("plugin-not-executable", message, &format!("chmod +x {}", path.display()));
+            }
+            Found::Program(path) => path,
+        };
+        if !runtime.rules().functions {
+            let message = format!("`{}` is a plugin, and plugins are not enabled", program.display());
+            let help = "it would run with your rights: where you trust this configuration, pass `--enable-alpha-plugins`";
+            return fault("plugins-not-enabled", message, help);
+        }
+        Ok(Some(Self {
+            program,
+            args: arguments(config, loader)?,
+            config: krm_yaml::canonical(config.node()),
+            root: loader.root().to_owned(),
+            generates: role == Role::Generate,
+            limits: runtime.rules().limits.clone(),
+            place,
+        }))
+    }
+
+    fn run(&self, input: Vec<u8>) -> Result<String> {
+        let scratch = Scratch::new("krm-plugin")?;
+        let file = scratch.write("config.yaml", self.config.as_bytes())?;
+        let mut command = Command::new(&self.program);
+        command.arg(file).args(&self.args).current_dir(&self.root);
+        let root = self.root.display().to_string();
+        for (name, value) in
+            [("KUSTOMIZE_PLUGIN_CONFIG_STRING", &self.config), ("KUSTOMIZE_PLUGIN_CONFIG_ROOT", &root)]
+        {
+            if name.len() + 1 + value.len() <= LONGEST_VARIABLE {
+                command.env(name, value);
+            }
+        }
+        let name = self.program.display();
+        let output = run_tool(command, input, &self.limits).map_err(|error| {
+            Diagnostic::error("plugin-not-started", format!("the plugin `{name}` cannot be started: {error}"))
+                .at(self.place)
+        })?;
+        if !output.status.is_success() {
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            let said = match stderr.trim_end() {
+                "" => "it printed nothing to stderr".to_owned(),
+                text => format!("the end of its stderr:\n{}", last_lines(text)),
+            };
+            let message = format!("the plugin `{name}` failed: {}", output.status);
+            return Err(Diagnostic::error("plugin-failed", message).at(self.place).note(said, Span::NONE));
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    fn read(&self, output: String, cx: &Context) -> Result<Vec<Resource>> {
+        let source = cx.sources.add(format!("output of {}", self.program.display()), output);
+        read::read(&source, cx.schema).map_err(|d| d.note("the plugin is configured here", self.place))
+    }
+}
+
+/// What stands in the configuration for programs that do not want to read it.
+fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
+    #[derive(Default, Deserialize)]
+    #[serde(rename_all = "camelCase", default)]
+    struct Config {
+        args_one_liner: Spanned<Text>,
+        args_from_file: Spanned<Text>,
+    }
+    let config: Config = krm_yaml::de::from_node_with(config.node(), krm_yaml::de::Options::PLUGIN)?;
+    let Some(mut args) = split_words(&config.args_one_liner) else {
+        return Err(Diagnostic::error("plugin-args", "a quote in `argsOneLiner` is not closed")
+            .at(config.args_one_liner.span));
+    };
+    if !config.args_from_file.is_empty() {
+        let bytes = loader.load_bytes(&config.args_from_file, config.args_from_file.span)?;
+        let text = String::from_utf8_lossy(&bytes);
+        let lines = text.split('\n').map(|line| line.trim_start_matches(' '));
+        args.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
+    }
+    Ok(args)
+}
+
+/// Splits a line as a shell does, comments included; `None` where a quote is not closed.
+fn split_words(line: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut quote = None;
+    let mut chars = line.chars();
+    while let Some(c) = chars.next() {
+        match (c, quote) {
+            ('\\', None | Some('"')) => word.extend(chars.next()),
+            ('\'' | '"', None) => quote = Some(c),
+            (c, Some(open)) if c == open => quote = None,
+            ('#', None) => break,
+            (c, None) if c.is_whitespace() => {
+                if !word.is_empty() {
+                    words.push(std::mem::take(&mut word));
+                }
+            }
+            (c, _) => word.push(c),
+        }
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    quote.is_none().then_some(words)
+}
+
+impl Transformer for LegacyPlugin {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        if self.generates {
+            let made = self.read(self.run(Vec::new())?, cx)?;
+            return made.into_iter().try_for_each(|r| items.push(transform::with_options(r, cx)?));
+        }
+        let texts: Vec<String> = items.iter().map(sent).collect();
+        let mut returned = self.read(self.run(texts.join("---\n").into_bytes())?, cx)?;
+        for r in &mut returned {
+            r.edit(cx.schema, |node| {
+                let mut object = Object::from(node.take());
+                object.remove_annotation(ID);
+                *node = object.into_node();
+            });
+        }
+        // Those that are still there keep their place; new ones come last, and what is missing is gone.
+        let old: Vec<Resource> = std::mem::take(items).into_vec();
+        let places: FxHashMap<IdKey, usize> =
+            old.iter().enumerate().map(|(at, r)| (r.id().key(), at)).collect();
+        let mut kept: Vec<Option<Resource>> = old.iter().map(|_| None).collect();
+        let mut added = Vec::new();
+        for mut new in returned {
+            match places.get(&new.id().key()) {
+                None => added.push(new),
+                Some(at) => {
+                    let before = &old[*at];
+                    new.origin = before.origin.clone();
+                    new.transformations = before.transformations.clone();
+                    new.referring_vars = before.referring_vars.clone();
+                    if new.previous_ids().is_empty() {
+                        new.inherit_ids(before);
+                    }
+                    if kept[*at].replace(new).is_some() {
+                        return Err(self.twice(before.id()));
+                    }
+                }
+            }
+        }
+        *items = Resources::from_vec(kept.into_iter().flatten().chain(added).collect());
+        items.refuse_twins().map_err(|d| d.note("the plugin is configured here", self.place))
+    }
+}
+
+impl LegacyPlugin {
+    fn twice(&self, id: &ResourceId) -> Diagnostic {
+        let message = format!("the plugin `{}` printed {id} twice", self.program.display());
+        Diagnostic::error("plugin-twins", message).at(self.place)
+    }
+}
+
+/// A resource as a plugin gets it: with what is remembered of it, and who it is.
+fn sent(r: &Resource) -> String {
+    let mut object = Object::from(r.node().clone());
+    for (key, value) in history::annotations(r) {
+        object.set_annotation(&key, &value);
+    }
+    let id = r.id();
+    let fields = [
+        ("group", &id.gvk.group),
+        ("kind", &id.gvk.kind),
+        ("name", &id.name),
+        ("namespace", &id.namespace),
+        ("version", &id.gvk.version),
+    ];
+    let id: Node = fields
+        .into_iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(key, value)| (key, value.clone()))
+        .collect();
+    object.set_annotation(ID, &krm_yaml::canonical(&id));
+    krm_yaml::canonical(&object.into_node())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::split_words;
+
+    #[test]
+    fn words_are_split_as_in_a_shell() {
+        for (line, words) in [
+            ("", vec![]),
+            ("  a  b ", vec!["a", "b"]),
+            (r#"a 'b c' "d e""#, vec!["a", "b c", "d e"]),
+            (r#"a\ b "c\"d" 'e\f'"#, vec!["a b", "c\"d", r"e\f"]),
+            ("a # b", vec!["a"]),
+            ("a#b c", vec!["a"]),
+        ] {
+            assert_eq!(split_words(line).unwrap(), words, "{line}");
+        }
+        assert_eq!(split_words("a 'b"), None);
+    }
+}

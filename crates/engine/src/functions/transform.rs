@@ -1,0 +1,155 @@
+//! A function in a build.
+
+use krm_function::Severity;
+use krm_yaml::{Diagnostic, Node, Result, Style};
+
+use super::{Function, Item, each_node};
+use crate::pipeline::{Context, Policy, Transformer};
+use crate::resource::history;
+use crate::resource::list::Resources;
+use crate::resource::{Behavior, Resource};
+use crate::runtime::{EnvVar, Mount, Rules};
+
+/// What a generated resource may say about itself.
+const NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
+const BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
+
+impl Transformer for Function {
+    /// Runs on what is there; on nothing, the program is given its own configuration as the only resource, since some
+    /// expect one.
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let generating = items.is_empty();
+        let sent: Vec<Item> = match generating {
+            true => self.config_as_item().into_iter().collect(),
+            false => items.iter().map(|r| Item::new(plain(r.node().clone()))).collect(),
+        };
+        let answer = self.call(&sent, cx.sources)?;
+        if let Some(failure) = answer.failure {
+            return Err(failure);
+        }
+        for result in answer.results.iter().filter(|result| result.severity() != Severity::Info) {
+            let message = format!("function `{}` says: {result}", self.name());
+            cx.warn(Diagnostic::warning("function-result", message).at(self.place));
+        }
+        let mut old: Vec<Option<Resource>> = std::mem::take(items).into_vec().into_iter().map(Some).collect();
+        let mut added = Vec::new();
+        let mut kept: Vec<Option<Resource>> = old.iter().map(|_| None).collect();
+        for returned in answer.items {
+            let node = returned.item.node;
+            match returned.from {
+                // Its own configuration comes back: that is no resource of the build.
+                Some(_) if generating => {}
+                Some(from) => {
+                    let mut resource = old[from].take().expect("each is found once");
+                    let unchanged = resource.node().same(&node);
+                    if !unchanged {
+                        replace(&mut resource, node, cx);
+                    }
+                    kept[from] = Some(resource);
+                }
+                None if generating => added.push(generated(node, cx)?),
+                None => added.push(made(node, cx)?),
+            }
+        }
+        // In the order they had, new ones last: as the reference does it.
+        *items = Resources::from_vec(kept.into_iter().flatten().chain(added).collect());
+        items.refuse_twins().map_err(|d| {
+            Diagnostic::error("function-twins", format!("function `{}` failed: {d}", self.name()))
+                .at(self.place)
+                .help("each resource must have a kind and name of its own")
+        })
+    }
+}
+
+/// A resource as a build sends it: without comments, quotes and braces, its keys in order. Programs that look at the text
+/// see what they would see in the reference.
+fn plain(mut node: Node) -> Node {
+    each_node(&mut node, &|node| {
+        node.set_style(Style::Any);
+        if node.has_trivia() {
+            node.clear_trivia();
+        }
+        if let Some(map) = node.as_map_mut() {
+            map.entries_mut().sort_by(|a, b| a.key.text().cmp(&b.key.text()));
+        }
+    });
+    node
+}
+
+/// Takes over a changed tree, and remembers who the resource was where that changed.
+fn replace(resource: &mut Resource, node: Node, cx: &Context) {
+    let text = |node: &Node, keys: &[&str]| {
+        node.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default().to_owned()
+    };
+    let who = |node: &Node| {
+        [text(node, &["kind"]), text(node, &["metadata", "name"]), text(node, &["metadata", "namespace"])]
+    };
+    if who(resource.node()) != who(&node) {
+        resource.remember_id();
+    }
+    resource.edit(cx.schema, |old| *old = node);
+}
+
+/// A new resource. It may say itself where it came from.
+fn made(node: Node, cx: &Context) -> Result<Resource> {
+    let mut resource = Resource::new(node, cx.schema);
+    history::recall(&mut resource, cx.schema)?;
+    Ok(resource)
+}
+
+/// A resource made from nothing, and what else it says about itself.
+fn generated(node: Node, cx: &Context) -> Result<Resource> {
+    with_options(made(node, cx)?, cx)
+}
+
+/// Takes what a generated resource says of its hash and behavior into its fields.
+pub(super) fn with_options(mut resource: Resource, cx: &Context) -> Result<Resource> {
+    let needs_hash = resource.annotation(NEEDS_HASH).map(str::to_owned);
+    let behavior = resource.annotation(BEHAVIOR).map(str::to_owned);
+    if let Some(text) = needs_hash {
+        resource.needs_hash = match text.as_str() {
+            "true" => true,
+            "false" => false,
+            _ => return Err(odd_annotation(&resource, NEEDS_HASH, "`true` or `false`")),
+        };
+    }
+    if let Some(text) = behavior {
+        resource.behavior = match text.as_str() {
+            "create" => Behavior::Create,
+            "replace" => Behavior::Replace,
+            "merge" => Behavior::Merge,
+            _ => Behavior::Unspecified,
+        };
+    }
+    resource.edit(cx.schema, |node| {
+        let mut object = krm_function::Object::from(node.take());
+        object.remove_annotation(NEEDS_HASH);
+        object.remove_annotation(BEHAVIOR);
+        *node = object.into_node();
+    });
+    Ok(resource)
+}
+
+fn odd_annotation(resource: &Resource, key: &str, wanted: &str) -> Diagnostic {
+    Diagnostic::error(
+        "function-odd-annotation",
+        format!("the annotation `{key}` of {} must be {wanted}", resource.id()),
+    )
+    .at(resource.span())
+}
+
+impl From<&Policy> for Rules {
+    /// What the user of `build` allowed.
+    fn from(policy: &Policy) -> Self {
+        Rules {
+            functions: policy.plugins,
+            exec: policy.exec,
+            network: policy.network,
+            as_current_user: policy.as_current_user,
+            mounts: policy.mounts.iter().map(|text| Mount::parse(text)).collect(),
+            env: policy.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            cache_dir: crate::runtime::cache_dir(),
+            ..Rules::default()
+        }
+    }
+}

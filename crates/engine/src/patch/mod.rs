@@ -1,0 +1,515 @@
+//! JSON patches (RFC 6902), read from JSON or YAML, with the reference's reading of the standard.
+
+use krm_yaml::{Diagnostic, Map, Node, Result, Span, Style, Tag, Text};
+
+use crate::limits;
+
+/// The operations of a JSON patch.
+///
+/// ```yaml
+/// - op: replace
+///   path: /spec/replicas
+///   value: 3
+/// - {op: add, path: /spec/template/spec/containers/0/args/-, value: --verbose}
+/// - {op: remove, path: /metadata/labels/a~1b}
+/// ```
+///
+/// Where the reference is laxer than the standard, so are we: `replace` adds a key a map does not have, an index may count
+/// from the end (`-1`), and what stands before a path's first slash is passed over.
+#[derive(Clone, Debug)]
+pub struct JsonPatch(Vec<Operation>);
+
+/// What an operation may do.
+const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
+
+#[derive(Clone, Debug)]
+struct Operation {
+    op: Text,
+    /// Where it says what to do; all of it where it does not.
+    op_span: Span,
+    path: Option<Text>,
+    from: Option<Text>,
+    /// `None` where nothing is written, which most operations take for null.
+    value: Option<Node>,
+    span: Span,
+}
+
+impl JsonPatch {
+    /// Reads a patch; what each operation says is only looked at when it is applied, as in the reference.
+    pub fn read(patch: &Node) -> Result<Self> {
+        let Some(items) = patch.as_seq() else {
+            let message = format!("a JSON patch is a list of operations, not {}", patch.kind_name());
+            return Err(Diagnostic::error("json-patch-not-a-list", message).at(patch.span()));
+        };
+        items.iter().map(Operation::read).collect::<Result<_>>().map(Self)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether an operation gives or takes all annotations at once.
+    pub fn sweeps_annotations(&self) -> bool {
+        let all =
+            |path: &Option<Text>| matches!(path.as_deref(), Some("" | "/metadata" | "/metadata/annotations"));
+        self.0.iter().any(|operation| operation.op != "test" && all(&operation.path))
+    }
+
+    /// A warning for each path that does not begin with a slash: its first part is passed over.
+    pub fn paths_without_slash(&self) -> impl Iterator<Item = Diagnostic> {
+        let odd = |path: &&str| !path.is_empty() && !path.starts_with('/') && path.contains('/');
+        self.0.iter().filter_map(move |operation| {
+            let path = operation.path.as_deref().filter(odd)?;
+            let passed_over = path.split('/').next().unwrap_or_default();
+            let message = format!("`{passed_over}` is passed over: the path does not begin with a slash");
+            let warning = Diagnostic::warning("json-patch-no-slash", message).at(operation.span);
+            Some(warning.help(format!("write `/{path}`")))
+        })
+    }
+
+    /// Applies the operations in order. The first that does not apply is an error.
+    pub fn apply(&self, root: &mut Node) -> Result<()> {
+        for operation in &self.0 {
+            operation.apply(root).map_err(|d| how_far(d, operation, root).at(operation.span))?;
+        }
+        as_json(root);
+        string_annotations(root);
+        Ok(())
+    }
+}
+
+impl Operation {
+    fn read(node: &Node) -> Result<Self> {
+        if !node.is_map() && !node.is_null() {
+            let message = format!("an operation of a JSON patch is a map, not {}", node.kind_name());
+            return Err(Diagnostic::error("json-patch-not-a-map", message)
+                .at(node.span())
+                .help("it has `op`, `path` and, for most, `value`"));
+        }
+        let text = |key| node.get(key).and_then(Node::as_str).map(Text::from);
+        let mut value = node.get("value").cloned();
+        if let Some(value) = &mut value {
+            as_old_yaml(value);
+        }
+        let place = node.get("path").map_or(node.span(), Node::span);
+        Ok(Self {
+            op: text("op").unwrap_or_default(),
+            op_span: node.get("op").map_or(node.span(), Node::span),
+            path: text("path"),
+            from: text("from"),
+            value,
+            span: place,
+        })
+    }
+
+    fn apply(&self, root: &mut Node) -> Result<()> {
+        limits::refuse_long(self.path.as_deref().map_or(0, |path| path.matches('/').count()))?;
+        let value = || self.value.clone().unwrap_or_else(Node::null);
+        match self.op.as_str() {
+            "add" => add(root, self.path()?, value()),
+            "remove" => remove(root, self.path()?).map(drop),
+            "replace" => replace(root, self.path()?, value()),
+            "move" => {
+                let moved = remove(root, self.from()?)?;
+                limits::refuse_giant(&moved)?;
+                add(root, self.path()?, moved)
+            }
+            "copy" => {
+                let from = self.from()?;
+                let (container, key) = find(root, from).ok_or_else(|| missing(from))?;
+                let copied = get(container, &key, from)?.cloned().unwrap_or_else(Node::null);
+                limits::refuse_giant(&copied)?;
+                add(root, self.path()?, copied)
+            }
+            "test" => self.test(root, self.path()?),
+            _ => Err(self.unknown()),
+        }
+    }
+
+    fn unknown(&self) -> Diagnostic {
+        let message = match self.op.as_str() {
+            "" => "this operation of a JSON patch has no `op`".into(),
+            op => format!("there is no JSON patch operation `{op}`"),
+        };
+        let meant = match self.op.to_lowercase().as_str() {
+            "append" | "create" | "insert" => Some("add"),
+            "change" | "merge" | "set" | "update" => Some("replace"),
+            "clear" | "delete" | "unset" => Some("remove"),
+            op => krm_yaml::nearest(op, OPERATIONS),
+        };
+        let error = Diagnostic::error("json-patch-operation", message).at(self.op_span);
+        let error = match meant {
+            Some(meant) => error.help(format!("did you mean `{meant}`?")),
+            None => error,
+        };
+        error.help(format!("`op` is one of `{}`", OPERATIONS.join("`, `")))
+    }
+
+    fn path(&self) -> Result<&str> {
+        self.path.as_deref().ok_or_else(|| self.lacks("path"))
+    }
+
+    fn from(&self) -> Result<&str> {
+        self.from.as_deref().ok_or_else(|| self.lacks("from"))
+    }
+
+    fn lacks(&self, field: &str) -> Diagnostic {
+        let message = format!("this `{}` operation has no `{field}`", self.op);
+        Diagnostic::error("json-patch-incomplete", message)
+            .help(format!("write `{field}` as a JSON pointer, such as `/spec/replicas`"))
+    }
+
+    fn test(&self, root: &mut Node, path: &str) -> Result<()> {
+        let wanted = self.value.as_ref();
+        let holds = match path {
+            "" => wanted.is_some_and(|wanted| root == wanted),
+            _ => {
+                let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
+                match get(container, &key, path)?.filter(|value| !value.is_null()) {
+                    None => wanted.is_none_or(Node::is_null),
+                    Some(value) => wanted.is_some_and(|wanted| same(value, wanted)),
+                }
+            }
+        };
+        match holds {
+            true => Ok(()),
+            false => {
+                Err(Diagnostic::error("json-patch-test", format!("`{path}` is not what the patch expects"))
+                    .help("the patch tests this value before it changes others: look at both"))
+            }
+        }
+    }
+}
+
+/// Equal as JSON: whole numbers and others alike.
+fn same(a: &Node, b: &Node) -> bool {
+    let number = |node: &Node| match node.tag() {
+        Tag::Int | Tag::Float => krm_yaml::resolve::float(node.text()?),
+        _ => None,
+    };
+    match (a.as_map(), b.as_map(), a.as_seq(), b.as_seq()) {
+        (Some(a), Some(b), ..) => {
+            let has =
+                |key: &Node, value: &Node| key.text().and_then(|k| b.get(k)).is_some_and(|b| same(value, b));
+            a.len() == b.len() && a.iter().all(|entry| has(&entry.key, &entry.value))
+        }
+        (_, _, Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same(a, b)),
+        _ => a == b || number(a).is_some_and(|a| number(b) == Some(a)),
+    }
+}
+
+/// Adds, where a path does not lead anywhere, how far it leads.
+fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic {
+    let path = match operation.op.as_str() {
+        "move" | "copy" => &operation.from,
+        _ => &operation.path,
+    };
+    let Some((_, path)) = path.as_deref().and_then(|path| path.split_once('/')) else { return error };
+    if error.code() != "json-patch-path" {
+        return error;
+    }
+    let (mut node, mut reached) = (root, String::new());
+    for part in path.split('/') {
+        let next = match node.as_seq() {
+            Some(items) => index(part, items.len()).and_then(|at| items.get(at)),
+            None => node.get(&decode(part)),
+        };
+        let Some(next) = next else {
+            let near = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
+            let near = krm_yaml::nearest(part, near).map(|near| near.replace('~', "~0").replace('/', "~1"));
+            return match (near, node.as_seq()) {
+                (Some(near), _) => error.help(format!("did you mean `{reached}/{near}`?")),
+                (None, Some(items)) if index(part, items.len()).is_none() => error.help(format!(
+                    "`{reached}` is a list: name its items by their index, as in `{reached}/0`"
+                )),
+                (None, Some(items)) => error.help(format!("`{reached}` is a list of {}", items.len())),
+                (None, None) if reached.is_empty() => error,
+                (None, None) => error.help(format!("it leads as far as `{reached}`")),
+            };
+        };
+        node = next;
+        reached = format!("{reached}/{part}");
+    }
+    error
+}
+
+fn decode(part: &str) -> String {
+    part.replace("~1", "/").replace("~0", "~")
+}
+
+fn missing(path: &str) -> Diagnostic {
+    Diagnostic::error("json-patch-path", format!("there is no `{path}` in the resource"))
+        .help("all of a path must be there, but for the last part of an `add`")
+}
+
+/// The map or list that holds what a path leads to, and the last part of the path.
+fn find<'n>(root: &'n mut Node, path: &str) -> Option<(&'n mut Node, String)> {
+    let (_, path) = path.split_once('/')?;
+    let (parts, last) = path.rsplit_once('/').map_or((None, path), |(parts, last)| (Some(parts), last));
+    let mut node = root;
+    for part in parts.into_iter().flat_map(|parts| parts.split('/')) {
+        node = match node.as_seq() {
+            Some(items) => {
+                let at = index(part, items.len()).filter(|at| *at < items.len())?;
+                &mut node.as_seq_mut()?[at]
+            }
+            None => node.get_mut(&decode(part))?,
+        };
+    }
+    (node.is_map() || node.is_seq()).then(|| (node, decode(last)))
+}
+
+/// An index into a list of a certain length; from the end where it is negative.
+fn index(text: &str, len: usize) -> Option<usize> {
+    let at: i64 = text.parse().ok()?;
+    match at < 0 {
+        true => len.checked_sub(at.unsigned_abs() as usize),
+        false => usize::try_from(at).ok(),
+    }
+}
+
+fn bad_index(key: &str, path: &str) -> Diagnostic {
+    Diagnostic::error("json-patch-index", format!("`{key}` in `{path}` is no index of that list"))
+        .help("indexes count from 0; `-` is behind the last element")
+}
+
+fn get<'n>(container: &'n Node, key: &str, path: &str) -> Result<Option<&'n Node>> {
+    match container.as_seq() {
+        Some(items) => {
+            let at = index(key, items.len()).filter(|at| *at < items.len());
+            at.map(|at| Some(&items[at])).ok_or_else(|| bad_index(key, path))
+        }
+        None => Ok(container.get(key)),
+    }
+}
+
+fn add(root: &mut Node, path: &str, value: Node) -> Result<()> {
+    let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
+    let Some(items) = container.as_seq_mut() else {
+        put(container, &key, value);
+        return Ok(());
+    };
+    let at = match key.as_str() {
+        "-" => items.len(),
+        key => {
+            index(key, items.len() + 1).filter(|at| *at <= items.len()).ok_or_else(|| bad_index(key, path))?
+        }
+    };
+    items.insert(at, value);
+    Ok(())
+}
+
+/// Sets a field to just this value: nothing of the one before it stays.
+fn put(container: &mut Node, key: &str, value: Node) {
+    let Some(map) = container.as_map_mut() else { return };
+    match map.position(key) {
+        Some(at) => *map.value_at_mut(at) = value,
+        None => map.push(Node::from(key), value),
+    }
+}
+
+fn replace(root: &mut Node, path: &str, value: Node) -> Result<()> {
+    if path.is_empty() {
+        if !value.is_map() {
+            let message = format!("a resource cannot be replaced by {}", value.kind_name());
+            return Err(Diagnostic::error("json-patch-root", message).at(value.span()));
+        }
+        *root = value;
+        return Ok(());
+    }
+    let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
+    match container.as_seq_mut() {
+        None => put(container, &key, value),
+        Some(items) => {
+            let at = index(&key, items.len()).filter(|at| *at < items.len());
+            items[at.ok_or_else(|| bad_index(&key, path))?] = value;
+        }
+    }
+    Ok(())
+}
+
+fn remove(root: &mut Node, path: &str) -> Result<Node> {
+    let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
+    match container.as_seq_mut() {
+        Some(items) => {
+            let at = index(&key, items.len()).filter(|at| *at < items.len());
+            Ok(items.remove(at.ok_or_else(|| bad_index(&key, path))?))
+        }
+        None => container.remove(&key).ok_or_else(|| missing(path)),
+    }
+}
+
+/// Makes of a value what the reference does, which reads patches by the rules of YAML 1.1: `yes` is true.
+fn as_old_yaml(node: &mut Node) {
+    each_scalar(node, &mut |scalar| {
+        if scalar.style() == Style::Plain {
+            match scalar.tag() {
+                Tag::Timestamp => scalar.set_tag(Tag::Str),
+                Tag::Str => {
+                    if let Some(truth) = scalar.text().and_then(krm_yaml::resolve::old_boolean) {
+                        scalar.assign(Node::from(truth).with_span(scalar.span()));
+                    }
+                }
+                _ => {}
+            }
+        }
+    });
+    old_keys(node);
+}
+
+/// The same for keys, which are texts again then.
+fn old_keys(node: &mut Node) {
+    if let Some(map) = node.as_map_mut() {
+        for at in 0..map.len() {
+            let key = &map.entries()[at].key;
+            let truth =
+                key.text().filter(|_| key.style() == Style::Plain).and_then(krm_yaml::resolve::old_boolean);
+            if let Some(truth) = truth {
+                map.rename(at, if truth { "true" } else { "false" });
+            }
+            old_keys(map.value_at_mut(at));
+        }
+    }
+    node.as_seq_mut().into_iter().flatten().for_each(old_keys);
+}
+
+/// Leaves the traces of JSON: the reference turns the whole resource into JSON and back for a patch. Quotes are as code
+/// would write them, and numbers have the precision of a double.
+fn as_json(node: &mut Node) {
+    const EXACT: i128 = 1 << 53;
+    each_scalar(node, &mut |scalar| {
+        match scalar.tag() {
+            Tag::Int => {
+                let value = scalar.text().and_then(krm_yaml::resolve::int).unwrap_or_default();
+                if value.abs() > EXACT {
+                    // As few digits as tell the double apart, and zeros; what 64 bits cannot hold is no integer any more.
+                    let double = value as f64;
+                    let fits = double > i64::MIN as f64 && double < u64::MAX as f64;
+                    let tag = if fits { Tag::Int } else { Tag::Float };
+                    *scalar = Node::scalar(double.to_string(), tag, Style::Any, scalar.span());
+                }
+            }
+            Tag::Timestamp => {
+                if let Some(text) = scalar.text().and_then(krm_yaml::resolve::timestamp) {
+                    *scalar = Node::string(text).with_span(scalar.span());
+                }
+            }
+            // It is written and read once for that, and folded texts do not all come back as they were.
+            Tag::Str if scalar.style() == Style::Folded => {
+                if let Some(text) = scalar.text().and_then(krm_yaml::emit::distorted) {
+                    *scalar = Node::string(text).with_span(scalar.span());
+                }
+            }
+            Tag::Null if scalar.text() == Some("") => *scalar = Node::null().with_span(scalar.span()),
+            _ => {}
+        }
+        scalar.set_style(Style::Any);
+    });
+}
+
+fn each_scalar(node: &mut Node, change: &mut dyn FnMut(&mut Node)) {
+    if let Some(map) = node.as_map_mut() {
+        (0..map.len()).for_each(|at| each_scalar(map.value_at_mut(at), change));
+    } else if let Some(items) = node.as_seq_mut() {
+        items.iter_mut().for_each(|item| each_scalar(item, change));
+    } else {
+        change(node);
+    }
+}
+
+/// Annotations are texts: the reference writes them anew after a patch, whatever the patch made of them.
+fn string_annotations(root: &mut Node) {
+    let Some(metadata) = root.get("metadata") else { return };
+    let Some(annotations) = metadata.get("annotations") else { return };
+    let values = annotations.as_map().into_iter().flatten();
+    let strings: Map = values.fold(Map::new(), |mut map, entry| {
+        map.push(entry.key.clone(), text_of(&entry.value));
+        map
+    });
+    let Some(metadata) = root.get_mut("metadata") else { return };
+    match strings.is_empty() {
+        true => drop(metadata.remove("annotations")),
+        false => metadata.set("annotations", Node::from(strings)),
+    }
+}
+
+fn text_of(value: &Node) -> Node {
+    let text = match value.tag() {
+        Tag::Str => return value.clone(),
+        Tag::Int | Tag::Float => {
+            let number = value.text().and_then(krm_yaml::resolve::float).unwrap_or_default();
+            shortest(number).into()
+        }
+        Tag::Bool => Text::from(if value.as_bool() == Some(true) { "true" } else { "false" }),
+        Tag::Null => "null".into(),
+        _ => value.text().unwrap_or_default().into(),
+    };
+    Node::string(text).with_span(value.span())
+}
+
+/// A number as Go writes it by default: with an exponent of ten from a million on.
+fn shortest(number: f64) -> String {
+    let written = format!("{number:e}");
+    let (digits, exponent) = written.split_once('e').unwrap_or((&written, "0"));
+    match exponent.parse::<i32>().unwrap_or_default() {
+        -4..6 => format!("{number}"),
+        exponent => format!("{digits}e{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn apply(patch: &str, to: &str) -> Result<String> {
+        let parse = |text: &str| krm_yaml::parse_str(text).unwrap().remove(0).root;
+        let mut root = parse(to);
+        JsonPatch::read(&parse(patch))?.apply(&mut root)?;
+        Ok(krm_yaml::json::compact(&root))
+    }
+
+    #[test]
+    fn operations_change_maps_and_lists() {
+        for (patch, to, expected) in [
+            ("[{op: add, path: /a/-, value: 3}]", "a: [1, 2]", r#"{"a":[1,2,3]}"#),
+            ("[{op: add, path: /a/0, value: 0}]", "a: [1, 2]", r#"{"a":[0,1,2]}"#),
+            ("[{op: add, path: /a/-1, value: 9}]", "a: [1, 2]", r#"{"a":[1,2,9]}"#),
+            ("[{op: replace, path: /a/-1, value: 9}]", "a: [1, 2]", r#"{"a":[1,9]}"#),
+            ("[{op: replace, path: /b, value: on}]", "a: 1", r#"{"a":1,"b":true}"#),
+            ("[{op: remove, path: /a/0}]", "a: [1, 2]", r#"{"a":[2]}"#),
+            ("[{op: move, from: /a/x, path: /b}]", "a: {x: 1}", r#"{"a":{},"b":1}"#),
+            ("[{op: copy, from: /a/y, path: /b}]", "a: {x: 1}", r#"{"a":{"x":1},"b":null}"#),
+            ("[{op: test, path: /a, value: 1}]", "a: 1.0", r#"{"a":1}"#),
+            ("[{op: test, path: /b, value: null}]", "a: 1", r#"{"a":1}"#),
+            ("[{op: add, path: /a/b~1c~0d, value: x}]", "a: {}", r#"{"a":{"b/c~d":"x"}}"#),
+            ("[{op: add, path: a/b, value: x}]", "a: {}", r#"{"a":{},"b":"x"}"#),
+            (
+                "[{op: add, path: /metadata/annotations, value: {a: 1, b: true, c: 10000000, d: [x]}}]",
+                "metadata: {}",
+                r#"{"metadata":{"annotations":{"a":"1","b":"true","c":"1e+07","d":""}}}"#,
+            ),
+        ] {
+            assert_eq!(apply(patch, to).unwrap(), expected, "{patch} on {to}");
+        }
+    }
+
+    #[test]
+    fn what_does_not_apply_is_an_error() {
+        for (patch, to, code) in [
+            ("[{op: add, path: /b/c, value: 1}]", "a: 1", "json-patch-path"),
+            ("[{op: add, path: /a/c, value: 1}]", "a: 1", "json-patch-path"),
+            ("[{op: add, path: '', value: 1}]", "a: 1", "json-patch-path"),
+            ("[{op: remove, path: /b}]", "a: 1", "json-patch-path"),
+            ("[{op: add, path: /a/2, value: 1}]", "a: [1]", "json-patch-index"),
+            ("[{op: replace, path: /a/1, value: 1}]", "a: [1]", "json-patch-index"),
+            ("[{op: test, path: /a, value: 2}]", "a: 1", "json-patch-test"),
+            ("[{op: test, path: /a}]", "a: 1", "json-patch-test"),
+            ("[{op: ad, path: /a}]", "a: 1", "json-patch-operation"),
+            ("[{op: add}]", "a: 1", "json-patch-incomplete"),
+            ("[foo]", "a: 1", "json-patch-not-a-map"),
+            ("{op: add}", "a: 1", "json-patch-not-a-list"),
+        ] {
+            assert_eq!(apply(patch, to).unwrap_err().code(), code, "{patch} on {to}");
+        }
+    }
+}

@@ -1,0 +1,91 @@
+//! Labels and annotations that change together.
+//!
+//! The reference puts a label that it adds to a resource in several places, say to metadata, selector and pod template,
+//! there as one and the same node. A later change to any of them, by a patch, a replacement or another label, therefore
+//! changes them all. People's builds depend on it, so we remember which fields are one, and let them follow each other.
+//! A JSON patch and a function give the resource a new tree, and with it end what was shared.
+
+use krm_yaml::{Node, Text};
+
+use crate::select::fields::FieldPath;
+
+/// The groups of fields of one resource that are one.
+#[derive(Clone, Debug, Default)]
+pub struct Shared(Vec<Group>);
+
+/// A key that was put into several maps at once.
+#[derive(Clone, Debug)]
+struct Group {
+    key: Text,
+    /// Where the maps are.
+    maps: Vec<FieldPath>,
+    value: Text,
+}
+
+impl Shared {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Forgets what was shared: the tree is a new one.
+    pub fn clear(&mut self) {
+        self.0.clear();
+    }
+
+    /// Remembers that a key was put into these maps at once.
+    pub fn add<'p>(&mut self, key: &Text, maps: impl Iterator<Item = &'p FieldPath>, value: &Text) {
+        let mut maps: Vec<FieldPath> = maps.cloned().collect();
+        if maps.len() > 1 {
+            maps.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
+            self.0.push(Group { key: key.clone(), maps, value: value.clone() });
+        }
+    }
+
+    /// Takes a map out of all this.
+    pub fn leave(&mut self, map: &str) {
+        self.0.iter_mut().for_each(|group| group.maps.retain(|path| path.as_str() != map));
+    }
+
+    /// Whether a key is one that is shared.
+    pub fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|group| group.key == key)
+    }
+
+    /// Lets the others follow where one was changed. Where several were, the last one in the order of paths counts: that is
+    /// the order in which they are written.
+    pub fn follow(&mut self, root: &mut Node) {
+        self.0.retain_mut(|group| {
+            // What was removed is no longer part of it.
+            group.maps.retain(|map| values(root, map, &group.key).next().is_some());
+            let changed = group.maps.iter().rev().find_map(|map| {
+                values(root, map, &group.key).find(|value| value.text() != Some(&group.value)).cloned()
+            });
+            if let Some(new) = changed {
+                group.maps.iter().for_each(|map| set(root, map, &group.key, &new));
+                group.value = new.text().map(Text::from).unwrap_or_default();
+            }
+            group.maps.len() > 1
+        });
+    }
+}
+
+/// What stands under a key in every map a path leads to.
+fn values<'n>(root: &'n Node, map: &FieldPath, key: &str) -> std::vec::IntoIter<&'n Node> {
+    let mut found = Vec::new();
+    map.visit(root, &mut |map| {
+        found.extend(map.get(key));
+        Ok(())
+    })
+    .expect("the path was followed before, and nothing here fails");
+    found.into_iter()
+}
+
+fn set(root: &mut Node, map: &FieldPath, key: &str, value: &Node) {
+    let put = &mut |map: &mut Node| {
+        if let Some(field) = map.get_mut(key) {
+            *field = value.clone();
+        }
+        Ok(())
+    };
+    map.edit(root, None, put).expect("the path was followed before, and nothing here fails");
+}

@@ -1,0 +1,381 @@
+//! One Kubernetes object, who it is, and who it was.
+
+pub mod history;
+pub mod linked_fields;
+pub mod list;
+pub mod read;
+pub mod string_map;
+
+use krm_yaml::{Node, Span, Style, Tag, Text};
+use serde::Deserialize;
+
+use crate::resource::linked_fields::Shared;
+use crate::schema::Schema;
+
+/// Group, version and kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct Gvk {
+    pub group: Text,
+    pub version: Text,
+    pub kind: Text,
+}
+
+impl Gvk {
+    pub fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.into(), version: version.into(), kind: kind.into() }
+    }
+
+    pub fn of(node: &Node) -> Self {
+        let text = |key| node.get(key).and_then(Node::text).unwrap_or_default();
+        Self::new(text("apiVersion"), text("kind"))
+    }
+
+    /// Whether these words say it.
+    fn is(&self, api_version: &str, kind: &str) -> bool {
+        let version = match self.group.is_empty() {
+            true => Some(api_version),
+            false => api_version.strip_prefix(&*self.group).and_then(|rest| rest.strip_prefix('/')),
+        };
+        self.kind == kind && version == Some(&*self.version)
+    }
+
+    pub fn api_version(&self) -> String {
+        match self.group.is_empty() {
+            true => self.version.to_string(),
+            false => format!("{}/{}", self.group, self.version),
+        }
+    }
+
+    /// Whether a pattern fits: an empty field of it fits anything.
+    pub fn fits(&self, pattern: &Gvk) -> bool {
+        let fits = |mine: &Text, wanted: &Text| wanted.is_empty() || mine == wanted;
+        fits(&self.group, &pattern.group)
+            && fits(&self.version, &pattern.version)
+            && fits(&self.kind, &pattern.kind)
+    }
+}
+
+impl std::fmt::Display for Gvk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.api_version(), self.kind)
+    }
+}
+
+/// What tells a resource from all others of a build.
+#[derive(Clone, Debug, Default)]
+pub struct ResourceId {
+    pub gvk: Gvk,
+    pub name: Text,
+    pub namespace: Text,
+    /// Known to live outside any namespace.
+    pub cluster_scoped: bool,
+}
+
+/// The namespace of resources that cannot have one.
+pub const NO_NAMESPACE: &str = "_non_namespaceable_";
+
+impl ResourceId {
+    pub fn of(node: &Node, schema: &Schema) -> Self {
+        let gvk = Gvk::of(node);
+        let meta = node.get("metadata");
+        let cluster_scoped = schema.is_cluster_scoped(&gvk);
+        let (name, namespace) = (unless_null(meta, "name").into(), unless_null(meta, "namespace").into());
+        Self { name, namespace, gvk, cluster_scoped }
+    }
+
+    /// Learns the id the tree has now; says whether it is of another kind than before.
+    fn update(&mut self, node: &Node, schema: &Schema) -> bool {
+        fn text<'n>(node: Option<&'n Node>, key: &str) -> &'n str {
+            node.and_then(|n| n.get(key)).and_then(Node::text).unwrap_or_default()
+        }
+        let (root, meta) = (Some(node), node.get("metadata"));
+        let is_new = !self.gvk.is(text(root, "apiVersion"), text(root, "kind"));
+        if is_new {
+            self.gvk = Gvk::of(node);
+            self.cluster_scoped = schema.is_cluster_scoped(&self.gvk);
+        }
+        for (known, key) in [(&mut self.name, "name"), (&mut self.namespace, "namespace")] {
+            let now = unless_null(meta, key);
+            if known != now {
+                *known = now.into();
+            }
+        }
+        is_new
+    }
+
+    /// The namespace that counts: none at all for cluster-scoped kinds, `default` where none is written.
+    pub fn effective_namespace(&self) -> &str {
+        match (self.cluster_scoped, self.namespace.as_str()) {
+            (true, _) => NO_NAMESPACE,
+            (false, "") => "default",
+            (false, namespace) => namespace,
+        }
+    }
+
+    pub fn same_namespace(&self, other: &ResourceId) -> bool {
+        self.effective_namespace() == other.effective_namespace()
+    }
+
+    /// The same with the namespace that counts: what indexes are keyed by.
+    pub fn key(&self) -> IdKey {
+        IdKey { gvk: self.gvk.clone(), name: self.name.clone(), namespace: self.effective_namespace().into() }
+    }
+}
+
+/// The text of a field; a null, even one that is spelt out, is none.
+fn unless_null<'n>(map: Option<&'n Node>, key: &str) -> &'n str {
+    map.and_then(|m| m.get(key)).filter(|n| !n.is_null()).and_then(Node::text).unwrap_or_default()
+}
+
+/// Equal when group, version, kind, name and effective namespace are.
+impl PartialEq for ResourceId {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.gvk == other.gvk && self.same_namespace(other)
+    }
+}
+impl Eq for ResourceId {}
+
+impl std::fmt::Display for ResourceId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} `{}`", self.gvk.kind, self.name)?;
+        match self.namespace.is_empty() {
+            true => Ok(()),
+            false => write!(f, " in namespace `{}`", self.namespace),
+        }
+    }
+}
+
+/// A [`ResourceId`] made for hashing.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct IdKey {
+    pub gvk: Gvk,
+    pub name: Text,
+    pub namespace: Text,
+}
+
+/// What happens when a generated resource meets one that exists.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Behavior {
+    #[default]
+    Unspecified,
+    Create,
+    Replace,
+    Merge,
+}
+
+impl Behavior {
+    /// The behaviour of this name; anything else is none.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "create" => Self::Create,
+            "replace" => Self::Replace,
+            "merge" => Self::Merge,
+            _ => Self::Unspecified,
+        }
+    }
+
+    /// Its name, where it has one.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Unspecified => None,
+            Self::Create => Some("create"),
+            Self::Replace => Some("replace"),
+            Self::Merge => Some("merge"),
+        }
+    }
+}
+
+/// A resource in flight. What the build remembers about it is kept in fields, never in its annotations.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    node: Node,
+    id: ResourceId,
+    /// Every id it had before the present one, oldest first. (kustomize keeps namespace, name and kind of each in
+    /// annotations; group and version are always today's.)
+    previous: Vec<ResourceId>,
+    pub prefixes: Vec<Text>,
+    pub suffixes: Vec<Text>,
+    pub behavior: Behavior,
+    pub needs_hash: bool,
+    pub allow_name_change: bool,
+    pub allow_kind_change: bool,
+    /// Made by a helm chart; the namespace transformer leaves such resources alone.
+    pub from_helm: bool,
+    /// Where it came from, and which transformers saw it; only filled when `buildMetadata` asks for it.
+    pub origin: Option<Box<Origin>>,
+    pub transformations: Vec<Origin>,
+    /// Ids of the resources that refer to this one; and the vars that do.
+    pub referred_by: Vec<ResourceId>,
+    pub referring_vars: Vec<Text>,
+    /// Labels and annotations that change together.
+    pub shared: Shared,
+}
+
+/// Where a resource came from, as `buildMetadata: [originAnnotations]` shows it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Origin {
+    pub path: Text,
+    pub repo: Text,
+    #[serde(rename = "ref")]
+    pub reference: Text,
+    pub configured_in: Text,
+    pub configured_by: Option<ResourceRef>,
+}
+
+/// A resource named from outside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct ResourceRef {
+    pub api_version: Text,
+    pub kind: Text,
+    pub name: Text,
+    pub namespace: Text,
+}
+
+impl Resource {
+    pub fn new(node: Node, schema: &Schema) -> Self {
+        let id = ResourceId::of(&node, schema);
+        Self {
+            node,
+            id,
+            previous: Vec::new(),
+            prefixes: Vec::new(),
+            suffixes: Vec::new(),
+            behavior: Behavior::Unspecified,
+            needs_hash: false,
+            allow_name_change: false,
+            allow_kind_change: false,
+            from_helm: false,
+            origin: None,
+            transformations: Vec::new(),
+            referred_by: Vec::new(),
+            referring_vars: Vec::new(),
+            shared: Shared::default(),
+        }
+    }
+
+    pub fn node(&self) -> &Node {
+        &self.node
+    }
+
+    pub fn into_node(self) -> Node {
+        self.node
+    }
+
+    /// Changes the tree, and learns its new id. The only way to change it, so that the id is always right.
+    pub fn edit<T>(&mut self, schema: &Schema, edit: impl FnOnce(&mut Node) -> T) -> T {
+        let result = edit(&mut self.node);
+        if self.id.update(&self.node, schema) {
+            for earlier in &mut self.previous {
+                earlier.gvk.group = self.id.gvk.group.clone();
+                earlier.gvk.version = self.id.gvk.version.clone();
+            }
+        }
+        result
+    }
+
+    /// Lends its tree, to be [put back](Self::put_tree) before anyone looks. Where it was written is known all the same.
+    pub(crate) fn take_tree(&mut self) -> Node {
+        let nothing = Node::scalar("", Tag::Null, Style::Any, self.node.span());
+        std::mem::replace(&mut self.node, nothing)
+    }
+
+    /// Puts its tree back. One that was changed must be [edited](Self::edit) after.
+    pub(crate) fn put_tree(&mut self, tree: Node) {
+        self.node = tree;
+    }
+
+    /// Lets labels and annotations that are one follow a change to any of them. To be called after whatever may change
+    /// such a field in place.
+    pub fn follow_shared(&mut self) {
+        if !self.shared.is_empty() {
+            self.shared.follow(&mut self.node);
+        }
+    }
+
+    /// The id it has now.
+    pub fn id(&self) -> &ResourceId {
+        &self.id
+    }
+
+    /// The id it was first loaded under.
+    pub fn original_id(&self) -> &ResourceId {
+        self.previous.first().unwrap_or(&self.id)
+    }
+
+    /// Every id it had before, oldest first.
+    pub fn previous_ids(&self) -> &[ResourceId] {
+        &self.previous
+    }
+
+    /// Every id it ever had, today's last.
+    pub fn all_ids(&self) -> impl Iterator<Item = &ResourceId> {
+        self.previous.iter().chain([&self.id])
+    }
+
+    /// Remembers today's id before a change of name, namespace or kind.
+    pub fn remember_id(&mut self) {
+        let mut id = self.id.clone();
+        id.namespace = id.effective_namespace().into();
+        if self.previous.is_empty() {
+            // Most are renamed once, and there are many of them.
+            self.previous.reserve_exact(1);
+        }
+        self.previous.push(id);
+    }
+
+    /// Whether the build remembers anything about it.
+    pub fn is_remembered(&self) -> bool {
+        !self.previous.is_empty()
+            || !self.prefixes.is_empty()
+            || !self.suffixes.is_empty()
+            || self.behavior != Behavior::Unspecified
+            || self.needs_hash
+            || self.allow_name_change
+            || self.allow_kind_change
+            || self.from_helm
+            || self.origin.is_some()
+            || !self.referred_by.is_empty()
+    }
+
+    /// Takes over another's history: what `behavior: replace` and function output do.
+    pub fn inherit_ids(&mut self, other: &Resource) {
+        self.previous = other.previous.clone();
+    }
+
+    /// Gives it a history: what comes in from outside may bring one.
+    pub fn set_previous_ids(&mut self, previous: Vec<ResourceId>) {
+        self.previous = previous;
+    }
+
+    pub fn gvk(&self) -> &Gvk {
+        &self.id.gvk
+    }
+
+    pub fn kind(&self) -> &str {
+        &self.id.gvk.kind
+    }
+
+    pub fn name(&self) -> &str {
+        &self.id.name
+    }
+
+    pub fn namespace(&self) -> &str {
+        &self.id.namespace
+    }
+
+    pub fn annotation(&self, key: &str) -> Option<&str> {
+        self.node.at(["metadata", "annotations", key]).and_then(Node::text)
+    }
+
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.node.at(["metadata", "labels", key]).and_then(Node::text)
+    }
+
+    /// Where it was written.
+    pub fn span(&self) -> Span {
+        self.node.span()
+    }
+}

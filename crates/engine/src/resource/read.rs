@@ -1,0 +1,207 @@
+//! From documents to resources: lists taken apart, anchors resolved, and what is no resource refused.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source};
+use rayon::prelude::*;
+use rustc_hash::FxHashSet;
+
+use crate::resource::Resource;
+use crate::resource::history;
+use crate::schema::Schema;
+
+/// Reads the resources of a source.
+pub fn read(source: &Arc<Source>, schema: &Schema) -> Result<Vec<Resource>> {
+    match krm_yaml::parse(source) {
+        Ok(documents) => resources(documents, schema),
+        // Annotations may be written twice: the reference reads the last, and goes on.
+        Err(error) if error.code() == "yaml-duplicate-key" => {
+            let documents = krm_yaml::parse_keeping_twins(source)?;
+            match documents.iter().all(|document| only_annotations_twice(&document.root, true)) {
+                true => resources(documents, schema),
+                false => Err(error),
+            }
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes resources of documents.
+pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
+    // Looking at the text once is cheaper than looking at every key.
+    let may_merge = documents.first().is_some_and(|document| document.source().text().contains("<<"));
+    // Dropping the rest of a document makes the tree our own, so that edits need not copy it.
+    let roots = documents.into_iter().map(|document| document.root).collect();
+    of_trees(roots, may_merge, schema)
+}
+
+/// Makes resources of the trees of a source, whose text has a `<<` somewhere, or has none.
+pub fn of_trees(documents: Vec<Node>, may_merge: bool, schema: &Schema) -> Result<Vec<Resource>> {
+    let only_one = documents.iter().filter(|root| !root.is_null()).count() == 1;
+    let mut roots = VecDeque::from(documents);
+    if may_merge {
+        roots.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
+    }
+    if let Some(wrapper) = roots.iter().find(|root| only_one && is_wrapper(root)) {
+        roots = wrapper.get("items").map(Node::items).unwrap_or_default().iter().cloned().collect();
+    }
+    let make = |root: Node| {
+        check(&root)?;
+        let mut resource = Resource::new(root, schema);
+        history::recall(&mut resource, schema)?;
+        Ok(resource)
+    };
+    roots.retain(|root| !root.is_empty());
+    if roots.len() >= MANY && !roots.iter().any(|root| list_items(root).is_some()) {
+        // With room for what generators add: moving all of them for a few more takes longer than making those.
+        let mut made: Vec<Result<Resource>> = Vec::with_capacity(roots.len() + roots.len() / 16);
+        made.par_extend(Vec::from(roots).into_par_iter().with_min_len(MANY / 4).map(make));
+        return made.into_iter().collect();
+    }
+    let mut result = Vec::with_capacity(roots.len());
+    while let Some(root) = roots.pop_front() {
+        let Some(items) = list_items(&root) else {
+            result.push(make(root)?);
+            continue;
+        };
+        check(&root)?;
+        // Items of lists come behind all other documents of a file, as in the reference.
+        match items {
+            items if items.is_null() => {}
+            items if items.is_seq() => {
+                roots.extend(items.items().iter().filter(|item| !item.is_empty()).cloned());
+            }
+            items => {
+                let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
+                let message = format!("`items` of {kind} must be a list, not {}", items.kind_name());
+                return Err(Diagnostic::error("list-items-not-a-list", message).at(items.span()));
+            }
+        }
+    }
+    Ok(result)
+}
+
+/// From so many on, resources are made side by side.
+const MANY: usize = 256;
+
+/// The items of a list of resources.
+fn list_items(root: &Node) -> Option<&Node> {
+    let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
+    root.get("items").filter(|_| kind.ends_with("List"))
+}
+
+/// The two kinds the reference takes apart while reading, where they are all a file holds.
+fn is_wrapper(root: &Node) -> bool {
+    matches!(root.get("kind").and_then(Node::text), Some("List" | "ResourceList"))
+        && (root.get("items").is_some() || root.get("functionConfig").is_some())
+}
+
+/// Refuses what has no kind or name.
+fn check(root: &Node) -> Result<()> {
+    let has = |node: Option<&Node>| {
+        node.filter(|n| !n.is_null()).and_then(Node::text).is_some_and(|text| !text.is_empty())
+    };
+    if root.as_map().is_none() {
+        let message = format!("a resource must be a map, not {}", root.kind_name());
+        return Err(Diagnostic::error("not-a-resource", message)
+            .at(root.span())
+            .help("it has `apiVersion`, `kind` and `metadata.name`, each on a line of its own"));
+    }
+    let kind = root.get("kind");
+    if !has(kind) {
+        return Err(no_kind(root));
+    }
+    let is_list = kind.and_then(Node::text).is_some_and(|kind| kind.ends_with("List"));
+    match is_list || has(root.at(["metadata", "name"])) {
+        true => Ok(()),
+        false => Err(no_name(root)),
+    }
+}
+
+fn no_kind(root: &Node) -> Diagnostic {
+    if let Some(template) = root.get("kind").filter(|kind| is_template(kind)) {
+        return not_rendered("the kind of this object", template);
+    }
+    if root.get("resources").is_some_and(Node::is_seq) {
+        return is_kustomization(root);
+    }
+    Diagnostic::error("resource-no-kind", "this object has no `kind`")
+        .at(root.span())
+        .help("only Kubernetes objects can be resources: they have `apiVersion`, `kind` and `metadata.name`")
+}
+
+/// What is there instead of a name, and where it should be.
+fn no_name(root: &Node) -> Diagnostic {
+    let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
+    let key = |node: Option<&Node>, name: &str| {
+        let map = node.and_then(Node::as_map)?;
+        map.iter().find(|entry| entry.key.text() == Some(name)).map(|entry| entry.key.span())
+    };
+    let (metadata, name) = (root.get("metadata"), root.at(["metadata", "name"]));
+    if let Some(template) = [metadata, name].into_iter().flatten().find(|node| is_template(node)) {
+        return not_rendered(&format!("the name of this {kind}"), template);
+    }
+    if let Some(other) = name.filter(|name| !name.is_scalar()) {
+        let message = format!("the name of this {kind} must be a text, not {}", other.kind_name());
+        return Diagnostic::error("resource-name-not-a-text", message)
+            .at(other.span())
+            .help("write `name:` and the name on one line");
+    }
+    if kind == "Kustomization" && root.get("resources").is_some_and(Node::is_seq) {
+        return is_kustomization(root);
+    }
+    let error = Diagnostic::error("resource-no-name", format!("this {kind} has no `metadata.name`"));
+    match (key(metadata, "name"), key(Some(root), "metadata"), key(Some(root), "name")) {
+        (Some(name), ..) => error.at(name).help("write a name behind it"),
+        (None, Some(_), Some(outside)) => error.at(outside).help("indent `name` below `metadata:`"),
+        (None, Some(metadata), None) => error.at(metadata).help("add `name:` below it"),
+        (None, None, _) => error.at(root.span()).help("add `metadata:`, and below it `name:`"),
+    }
+}
+
+fn is_kustomization(root: &Node) -> Diagnostic {
+    Diagnostic::error("kustomization-as-resource", "this is a kustomization, not a resource")
+        .at(root.span())
+        .help("to include a kustomization, name its folder, not its file")
+}
+
+/// Whether this was `{{ x }}` before it was read: a map whose one key is a map.
+fn is_template(node: &Node) -> bool {
+    node.as_map().is_some_and(|map| map.len() == 1 && map.entries()[0].key.is_map())
+}
+
+/// Refuses a tree with `{{ x }}` anywhere in it, which cannot be written as it was meant.
+pub fn refuse_templates(node: &Node) -> Result<()> {
+    if is_template(node) {
+        return Err(not_rendered("this", node));
+    }
+    node.as_map().into_iter().flatten().try_for_each(|entry| refuse_templates(&entry.value))?;
+    node.items().iter().try_for_each(refuse_templates)
+}
+
+fn not_rendered(what: &str, template: &Node) -> Diagnostic {
+    Diagnostic::error("template-not-rendered", format!("{what} looks like a template that was not rendered"))
+        .at(template.span())
+        .help("render it first, as `helm template` does, or list the chart under `helmCharts:`")
+}
+
+/// Whether all keys written twice are annotations.
+fn only_annotations_twice(node: &Node, is_root: bool) -> bool {
+    let fine = |entry: &Entry| match is_root && entry.key.text() == Some("metadata") {
+        true => entry.value.as_map().is_some_and(|meta| {
+            is_distinct(meta)
+                && meta
+                    .iter()
+                    .all(|e| e.key.text() == Some("annotations") || only_annotations_twice(&e.value, false))
+        }),
+        false => only_annotations_twice(&entry.value, false),
+    };
+    node.as_map().is_none_or(|map| is_distinct(map) && map.iter().all(fine))
+        && node.items().iter().all(|item| only_annotations_twice(item, false))
+}
+
+fn is_distinct(map: &Map) -> bool {
+    let mut seen = FxHashSet::default();
+    map.iter().all(|entry| entry.key.text().is_none_or(|key| seen.insert(key)))
+}

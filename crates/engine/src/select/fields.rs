@@ -1,0 +1,495 @@
+//! Choosing fields in resources; resources are chosen by a [`Selector`](crate::Selector).
+
+use std::sync::{Arc, OnceLock};
+
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Deserializer};
+
+use crate::limits;
+use crate::resource::Gvk;
+
+mod tree;
+pub use tree::PathTree;
+
+/// A field of some kinds of resources: `spec/template/metadata/labels` of every `Deployment`.
+///
+/// Sequences on the way are entered without being named; `containers[]` says that a sequence is expected.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub struct FieldSpec {
+    pub group: Text,
+    pub version: Text,
+    pub kind: Text,
+    pub path: FieldPath,
+    pub create: bool,
+}
+
+/// What to put where a field is missing and the spec says `create`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Create {
+    Scalar,
+    Map,
+}
+
+impl FieldSpec {
+    /// The field of every kind.
+    pub fn new(path: &str) -> Self {
+        Self { path: FieldPath::new(path), ..Self::default() }
+    }
+
+    /// The same, made where it is missing.
+    pub fn created(path: &str) -> Self {
+        Self { create: true, ..Self::new(path) }
+    }
+
+    /// Whether resources of this kind are meant.
+    pub fn fits(&self, gvk: &Gvk) -> bool {
+        let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
+        fits(&self.kind, &gvk.kind) && fits(&self.group, &gvk.group) && fits(&self.version, &gvk.version)
+    }
+
+    /// Whether this spec is one of those that another, read as a pattern, stands for.
+    fn covered_by(&self, other: &FieldSpec) -> bool {
+        let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
+        self.path == other.path
+            && fits(&other.kind, &self.kind)
+            && fits(&other.group, &self.group)
+            && fits(&other.version, &self.version)
+    }
+
+    /// Calls `edit` on every node the path leads to, whatever the tree's kind. What is missing is made where the spec says
+    /// `create` and `create` says what; otherwise it is passed over.
+    pub fn edit(
+        &self,
+        root: &mut Node,
+        create: Option<Create>,
+        edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+    ) -> Result<()> {
+        self.path.edit(root, create.filter(|_| self.create), edit)
+    }
+
+    /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where [`edit`](Self::edit)
+    /// would.
+    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+        self.path.visit(root, see)
+    }
+}
+
+/// A path with slashes between names, taken apart once; `\/` is a slash within a name.
+#[derive(Clone, Default)]
+pub struct FieldPath {
+    text: Text,
+    /// Taken apart when it is first followed: most of the built-in ones never are.
+    steps: OnceLock<Arc<[Step]>>,
+    /// Where it was written; the built-in ones were nowhere.
+    span: Span,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Step {
+    name: Text,
+    /// Written with `[]`: a list is expected there, and never made.
+    list: bool,
+}
+
+impl Step {
+    /// Whether this field can be asked for in a node that is no list and not null.
+    fn enters(&self, node: &Node) -> Result<()> {
+        if !node.is_map() {
+            let message = format!("expected a map or a list, found {}", node.kind_name());
+            return Err(Diagnostic::error("field-not-a-container", message)
+                .at(node.span())
+                .help("correct the value here, or the path of the field spec"));
+        }
+        if self.name.is_empty() {
+            return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name")
+                .help("write the path as names with single slashes between them: `spec/template/metadata`"));
+        }
+        if self.name == "*" {
+            return Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
+                .help("name each field; lists on the way are entered by themselves"));
+        }
+        Ok(())
+    }
+}
+
+impl FieldPath {
+    pub fn new(text: impl Into<Text>) -> Self {
+        Self { text: text.into(), steps: OnceLock::new(), span: Span::NONE }
+    }
+
+    fn steps(&self) -> &[Step] {
+        self.steps.get_or_init(|| {
+            let step = |name: &str| match name.strip_suffix("[]") {
+                Some(name) => Step { name: name.into(), list: true },
+                None => Step { name: name.into(), list: false },
+            };
+            // One leading slash is allowed.
+            let text = self.text.strip_prefix('/').unwrap_or(&self.text);
+            if !text.contains('\\') {
+                return text.split('/').map(step).collect();
+            }
+            let mut names: Vec<String> = Vec::new();
+            let mut goes_on = false;
+            for part in text.split('/') {
+                let (part, escaped) = part.strip_suffix('\\').map_or((part, false), |part| (part, true));
+                match names.last_mut().filter(|_| goes_on) {
+                    Some(name) => name.extend(["/", part]),
+                    None => names.push(part.to_owned()),
+                }
+                goes_on = escaped;
+            }
+            names.iter().map(|name| step(name)).collect()
+        })
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Calls `edit` on every node the path leads to; what is missing is made if `create` says what.
+    pub fn edit(
+        &self,
+        root: &mut Node,
+        create: Option<Create>,
+        edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+    ) -> Result<()> {
+        if create.is_none() && !reaches(root, self.steps()) {
+            return Ok(());
+        }
+        walk(root, self.steps(), create, edit).map_err(|d| self.explain(d))
+    }
+
+    /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where
+    /// [`edit`](Self::edit) would.
+    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+        visit(root, self.steps(), see).map_err(|d| self.explain(d))
+    }
+
+    /// Says what was looked for when something was wrong.
+    fn explain(&self, d: Diagnostic) -> Diagnostic {
+        let d = d.at(self.span);
+        let place = if d.place() == self.span { Span::NONE } else { self.span };
+        d.note(format!("while looking for the field `{self}`"), place)
+    }
+}
+
+impl PartialEq for FieldPath {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+impl Eq for FieldPath {}
+
+impl std::fmt::Debug for FieldPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:?}", self.as_str())
+    }
+}
+
+impl std::fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldPath {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let text = Spanned::<Text>::deserialize(from)?;
+        if limits::is_too_long(text.matches('/').count()) {
+            return Err(serde::de::Error::custom("the path has more names than any tree is deep"));
+        }
+        Ok(Self { span: text.span, ..Self::new(text.value) })
+    }
+}
+
+fn walk(
+    node: &mut Node,
+    path: &[Step],
+    create: Option<Create>,
+    edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+) -> Result<()> {
+    let Some((step, rest)) = path.split_first() else { return edit(node) };
+    if node.is_null() {
+        return Ok(());
+    }
+    if node.is_seq() {
+        // Looked through without copying first: most items are not concerned.
+        let concerned = |item: &Node| create.is_some() || reaches(item, path);
+        if !node.items().iter().any(concerned) {
+            return Ok(());
+        }
+        let items = node.as_seq_mut().expect("just seen to be a sequence");
+        return items
+            .iter_mut()
+            .filter(|item| concerned(item))
+            .try_for_each(|item| walk(item, path, create, edit));
+    }
+    step.enters(node)?;
+    // What a missing or null field becomes on the way.
+    let becomes = match create {
+        _ if step.list => None,
+        Some(kind) if rest.is_empty() => Some(kind),
+        kind => kind.map(|_| Create::Map),
+    };
+    let Some(field) = node.get_mut(&step.name) else {
+        if let Some(kind) = becomes {
+            let mut made = match kind {
+                Create::Map => Node::map(),
+                // An empty scalar, waiting for its value.
+                Create::Scalar => Node::scalar("", Tag::Null, Style::Any, Span::NONE),
+            };
+            walk(&mut made, rest, create, edit)?;
+            node.set(&step.name, made);
+        }
+        return Ok(());
+    };
+    if field.is_null() {
+        match becomes {
+            // `volumes[]` of a null ends in an empty list, whatever else the path says.
+            None if step.list => {
+                field.assign(Node::seq());
+                return Ok(());
+            }
+            Some(Create::Map) => field.assign(Node::map()),
+            _ => {}
+        }
+    }
+    walk(field, rest, create, edit)
+}
+
+/// Whether the path leads anywhere, so that a shared tree is not copied for nothing. Trees where it meets a scalar count
+/// as reached: the error is the walk's to find.
+fn reaches(node: &Node, path: &[Step]) -> bool {
+    let Some((step, rest)) = path.split_first() else { return true };
+    if let Some(items) = node.as_seq() {
+        return items.iter().any(|item| reaches(item, path));
+    }
+    match node.as_map() {
+        Some(_) if step.name.is_empty() || step.name == "*" => true,
+        Some(map) => map.get(&step.name).is_some_and(|n| reaches(n, rest) || (step.list && n.is_null())),
+        None => !node.is_null(),
+    }
+}
+
+fn visit<'n>(node: &'n Node, path: &[Step], see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+    let Some((step, rest)) = path.split_first() else { return see(node) };
+    if let Some(items) = node.as_seq() {
+        return items.iter().try_for_each(|item| visit(item, path, see));
+    }
+    if node.is_null() {
+        return Ok(());
+    }
+    step.enters(node)?;
+    match node.get(&step.name) {
+        Some(field) if step.list && field.is_null() => see(field),
+        Some(field) => visit(field, rest, see),
+        None => Ok(()),
+    }
+}
+
+/// Field specs in order, found by kind. Cheap to clone.
+#[derive(Clone, Default)]
+pub struct FieldSpecs(Arc<List>);
+
+#[derive(Default)]
+struct List {
+    specs: Vec<FieldSpec>,
+    by_kind: OnceLock<ByKind>,
+    /// No two are for the same field of the same kinds, so that taking them over one by one changes nothing.
+    distinct: bool,
+}
+
+/// Places in the list, in its order.
+struct ByKind {
+    of: FxHashMap<Text, Vec<u32>>,
+    /// For kinds that no spec names.
+    others: Vec<u32>,
+}
+
+impl FieldSpecs {
+    pub fn new(specs: Vec<FieldSpec>) -> Self {
+        Self(Arc::new(List { specs, by_kind: OnceLock::new(), distinct: false }))
+    }
+
+    /// A list of which nothing would be lost by [merging](FieldSpecs::merged) it into an empty one.
+    pub fn distinct(specs: Vec<FieldSpec>) -> Self {
+        Self(Arc::new(List { specs, by_kind: OnceLock::new(), distinct: true }))
+    }
+
+    pub fn as_slice(&self) -> &[FieldSpec] {
+        &self.0.specs
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.0.specs.is_empty()
+    }
+
+    /// Whether both are one list, and not only equal.
+    pub fn same(&self, other: &FieldSpecs) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// Those that are meant for a kind, in order.
+    pub fn fitting<'s>(&'s self, gvk: &Gvk) -> impl Iterator<Item = &'s FieldSpec> {
+        let by_kind = self.0.by_kind.get_or_init(|| ByKind::new(&self.0.specs));
+        let places = by_kind.of.get(&gvk.kind).unwrap_or(&by_kind.others);
+        places.iter().map(|at| &self.0.specs[*at as usize]).filter(|spec| spec.fits(gvk))
+    }
+
+    /// Edits every field the specs for this kind lead to.
+    pub fn edit(
+        &self,
+        gvk: &Gvk,
+        root: &mut Node,
+        create: Option<Create>,
+        edit: &mut dyn FnMut(&mut Node) -> Result<()>,
+    ) -> Result<()> {
+        self.fitting(gvk).try_for_each(|spec| spec.edit(root, create, edit))
+    }
+
+    /// Both lists: what the first has already, for the same or a wider range of kinds, is not taken again. It is a mistake
+    /// if they disagree on whether to create a field.
+    pub fn merged(&self, more: &FieldSpecs) -> Result<FieldSpecs> {
+        if more.is_empty() || self.same(more) {
+            return Ok(self.clone());
+        }
+        if self.is_empty() && more.0.distinct {
+            return Ok(more.clone());
+        }
+        let mut specs = self.0.specs.clone();
+        let before = specs.len();
+        let mut by_path: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
+        for (at, spec) in specs.iter().enumerate() {
+            by_path.entry(spec.path.text.clone()).or_default().push(at);
+        }
+        for spec in more.as_slice() {
+            let known = by_path.entry(spec.path.text.clone()).or_default();
+            match known.iter().map(|at| &specs[*at]).find(|known| known.covered_by(spec)) {
+                Some(same) if same.create != spec.create => {
+                    let message = format!("two field specs disagree on whether to create `{}`", spec.path);
+                    return Err(Diagnostic::error("field-specs-conflict", message)
+                        .at(spec.path.span)
+                        .at(same.path.span)
+                        .help("field specs of `configurations:` are added to the built-in ones; write the same `create`, or leave the spec out"));
+                }
+                Some(_) => {}
+                None => {
+                    known.push(specs.len());
+                    specs.push(spec.clone());
+                }
+            }
+        }
+        Ok(if specs.len() == before { self.clone() } else { FieldSpecs::new(specs) })
+    }
+}
+
+impl ByKind {
+    fn new(specs: &[FieldSpec]) -> Self {
+        let mut by_kind = ByKind { of: FxHashMap::default(), others: Vec::new() };
+        for (at, spec) in specs.iter().enumerate() {
+            let at = at as u32;
+            if spec.kind.is_empty() {
+                by_kind.others.push(at);
+                by_kind.of.values_mut().for_each(|places| places.push(at));
+            } else {
+                by_kind.of.entry(spec.kind.clone()).or_insert_with(|| by_kind.others.clone()).push(at);
+            }
+        }
+        by_kind
+    }
+}
+
+impl FromIterator<FieldSpec> for FieldSpecs {
+    fn from_iter<I: IntoIterator<Item = FieldSpec>>(specs: I) -> Self {
+        Self::new(specs.into_iter().collect())
+    }
+}
+
+impl std::fmt::Debug for FieldSpecs {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.as_slice().fmt(f)
+    }
+}
+
+impl<'de> Deserialize<'de> for FieldSpecs {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        Vec::deserialize(from).map(Self::new)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(path: &str) -> Vec<String> {
+        FieldPath::new(path)
+            .steps()
+            .iter()
+            .map(|s| format!("{}{}", s.name, if s.list { "[]" } else { "" }))
+            .collect()
+    }
+
+    #[test]
+    fn paths_split_at_slashes_that_are_not_escaped() {
+        assert_eq!(names("spec/containers[]/image"), ["spec", "containers[]", "image"]);
+        assert_eq!(names("/metadata/annotations/a.b\\/c"), ["metadata", "annotations", "a.b/c"]);
+        assert_eq!(names(""), [""]);
+    }
+
+    #[test]
+    fn sequences_are_entered_and_misses_leave_trees_shared() {
+        let container: Node = [("image", "a")].into_iter().collect();
+        let mut root: Node = [("containers", Node::from(vec![container, Node::map()]))].into_iter().collect();
+        let shared = root.clone();
+        let spec = FieldSpec::new("containers/name");
+        spec.edit(&mut root, Some(Create::Scalar), &mut |_| panic!("there is no name")).unwrap();
+        assert!(root.same(&shared));
+        let mut seen = 0;
+        FieldSpec::new("containers[]/image")
+            .edit(&mut root, None, &mut |n| {
+                seen += 1;
+                n.assign(Node::from("b"));
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(seen, 1);
+        assert_eq!(root.get("containers").unwrap().items()[0].get("image").unwrap().as_str(), Some("b"));
+    }
+
+    #[test]
+    fn missing_and_null_fields_are_made_where_the_spec_says_so() {
+        let mut root = Node::map();
+        root.set("metadata", Node::null());
+        FieldSpec::created("metadata/labels")
+            .edit(&mut root, Some(Create::Map), &mut |n| {
+                n.set("a", "b");
+                Ok(())
+            })
+            .unwrap();
+        assert_eq!(root.at(["metadata", "labels", "a"]).unwrap().as_str(), Some("b"));
+    }
+
+    #[test]
+    fn specs_of_a_kind_come_in_order() {
+        let of = |kind: &str, path: &str| FieldSpec { kind: kind.into(), ..FieldSpec::new(path) };
+        let specs: FieldSpecs =
+            [of("", "1"), of("A", "2"), of("", "3"), of("B", "4"), of("A", "5")].into_iter().collect();
+        let paths = |kind| {
+            let gvk = Gvk::new("v1", kind);
+            specs.fitting(&gvk).map(|s| s.path.to_string()).collect::<Vec<_>>().join("")
+        };
+        assert_eq!((paths("A"), paths("B"), paths("C")), ("1235".into(), "134".into(), "13".into()));
+    }
+
+    #[test]
+    fn merging_adds_what_is_new_and_refuses_contradictions() {
+        let deployments = FieldSpec { kind: "Deployment".into(), ..FieldSpec::new("a") };
+        let one: FieldSpecs = [deployments].into_iter().collect();
+        let wider: FieldSpecs = [FieldSpec::new("a"), FieldSpec::new("b")].into_iter().collect();
+        assert_eq!(one.merged(&wider).unwrap().as_slice().len(), 2);
+        let other: FieldSpecs = [FieldSpec::created("a")].into_iter().collect();
+        assert_eq!(one.merged(&other).unwrap_err().code(), "field-specs-conflict");
+    }
+}

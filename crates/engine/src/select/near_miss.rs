@@ -1,0 +1,127 @@
+//! Why nothing fits: which part of a selector is to blame, and what would have fitted.
+
+use std::collections::BTreeSet;
+
+use krm_yaml::{Node, Span, Spanned, Text, nearest};
+
+use crate::resource::list::Resources;
+use crate::resource::{Resource, ResourceId};
+use crate::select::go_regex;
+
+/// A part of what is looked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    Kind,
+    Group,
+    Version,
+    /// Group and version in one.
+    ApiVersion,
+    Name,
+    Namespace,
+    Labels,
+    Annotations,
+}
+
+/// What to say of a search that found nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NearMiss {
+    pub message: String,
+    /// The part to blame; none where it takes several to fit nothing.
+    pub place: Span,
+    pub help: String,
+}
+
+/// Beyond so many resources nobody is told which part it is: there may be as many patches that fit nothing.
+const MOST: usize = 300;
+
+impl NearMiss {
+    /// Names the first part that nothing fits of what fits the parts before it. Parts are given as they are written, and
+    /// those that are empty fit anything. The headline is given too, and the advice where there is none better.
+    pub fn new(
+        headline: &str,
+        advice: &str,
+        parts: &[(Part, &Spanned<Text>)],
+        fits: &dyn Fn(Part, &Resource) -> bool,
+        items: &Resources,
+    ) -> Self {
+        let parts = if items.len() > MOST { &[] } else { parts };
+        let mut left: Vec<&Resource> = items.iter().take(MOST).collect();
+        let mut noun = "resource".to_owned();
+        for (part, wanted) in parts.iter().filter(|(_, wanted)| !wanted.is_empty()) {
+            let fitting: Vec<&Resource> = left.iter().copied().filter(|r| fits(*part, r)).collect();
+            if fitting.is_empty() && !left.is_empty() {
+                return Self {
+                    message: format!("{headline}: {}", part.blame(&noun, wanted)),
+                    place: wanted.span,
+                    help: part.advice(wanted, &left).unwrap_or_else(|| advice.to_owned()),
+                };
+            }
+            left = fitting;
+            match part {
+                Part::Kind if go_regex::is_plain(wanted) => noun = wanted.to_string(),
+                Part::Name => noun = format!("{noun} `{wanted}`"),
+                _ => {}
+            }
+        }
+        Self { message: headline.to_owned(), place: Span::NONE, help: advice.to_owned() }
+    }
+}
+
+impl Part {
+    fn blame(self, noun: &str, wanted: &str) -> String {
+        match self {
+            Part::Kind => format!("there is no {noun} of kind `{wanted}`"),
+            Part::Group => format!("there is no {noun} of group `{wanted}`"),
+            Part::Version => format!("there is no {noun} of version `{wanted}`"),
+            Part::ApiVersion => format!("there is no {noun} of apiVersion `{wanted}`"),
+            Part::Name => format!("there is a {noun}, but none named `{wanted}`"),
+            Part::Namespace => format!("there is a {noun}, but none in namespace `{wanted}`"),
+            Part::Labels => format!("there is a {noun}, but none with labels `{wanted}`"),
+            Part::Annotations => format!("there is a {noun}, but none with annotations `{wanted}`"),
+        }
+    }
+
+    /// What would fit: the nearest word, or what there is where that is little. Of a pattern nobody can tell.
+    fn advice(self, wanted: &str, left: &[&Resource]) -> Option<String> {
+        if !go_regex::is_plain(wanted) && !matches!(self, Part::Labels | Part::Annotations) {
+            return None;
+        }
+        let texts: BTreeSet<String> = left.iter().flat_map(|r| self.texts(r)).collect();
+        if let Some(near) = nearest(wanted, texts.iter().map(String::as_str)) {
+            return Some(format!("did you mean `{near}`?"));
+        }
+        let all: Vec<&str> = texts.iter().filter(|text| !text.is_empty()).map(String::as_str).collect();
+        match (all.len(), self) {
+            (0, Part::Group) => Some("leave out `group`: it has none".into()),
+            (0, Part::Namespace) => Some("leave out `namespace`: its kind has none".into()),
+            (0, Part::Labels) => Some("it has no labels".into()),
+            (0, Part::Annotations) => Some("it has no annotations".into()),
+            (1, _) => Some(format!("there is only `{}`", all[0])),
+            (2..=5, _) => Some(format!("there are only `{}`", all.join("`, `"))),
+            _ => None,
+        }
+    }
+
+    /// What a resource has there.
+    fn texts(self, r: &Resource) -> Vec<String> {
+        let ids = [r.original_id(), r.id()];
+        let api_versions = || ids.iter().map(|id| id.gvk.api_version()).collect();
+        let of = |text: fn(&ResourceId) -> &str| ids.iter().map(|id| text(id).to_owned()).collect();
+        let pairs = |field| {
+            let map = r.node().at(["metadata", field]).and_then(Node::as_map);
+            let pair = |key: &Node, value: &Node| Some(format!("{}={}", key.text()?, value.text()?));
+            map.into_iter().flatten().filter_map(|entry| pair(&entry.key, &entry.value)).collect()
+        };
+        match self {
+            Part::Kind => of(|id| &id.gvk.kind),
+            Part::Group => of(|id| &id.gvk.group),
+            Part::Version => of(|id| &id.gvk.version),
+            Part::ApiVersion => api_versions(),
+            Part::Name => of(|id| &id.name),
+            Part::Namespace if r.id().cluster_scoped => Vec::new(),
+            Part::Namespace => of(ResourceId::effective_namespace),
+            Part::Labels => pairs("labels"),
+            Part::Annotations => pairs("annotations"),
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! `krm cfg fmt`.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use krm_engine::cfg::{self, Item};
+use krm_engine::merge::File;
+use krm_engine::resource::read;
+use krm_engine::{Diagnostic, Node, Result};
+use krm_yaml::emit::preserve::{self, Layout};
+use krm_yaml::{Document, Span};
+
+use super::join;
+use crate::cli::examples;
+use crate::commands::input;
+use crate::os;
+use crate::report::Report;
+
+/// Put the fields of all resources into their usual order, and indent them alike, in place
+///
+/// Comments stay with their fields; blank lines go. A resource annotated `config.kubernetes.io/formatting: none` is left
+/// alone, and so are files of a folder that hold no resource, or that its `.krmignore` names.
+#[derive(Debug, Args)]
+#[command(after_help = examples::FMT)]
+pub struct FmtArgs {
+    /// Packages or files; standard input to standard output where none is named, or `-`
+    #[arg(value_name = "PATH")]
+    paths: Vec<PathBuf>,
+    /// Change nothing; name the files that would change, and fail if there are any
+    #[arg(long)]
+    check: bool,
+}
+
+pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
+    let paths = if args.paths.is_empty() { &vec![PathBuf::from(input::no_path()?)] } else { &args.paths };
+    let mut changed = Vec::new();
+    for path in paths {
+        let is_input = path.as_os_str() == "-";
+        for file in input::read(&path.to_string_lossy(), &report.sources)? {
+            // Other files of a folder, such as the values of a chart, look as their owners want them to.
+            if path.is_dir() && !file.documents.iter().any(|d| is_resource(&d.root)) {
+                continue;
+            }
+            let before = file.source.as_ref().map_or("", |source| source.text());
+            // A check of nothing would always pass.
+            if is_input && args.check && before.trim().is_empty() {
+                return Err(input::no_input("standard input is empty"));
+            }
+            let mut text = formatted(&file.documents)?;
+            if cfg::settled::but_for_comments(before, &text) {
+                text = before.to_owned();
+            }
+            if is_input && !args.check {
+                os::print(text.as_bytes())?;
+            } else if text != before {
+                changed.push(Changed { package: path, place: place(path, &file), text });
+            }
+        }
+    }
+    if args.check {
+        return check(&changed);
+    }
+    let mut changes = os::Changes::default();
+    for Changed { package, place, text } in changed {
+        changes.stay_in(package);
+        changes.write(place, text.as_bytes())?;
+    }
+    changes.commit()
+}
+
+/// A file that is not formatted, and how it should be.
+struct Changed<'p> {
+    package: &'p Path,
+    place: PathBuf,
+    text: String,
+}
+
+fn is_resource(node: &Node) -> bool {
+    ["apiVersion", "kind"].iter().all(|key| node.get(key).and_then(Node::text).is_some())
+}
+
+fn place(path: &Path, file: &File) -> PathBuf {
+    match path.as_os_str() == "-" {
+        true => "standard input".into(),
+        false if path.is_dir() => path.join(&file.path),
+        false => path.to_owned(),
+    }
+}
+
+fn check(changed: &[Changed]) -> Result<()> {
+    if changed.is_empty() {
+        return Ok(());
+    }
+    let many = if changed.len() == 1 { " is" } else { "s are" };
+    let message = format!("{} file{many} not formatted", changed.len());
+    let diagnostic =
+        Diagnostic::error("not-formatted", message).help("run the same command without `--check`");
+    Err(changed.iter().fold(diagnostic, |d, file| d.note(file.place.display().to_string(), Span::NONE)))
+}
+
+fn formatted(documents: &[Document]) -> Result<String> {
+    let texts = documents.iter().map(document).collect::<Result<Vec<_>>>()?;
+    // A comment ahead of the first `---` is read as that of the first document, and may as well stand there.
+    let (lead, texts) = match (documents, texts.as_slice()) {
+        ([first, _, ..], [lead, rest @ ..]) if first.root.is_null() => (lead.as_str(), rest),
+        (_, all) => ("", all),
+    };
+    Ok(format!("{lead}{}", join(texts.iter().filter(|text| !text.is_empty()).cloned())))
+}
+
+/// A document as the reference formats it: fields in their order, indented by two, lists not further than their keys.
+fn document(document: &Document) -> Result<String> {
+    let mut item = Item::of(document.root.clone());
+    if document.root.is_null() || cfg::format::is_left_alone(&item) {
+        let text = preserve::document(document);
+        let text = text.strip_prefix("---\n").unwrap_or(&text);
+        let is_said = text.lines().any(|line| !matches!(line.trim(), "" | "---"));
+        return Ok(if is_said { format!("{}\n", text.trim_end()) } else { String::new() });
+    }
+    read::refuse_templates(&item.node)?;
+    cfg::format::format(&mut item)?;
+    cfg::format::drop_empty_annotations(&mut item.node);
+    Ok(preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT))
+}

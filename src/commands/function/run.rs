@@ -1,0 +1,237 @@
+//! `krm fn run`.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_engine::functions::{Function, Item};
+use krm_engine::package::{self, Change, Package, Planned, Scope};
+use krm_engine::runtime::{Exec, Image, Module, Program, Runtime};
+use krm_engine::{Diagnostic, Node, Result, Source, Sources, World};
+use krm_function::{Object, ResourceList};
+
+use crate::cli::{FnOutput, FnRunArgs, ProgramArgs};
+use crate::commands::function::progress::Progress;
+use crate::os::{self, Changes, Disk};
+use crate::report::Report;
+
+pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
+    let dir = os::current_dir()?;
+    let runtime = Arc::new(Runtime::new(args.sandbox.rules(&dir, args.cache)));
+    let disk = Disk::default();
+    let target = Target::read(args.dir.as_deref(), &disk, &report.sources)?;
+    let planned = plan(&args, &target, &dir, &runtime, &disk, report)?;
+    let prints = args.dry_run || args.dir.is_none();
+    let mut progress =
+        Progress::new(report, args.output, args.quiet, args.log_steps, args.results_dir.as_deref())?;
+    let items = target.items()?;
+    let in_files = args.dir.is_some() || items.iter().any(|item| item.home.is_some());
+    let package = target.package().map(|package| (package, &disk as &dyn World));
+    let options = package::Options { allow_empty: args.allow_empty, in_files, package };
+    let ran = package::run(&planned, items, options, &report.sources, &mut progress);
+    let outcome = match ran {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            progress.finish(&[], prints)?;
+            return Err(error);
+        }
+    };
+    if prints {
+        os::print(target.text(outcome.items).as_bytes())?;
+        progress.finish(&[], true)?;
+    } else if let Some(package) = target.package() {
+        let changes = package.changes(&outcome.items, &disk)?;
+        write(package.root(), &changes)?;
+        progress.finish(&changes, false)?;
+    }
+    if planned.is_empty() && args.output == FnOutput::Text && !args.quiet {
+        eprintln!("no functions to run");
+    }
+    match Diagnostic::join(outcome.deferred) {
+        Some(error) => Err(error),
+        None => Ok(()),
+    }
+}
+
+/// What functions work on.
+enum Target {
+    Folder(Package),
+    Stream(ResourceList),
+}
+
+impl Target {
+    fn read(dir: Option<&Path>, disk: &Disk, sources: &Sources) -> Result<Self> {
+        match dir {
+            Some(dir) => Ok(Target::Folder(Package::read(disk, dir, sources)?)),
+            None => Ok(Target::Stream(ResourceList::decode(&stdin(sources)?)?)),
+        }
+    }
+
+    fn package(&self) -> Option<&Package> {
+        match self {
+            Target::Folder(package) => Some(package),
+            Target::Stream(_) => None,
+        }
+    }
+
+    fn items(&self) -> Result<Vec<Item>> {
+        match self {
+            Target::Folder(package) => Ok(package.items()),
+            Target::Stream(list) => list.items.iter().cloned().map(Item::stated).collect(),
+        }
+    }
+
+    /// The resources for printing: as a list where they came as one.
+    fn text(&self, items: Vec<Item>) -> String {
+        let mut list = match self {
+            Target::Folder(_) => ResourceList::bare(Vec::new()),
+            Target::Stream(list) => list.clone(),
+        };
+        let wrapped = list.kind().is_some();
+        list.items = items.into_iter().map(|item| item.with_stated_home(wrapped)).collect();
+        list.to_string()
+    }
+}
+
+/// The functions to run, in order.
+fn plan(
+    args: &FnRunArgs,
+    target: &Target,
+    dir: &Path,
+    runtime: &Arc<Runtime>,
+    disk: &Disk,
+    report: &Report,
+) -> Result<Vec<Planned>> {
+    if let Some(mut program) = program(&args.program, dir, args.sandbox.access.network) {
+        let config = config(args, target, report)?;
+        if let (Program::Image(image), Some(file)) = (&mut program, &args.fn_config) {
+            image.local = os::absolute(file)?.parent().map(Path::to_path_buf);
+        }
+        return Ok(vec![Planned {
+            function: Function::new(program, config, runtime)?,
+            scope: Scope::Everything,
+        }]);
+    }
+    let mut planned = Vec::new();
+    if args.fn_path.is_empty() {
+        let root = target.package().map(|package| os::absolute(package.root())).transpose()?;
+        planned = Planned::declared(&target.items()?, dir, root.as_deref(), runtime)?;
+        if !args.global_scope {
+            return Ok(planned);
+        }
+    }
+    for path in &args.fn_path {
+        let package = Package::read(disk, path, &report.sources)?;
+        let root = os::absolute(package.root())?;
+        // In the order they stand in their files: they are a list, not a part of what is worked on.
+        for item in package.items() {
+            let folder = item.home.as_ref().and_then(|home| Path::new(&home.path).parent());
+            let local = folder.map(|folder| root.join(folder));
+            if let Some(function) = Function::from_item(&item, dir, local.as_deref(), runtime)? {
+                planned.push(Planned { function, scope: Scope::Everything });
+            }
+        }
+    }
+    planned.iter_mut().for_each(|planned| planned.scope = Scope::Everything);
+    Ok(planned)
+}
+
+/// The program named on the command line. An image named there has no other way to ask for the network than `--network`.
+pub(super) fn program(args: &ProgramArgs, dir: &Path, network: bool) -> Option<Program> {
+    if let Some(image) = &args.image {
+        return Some(Program::Image(Image { image: image.clone(), network, ..Image::default() }));
+    }
+    if let Some(path) = &args.exec_path {
+        let (args, env) = (Vec::new(), Vec::new());
+        return Some(Program::Exec(Exec { path: path.clone(), args, env, dir: dir.to_path_buf() }));
+    }
+    let path = args.wasm.clone()?;
+    Some(Program::Wasm(Module { path, args: Vec::new(), env: Vec::new() }))
+}
+
+/// The configuration of the function named on the command line: a file, arguments, or what came with the list.
+fn config(args: &FnRunArgs, target: &Target, report: &Report) -> Result<Option<Node>> {
+    if let Some(file) = &args.fn_config {
+        return read_config(file, &report.sources).map(Some);
+    }
+    if let (true, Target::Stream(list)) = (args.arguments.is_empty(), target)
+        && let Some(config) = &list.function_config
+    {
+        return Ok(Some(Node::clone(config)));
+    }
+    from_arguments(&args.arguments).map(Some)
+}
+
+/// The one resource of a file.
+pub(super) fn read_config(file: &Path, sources: &Sources) -> Result<Node> {
+    let unreadable = |why: String| {
+        Diagnostic::error("function-config-unreadable", format!("cannot read `{}`: {why}", file.display()))
+    };
+    let bytes = std::fs::read(file).map_err(|e| unreadable(e.to_string()))?;
+    let text = krm_yaml::decode(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
+    let mut list = ResourceList::decode(&sources.add(file.display().to_string(), text))?;
+    match list.items.len() {
+        1 => Ok(list.items.remove(0).into_node()),
+        n => Err(unreadable(format!("it holds {n} resources, and a function takes one"))),
+    }
+}
+
+/// `[Kind] key=value...`
+fn from_arguments(arguments: &[String]) -> Result<Node> {
+    let (kind, pairs) = match arguments.split_first() {
+        Some((kind, pairs)) if !kind.contains('=') => (kind.as_str(), pairs),
+        _ => ("ConfigMap", arguments),
+    };
+    let mut config = Object::new("v1", kind, "function-input");
+    let mut data = Node::map();
+    for pair in pairs {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Diagnostic::error("function-argument", format!("`{pair}` is no `key=value`"))
+                .help("arguments for the function come as `-- [KIND] key=value ...`"));
+        };
+        // The data of a ConfigMap is text; elsewhere a value means what it would mean in a file.
+        data.set(key, if kind == "ConfigMap" { Node::from(value) } else { plain(value) });
+    }
+    config.set("data", data);
+    Ok(config.into_node())
+}
+
+fn plain(text: &str) -> Node {
+    Node::scalar(text, krm_yaml::resolve::plain(text), krm_yaml::Style::Any, krm_engine::Span::NONE)
+}
+
+/// Standard input as a source.
+pub(super) fn stdin(sources: &Sources) -> Result<Arc<Source>> {
+    let mut bytes = Vec::new();
+    let unreadable =
+        |why: String| Diagnostic::error("input-unreadable", format!("cannot read standard input: {why}"));
+    std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| unreadable(e.to_string()))?;
+    let text = krm_yaml::decode(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
+    Ok(sources.add("<stdin>", text))
+}
+
+/// Writes what changed, all of it or nothing.
+fn write(root: &Path, changes: &[Change]) -> Result<()> {
+    let mut all = Changes::default();
+    for change in changes {
+        let path: PathBuf = root.join(&change.path);
+        if let Some(before) = &change.before {
+            unchanged_meanwhile(&path, before)?;
+        }
+        match &change.text {
+            Some(text) => all.write(path, text.as_bytes())?,
+            None => all.remove(path)?,
+        }
+    }
+    all.commit()
+}
+
+/// Functions take time, and someone may have edited the file in the meantime.
+fn unchanged_meanwhile(path: &Path, before: &Source) -> Result<()> {
+    let now = std::fs::read(path).ok().and_then(|bytes| krm_yaml::decode(bytes).ok());
+    if now.as_deref() == Some(before.text()) {
+        return Ok(());
+    }
+    let message = format!("`{}` was changed while functions ran; nothing was written", path.display());
+    Err(Diagnostic::error("file-changed-meanwhile", message).help("run the command again"))
+}

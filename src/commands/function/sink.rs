@@ -1,0 +1,33 @@
+//! `krm fn sink`: a list to files.
+
+use krm_engine::functions::Item;
+use krm_engine::package::{self, Package};
+use krm_engine::{Diagnostic, Result};
+use krm_function::ResourceList;
+
+use crate::cli::FnSinkArgs;
+use crate::commands::function::run::stdin;
+use crate::os::{self, Changes, Disk};
+use crate::report::Report;
+
+pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
+    let in_use = match std::fs::read_dir(&args.dir) {
+        Ok(mut entries) => entries.next().is_some(),
+        Err(_) => args.dir.exists(),
+    };
+    if in_use {
+        let message = format!("`{}` is there already", args.dir.display());
+        return Err(Diagnostic::error("sink-in-use", message).help(
+            "name a folder that does not exist, or is empty; to change one in place use `krm fn run`",
+        ));
+    }
+    let list = ResourceList::decode(&stdin(&report.sources)?)?;
+    let mut items: Vec<Item> = list.items.into_iter().map(Item::stated).collect::<Result<_>>()?;
+    package::settle(&mut items, "")?;
+    let mut changes = Changes::default();
+    for change in Package::empty(&args.dir).changes(&items, &Disk::default())? {
+        changes.write(args.dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;
+    }
+    os::make_dir(&args.dir)?;
+    changes.commit()
+}

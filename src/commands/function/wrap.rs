@@ -1,0 +1,137 @@
+//! `krm fn wrap` and `krm fn xargs`: programs that know nothing of the protocol as functions.
+
+use std::io::Write;
+use std::process::{Command, ExitStatus, Stdio};
+
+use krm_engine::functions::Item;
+use krm_engine::merge::{Merged, Options, two_way};
+use krm_engine::package::{self, Package};
+use krm_engine::{Diagnostic, Node, Result, Schema, cfg};
+use krm_function::{KIND, Object, ResourceList};
+use rustc_hash::FxHashMap;
+
+use crate::cli::{FnWrapArgs, FnXargsArgs, WrapInputArgs};
+use crate::commands::function::run::stdin;
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// Runs the program on the list, and leaves its output and its exit status as they are.
+pub fn xargs(args: FnXargsArgs, report: &Report) -> Result<()> {
+    let list = ResourceList::decode(&stdin(&report.sources)?)?;
+    let (status, _) = call(&args.command, args.env_only, &args.input, &list, Stdio::inherit())?;
+    match status.success() {
+        true => Ok(()),
+        false => std::process::exit(status.code().unwrap_or(1)),
+    }
+}
+
+/// Runs the program, and merges what it prints into the list.
+pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
+    let list = ResourceList::decode(&stdin(&report.sources)?)?;
+    let (status, stdout) = call(&args.command, args.env_only, &args.input, &list, Stdio::piped())?;
+    if !status.success() {
+        return Err(Diagnostic::error("wrapped-failed", format!("`{}` failed: {status}", args.command[0])));
+    }
+    let text = krm_yaml::decode(stdout).map_err(|_| {
+        Diagnostic::error("wrapped-encoding", format!("`{}` printed what is not UTF-8", args.command[0]))
+    })?;
+    let printed = ResourceList::decode(&report.sources.add(format!("output of {}", args.command[0]), text))?;
+    let wants_merge =
+        os::variable("KUST_MERGE").is_none_or(|value| matches!(value.as_str(), "" | "true" | "1"));
+    let mut items = match wants_merge {
+        true => merge(list.items.into_iter().chain(printed.items))?,
+        false => printed.items,
+    };
+    if let Some(dir) = os::variable("KUST_OVERRIDE_DIR").filter(|dir| !dir.is_empty()) {
+        let patches = Package::read(&Disk::default(), dir.as_ref(), &report.sources)?.items();
+        items = merge(items.into_iter().chain(patches.into_iter().map(|item| Object::from(item.node))))?;
+    }
+    let mut items = items.into_iter().map(Item::stated).collect::<Result<Vec<_>>>()?;
+    package::settle(&mut items, "")?;
+    for item in &mut items {
+        format(item)?;
+    }
+    items.sort_by(|a, b| a.home.cmp(&b.home));
+    let items = items.into_iter().map(|item| item.with_stated_home(true)).collect();
+    os::print(ResourceList::new(items, None).to_string().as_bytes())
+}
+
+/// Starts the program with what the functionConfig says, feeds it the list, and waits.
+fn call(
+    command: &[String],
+    env_only: bool,
+    input: &WrapInputArgs,
+    list: &ResourceList,
+    stdout: Stdio,
+) -> Result<(ExitStatus, Vec<u8>)> {
+    let config = list.function_config.as_ref();
+    let mut program = Command::new(&command[0]);
+    program.args(&command[1..]).stdin(Stdio::piped()).stdout(stdout);
+    if let Some(config) = config {
+        program.env("KUST_FUNCTION_CONFIG", config.to_string());
+        for (key, value) in scalars(config) {
+            program.env(key.to_uppercase(), value);
+            if !env_only {
+                program.arg(format!("--{key}={value}"));
+            }
+        }
+        if !env_only {
+            program.args(config.get("items").map_or(&[][..], Node::items).iter().filter_map(Node::text));
+        }
+    }
+    let config = config.filter(|_| input.wrap_kind == KIND).cloned();
+    let sent =
+        ResourceList::wrapped(&input.wrap_version, &input.wrap_kind, list.items.clone(), config).to_string();
+    let failed = |error: std::io::Error| {
+        Diagnostic::error("wrapped-not-started", format!("`{}` cannot be started: {error}", command[0]))
+    };
+    let mut child = program.spawn().map_err(failed)?;
+    let stdin = child.stdin.take();
+    let writer = std::thread::spawn(move || {
+        // It need not read its input.
+        if let Some(mut stdin) = stdin {
+            let _ = stdin.write_all(sent.as_bytes());
+        }
+    });
+    let output = child.wait_with_output().map_err(failed)?;
+    let _ = writer.join();
+    Ok((output.status, output.stdout))
+}
+
+/// What of a functionConfig can stand in a variable: the scalars of its `metadata` and `spec`.
+fn scalars(config: &Object) -> Vec<(&str, &str)> {
+    let maps = ["metadata", "spec"].into_iter().filter_map(|key| config.get(key)?.as_map());
+    maps.flatten().filter_map(|entry| Some((entry.key.text()?, entry.value.text()?))).collect()
+}
+
+/// Merges later resources into earlier ones of the same name.
+fn merge(all: impl Iterator<Item = Object>) -> Result<Vec<Object>> {
+    let schema = Schema::builtin();
+    let options = Options { infer: true, ..Options::default() };
+    let mut merged: Vec<Option<Object>> = Vec::new();
+    let mut places: FxHashMap<[String; 4], usize> = FxHashMap::default();
+    for object in all {
+        let key = [object.api_version(), object.kind(), object.namespace(), object.name()].map(str::to_owned);
+        let Some(place) = places.get(&key).copied() else {
+            places.insert(key, merged.len());
+            merged.push(Some(object));
+            continue;
+        };
+        let Some(below) = &merged[place] else { continue };
+        match two_way(&object, below, &schema, options)? {
+            Merged::Same => {}
+            Merged::Changed(node) => merged[place] = Some(Object::from(node)),
+            Merged::Deleted => merged[place] = None,
+        }
+    }
+    Ok(merged.into_iter().flatten().collect())
+}
+
+/// Puts fields into their usual order.
+fn format(item: &mut Item) -> Result<()> {
+    let home = item.home.clone().unwrap_or_default();
+    let mut formatted = cfg::Item { path: home.path, index: home.index, ..cfg::Item::of(item.node.take()) };
+    cfg::format::format(&mut formatted)?;
+    item.node = formatted.node;
+    Ok(())
+}

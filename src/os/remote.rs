@@ -1,0 +1,140 @@
+//! Repositories by the `git` program, files by HTTP: each fetched once in a run, and gone at its end.
+
+use std::collections::HashMap;
+use std::hash::Hash;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use krm_engine::files::repository::Repository;
+use krm_engine::runtime::{Limits, Scratch, Status, run_tool};
+use krm_engine::{Diagnostic, Result};
+
+/// What was fetched so far.
+#[derive(Default)]
+pub struct Remote {
+    repositories: Once<(String, String, bool), Arc<Scratch>>,
+    files: Once<String, Arc<[u8]>>,
+}
+
+impl Remote {
+    /// The folder a repository is cloned to.
+    pub fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+        let key = (repository.url.clone(), repository.reference.clone(), repository.submodules);
+        let folder = self.repositories.get(key, || clone(repository).map(Arc::new))?;
+        Ok(folder.path().to_owned())
+    }
+
+    /// The bytes behind an address.
+    pub fn get(&self, address: &str) -> Result<Arc<[u8]>> {
+        self.files.get(address.to_owned(), || download(address).map(Into::into))
+    }
+}
+
+/// Values made once each. Threads that want the same one wait for it; those that want another do not.
+struct Once<K, V>(Mutex<HashMap<K, Arc<OnceLock<Result<V>>>>>);
+
+impl<K, V> Default for Once<K, V> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<K: Eq + Hash, V: Clone> Once<K, V> {
+    fn get(&self, key: K, make: impl FnOnce() -> Result<V>) -> Result<V> {
+        let cell =
+            self.0.lock().expect("no one panics while holding the list").entry(key).or_default().clone();
+        cell.get_or_init(make).clone()
+    }
+}
+
+/// Clones what is needed of a repository, and no more: one commit, without its history.
+fn clone(repository: &Repository) -> Result<Scratch> {
+    let Repository { url, reference, .. } = repository;
+    let folder = Scratch::new("krm-git")?;
+    let git = |args: &[&str]| git(folder.path(), args, repository);
+    git(&["init", "--quiet"])?;
+    // Relative addresses of submodules need an origin.
+    git(&["remote", "add", "origin", url])?;
+    let reference = if reference.is_empty() { "HEAD" } else { reference };
+    // Behind `--` nothing is an option, whatever it looks like.
+    git(&["fetch", "--quiet", "--depth=1", "--", url, reference])?;
+    git(&["checkout", "--quiet", "FETCH_HEAD"])?;
+    if repository.submodules && folder.path().join(".gitmodules").exists() {
+        git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
+    }
+    Ok(folder)
+}
+
+fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<()> {
+    let address = &repository.address;
+    let mut command = Command::new("git");
+    command.current_dir(folder).args(args);
+    if std::env::var_os("GIT_TERMINAL_PROMPT").is_none() {
+        // Nobody would see the question, or everybody at once: better an error that says what is missing.
+        command.env("GIT_TERMINAL_PROMPT", "0");
+    }
+    // Messages are for our reports, whatever language the user prefers.
+    command.env("LC_ALL", "C");
+    // A repository around us, as in a git hook, is none of git's business here.
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
+        command.env_remove(name);
+    }
+    let limits = Limits { timeout: repository.timeout, ..Limits::default() };
+    let output = run_tool(command, Vec::new(), &limits).map_err(|error| {
+        Diagnostic::error(
+            "git-not-started",
+            format!("`{address}` is a repository, but git cannot be started: {error}"),
+        )
+        .help("install git; it must be in PATH")
+    })?;
+    // It may have ended on its own just when its time was over: late is late.
+    if matches!(output.status, Status::TimedOut(_)) || output.elapsed > repository.timeout {
+        let limit = repository.timeout.as_secs_f64();
+        let message = format!("`{address}` could not be fetched within {limit} s");
+        let help = match address.split_once('?') {
+            Some((_, query)) if query.contains("timeout=") => "raise the `timeout` in the address",
+            Some(_) => "give it more time by adding `&timeout=120s` to the address",
+            None => "give it more time by adding `?timeout=120s` to the address",
+        };
+        return Err(Diagnostic::error("git-timeout", message).help(help));
+    }
+    if output.status.is_success() {
+        return Ok(());
+    }
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
+    let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
+    let message = format!("`{address}` could not be fetched: git {} failed", args[0]);
+    Err(Diagnostic::error("git-failed", message)
+        .note(format!("git says: {said}"), krm_engine::Span::NONE)
+        .help(format!("see whether `git ls-remote {}` works", repository.url)))
+}
+
+/// More than any resource file has.
+const MOST: u64 = 1 << 30;
+
+fn download(address: &str) -> Result<Vec<u8>> {
+    let failed = |error: ureq::Error| {
+        Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {error}"))
+    };
+    let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
+    let agent: ureq::Agent = ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .user_agent(concat!("krm/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(Duration::from_secs(27)))
+        .timeout_recv_response(Some(Duration::from_secs(60)))
+        .build()
+        .into();
+    let mut response = agent.get(address).call().map_err(failed)?;
+    let status = response.status();
+    if !status.is_success() {
+        let message = format!("`{address}` could not be fetched: the server says {status}");
+        return Err(
+            Diagnostic::error("http-status", message).help("see whether the address opens in a browser")
+        );
+    }
+    response.body_mut().with_config().limit(MOST).read_to_vec().map_err(failed)
+}
