@@ -12,31 +12,6 @@ const ROWS: [&[&str]; 5] = [
     &["cfg", "composition", "kustomization", "package"],
     &["lib"],
 ];
-5] = [
-    &[
-        "bounds",
-        "json_patch",
-        "labels",
-        "loader",
-        "memory",
-        "merge",
-        "objects",
-        "regexp",
-        "remote",
-        "resource",
-        "resources",
-        "schema",
-        "select",
-        "selector",
-        "shared",
-        "strings",
-        "world",
-    ],
-    &["catalog", "pipeline", "runtime"],
-    &["call", "transformers"],
-    &["cfg", "composition", "kustomization", "package"],
-    &["lib"],
-];
 
 #[test]
 fn arrows_go_down() {
