@@ -3,9 +3,13 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use super::examples;
 use clap::{Args, Subcommand, ValueEnum};
-use krm_engine::runtime::{self, EnvVar, Keep, Limits, Mount, Pull, Rules};
+use krm_engine::Policy;
+use krm_engine::pipeline::policy::{Keep, Limits, Pull};
+use krm_engine::runtime::{EnvVar, Mount};
+
+use super::examples;
+use crate::os;
 
 /// Run functions: programs that generate, change and check configuration
 ///
@@ -144,6 +148,10 @@ pub struct AccessArgs {
     #[arg(long)]
     pub network: bool,
 
+    /// The container network they get; without it, the network of this machine
+    #[arg(long, value_name = "NAME")]
+    pub network_name: Option<String>,
+
     /// A mount for containers, as `type=bind,src=...,dst=...[,rw=true]`; may be given several times
     #[arg(long, value_name = "MOUNT")]
     pub mount: Vec<String>,
@@ -187,30 +195,50 @@ pub enum PullPolicy {
     Never,
 }
 
-impl SandboxArgs {
+impl AccessArgs {
     /// What this allows. Mounts are relative to the folder the command was given in.
-    pub fn rules(&self, dir: &std::path::Path, cache: Option<Cache>) -> Rules {
-        let access = &self.access;
-        Rules {
+    pub fn policy(&self) -> krm_engine::Result<Policy> {
+        // Asking for the folder is spared when no mount needs it.
+        let mounts = match self.mount.is_empty() {
+            true => Vec::new(),
+            false => {
+                let dir = os::current_dir()?;
+                self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect()
+            }
+        };
+        Ok(Policy {
+            exec: self.enable_exec,
+            network: self.network,
+            network_name: self.network_name.clone(),
+            as_current_user: self.as_current_user,
+            mounts,
+            env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            container_engine: os::container_engine(),
+            cache_dir: os::cache_dir(),
+            plugin_homes: os::plugin_homes(),
+            ..Policy::default()
+        })
+    }
+}
+
+impl SandboxArgs {
+    /// What this allows to functions named or declared for `krm fn`.
+    pub fn policy(&self, cache: Option<Cache>) -> krm_engine::Result<Policy> {
+        Ok(Policy {
             functions: true,
-            exec: access.enable_exec,
-            network: access.network,
-            as_current_user: access.as_current_user,
-            mounts: access.mount.iter().map(|text| Mount::parse(text).within(dir)).collect(),
-            env: access.env.iter().map(|text| EnvVar::parse(text)).collect(),
             pull: match self.image_pull_policy {
                 PullPolicy::Always => Pull::Always,
                 PullPolicy::IfNotPresent => Pull::IfNotPresent,
                 PullPolicy::Never => Pull::Never,
             },
             limits: Limits { timeout: self.timeout, memory: self.memory, ..Limits::default() },
-            cache_dir: runtime::cache_dir(),
             cache: match cache {
                 None => Keep::Nothing,
                 Some(Cache::Sandboxed) => Keep::Sandboxed,
                 Some(Cache::All) => Keep::Everything,
             },
-        }
+            ..self.access.policy()?
+        })
     }
 }
 

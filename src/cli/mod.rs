@@ -133,10 +133,6 @@ pub struct BuildArgs {
     #[command(flatten)]
     pub access: AccessArgs,
 
-    /// The container network for functions that ask for one
-    #[arg(long, default_value = "bridge", value_name = "NAME")]
-    pub network_name: String,
-
     /// A catalog of functions to trust: programs for transformers that name none; may be given several times
     #[arg(long, value_name = "FILE")]
     pub trusted_catalog: Vec<String>,

@@ -18,7 +18,7 @@ use crate::spinner::Spinner;
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
     std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
-    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args));
+    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args)?);
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
     let built = session.build(&args.targets);
     drop(spinner);
@@ -48,33 +48,27 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn options(args: &BuildArgs) -> BuildOptions {
+fn options(args: &BuildArgs) -> Result<BuildOptions> {
     let helm = Helm {
         command: args.helm_command.clone(),
         api_versions: args.helm_api_versions.clone(),
         kube_version: args.helm_kube_version.clone(),
         debug: args.helm_debug,
-        pulls: Default::default(),
     };
     let policy = Policy {
-        plugins: args.enable_alpha_plugins,
-        exec: args.access.enable_exec,
-        network: args.access.network,
-        network_name: args.network_name.clone(),
-        mounts: args.access.mount.clone(),
-        env: args.access.env.clone(),
-        as_current_user: args.access.as_current_user,
+        functions: args.enable_alpha_plugins,
         helm: args.enable_helm.then_some(helm),
+        ..args.access.policy()?
     };
     let labels_by_environment = || os::variable("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL").as_deref() == Some("on");
-    BuildOptions {
+    Ok(BuildOptions {
         policy,
         unrestricted: args.load_restrictor == LoadRestrictor::None,
         keep_order: args.reorder == Reorder::None,
         managed_by_label: args.enable_managedby_label || labels_by_environment(),
         kubernetes: args.kube_version.into(),
         trusted_catalogs: args.trusted_catalog.clone(),
-    }
+    })
 }
 
 /// A file per resource, named as the reference names them.

@@ -1,5 +1,6 @@
 //! The machine: standard output, and a [`World`] of real files.
 
+mod environment;
 mod remote;
 
 use std::collections::BTreeMap;
@@ -7,11 +8,12 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use krm_engine::files::repository::Repository;
+use krm_engine::files::world::{DirEntry, Download, EntryKind, Fetched};
 use krm_engine::{Diagnostic, Result, World};
 
+pub use environment::{cache_dir, container_engine, plugin_homes};
 use remote::Remote;
 
 /// Writes to standard output. A reader that went away (`krm build | head`) wanted no more: that is success.
@@ -254,24 +256,31 @@ impl World for Disk {
         path.is_file()
     }
 
-    fn list(&self, dir: &Path) -> std::io::Result<Vec<String>> {
-        let mut names = Vec::new();
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>> {
+        let mut entries = Vec::new();
         for entry in std::fs::read_dir(dir)? {
-            names.push(entry?.file_name().to_string_lossy().into_owned());
+            let entry = entry?;
+            let kind = match entry.file_type()? {
+                kind if kind.is_dir() => EntryKind::Folder,
+                kind if kind.is_file() => EntryKind::File,
+                kind if kind.is_symlink() => EntryKind::Link,
+                _ => EntryKind::Other,
+            };
+            entries.push(DirEntry { name: entry.file_name(), kind });
         }
-        names.sort();
-        Ok(names)
+        entries.sort();
+        Ok(entries)
     }
 
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         path.canonicalize()
     }
 
-    fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+    fn fetch(&self, repository: &Repository) -> Result<Fetched> {
         self.remote.fetch(repository)
     }
 
-    fn get(&self, address: &str) -> Result<Arc<[u8]>> {
+    fn get(&self, address: &str) -> Result<Download> {
         self.remote.get(address)
     }
 }

@@ -2,11 +2,13 @@
 
 use std::time::{Duration, Instant};
 
-use krm_engine::runtime::{EnvVar, Exec, Keep, Limits, Output, Program, Rules, Runtime, Status};
+use krm_engine::Policy;
+use krm_engine::pipeline::policy::{Keep, Limits};
+use krm_engine::runtime::{EnvVar, Exec, Output, Program, Runtime, Status};
 
-fn rules() -> Rules {
+fn policy() -> Policy {
     let limits = Limits { timeout: Duration::from_secs(20), ..Limits::default() };
-    Rules { functions: true, exec: true, limits, ..Rules::default() }
+    Policy { functions: true, exec: true, limits, ..Policy::default() }
 }
 
 fn shell(script: &str) -> Program {
@@ -18,14 +20,14 @@ fn shell(script: &str) -> Program {
     })
 }
 
-fn run(script: &str, rules: Rules, input: &[u8]) -> Output {
-    Runtime::new(rules).run(&shell(script), input.to_vec()).expect("sh can be started")
+fn run(script: &str, policy: Policy, input: &[u8]) -> Output {
+    Runtime::new(policy).run(&shell(script), input.to_vec()).expect("sh can be started")
 }
 
 #[test]
 fn bytes_go_in_and_come_out() {
     let input: Vec<u8> = (0..3_000_000_u32).flat_map(u32::to_le_bytes).collect();
-    let output = run("cat; echo done >&2", rules(), &input);
+    let output = run("cat; echo done >&2", policy(), &input);
     assert!(output.stdout == input, "12 MB come back as they went in");
     assert_eq!(output.stderr, b"done\n");
     assert_eq!(output.status, Status::Exited(0));
@@ -33,11 +35,11 @@ fn bytes_go_in_and_come_out() {
 
 #[test]
 fn the_exit_status_and_the_end_of_stderr_are_told() {
-    let output = run("yes noise | head -c 1000000 >&2; echo the reason >&2; exit 3", rules(), b"");
+    let output = run("yes noise | head -c 1000000 >&2; echo the reason >&2; exit 3", policy(), b"");
     assert_eq!(output.status, Status::Exited(3));
     assert!(output.stderr.ends_with(b"the reason\n"));
     assert!(output.stderr.len() < 200_000 && output.stderr_dropped > 800_000);
-    assert_eq!(run("kill -9 $$", rules(), b"").status, Status::Killed(9));
+    assert_eq!(run("kill -9 $$", policy(), b"").status, Status::Killed(9));
     assert_eq!(Status::Killed(9).to_string(), "killed by signal 9 (SIGKILL)");
 }
 
@@ -45,10 +47,10 @@ fn the_exit_status_and_the_end_of_stderr_are_told() {
 fn a_time_limit_ends_all_that_was_started() {
     let marker = std::env::temp_dir().join(format!("krm-exec-marker-{}", std::process::id()));
     let script = format!("(sleep 3; touch {}) & cat >/dev/null; sleep 60", marker.display());
-    let mut rules = rules();
-    rules.limits.timeout = Duration::from_millis(300);
+    let mut policy = policy();
+    policy.limits.timeout = Duration::from_millis(300);
     let start = Instant::now();
-    let output = run(&script, rules, b"x");
+    let output = run(&script, policy, b"x");
     assert_eq!(output.status, Status::TimedOut(Duration::from_millis(300)));
     assert!(start.elapsed() < Duration::from_secs(3));
     std::thread::sleep(Duration::from_millis(3500));
@@ -57,40 +59,40 @@ fn a_time_limit_ends_all_that_was_started() {
 
 #[test]
 fn endless_output_is_cut_off() {
-    let mut rules = rules();
-    rules.limits.output = 1 << 20;
-    assert_eq!(run("yes", rules, b"").status, Status::TooMuchOutput);
+    let mut policy = policy();
+    policy.limits.output = 1 << 20;
+    assert_eq!(run("yes", policy, b"").status, Status::TooMuchOutput);
 }
 
 #[test]
 fn input_left_unread_is_no_error() {
     let input = vec![b'x'; 1 << 20];
-    assert_eq!(run("exec <&-; echo ok", rules(), &input).stdout, b"ok\n");
+    assert_eq!(run("exec <&-; echo ok", policy(), &input).stdout, b"ok\n");
 }
 
 #[test]
 fn a_process_left_behind_is_noticed_where_it_holds_the_output() {
     let start = Instant::now();
-    assert_eq!(run("sleep 30 & echo started", rules(), b"").status, Status::LeftOpen);
+    assert_eq!(run("sleep 30 & echo started", policy(), b"").status, Status::LeftOpen);
     assert!(start.elapsed() < Duration::from_secs(10));
     // One that lets go of it is merely ended.
-    let output = run("sleep 30 >/dev/null 2>&1 & echo started", rules(), b"");
+    let output = run("sleep 30 >/dev/null 2>&1 & echo started", policy(), b"");
     assert_eq!((output.status, output.stdout.as_slice()), (Status::Exited(0), &b"started\n"[..]));
 }
 
 #[test]
 fn the_environment_is_ours_and_what_was_declared() {
-    let mut rules = rules();
-    rules.env = vec![EnvVar::parse("GREETING=c=d"), EnvVar::parse("PATH")];
-    assert_eq!(run("echo $GREETING", rules, b"").stdout, b"c=d\n");
-    assert_eq!(run("echo $GREETING $PATH | cut -c1-5", self::rules(), b"").stdout, b"a=b /\n");
+    let mut policy = policy();
+    policy.env = vec![EnvVar::parse("GREETING=c=d"), EnvVar::parse("PATH")];
+    assert_eq!(run("echo $GREETING", policy, b"").stdout, b"c=d\n");
+    assert_eq!(run("echo $GREETING $PATH | cut -c1-5", self::policy(), b"").stdout, b"a=b /\n");
 }
 
 #[test]
 fn what_cannot_be_started_is_told() {
     let start = |path: &str, dir: &str| {
         let exec = Exec { path: path.into(), args: vec![], env: vec![], dir: dir.into() };
-        Runtime::new(rules()).run(&Program::Exec(exec), vec![]).unwrap_err()
+        Runtime::new(policy()).run(&Program::Exec(exec), vec![]).unwrap_err()
     };
     assert_eq!(
         start("no-such-program", "/tmp").message(),
@@ -103,17 +105,17 @@ fn what_cannot_be_started_is_told() {
 
 #[test]
 fn nothing_starts_that_was_not_allowed() {
-    let refused = |rules| Runtime::new(rules).run(&shell("echo no"), vec![]).unwrap_err().code();
-    assert_eq!(refused(Rules::default()), "functions-not-enabled");
-    assert_eq!(refused(Rules { functions: true, ..Rules::default() }), "exec-not-enabled");
+    let refused = |policy| Runtime::new(policy).run(&shell("echo no"), vec![]).unwrap_err().code();
+    assert_eq!(refused(Policy::default()), "functions-not-enabled");
+    assert_eq!(refused(Policy { functions: true, ..Policy::default() }), "exec-not-enabled");
 }
 
 #[test]
 fn outputs_of_executables_are_kept_only_when_all_are() {
     let dir = std::env::temp_dir().join(format!("krm-exec-cache-{}", std::process::id()));
     let runs = |cache| {
-        let rules = || Rules { cache_dir: Some(dir.clone()), cache, ..rules() };
-        [run("cat; echo told >&2", rules(), b"a"), run("cat; echo told >&2", rules(), b"a")]
+        let policy = || Policy { cache_dir: Some(dir.clone()), cache, ..policy() };
+        [run("cat; echo told >&2", policy(), b"a"), run("cat; echo told >&2", policy(), b"a")]
     };
     for cache in [Keep::Nothing, Keep::Sandboxed] {
         assert!(runs(cache).iter().all(|output| !output.cached), "{cache:?}");
@@ -122,7 +124,7 @@ fn outputs_of_executables_are_kept_only_when_all_are() {
     assert!(!first.cached && second.cached);
     assert_eq!((second.stdout, second.stderr), (first.stdout, first.stderr));
     let failing =
-        || run("exit 1", Rules { cache_dir: Some(dir.clone()), cache: Keep::Everything, ..rules() }, b"");
+        || run("exit 1", Policy { cache_dir: Some(dir.clone()), cache: Keep::Everything, ..policy() }, b"");
     assert!(!failing().cached && !failing().cached, "a failure is worth another try");
     let _ = std::fs::remove_dir_all(&dir);
 }

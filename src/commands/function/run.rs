@@ -17,7 +17,7 @@ use crate::report::Report;
 
 pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let dir = os::current_dir()?;
-    let runtime = Arc::new(Runtime::new(args.sandbox.rules(&dir, args.cache)));
+    let runtime = Arc::new(Runtime::new(args.sandbox.policy(args.cache)?));
     let disk = Disk::default();
     let target = Target::read(args.dir.as_deref(), &disk, &report.sources)?;
     let planned = plan(&args, &target, &dir, &runtime, &disk, report)?;

@@ -14,6 +14,7 @@ use serde::Deserialize;
 
 use super::{last_lines, transform};
 use crate::files::world::Loader;
+use crate::pipeline::policy::Limits;
 use crate::pipeline::{Context, Role, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{IdKey, Resource, ResourceId};
@@ -30,7 +31,7 @@ pub struct LegacyPlugin {
     /// The kustomization's folder, where it runs.
     root: PathBuf,
     generates: bool,
-    limits: crate::runtime::Limits,
+    limits: Limits,
     place: Span,
 }
 
@@ -51,7 +52,8 @@ impl LegacyPlugin {
         let place = config.node().get("kind").map_or(config.span(), Node::span);
         let fault =
             |code, message: String, help: &str| Err(Diagnostic::error(code, message).at(place).help(help));
-        let program = match plugin::find(&gvk.group, &gvk.version, &gvk.kind) {
+        let program = match plugin::find(&runtime.policy().plugin_homes, &gvk.group, &gvk.version, &gvk.kind)
+        {
             Found::NoHome | Found::Nothing(_) => return Ok(None),
             Found::Go(path) => {
                 let message =
@@ -66,7 +68,7 @@ impl LegacyPlugin {
             }
             Found::Program(path) => path,
         };
-        if !runtime.rules().functions {
+        if !runtime.policy().functions {
             let message = format!("`{}` is a plugin, and plugins are not enabled", program.display());
             let help = "it would run with your rights: where you trust this configuration, pass `--enable-alpha-plugins`";
             return fault("plugins-not-enabled", message, help);
@@ -77,7 +79,7 @@ impl LegacyPlugin {
             config: krm_yaml::canonical(config.node()),
             root: loader.root().to_owned(),
             generates: role == Role::Generate,
-            limits: runtime.rules().limits.clone(),
+            limits: runtime.policy().limits.clone(),
             place,
         }))
     }

@@ -4,11 +4,10 @@ use krm_function::Severity;
 use krm_yaml::{Diagnostic, Node, Result, Style};
 
 use super::{Function, Item, each_node};
-use crate::pipeline::{Context, Policy, Transformer};
+use crate::pipeline::{Context, Transformer};
 use crate::resource::history;
 use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource};
-use crate::runtime::{EnvVar, Mount, Rules};
 
 /// What a generated resource may say about itself.
 const NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
@@ -136,20 +135,4 @@ fn odd_annotation(resource: &Resource, key: &str, wanted: &str) -> Diagnostic {
         format!("the annotation `{key}` of {} must be {wanted}", resource.id()),
     )
     .at(resource.span())
-}
-
-impl From<&Policy> for Rules {
-    /// What the user of `build` allowed.
-    fn from(policy: &Policy) -> Self {
-        Rules {
-            functions: policy.plugins,
-            exec: policy.exec,
-            network: policy.network,
-            as_current_user: policy.as_current_user,
-            mounts: policy.mounts.iter().map(|text| Mount::parse(text)).collect(),
-            env: policy.env.iter().map(|text| EnvVar::parse(text)).collect(),
-            cache_dir: crate::runtime::cache_dir(),
-            ..Rules::default()
-        }
-    }
 }

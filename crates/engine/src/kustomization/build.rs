@@ -18,7 +18,7 @@ use crate::pipeline::{Context, Pipeline, Policy, Role, Step, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Origin};
-use crate::runtime::{Rules, Runtime};
+use crate::runtime::Runtime;
 use crate::schema::{Kubernetes, Schema};
 use crate::select::fields::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
@@ -65,7 +65,7 @@ pub struct Options {
 impl Session {
     pub fn new(world: Arc<dyn World>, sources: Sources, options: Options) -> Self {
         let files = Files::new(world, sources);
-        let runtime = Arc::new(Runtime::new(Rules::from(&options.policy)));
+        let runtime = Arc::new(Runtime::new(options.policy.clone()));
         let (bases, warnings, catalogs) = (Mutex::default(), Mutex::default(), OnceLock::new());
         Self { files, options, runtime, bases, warnings, catalogs }
     }
@@ -177,7 +177,7 @@ impl Session {
             world: &*self.files.world,
             schema,
             sources: &self.files.sources,
-            policy: &self.options.policy,
+            runtime: &self.runtime,
             warnings: &self.warnings,
         }
     }

@@ -1,16 +1,20 @@
 //! What runs: the one trait, and what it may ask for.
 
-use std::path::{Path, PathBuf};
+pub mod policy;
+
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result, Sources, Span};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
 use crate::files::world::{World, clean};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
+use crate::runtime::Runtime;
 use crate::schema::Schema;
+
+pub use policy::{Helm, Policy};
 
 /// A program that generates, changes or checks resources: built-ins, functions and whole pipelines alike.
 ///
@@ -44,7 +48,8 @@ pub struct Context<'a> {
     pub world: &'a dyn World,
     pub schema: &'a Schema,
     pub sources: &'a Sources,
-    pub policy: &'a Policy,
+    /// What runs programs, within what the user allows.
+    pub runtime: &'a Runtime,
     /// Warnings so far; an error under `--strict`.
     pub warnings: &'a Mutex<Vec<Diagnostic>>,
 }
@@ -215,52 +220,5 @@ fn validate(validator: &dyn Transformer, items: &mut Resources, cx: &Context) ->
         false => Ok(()),
         true => Err(Diagnostic::error("validator-changes", "a validator changed the resources")
             .help("list it under `transformers:` if it is meant to change them")),
-    }
-}
-
-/// What the user allows, and how it is to be done.
-#[derive(Clone, Debug, Default)]
-pub struct Policy {
-    /// `--enable-alpha-plugins`: functions and legacy plugins may run at all.
-    pub plugins: bool,
-    /// `--enable-exec`: functions may be programs of this machine.
-    pub exec: bool,
-    /// `--network`: containers that ask for the network get it.
-    pub network: bool,
-    /// `--network-name`
-    pub network_name: String,
-    /// `--mount`, as written.
-    pub mounts: Vec<String>,
-    /// `--env`: `NAME=value`, or `NAME` to pass on the caller's.
-    pub env: Vec<String>,
-    /// `--as-current-user`: containers do not run as nobody.
-    pub as_current_user: bool,
-    /// `--enable-helm` and what belongs to it; `None` where charts may not be inflated.
-    pub helm: Option<Helm>,
-}
-
-/// How charts are inflated.
-#[derive(Clone, Debug, Default)]
-pub struct Helm {
-    /// `--helm-command`
-    pub command: String,
-    /// `--helm-api-versions`
-    pub api_versions: Vec<String>,
-    /// `--helm-kube-version`; empty where none was given.
-    pub kube_version: String,
-    /// `--helm-debug`
-    pub debug: bool,
-    /// Charts on their way here, so that none is pulled twice at once.
-    pub pulls: Pulls,
-}
-
-/// Locks by the folder a chart is pulled to.
-#[derive(Clone, Debug, Default)]
-pub struct Pulls(Arc<Mutex<FxHashMap<PathBuf, Arc<Mutex<()>>>>>);
-
-impl Pulls {
-    pub fn of(&self, folder: &Path) -> Arc<Mutex<()>> {
-        let mut all = self.0.lock().expect("no one panics while holding the list of charts");
-        all.entry(folder.to_owned()).or_default().clone()
     }
 }

@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-use super::{EnvVar, Keep, Output, Program, Pull, Runtime, Status, environment};
+use super::{EnvVar, Output, Program, Runtime, Status, environment};
+use crate::files::world::hex;
+use crate::pipeline::policy::{Keep, Pull};
 
 /// Changes whenever the layout of an entry does.
 const LAYOUT: &str = "krm function output 1";
@@ -25,9 +27,9 @@ pub(super) struct Key {
 
 /// The place for the output of a call; `None` where it must not be kept.
 pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<Key> {
-    let rules = runtime.rules();
-    let dir = rules.cache_dir.as_ref()?;
-    if rules.cache == Keep::Nothing {
+    let policy = runtime.policy();
+    let dir = policy.cache_dir.as_ref()?;
+    if policy.cache == Keep::Nothing {
         return None;
     }
     let mut hash = Fields(Sha256::new());
@@ -36,27 +38,27 @@ pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<
         Program::Image(image) => {
             // What it reads there may change under the same name; and so may the image, before it is fetched.
             let sees_more =
-                (image.network && rules.network) || !image.mounts.is_empty() || !rules.mounts.is_empty();
-            if sees_more || rules.pull == Pull::Always {
+                (image.network && policy.network) || !image.mounts.is_empty() || !policy.mounts.is_empty();
+            if sees_more || policy.pull == Pull::Always {
                 return None;
             }
             hash.add("image").add(runtime.engine().ok()?.image_id(&image.image)?);
-            hash.add([u8::from(rules.as_current_user)]);
-            hash.add_env(environment(&image.env, rules)).add_all(&image.args);
+            hash.add([u8::from(policy.as_current_user)]);
+            hash.add_env(environment(&image.env, policy)).add_all(&image.args);
             if let Some(local) = &image.local {
                 hash.add_folder(local)?;
             }
         }
         Program::Wasm(module) => {
             hash.add("wasm").add(runtime.digests.of(Path::new(&module.path)).ok()?);
-            hash.add_env(environment(&module.env, rules)).add_all(&module.args);
+            hash.add_env(environment(&module.env, policy)).add_all(&module.args);
         }
-        Program::Exec(_) if rules.cache != Keep::Everything => return None,
+        Program::Exec(_) if policy.cache != Keep::Everything => return None,
         Program::Exec(exec) => {
             hash.add("exec")
                 .add(runtime.digests.of(&exec.find().ok()?).ok()?)
                 .add(exec.dir.as_os_str().as_encoded_bytes());
-            hash.add_env(environment(&exec.env, rules)).add_all(&exec.args);
+            hash.add_env(environment(&exec.env, policy)).add_all(&exec.args);
         }
     }
     hash.add(input);
@@ -103,10 +105,6 @@ pub(super) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
 /// Makes a folder of the cache, and those above, for this user alone.
 pub(super) fn make_dir(dir: &Path) -> std::io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 /// A digest of fields: each with its length in front, so that no two lists of fields run together.

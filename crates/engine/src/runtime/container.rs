@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{EnvVar, Output, Rules, Status, environment, process};
+use super::{EnvVar, Output, Policy, Status, environment, process};
+use crate::files::world::clean;
+use crate::pipeline::policy::Pull;
 
 /// An image and what it asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -97,23 +99,11 @@ impl Mount {
     }
 }
 
-/// When to fetch an image.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Pull {
-    Always,
-    /// Where it is not here yet.
-    #[default]
-    IfNotPresent,
-    Never,
-}
-
-impl Pull {
-    fn option(self) -> &'static str {
-        match self {
-            Pull::Always => "--pull=always",
-            Pull::IfNotPresent => "--pull=missing",
-            Pull::Never => "--pull=never",
-        }
+fn pull_option(pull: Pull) -> &'static str {
+    match pull {
+        Pull::Always => "--pull=always",
+        Pull::IfNotPresent => "--pull=missing",
+        Pull::Never => "--pull=never",
     }
 }
 
@@ -135,17 +125,16 @@ impl Engine {
         Self { binary, ids: Mutex::default() }
     }
 
-    /// The engine the environment names, or the first that works.
-    pub(super) fn find() -> Result<Self> {
-        for variable in ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"] {
-            let Some(wanted) = std::env::var(variable).ok().filter(|v| !v.is_empty()) else { continue };
-            return match ENGINES.into_iter().find(|binary| *binary == wanted) {
+    /// The engine the user names, or the first that works.
+    pub(super) fn find(policy: &Policy) -> Result<Self> {
+        if let Some(wanted) = &policy.container_engine {
+            return match ENGINES.into_iter().find(|binary| binary == wanted) {
                 Some(binary) => Ok(Self::new(binary)),
                 None => Err(Diagnostic::error(
                     "container-engine-unknown",
-                    format!("{variable} names `{wanted}`, which is no container engine we know"),
+                    format!("`{wanted}` is not a container engine krm knows"),
                 )
-                .help("it can be docker, podman or nerdctl")),
+                .help("set KRM_FN_RUNTIME to docker, podman or nerdctl")),
             };
         }
         ENGINES.into_iter().map(Self::new).find(Engine::works).ok_or_else(|| {
@@ -165,31 +154,34 @@ impl Engine {
         version.status().is_ok_and(|status| status.success())
     }
 
-    pub(super) fn run(&self, image: &Image, rules: &Rules, input: Arc<Vec<u8>>) -> Result<Output> {
-        let user = match rules.as_current_user {
+    pub(super) fn run(&self, image: &Image, policy: &Policy, input: Arc<Vec<u8>>) -> Result<Output> {
+        let user = match policy.as_current_user {
             true => format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()),
             false => "nobody".into(),
         };
-        let output = self.run_as(&user, image, rules, input.clone())?;
+        let output = self.run_as(&user, image, policy, input.clone())?;
         if user == "nobody" && lacks_users(&output) {
-            return self.run_as(NOBODY, image, rules, input);
+            return self.run_as(NOBODY, image, policy, input);
         }
         Ok(output)
     }
 
-    fn run_as(&self, user: &str, image: &Image, rules: &Rules, input: Arc<Vec<u8>>) -> Result<Output> {
+    fn run_as(&self, user: &str, image: &Image, policy: &Policy, input: Arc<Vec<u8>>) -> Result<Output> {
         let name = container_name();
         let mut command = Command::new(self.binary);
-        command.args(self.arguments(&name, user, image, rules));
+        command.args(self.arguments(&name, user, image, policy));
         // Killing the command line would leave the container running.
         let stop = [self.binary.to_string(), "kill".into(), name];
-        process::run(command, &stop, input, &rules.limits).map_err(|e| {
+        process::run(command, &stop, input, &policy.limits).map_err(|e| {
             Diagnostic::error("container-engine-failed", format!("`{}` cannot be started: {e}", self.binary))
         })
     }
 
-    fn arguments(&self, name: &str, user: &str, image: &Image, rules: &Rules) -> Vec<String> {
-        let network = if image.network && rules.network { "host" } else { "none" };
+    fn arguments(&self, name: &str, user: &str, image: &Image, policy: &Policy) -> Vec<String> {
+        let network = match image.network && policy.network {
+            true => policy.network_name.as_deref().unwrap_or("host"),
+            false => "none",
+        };
         let mut args: Vec<String> =
             ["run", "--rm", "-i", "--name", name, "--network", network, "--user", user]
                 .map(String::from)
@@ -197,24 +189,24 @@ impl Engine {
         args.extend(["--security-opt=no-new-privileges", "--cap-drop=ALL", "--read-only"].map(String::from));
         // The one place to write to; shells need it for here-documents.
         args.extend(["--tmpfs", "/tmp"].map(String::from));
-        let limits = &rules.limits;
+        let limits = &policy.limits;
         args.push(format!("--memory={}", limits.memory));
         args.push(format!("--memory-swap={}", limits.memory));
         args.push(format!("--pids-limit={}", limits.processes));
-        args.push(rules.pull.option().into());
-        if rules.as_current_user && self.binary == "podman" && !rustix::process::getuid().is_root() {
+        args.push(pull_option(policy.pull).into());
+        if policy.as_current_user && self.binary == "podman" && !rustix::process::getuid().is_root() {
             args.push("--userns=keep-id".into());
         }
         let local = image.local.iter().map(|dir| Mount {
             kind: "bind".into(),
-            source: dir.to_string_lossy().into_owned(),
+            source: clean(dir).to_string_lossy().into_owned(),
             target: "/local".into(),
             writable: false,
         });
-        for mount in local.chain(image.mounts.iter().cloned()).chain(rules.mounts.iter().cloned()) {
+        for mount in local.chain(image.mounts.iter().cloned()).chain(policy.mounts.iter().cloned()) {
             args.extend(["--mount".into(), mount.option()]);
         }
-        for var in environment(&image.env, rules) {
+        for var in environment(&image.env, policy) {
             args.push("-e".into());
             args.push(match var.value {
                 Some(value) => format!("{}={value}", var.name),

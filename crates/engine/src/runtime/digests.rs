@@ -8,7 +8,7 @@ use std::sync::Mutex;
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
-use super::cache::hex;
+use crate::files::world::hex;
 
 /// Digests by path.
 #[derive(Default)]

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result, Span};
 
-use super::{EnvVar, Output, Rules, environment, process};
+use super::{EnvVar, Output, Policy, environment, process};
 use crate::files::world::clean;
 
 /// What the system says of a file it cannot run: `ENOEXEC`.
@@ -28,7 +28,7 @@ pub struct Exec {
 }
 
 impl Exec {
-    pub(super) fn run(&self, rules: &Rules, input: Arc<Vec<u8>>) -> Result<Output> {
+    pub(super) fn run(&self, policy: &Policy, input: Arc<Vec<u8>>) -> Result<Output> {
         if !self.dir.is_absolute() || self.dir == Path::new("/") {
             let message = format!("`{}` cannot run in `{}`", self.path, self.dir.display());
             return Err(Diagnostic::error("exec-bad-folder", message)
@@ -37,13 +37,13 @@ impl Exec {
         let file = self.find()?;
         let mut command = Command::new(&file);
         command.args(&self.args).current_dir(&self.dir);
-        for var in environment(&self.env, rules) {
+        for var in environment(&self.env, policy) {
             // Without a value it is passed on, which it is anyway.
             if let Some(value) = var.value {
                 command.env(var.name, value);
             }
         }
-        process::run(command, &[], input, &rules.limits).map_err(|e| self.not_started(&file, &e))
+        process::run(command, &[], input, &policy.limits).map_err(|e| self.not_started(&file, &e))
     }
 
     /// The file to start.

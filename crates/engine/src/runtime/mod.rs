@@ -1,6 +1,6 @@
 //! Starting programs: bytes in, bytes out.
 //!
-//! A [`Program`] says what to start; a [`Runtime`] starts it, within what its [`Rules`] allows and its [`Limits`] leave
+//! A [`Program`] says what to start; a [`Runtime`] starts it, within what its [`Policy`] allows and its limits leave
 //! room for. This is the one place of the engine that touches processes, the environment and files of its own (the
 //! caches), and it knows nothing of resources.
 
@@ -20,13 +20,15 @@ mod wasi;
 pub mod wasm;
 
 use std::fmt;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use krm_yaml::{Diagnostic, Result};
+use rustc_hash::FxHashMap;
 
-pub use container::{Image, Mount, Pull};
+use crate::pipeline::policy::Policy;
+pub use container::{Image, Mount};
 use digests::Digests;
 pub use exec::Exec;
 pub use tool::{Scratch, run_tool};
@@ -52,91 +54,6 @@ impl Program {
             Program::Wasm(module) => &module.path,
         }
     }
-}
-
-/// What the user allows and asks for, whatever a function declares.
-#[derive(Clone, Debug)]
-pub struct Rules {
-    /// Functions may run at all: `--enable-alpha-plugins` of `build`.
-    pub functions: bool,
-    /// Executables of this machine may run: `--enable-exec`.
-    pub exec: bool,
-    /// Functions that ask for the network get it: `--network`.
-    pub network: bool,
-    /// Containers run as the user who runs us and not as `nobody`: `--as-current-user`.
-    pub as_current_user: bool,
-    /// Mounted into every container, after what the function declares: `--mount`.
-    pub mounts: Vec<Mount>,
-    /// For every function, winning over what it declares: `--env`.
-    pub env: Vec<EnvVar>,
-    /// When to fetch an image: `--image-pull-policy`.
-    pub pull: Pull,
-    pub limits: Limits,
-    /// Where compiled modules, and outputs if asked for, are kept; nowhere without one.
-    pub cache_dir: Option<PathBuf>,
-    /// Which outputs are kept: `--cache`.
-    pub cache: Keep,
-}
-
-impl Default for Rules {
-    /// Nothing allowed that is not asked for.
-    fn default() -> Self {
-        Self {
-            functions: false,
-            exec: false,
-            network: false,
-            as_current_user: false,
-            mounts: Vec::new(),
-            env: Vec::new(),
-            pull: Pull::default(),
-            limits: Limits::default(),
-            cache_dir: None,
-            cache: Keep::Nothing,
-        }
-    }
-}
-
-/// Whose outputs are kept, to be used again when program, configuration and input are the same.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Keep {
-    #[default]
-    Nothing,
-    /// Of programs in a sandbox, which can depend on nothing but what they are given: images without network and
-    /// mounts, and modules.
-    Sandboxed,
-    /// Of executables too.
-    Everything,
-}
-
-/// What a program may use up.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
-    pub timeout: Duration,
-    /// Bytes of memory, of containers and modules.
-    pub memory: u64,
-    /// Processes and threads, of containers.
-    pub processes: u32,
-    /// Bytes of output; at least this much, more where the input is large.
-    pub output: usize,
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self { timeout: Duration::from_secs(300), memory: 2 << 30, processes: 1024, output: 256 << 20 }
-    }
-}
-
-impl Limits {
-    fn output_for(&self, input: usize) -> usize {
-        self.output.max(input.saturating_mul(8))
-    }
-}
-
-/// Where programs of this user keep what they can make again.
-pub fn cache_dir() -> Option<PathBuf> {
-    let absolute = |variable| std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
-    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(caches.join("krm"))
 }
 
 /// A variable for a function's environment.
@@ -166,9 +83,9 @@ impl EnvVar {
 const STANDARD_ENV: [&str; 2] = ["LOG_TO_STDERR=true", "STRUCTURED_RESULTS=true"];
 
 /// The variables set for a function, by name. Later ones win: ours, the function's own, the user's.
-fn environment(own: &[EnvVar], rules: &Rules) -> Vec<EnvVar> {
+fn environment(own: &[EnvVar], policy: &Policy) -> Vec<EnvVar> {
     let standard = STANDARD_ENV.map(EnvVar::parse);
-    let all = standard.iter().chain(own).chain(&rules.env);
+    let all = standard.iter().chain(own).chain(&policy.env);
     let by_name: std::collections::BTreeMap<&str, &EnvVar> =
         all.map(|var| (var.name.as_str(), var)).collect();
     by_name.into_values().cloned().collect()
@@ -256,33 +173,47 @@ fn signal_name(signal: rustix::process::Signal) -> &'static str {
 
 /// Starts programs. Made once for a run: it remembers the container engine it found and the modules it compiled.
 pub struct Runtime {
-    rules: Rules,
+    policy: Policy,
     engine: OnceLock<Result<container::Engine>>,
     wasm: OnceLock<Result<wasm::Engine>>,
     digests: Digests,
+    locks: Mutex<FxHashMap<PathBuf, Arc<Mutex<()>>>>,
 }
 
 impl fmt::Debug for Runtime {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Runtime").field("rules", &self.rules).finish_non_exhaustive()
+        f.debug_struct("Runtime").field("policy", &self.policy).finish_non_exhaustive()
     }
 }
 
 impl Runtime {
-    pub fn new(rules: Rules) -> Self {
-        Self { rules, engine: OnceLock::new(), wasm: OnceLock::new(), digests: Digests::default() }
+    pub fn new(policy: Policy) -> Self {
+        Self {
+            policy,
+            engine: OnceLock::new(),
+            wasm: OnceLock::new(),
+            digests: Digests::default(),
+            locks: Mutex::default(),
+        }
     }
 
-    pub fn rules(&self) -> &Rules {
-        &self.rules
+    /// What the user allows.
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The lock for a folder that programs fill, so that two do not fill it at once.
+    pub fn lock_of(&self, folder: &Path) -> Arc<Mutex<()>> {
+        let mut all = self.locks.lock().expect("no one panics while holding the list of locks");
+        all.entry(folder.to_owned()).or_default().clone()
     }
 
     /// Refuses what the user did not allow. Nothing is started; meant for planning, so that a pipeline does not stop
     /// half-way over a missing flag.
     pub fn check(&self, program: &Program) -> Result<()> {
-        let rules = &self.rules;
+        let policy = &self.policy;
         let name = program.name();
-        if !rules.functions {
+        if !policy.functions {
             return Err(Diagnostic::error(
                 "functions-not-enabled",
                 format!("`{name}` is a function, and functions are not enabled"),
@@ -292,7 +223,7 @@ impl Runtime {
             ));
         }
         match program {
-            Program::Exec(_) if !rules.exec => {
+            Program::Exec(_) if !policy.exec => {
                 let message = format!("`{name}` is an executable, and executables are not enabled");
                 Err(Diagnostic::error("exec-not-enabled", message).help(
                     "it would run with your rights: where you trust this configuration, pass `--enable-exec`",
@@ -303,7 +234,7 @@ impl Runtime {
                 Err(Diagnostic::error("image-is-an-option", format!("no image can be called `{name}`"))
                     .help("name an image, as `registry.example.com/name:tag`"))
             }
-            Program::Image(image) if image.network && !rules.network => {
+            Program::Image(image) if image.network && !policy.network => {
                 let message = format!("`{name}` asks for the network, which is not enabled");
                 Err(Diagnostic::error("network-not-enabled", message)
                     .help("where you trust the function with it, pass `--network`"))
@@ -322,9 +253,9 @@ impl Runtime {
             return Ok(output);
         }
         let output = match program {
-            Program::Image(image) => self.engine()?.run(image, &self.rules, input),
-            Program::Exec(exec) => exec.run(&self.rules, input),
-            Program::Wasm(module) => self.wasm()?.run(module, &self.rules, &self.digests, input),
+            Program::Image(image) => self.engine()?.run(image, &self.policy, input),
+            Program::Exec(exec) => exec.run(&self.policy, input),
+            Program::Wasm(module) => self.wasm()?.run(module, &self.policy, &self.digests, input),
         }?;
         if let Some(key) = key.filter(|_| output.status.is_success()) {
             key.store(&output);
@@ -333,10 +264,10 @@ impl Runtime {
     }
 
     fn engine(&self) -> Result<&container::Engine> {
-        self.engine.get_or_init(container::Engine::find).as_ref().map_err(Clone::clone)
+        self.engine.get_or_init(|| container::Engine::find(&self.policy)).as_ref().map_err(Clone::clone)
     }
 
     fn wasm(&self) -> Result<&wasm::Engine> {
-        self.wasm.get_or_init(|| wasm::Engine::new(&self.rules)).as_ref().map_err(Clone::clone)
+        self.wasm.get_or_init(|| wasm::Engine::new(&self.policy)).as_ref().map_err(Clone::clone)
     }
 }

@@ -1,7 +1,7 @@
 //! Where programs lie that are found by the type of their configuration.
 
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// What lies where a plugin should.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub enum Found {
     NoHome,
 }
 
-/// Looks for the plugin of a type.
-pub fn find(group: &str, version: &str, kind: &str) -> Found {
-    let Some(home) = homes().into_iter().flatten().find(|dir| dir.exists()) else { return Found::NoHome };
+/// Looks for the plugin of a type, in the first of these folders that exists.
+pub fn find(homes: &[PathBuf], group: &str, version: &str, kind: &str) -> Found {
+    let Some(home) = homes.iter().find(|dir| dir.exists()) else { return Found::NoHome };
     let path = home.join(group).join(version).join(kind.to_lowercase()).join(kind);
     let beside = |ending: &str| Some(path.with_file_name(format!("{kind}{ending}"))).filter(|p| p.exists());
     match path.metadata() {
@@ -30,17 +30,4 @@ pub fn find(group: &str, version: &str, kind: &str) -> Found {
             None => Found::Nothing(path),
         },
     }
-}
-
-/// The folders plugins may be in; the first that exists counts.
-fn homes() -> [Option<PathBuf>; 4] {
-    let variable = |name: &str| std::env::var_os(name).filter(|v| !v.is_empty()).map(PathBuf::from);
-    let below = |dir: Option<PathBuf>, path: &str| dir.map(|dir| dir.join(Path::new(path)));
-    let home = variable("HOME");
-    [
-        variable("KUSTOMIZE_PLUGIN_HOME"),
-        below(variable("XDG_CONFIG_HOME"), "kustomize/plugin"),
-        below(home.clone(), ".config/kustomize/plugin"),
-        below(home, "kustomize/plugin"),
-    ]
 }

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Limits, Output, Status, signals};
+use super::{Output, Status, signals};
+use crate::pipeline::policy::Limits;
 
 /// How long the output may stay open once the program itself has ended: whoever still holds it then is no longer the
 /// function.

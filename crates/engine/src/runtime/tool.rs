@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{Limits, Output, process, signals};
+use super::{Output, process, signals};
+use crate::pipeline::policy::Limits;
 
 /// Runs a tool to its end. It leads a process group of its own, so that a time limit ends it with all it started.
 pub fn run_tool(command: Command, input: Vec<u8>, limits: &Limits) -> io::Result<Output> {

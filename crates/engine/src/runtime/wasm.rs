@@ -33,9 +33,10 @@ mod engine {
     use krm_yaml::{Diagnostic, Result};
     use wasmtime::{Config, Linker, ResourceLimiter, Store, Trap, UpdateDeadline};
 
+    use crate::pipeline::policy::Limits;
     use crate::runtime::digests::Digests;
     use crate::runtime::wasi::{self, Exit, Machine, TooMuchOutput};
-    use crate::runtime::{Limits, Output, Rules, Status, cache, environment};
+    use crate::runtime::{Output, Policy, Status, cache, environment};
 
     /// Room for a module's own calls, and with a reserve for ours, for the thread it runs on.
     const STACK: usize = 2 << 20;
@@ -90,7 +91,7 @@ mod engine {
     impl std::error::Error for TooMuchMemory {}
 
     impl Engine {
-        pub(in crate::runtime) fn new(rules: &Rules) -> Result<Self> {
+        pub(in crate::runtime) fn new(policy: &Policy) -> Result<Self> {
             let mut config = Config::new();
             config.epoch_interruption(true).max_wasm_stack(STACK);
             let engine = wasmtime::Engine::new(&config).map_err(|e| {
@@ -99,24 +100,24 @@ mod engine {
                     format!("WebAssembly does not run on this machine: {e}"),
                 )
             })?;
-            let dir = rules.cache_dir.as_deref().and_then(private_dir);
+            let dir = policy.cache_dir.as_deref().and_then(private_dir);
             Ok(Self { engine, dir, loaded: Mutex::default() })
         }
 
         pub(in crate::runtime) fn run(
             &self,
             module: &super::Module,
-            rules: &Rules,
+            policy: &Policy,
             digests: &Digests,
             input: Arc<Vec<u8>>,
         ) -> Result<Output> {
             let compiled = self.load(&module.path, digests)?;
-            let env = environment(&module.env, rules);
+            let env = environment(&module.env, policy);
             let env = env.iter().filter_map(|var| Some(format!("{}={}", var.name, var.resolve()?)));
             let args = std::iter::once(module.path.clone()).chain(module.args.iter().cloned());
-            let most = rules.limits.output_for(input.len());
+            let most = policy.limits.output_for(input.len());
             let machine = Machine::new(args.collect(), env.collect(), input, most);
-            self.call(compiled, machine, &rules.limits).map_err(|e| {
+            self.call(compiled, machine, &policy.limits).map_err(|e| {
                 Diagnostic::error("wasm-not-started", format!("`{}` cannot be started: {e}", module.path))
             })
         }
@@ -254,13 +255,13 @@ mod absent {
     use krm_yaml::{Diagnostic, Result};
 
     use crate::runtime::digests::Digests;
-    use crate::runtime::{Output, Rules};
+    use crate::runtime::{Output, Policy};
 
     /// There is none: this program was built without.
     pub(in crate::runtime) enum Engine {}
 
     impl Engine {
-        pub(in crate::runtime) fn new(_rules: &Rules) -> Result<Self> {
+        pub(in crate::runtime) fn new(_policy: &Policy) -> Result<Self> {
             Err(Diagnostic::error("wasm-not-built", "this program was built without WebAssembly")
                 .help("build it with the feature `wasm`"))
         }
@@ -268,7 +269,7 @@ mod absent {
         pub(in crate::runtime) fn run(
             &self,
             _: &super::Module,
-            _: &Rules,
+            _: &Policy,
             _: &Digests,
             _: Arc<Vec<u8>>,
         ) -> Result<Output> {

@@ -12,11 +12,12 @@ use serde::Deserialize;
 use super::{Setup, read_config};
 use crate::files::world::{Loader, clean};
 use crate::merge::{self, Merged};
-use crate::pipeline::{Context, Helm, Transformer};
+use crate::pipeline::policy::{Helm, Limits};
+use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::read;
-use crate::runtime::{Limits, Output, Scratch, run_tool};
+use crate::runtime::{Output, Scratch, run_tool};
 
 /// Inflates helm charts into resources. Needs `--enable-helm`.
 ///
@@ -156,7 +157,7 @@ impl HelmCharts {
 
 impl Transformer for HelmCharts {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        let Some(helm) = &cx.policy.helm else {
+        let Some(helm) = &cx.runtime.policy().helm else {
             let first = self.charts.first().map_or(Span::NONE, |chart| chart.name.span);
             return Err(Diagnostic::error("helm-not-enabled", "helm charts are not enabled").at(first).help(
                 "helm runs with your rights: where you trust this configuration, pass `--enable-helm`",
@@ -195,7 +196,7 @@ impl Run<'_> {
         let folder = home.join(self.chart.name.as_str());
         {
             // Two charts may want the same folder; the second finds what the first has pulled.
-            let lock = self.helm.pulls.of(&folder);
+            let lock = cx.runtime.lock_of(&folder);
             let _alone = lock.lock().expect("no one panics while pulling a chart");
             if !cx.world.is_dir(&folder) {
                 self.pull(&home, &folder)?;

@@ -1,0 +1,101 @@
+//! What the user allows.
+//!
+//! Made once, where the command line is read, and never converted: every program that starts, by whatever way, starts
+//! under the same [`Policy`].
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::runtime::{EnvVar, Mount};
+
+/// What the user allows and asks for, whatever a configuration declares. The default allows nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Policy {
+    /// Functions and legacy plugins may run at all: `--enable-alpha-plugins` of `build`.
+    pub functions: bool,
+    /// Functions may be executables of this machine: `--enable-exec`.
+    pub exec: bool,
+    /// Containers that ask for the network get it: `--network`.
+    pub network: bool,
+    /// Which network that is: `--network-name`; the host's without one.
+    pub network_name: Option<String>,
+    /// Containers run as the current user instead of `nobody`: `--as-current-user`.
+    pub as_current_user: bool,
+    /// Mounted into every container, after what the function declares: `--mount`. Sources are absolute.
+    pub mounts: Vec<Mount>,
+    /// For every function, winning over what it declares: `--env`.
+    pub env: Vec<EnvVar>,
+    /// When to fetch an image: `--image-pull-policy`.
+    pub pull: Pull,
+    /// The program that runs containers; the first that works if none is named.
+    pub container_engine: Option<String>,
+    pub limits: Limits,
+    /// The folder for what can be made again; without one nothing is kept.
+    pub cache_dir: Option<PathBuf>,
+    /// Which outputs are kept: `--cache`.
+    pub cache: Keep,
+    /// Folders in which legacy plugins are looked for; the first that exists counts.
+    pub plugin_homes: Vec<PathBuf>,
+    /// `--enable-helm` and what belongs to it; without it no chart is inflated.
+    pub helm: Option<Helm>,
+}
+
+/// How charts are inflated.
+#[derive(Clone, Debug, Default)]
+pub struct Helm {
+    /// `--helm-command`
+    pub command: String,
+    /// `--helm-api-versions`
+    pub api_versions: Vec<String>,
+    /// `--helm-kube-version`; empty if none was given.
+    pub kube_version: String,
+    /// `--helm-debug`
+    pub debug: bool,
+}
+
+/// When to fetch an image.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pull {
+    Always,
+    /// If it is not here yet.
+    #[default]
+    IfNotPresent,
+    Never,
+}
+
+/// Whose outputs are kept, to be used again when program, configuration and input are the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Keep {
+    #[default]
+    Nothing,
+    /// Of programs in a sandbox, which can depend on nothing but what they are given: images without network, and
+    /// modules.
+    Sandboxed,
+    /// Of executables too.
+    Everything,
+}
+
+/// What a program may use up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    pub timeout: Duration,
+    /// Bytes of memory, of containers and modules.
+    pub memory: u64,
+    /// Processes and threads, of containers.
+    pub processes: u32,
+    /// Bytes of output; at least this much, more if the input is large.
+    pub output: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { timeout: Duration::from_secs(300), memory: 2 << 30, processes: 1024, output: 256 << 20 }
+    }
+}
+
+impl Limits {
+    /// How much a program may print that was given so much.
+    pub fn output_for(&self, input: usize) -> usize {
+        self.output.max(input.saturating_mul(8))
+    }
+}

@@ -1,0 +1,34 @@
+//! What the environment says about where programs are, and where things are kept.
+
+use std::path::PathBuf;
+
+/// A variable that holds something.
+fn set(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
+/// The folder in which krm keeps what it can make again.
+pub fn cache_dir() -> Option<PathBuf> {
+    let absolute = |name| set(name).filter(|path| path.is_absolute());
+    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(caches.join("krm"))
+}
+
+/// The program that runs containers, if the user names one. kpt has the same choice under another name.
+pub fn container_engine() -> Option<String> {
+    ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"]
+        .into_iter()
+        .find_map(|name| super::variable(name).filter(|v| !v.is_empty()))
+}
+
+/// The folders legacy plugins may be in; the first that exists counts.
+pub fn plugin_homes() -> Vec<PathBuf> {
+    let home = set("HOME");
+    let homes = [
+        set("KUSTOMIZE_PLUGIN_HOME"),
+        set("XDG_CONFIG_HOME").map(|dir| dir.join("kustomize/plugin")),
+        home.as_ref().map(|dir| dir.join(".config/kustomize/plugin")),
+        home.map(|dir| dir.join("kustomize/plugin")),
+    ];
+    homes.into_iter().flatten().collect()
+}
