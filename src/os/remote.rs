@@ -2,34 +2,42 @@
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use krm_engine::files::repository::Repository;
-use krm_engine::runtime::{Limits, Scratch, Status, run_tool};
+use krm_engine::files::world::{Download, Fetched};
+use krm_engine::pipeline::policy::Limits;
+use krm_engine::runtime::{Scratch, Status, run_tool};
 use krm_engine::{Diagnostic, Result};
 
 /// What was fetched so far.
 #[derive(Default)]
 pub struct Remote {
-    repositories: Once<(String, String, bool), Arc<Scratch>>,
-    files: Once<String, Arc<[u8]>>,
+    repositories: Once<(String, String, bool), Arc<Checkout>>,
+    files: Once<String, Download>,
 }
 
 impl Remote {
-    /// The folder a repository is cloned to.
-    pub fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+    /// The folder a repository is cloned to, and the commit that is checked out there.
+    pub fn fetch(&self, repository: &Repository) -> Result<Fetched> {
         let key = (repository.url.clone(), repository.reference.clone(), repository.submodules);
-        let folder = self.repositories.get(key, || clone(repository).map(Arc::new))?;
-        Ok(folder.path().to_owned())
+        let checkout = self.repositories.get(key, || Checkout::of(repository).map(Arc::new))?;
+        Ok(Fetched { folder: checkout.folder.path().to_owned(), revision: checkout.revision.clone() })
     }
 
-    /// The bytes behind an address.
-    pub fn get(&self, address: &str) -> Result<Arc<[u8]>> {
-        self.files.get(address.to_owned(), || download(address).map(Into::into))
+    /// What is at an address.
+    pub fn get(&self, address: &str) -> Result<Download> {
+        self.files.get(address.to_owned(), || download(address).map(Download::new))
     }
+}
+
+/// A repository on this machine, gone at the end of the run.
+struct Checkout {
+    folder: Scratch,
+    revision: String,
 }
 
 /// Values made once each. Threads that want the same one wait for it; those that want another do not.
@@ -49,25 +57,29 @@ impl<K: Eq + Hash, V: Clone> Once<K, V> {
     }
 }
 
-/// Clones what is needed of a repository, and no more: one commit, without its history.
-fn clone(repository: &Repository) -> Result<Scratch> {
-    let Repository { url, reference, .. } = repository;
-    let folder = Scratch::new("krm-git")?;
-    let git = |args: &[&str]| git(folder.path(), args, repository);
-    git(&["init", "--quiet"])?;
-    // Relative addresses of submodules need an origin.
-    git(&["remote", "add", "origin", url])?;
-    let reference = if reference.is_empty() { "HEAD" } else { reference };
-    // Behind `--` nothing is an option, whatever it looks like.
-    git(&["fetch", "--quiet", "--depth=1", "--", url, reference])?;
-    git(&["checkout", "--quiet", "FETCH_HEAD"])?;
-    if repository.submodules && folder.path().join(".gitmodules").exists() {
-        git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
+impl Checkout {
+    /// Fetches what is needed of a repository, and no more: one commit, without its history.
+    fn of(repository: &Repository) -> Result<Self> {
+        let Repository { url, reference, .. } = repository;
+        let folder = Scratch::new("krm-git")?;
+        let git = |args: &[&str]| git(folder.path(), args, repository);
+        git(&["init", "--quiet"])?;
+        // Relative addresses of submodules need an origin.
+        git(&["remote", "add", "origin", url])?;
+        let reference = if reference.is_empty() { "HEAD" } else { reference };
+        // Behind `--` nothing is an option, whatever it looks like.
+        git(&["fetch", "--quiet", "--depth=1", "--", url, reference])?;
+        git(&["checkout", "--quiet", "FETCH_HEAD"])?;
+        if repository.submodules && folder.path().join(".gitmodules").exists() {
+            git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
+        }
+        let revision = String::from_utf8_lossy(&git(&["rev-parse", "HEAD"])?).trim().to_owned();
+        Ok(Self { folder, revision })
     }
-    Ok(folder)
 }
 
-fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<()> {
+/// Runs git and gives what it prints.
+fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>> {
     let address = &repository.address;
     let mut command = Command::new("git");
     command.current_dir(folder).args(args);
@@ -101,7 +113,7 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<()> {
         return Err(Diagnostic::error("git-timeout", message).help(help));
     }
     if output.status.is_success() {
-        return Ok(());
+        return Ok(output.stdout);
     }
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();

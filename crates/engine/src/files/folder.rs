@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, FileId, Result, Source, Sources, Span, nearest};
 use rustc_hash::FxHashMap;
 
 use crate::files::repository::{self, Repository};
-use crate::files::world::{Loader, World, clean};
+use crate::files::world::{Fetched, Loader, World, clean};
 
 /// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
 pub struct Folder {
@@ -206,7 +206,7 @@ impl Folder {
         parent: Option<Arc<Self>>,
         place: Span,
     ) -> Result<Arc<Self>> {
-        let dir = files.world.fetch(&repository).map_err(|d| d.at(place))?;
+        let Fetched { folder: dir, .. } = files.world.fetch(&repository).map_err(|d| d.at(place))?;
         let address = &repository.address;
         let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
         let Ok(root) = files.world.real_path(&dir.join(&repository.path)) else {
@@ -409,13 +409,13 @@ impl Folder {
         let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
             return error;
         };
-        let Ok(names) = self.files.world.list(dir) else {
+        let Ok(entries) = self.files.world.list(dir) else {
             let dir = Path::new(path).parent().unwrap_or(Path::new(path)).display().to_string();
             let shown = self.shown.display();
             return error
                 .help(format!("there is no folder `{dir}` either; paths begin at the folder `{shown}`"));
         };
-        error.help(match nearest(name, names.iter().map(String::as_str)) {
+        error.help(match nearest(name, entries.iter().filter_map(|entry| entry.name.to_str())) {
             Some(near) => format!("did you mean `{}`?", path_with_name(path, near)),
             None => format!("paths begin at the folder `{}`", self.shown.display()),
         })
@@ -491,7 +491,12 @@ impl Loader for Folder {
 impl Folder {
     fn read(&self, real: &Path, path: &str, place: Span) -> Result<Vec<u8>> {
         if repository::is_http(path) {
-            return self.files.world.get(path).map(|bytes| bytes.to_vec()).map_err(|d| d.at(place));
+            return self
+                .files
+                .world
+                .get(path)
+                .map(|download| download.bytes.to_vec())
+                .map_err(|d| d.at(place));
         }
         self.files.world.read(real).map_err(|error| {
             Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)

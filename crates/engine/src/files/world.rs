@@ -1,9 +1,11 @@
 //! All the engine knows of the outside.
 
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result, Source, Span};
+use sha2::{Digest, Sha256};
 
 use crate::files::repository::Repository;
 
@@ -13,20 +15,68 @@ pub trait World: Send + Sync {
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
     fn is_dir(&self, path: &Path) -> bool;
     fn is_file(&self, path: &Path) -> bool;
-    /// Names in a folder, sorted.
-    fn list(&self, dir: &Path) -> std::io::Result<Vec<String>>;
+    /// What is in a folder, sorted by name.
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>>;
     /// The real path, links resolved.
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf>;
 
-    /// The folder a repository is cloned to; fetched when first asked for, then kept to the end of the run.
-    fn fetch(&self, repository: &Repository) -> Result<PathBuf> {
+    /// A repository; fetched when first asked for, then kept to the end of the run.
+    fn fetch(&self, repository: &Repository) -> Result<Fetched> {
         Err(no_network(&repository.address))
     }
 
-    /// The bytes behind an `https://` address; fetched when first asked for, then kept to the end of the run.
-    fn get(&self, address: &str) -> Result<Arc<[u8]>> {
+    /// What is at an `https://` address; fetched when first asked for, then kept to the end of the run.
+    fn get(&self, address: &str) -> Result<Download> {
         Err(no_network(address))
     }
+}
+
+/// One entry of a folder.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct DirEntry {
+    /// As the file system has it: it need not be UTF-8.
+    pub name: OsString,
+    pub kind: EntryKind,
+}
+
+/// What an entry of a folder is, before any link is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EntryKind {
+    File,
+    Folder,
+    Link,
+    /// A device, a pipe, a socket: something that is not read.
+    Other,
+}
+
+/// A repository that was fetched.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fetched {
+    /// The folder that holds its files.
+    pub folder: PathBuf,
+    /// The commit that was checked out, in full.
+    pub revision: String,
+}
+
+/// What an address gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Download {
+    pub bytes: Arc<[u8]>,
+    /// `sha256:` and the digest of the bytes.
+    pub digest: String,
+}
+
+impl Download {
+    pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
+        let bytes = bytes.into();
+        let digest = format!("sha256:{}", hex(&Sha256::digest(&bytes)));
+        Self { bytes, digest }
+    }
+}
+
+/// Bytes as text.
+pub fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn no_network(address: &str) -> Diagnostic {

@@ -240,8 +240,9 @@ fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
         [] => {
             let message = format!("there is neither a kustomization nor a Composition in `{shown}`");
             let diagnostic = Diagnostic::error("kustomization-not-found", message).at(place);
-            let names = folder.files().world.list(folder.root()).unwrap_or_default();
-            let near = names.iter().find(|name| nearest(name, FILE_NAMES).is_some());
+            let entries = folder.files().world.list(folder.root()).unwrap_or_default();
+            let mut names = entries.iter().filter_map(|entry| entry.name.to_str());
+            let near = names.find(|name| nearest(name, FILE_NAMES).is_some());
             Err(match near {
                 Some(near) => diagnostic.help(format!("rename `{near}` to `{}`", FILE_NAMES[0])),
                 None => {

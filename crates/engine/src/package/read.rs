@@ -1,13 +1,13 @@
 //! From folder to package.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use krm_yaml::{Diagnostic, Document, Node, Result, Sources};
 use rayon::prelude::*;
 
 use super::ignore::Ignore;
 use super::{File, Package};
-use crate::files::world::World;
+use crate::files::world::{EntryKind, World};
 
 /// Endings of the files that hold configuration, as functions see it.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
@@ -19,7 +19,7 @@ pub const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
 /// The files with one of these endings in a folder and those below, relative to it, in the order of their names. Those a
 /// `.krmignore` names are left out.
 pub fn files(world: &dyn World, root: &Path, endings: &[&str]) -> Result<Vec<String>> {
-    let mut walk = Walk { world, root, endings, paths: Vec::new() };
+    let mut walk = Walk { world, endings, paths: Vec::new() };
     walk.folder(root, "", &Ignored::default())?;
     Ok(walk.paths)
 }
@@ -110,15 +110,14 @@ fn is_resource(document: &Document) -> Result<bool> {
     }
 }
 
-/// A name with a sign in it that stands for bytes that are no text.
+/// The diagnostic for a file or folder whose name is not text.
 fn bad_name(place: &Path) -> Diagnostic {
-    let message = format!("the name of the file `{}` is not UTF-8", place.display());
+    let message = format!("the name `{}` is not UTF-8", place.display());
     Diagnostic::error("package-file-name", message).help(format!("rename it, or name it in {IGNORE}"))
 }
 
 struct Walk<'w> {
     world: &'w dyn World,
-    root: &'w Path,
     endings: &'w [&'w str],
     paths: Vec<String>,
 }
@@ -156,40 +155,36 @@ impl Ignored {
 
 impl Walk<'_> {
     fn folder(&mut self, dir: &Path, below: &str, outer: &Ignored) -> Result<()> {
-        let names = self.world.list(dir).map_err(|error| unreadable(dir, &error))?;
-        let has = |name: &str| names.iter().any(|n| n == name);
+        let entries = self.world.list(dir).map_err(|error| unreadable(dir, &error))?;
+        let has = |name: &str| entries.iter().any(|entry| entry.name == name);
         let inner = match below.is_empty() || PACKAGE_FILES.iter().any(|name| has(name)) {
             true => &Ignored::read(self.world, dir, below)?,
             false => outer,
         };
         // What git keeps for itself is no configuration, whatever it is called.
-        for name in names.into_iter().filter(|name| name != ".git") {
-            let path = if below.is_empty() { name.clone() } else { format!("{below}/{name}") };
-            let place = dir.join(&name);
-            if self.world.is_dir(&place) {
-                let own = PACKAGE_FILES.iter().any(|file| self.world.is_file(&place.join(file)));
-                // A package below is left out by nobody but itself.
-                if (own || !inner.names(&path, true)) && !self.is_link(dir, &name) {
-                    self.folder(&place, &path, inner)?;
-                }
-            } else if self.endings.iter().any(|ending| name.ends_with(ending)) && !inner.names(&path, false) {
-                match self.world.is_file(&place) {
-                    true => self.paths.push(path),
-                    // Passing it over would mean to lose what is in it, and to say nothing.
-                    false if name.contains(char::REPLACEMENT_CHARACTER) => return Err(bad_name(&place)),
-                    false => {}
-                }
+        for entry in entries.into_iter().filter(|entry| entry.name != ".git") {
+            let place = dir.join(&entry.name);
+            let name = entry.name.to_string_lossy();
+            let path = if below.is_empty() { name.clone().into_owned() } else { format!("{below}/{name}") };
+            let is_config = self.endings.iter().any(|ending| name.ends_with(ending));
+            let is_folder = entry.kind == EntryKind::Folder;
+            // A package below is left out by nobody but itself.
+            let own = || PACKAGE_FILES.iter().any(|file| self.world.is_file(&place.join(file)));
+            if (!is_folder && !is_config) || (inner.names(&path, is_folder) && !(is_folder && own())) {
+                continue;
+            }
+            if entry.name.to_str().is_none() {
+                // Passing it over would mean to lose what is in it, and to say nothing.
+                return Err(bad_name(&place));
+            }
+            match entry.kind {
+                EntryKind::Folder => self.folder(&place, &path, inner)?,
+                EntryKind::File => self.paths.push(path),
+                // Links to folders are not followed: they may lead anywhere, and round in circles.
+                EntryKind::Link if self.world.is_file(&place) => self.paths.push(path),
+                EntryKind::Link | EntryKind::Other => {}
             }
         }
         Ok(())
-    }
-
-    /// Links to folders are not followed: they may lead anywhere, and round in circles.
-    fn is_link(&self, dir: &Path, name: &str) -> bool {
-        let real = |path: &Path| -> Option<PathBuf> { self.world.real_path(path).ok() };
-        match (real(dir), real(&dir.join(name))) {
-            (Some(parent), Some(target)) => parent.join(name) != target,
-            _ => dir != self.root,
-        }
     }
 }
