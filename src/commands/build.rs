@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use krm_engine::kustomization::{BuildOptions, Session, emit};
 use krm_engine::pipeline::Helm;
-use krm_engine::{Diagnostic, Policy, Resource, Resources, Result};
+use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resource, Resources, Result, Session, emit};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -20,9 +19,8 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
     let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args)?);
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
-    let built = session.build(&args.targets);
+    let Built { targets: built, warnings } = session.build_once(&args.targets);
     drop(spinner);
-    let warnings = session.take_warnings();
     if built.iter().any(Result::is_err) {
         // What went wrong first, what is merely odd after it.
         let errors = built.into_iter().filter_map(Result::err);

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use krm_engine::composition::{API_VERSION, Outlined};
-use krm_engine::kustomization::{BuildOptions, Session};
-use krm_engine::{Node, Result, Span};
+use krm_engine::composition::API_VERSION;
+use krm_engine::pipeline::{Pipeline, Step, Work};
+use krm_engine::session::Outlined;
+use krm_engine::{BuildOptions, Node, Result, Session, Span};
 
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -14,7 +15,8 @@ use crate::report::Report;
 ///
 /// Of a Composition: the one list its imports, overrides and order come to. Of a kustomization: its fields, in the order in
 /// which they act. Either way the result is a Composition that builds to the same resources when it stands in the same
-/// folder, and each entry says which file it comes from.
+/// folder, and each entry says which file it comes from. With `--deep`: every step of the build as a tree, those of bases and
+/// components included.
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::PLAN)]
 pub struct PlanArgs {
@@ -24,11 +26,14 @@ pub struct PlanArgs {
     /// How to print it
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
+    /// Show every step, down into bases and components
+    #[arg(long)]
+    deep: bool,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum Format {
-    /// A Composition, with comments that say where each transformer comes from
+    /// A Composition, with comments that say where each transformer comes from; with `--deep`, a tree
     #[default]
     Yaml,
     /// The same as data
@@ -37,8 +42,21 @@ enum Format {
 
 pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
     let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), BuildOptions::default());
-    let outline = session.outline(&args.target)?;
-    session.take_warnings().iter().for_each(|warning| report.show(warning));
+    if args.deep {
+        let steps = tree(&session.pipeline(&args.target)?, report);
+        return os::print(
+            match args.output {
+                Format::Yaml => steps.iter().map(|step| step.text(0)).collect(),
+                Format::Json => {
+                    let steps: Vec<Node> = steps.iter().map(Branch::data).collect();
+                    krm_yaml::json::pretty(&[("steps", Node::from(steps))].into_iter().collect()) + "\n"
+                }
+            }
+            .as_bytes(),
+        );
+    }
+    let (outline, warnings) = session.outline(&args.target)?;
+    warnings.iter().for_each(|warning| report.show(warning));
     let items = outline.into_iter().map(|entry| match args.output {
         Format::Yaml => with_comment(entry, report),
         Format::Json => as_data(entry, report),
@@ -54,6 +72,67 @@ pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
         }
         .as_bytes(),
     )
+}
+
+/// A step, and those it is made of.
+struct Branch {
+    role: &'static str,
+    name: String,
+    folder: Arc<str>,
+    place: Option<String>,
+    below: Vec<Branch>,
+}
+
+/// The steps of a pipeline, those of bases, components and Compositions below the step that names them.
+fn tree(pipeline: &Pipeline, report: &Report) -> Vec<Branch> {
+    let mut branches: Vec<Branch> = Vec::new();
+    for step in &pipeline.steps {
+        let mut branch = Branch::new(step, report);
+        if step.name.field == "components" {
+            // The steps of a component join those of the kustomization that names it, right before this one.
+            let own = |branch: &Branch| branch.folder == step.name.folder;
+            let from = branches.iter().rposition(own).map_or(0, |at| at + 1);
+            branch.below = branches.split_off(from);
+        }
+        branches.push(branch);
+    }
+    branches
+}
+
+impl Branch {
+    fn new(step: &Step, report: &Report) -> Self {
+        let inner = match &step.work {
+            Work::Base(base) => Some(&base.pipeline),
+            Work::Transform(transformer) => transformer.pipeline(),
+            Work::Read(_) | Work::Nothing => None,
+        };
+        Self {
+            role: step.role.name(),
+            name: step.name.to_string(),
+            folder: step.name.folder.clone(),
+            place: place(step.place, report),
+            below: inner.map_or_else(Vec::new, |pipeline| tree(pipeline, report)),
+        }
+    }
+
+    fn text(&self, depth: usize) -> String {
+        let place = self.place.as_ref().map_or(String::new(), |place| format!("  ({place})"));
+        let line = format!("{:depth$}{} {}{place}\n", "", self.role, self.name, depth = depth * 2);
+        line + &self.below.iter().map(|step| step.text(depth + 1)).collect::<String>()
+    }
+
+    fn data(&self) -> Node {
+        let mut data = Node::map();
+        data.set("name", self.name.as_str());
+        data.set("role", self.role);
+        if let Some(place) = &self.place {
+            data.set("from", place.as_str());
+        }
+        if !self.below.is_empty() {
+            data.set("steps", Node::from(self.below.iter().map(Branch::data).collect::<Vec<_>>()));
+        }
+        data
+    }
 }
 
 /// `file:line`, as people click on it.

@@ -6,7 +6,6 @@
 
 mod consolidate;
 mod identity;
-mod outline;
 
 use std::sync::Arc;
 
@@ -18,7 +17,6 @@ use crate::files::world::Loader;
 
 pub use consolidate::{Entry, Planner, consolidate};
 pub use identity::{Identity, default_name};
-pub use outline::Outlined;
 
 /// The names a Composition may have in its folder.
 pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];
@@ -100,7 +98,7 @@ pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
     let mut found = FILE_NAMES.into_iter().filter(|name| folder.has_file(name));
     let (Some(name), second) = (found.next(), found.next()) else { return Ok(None) };
     let other =
-        second.or_else(|| crate::kustomization::FILE_NAMES.into_iter().find(|name| folder.has_file(name)));
+        second.or_else(|| crate::files::KUSTOMIZATION_FILES.into_iter().find(|name| folder.has_file(name)));
     match other {
         None => Ok(Some(name)),
         Some(other) => {

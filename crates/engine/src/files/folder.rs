@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_yaml::{Diagnostic, FileId, Result, Source, Sources, Span, nearest};
+use krm_yaml::{Diagnostic, FileId, Node, Result, Source, Sources, Span, nearest};
 use rustc_hash::FxHashMap;
 
+use crate::files::dependencies::{Dependencies, Found, Watched};
 use crate::files::repository::{self, Repository};
-use crate::files::world::{Fetched, Loader, World, clean};
+use crate::files::world::{DirEntry, Fetched, Loader, World, clean};
 
 /// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
 pub struct Folder {
@@ -23,6 +24,8 @@ pub struct Folder {
     checkout: Option<Arc<Checkout>>,
     /// Where paths written in these files are relative to, if not to this folder: an override keeps its own.
     elsewhere: Vec<(FileId, Arc<Folder>)>,
+    /// Takes note of all that is looked at from here.
+    dependencies: Arc<Dependencies>,
 }
 
 /// How many folders may lead from the target to a base. Each takes room on the stack, and some time for each resource;
@@ -58,16 +61,41 @@ struct Checkout {
     dir: PathBuf,
 }
 
-/// Every file read in this run, each once.
+/// Every file read so far, each once.
 pub struct Files {
     pub world: Arc<dyn World>,
     pub sources: Sources,
     texts: Mutex<FxHashMap<PathBuf, Arc<Source>>>,
+    /// What was made of a file's text, by the file.
+    trees: Mutex<FxHashMap<FileId, Arc<[Node]>>>,
 }
 
 impl Files {
     pub fn new(world: Arc<dyn World>, sources: Sources) -> Arc<Self> {
-        Arc::new(Self { world, sources, texts: Mutex::default() })
+        Arc::new(Self { world, sources, texts: Mutex::default(), trees: Mutex::default() })
+    }
+
+    /// The trees of a source: kept ones, or those that `parse` makes of it, which are then kept.
+    pub fn trees(&self, source: &Source, parse: impl FnOnce() -> Result<Vec<Node>>) -> Result<Arc<[Node]>> {
+        let trees = || self.trees.lock().expect("no one panics while holding the trees");
+        if let Some(known) = trees().get(&source.id()) {
+            return Ok(known.clone());
+        }
+        let parsed: Arc<[Node]> = parse()?.into();
+        Ok(trees().entry(source.id()).or_insert(parsed).clone())
+    }
+
+    /// Forgets the texts and trees of files that changed, and of all that are below a folder that did.
+    pub fn forget(&self, changed: &[PathBuf]) {
+        let mut texts = self.texts.lock().expect("no one panics while holding the texts");
+        let mut trees = self.trees.lock().expect("no one panics while holding the trees");
+        texts.retain(|path, source| {
+            let stays = !changed.iter().any(|changed| path.starts_with(changed));
+            if !stays {
+                trees.remove(&source.id());
+            }
+            stays
+        });
     }
 }
 
@@ -81,18 +109,24 @@ impl Checkout {
 }
 
 impl Folder {
-    /// Opens the folder a user named.
-    pub fn open(files: &Arc<Files>, target: &str, restricted: bool) -> Result<Arc<Self>> {
+    /// Opens the folder a user named. What is looked at from there, this included, is noted.
+    pub fn open(
+        files: &Arc<Files>,
+        target: &str,
+        restricted: bool,
+        dependencies: &Arc<Dependencies>,
+    ) -> Result<Arc<Self>> {
         if let Some(repository) = Repository::parse(target) {
-            return Self::cloned(files, repository, None, Span::NONE);
+            return Self::cloned(files, repository, None, Span::NONE, dependencies);
         }
+        let world = Watched { world: &*files.world, dependencies };
         let shown = clean(Path::new(target));
         let root = match target.trim() {
             // An unset variable of a script, most likely: it must not mean the folder one happens to be in.
             "" => return Err(no_target(target)),
-            _ => files.world.real_path(&shown).map_err(|_| no_target(target))?,
+            _ => world.real_path(&shown).map_err(|_| no_target(target))?,
         };
-        if !files.world.is_dir(&root) {
+        if !world.is_dir(&root) {
             let message = format!("`{target}` is a file, not a folder");
             return Err(Diagnostic::error("target-not-a-folder", message)
                 .help("name the folder that holds the kustomization"));
@@ -105,6 +139,7 @@ impl Folder {
             parent: None,
             checkout: None,
             elsewhere: Vec::new(),
+            dependencies: dependencies.clone(),
         }))
     }
 
@@ -116,7 +151,7 @@ impl Folder {
         self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
-            return Self::cloned(&self.files, repository, Some(self.clone()), place);
+            return Self::cloned(&self.files, repository, Some(self.clone()), place, &self.dependencies);
         }
         if Path::new(path).is_absolute() {
             let message = format!("the path of a base must be relative, not `{path}`");
@@ -133,9 +168,9 @@ impl Folder {
                     .help("`..` stands for the folder above, and must be a part of its own")
             }));
         }
-        let root = self.files.world.real_path(&clean(&self.root.join(path)));
+        let root = self.world().real_path(&clean(&self.root.join(path)));
         let root = root.map_err(|_| self.missing(path, place))?;
-        if !self.files.world.is_dir(&root) {
+        if !self.world().is_dir(&root) {
             let message = format!("`{path}` is a file, where a folder is expected");
             return Err(Diagnostic::error("base-not-a-folder", message)
                 .at(place)
@@ -151,20 +186,41 @@ impl Folder {
             parent: Some(self.clone()),
             checkout: self.checkout.clone(),
             elsewhere: Vec::new(),
+            dependencies: self.dependencies.clone(),
         }))
     }
 
-    /// The same folder, for a configuration parts of which were written in files of other folders.
-    pub fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
-        Arc::new(Self {
+    /// The same folder, with a record of its own of what is looked at from it.
+    pub fn recorded(&self, dependencies: &Arc<Dependencies>) -> Arc<Self> {
+        Arc::new(Self { dependencies: dependencies.clone(), ..self.copied() })
+    }
+
+    fn copied(&self) -> Self {
+        Self {
             files: self.files.clone(),
             root: self.root.clone(),
             shown: self.shown.clone(),
             restricted: self.restricted,
             parent: self.parent.clone(),
             checkout: self.checkout.clone(),
-            elsewhere,
-        })
+            elsewhere: self.elsewhere.clone(),
+            dependencies: self.dependencies.clone(),
+        }
+    }
+
+    /// The world as seen from here: what is asked of it is noted.
+    fn world(&self) -> Watched<'_> {
+        Watched { world: &*self.files.world, dependencies: &self.dependencies }
+    }
+
+    /// What was looked at from here.
+    pub fn dependencies(&self) -> &Arc<Dependencies> {
+        &self.dependencies
+    }
+
+    /// The same folder, for a configuration parts of which were written in files of other folders.
+    pub fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
+        Arc::new(Self { elsewhere, ..self.copied() })
     }
 
     /// The folder a path written at `place` is relative to, where it is another one.
@@ -178,10 +234,11 @@ impl Folder {
         self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
-            let folder = Self::cloned(&self.files, repository, Some(self.clone()), place)?;
+            let parent = Some(self.clone());
+            let folder = Self::cloned(&self.files, repository, parent, place, &self.dependencies)?;
             return Ok((folder, None));
         }
-        let world = &self.files.world;
+        let world = self.world();
         let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
         let (root, shown, file) = match world.is_dir(&real) {
             true => (real, clean(&self.shown.join(path)), None),
@@ -195,8 +252,9 @@ impl Folder {
         let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
         self.refuse_leaving(&root, path, place)?;
         let checkout = self.checkout.clone();
-        let elsewhere = Vec::new();
-        Ok((Arc::new(Self { files, shown, root, restricted, parent, checkout, elsewhere }), file))
+        let (elsewhere, dependencies) = (Vec::new(), self.dependencies.clone());
+        let folder = Self { files, shown, root, restricted, parent, checkout, elsewhere, dependencies };
+        Ok((Arc::new(folder), file))
     }
 
     /// Fetches a repository, and opens the folder its address names.
@@ -205,11 +263,13 @@ impl Folder {
         repository: Repository,
         parent: Option<Arc<Self>>,
         place: Span,
+        dependencies: &Arc<Dependencies>,
     ) -> Result<Arc<Self>> {
-        let Fetched { folder: dir, .. } = files.world.fetch(&repository).map_err(|d| d.at(place))?;
+        let world = Watched { world: &*files.world, dependencies };
+        let Fetched { folder: dir, .. } = world.fetch(&repository).map_err(|d| d.at(place))?;
         let address = &repository.address;
         let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
-        let Ok(root) = files.world.real_path(&dir.join(&repository.path)) else {
+        let Ok(root) = world.real_path(&dir.join(&repository.path)) else {
             let message =
                 format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
             return fault("repository-no-folder", message);
@@ -217,7 +277,7 @@ impl Folder {
         if !root.starts_with(&dir) {
             return fault("base-outside-repository", format!("`{address}` leads out of its repository"));
         }
-        if !files.world.is_dir(&root) {
+        if !world.is_dir(&root) {
             return fault("base-not-a-folder", format!("`{address}` is a file, where a folder is expected"));
         }
         let checkout = Checkout { repository, dir };
@@ -225,7 +285,8 @@ impl Folder {
         let checkout = Some(Arc::new(checkout));
         // What comes from elsewhere may never read files of this machine.
         let (files, restricted, elsewhere) = (files.clone(), true, Vec::new());
-        Ok(Arc::new(Self { files, root, shown, restricted, parent, checkout, elsewhere }))
+        let dependencies = dependencies.clone();
+        Ok(Arc::new(Self { files, root, shown, restricted, parent, checkout, elsewhere, dependencies }))
     }
 
     /// What is in a repository may not lead out of it.
@@ -299,7 +360,7 @@ impl Folder {
 
     /// Whether the path leads to a folder.
     pub fn is_dir(&self, path: &str) -> bool {
-        self.files.world.is_dir(&clean(&self.root.join(path)))
+        self.world().is_dir(&clean(&self.root.join(path)))
     }
 
     /// What a path under `resources:` leads to. Repositories are fetched on the way, since only then it is known.
@@ -313,10 +374,10 @@ impl Folder {
         let file = match repository::is_http(path) {
             true if repository.is_surely_one() => None,
             true => Some(read()),
-            false if self.files.world.is_file(&self.root.join(path)) => Some(read()),
+            false if self.world().is_file(&self.root.join(path)) => Some(read()),
             false => None,
         };
-        let fetch = || self.files.world.fetch(&repository);
+        let fetch = || self.world().fetch(&repository);
         match file {
             Some(Ok(file)) => Ok(Entry::File(file)),
             None => fetch().map(|_| Entry::Folder),
@@ -334,7 +395,12 @@ impl Folder {
 
     /// Whether a file of this name lies in the folder itself.
     pub fn has_file(&self, name: &str) -> bool {
-        self.files.world.is_file(&self.root.join(name))
+        self.world().is_file(&self.root.join(name))
+    }
+
+    /// What is in the folder, sorted by name; nothing of one that cannot be listed.
+    pub fn entries(&self) -> Vec<DirEntry> {
+        self.world().list(&self.root).unwrap_or_default()
     }
 
     /// The path as a person at the command line would write it.
@@ -352,7 +418,7 @@ impl Folder {
 
     /// The real path of a file, where it may be read.
     fn locate(&self, path: &str, place: Span) -> Result<PathBuf> {
-        let world = &self.files.world;
+        let world = self.world();
         let wanted = clean(&self.root.join(path));
         let real = world.real_path(&wanted).map_err(|_| self.missing(path, place))?;
         if world.is_dir(&real) {
@@ -409,7 +475,7 @@ impl Folder {
         let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
             return error;
         };
-        let Ok(entries) = self.files.world.list(dir) else {
+        let Ok(entries) = self.world().list(dir) else {
             let dir = Path::new(path).parent().unwrap_or(Path::new(path)).display().to_string();
             let shown = self.shown.display();
             return error
@@ -456,6 +522,10 @@ impl Loader for Folder {
         };
         let texts = || self.files.texts.lock().expect("no one panics while holding the texts");
         if let Some(source) = texts().get(&real) {
+            match repository::is_http(path) {
+                true => self.dependencies.fetched(path),
+                false => self.dependencies.looked(&real, Found::Something),
+            }
             return Ok(source.clone());
         }
         let bytes = self.read(&real, path, place)?;
@@ -491,14 +561,10 @@ impl Loader for Folder {
 impl Folder {
     fn read(&self, real: &Path, path: &str, place: Span) -> Result<Vec<u8>> {
         if repository::is_http(path) {
-            return self
-                .files
-                .world
-                .get(path)
-                .map(|download| download.bytes.to_vec())
-                .map_err(|d| d.at(place));
+            let download = self.world().get(path).map_err(|d| d.at(place))?;
+            return Ok(download.bytes.to_vec());
         }
-        self.files.world.read(real).map_err(|error| {
+        self.world().read(real).map_err(|error| {
             Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)
         })
     }

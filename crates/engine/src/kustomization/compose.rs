@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::Kustomization;
-use super::plan::{LoadedFile, Plan, Scope};
+use super::plan::{Inherited, LoadedFile, Plan, shown};
 use crate::composition::{self, Entry, Planner, consolidate};
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
-use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::pipeline::{Context, Pipeline, Role, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 use crate::schema::Schema;
@@ -34,11 +34,11 @@ struct Sort {
 
 impl Plan<'_> {
     /// Adds the steps of a Composition, all it imports included.
-    pub(super) fn compose(
+    pub fn compose(
         &mut self,
         folder: &Arc<Folder>,
         file: &str,
-        scope: &Scope,
+        scope: &Inherited,
         place: Span,
     ) -> Result<()> {
         self.folders.push(folder.root().to_owned());
@@ -47,7 +47,7 @@ impl Plan<'_> {
         // Origins are noted from the first step on, or not at all.
         let tells_origins = |entry: &Entry| entry.config.get("buildMetadata").is_some_and(|b| !b.is_empty());
         let origin = entries.iter().any(tells_origins).then(Origin::default);
-        let scope = &Scope { origin: scope.origin.clone().or(origin), ..scope.clone() };
+        let scope = &Inherited { origin: scope.origin.clone().or(origin), ..scope.clone() };
         let steps = entries.iter().map(|entry| {
             let added = self.entry(entry, &defaults, scope);
             added.map_err(|d| {
@@ -60,16 +60,17 @@ impl Plan<'_> {
         self.config.merge(&defaults)
     }
 
-    fn entry(&mut self, entry: &Entry, defaults: &TransformerConfig, scope: &Scope) -> Result<()> {
+    fn entry(&mut self, entry: &Entry, defaults: &TransformerConfig, scope: &Inherited) -> Result<()> {
         let folder = &entry.folder.with(written_elsewhere(entry));
         match (entry.identity.api_version.as_str(), entry.identity.kind.as_str()) {
             ("builtin", "ResourceAccumulator" | "ResourceGenerator") => {
                 let accumulator: ResourceAccumulator = settings(&entry.config)?;
-                self.load(folder, &accumulator.paths, scope)
+                self.load(folder, "paths", &accumulator.paths, scope)
             }
             ("builtin", "SortOrderTransformer") => {
                 let sort: Sort = settings(&entry.config)?;
-                self.steps.push(Step::new(Role::Transform, SortOrder::new(sort.sort_options)?));
+                let work = Work::new(SortOrder::new(sort.sort_options)?);
+                self.steps.push(Step::new(step_name(entry), entry.place, Role::Transform, work));
                 self.wishes.is_in_order = true;
                 Ok(())
             }
@@ -81,16 +82,17 @@ impl Plan<'_> {
                 let transformer = self.make(&config, Role::Transform, folder, Some(defaults))?;
                 let is_generator = entry.identity.api_version == "builtin" && kind.ends_with("Generator");
                 let role = if is_generator { Role::Generate } else { Role::Transform };
-                self.steps.push(Step { role, transformer, origin: None, place: Span::NONE });
+                let work = Work::Transform(transformer.into());
+                self.steps.push(Step::new(step_name(entry), entry.place, role, work));
                 Ok(())
             }
         }
     }
 
     /// A kustomization in the list works on what came before it, as if that stood first among its resources.
-    fn inline_kustomization(&mut self, entry: &Entry, folder: &Arc<Folder>, scope: &Scope) -> Result<()> {
+    fn inline_kustomization(&mut self, entry: &Entry, folder: &Arc<Folder>, scope: &Inherited) -> Result<()> {
         let (kustomization, warnings) = Kustomization::from_root(&entry.config)?;
-        self.session.warn(warnings);
+        self.warn(warnings);
         self.wishes.take(&kustomization);
         self.add(folder, &LoadedFile::within(kustomization, folder, entry.place), scope)
     }
@@ -114,13 +116,19 @@ impl Plan<'_> {
         &self,
         folder: &Arc<Folder>,
         file: &str,
-        scope: &Scope,
+        scope: &Inherited,
         place: Span,
     ) -> Result<Composed> {
-        let mut plan = Plan::new(self.session, false, self.schema.clone());
+        let mut plan = Plan::new(self.planning, self.schema.clone(), &self.dependencies);
         plan.compose(folder, file, scope, place).map_err(|d| d.note("included here", place))?;
         Ok(Composed { pipeline: Pipeline { steps: plan.steps, schema: plan.schema }, place })
     }
+}
+
+/// What the step of a transformer is called: its folder, kind and name.
+fn step_name(entry: &Entry) -> StepName {
+    let field = format!("{}/{}", entry.identity.kind, entry.identity.name);
+    StepName { folder: shown(&entry.folder), field: field.into(), index: None }
 }
 
 /// What a built-in is told: its configuration without what names it.
@@ -146,10 +154,14 @@ impl Transformer for Composed {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         self.pipeline.transform(items, cx).map_err(|d| d.note("included here", self.place))
     }
+
+    fn pipeline(&self) -> Option<&Pipeline> {
+        Some(&self.pipeline)
+    }
 }
 
 /// A Composition that is asked for its opinion alone: what it makes of the resources is thrown away.
-pub(super) struct Discarded(pub Box<dyn Transformer>, pub Span);
+pub(super) struct Discarded(pub Composed, pub Span);
 
 impl Transformer for Discarded {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
@@ -166,6 +178,10 @@ impl Transformer for Discarded {
             );
         }
         Ok(())
+    }
+
+    fn pipeline(&self) -> Option<&Pipeline> {
+        self.0.pipeline()
     }
 }
 
@@ -188,11 +204,11 @@ impl Planner for Plan<'_> {
             return roots.map(|mut root| krm_yaml::merge_keys::resolve(&mut root).map(|()| root)).collect();
         }
         let mut configs = Resources::new();
-        self.build_configs(folder, &[path], &Scope::default(), &mut configs)?;
+        self.build_configs(folder, &[path], &Inherited::default(), &mut configs)?;
         Ok(configs.into_vec().into_iter().map(Resource::into_node).collect())
     }
 
     fn warn(&self, warning: Diagnostic) {
-        self.session.warn(vec![warning]);
+        self.warn([warning]);
     }
 }

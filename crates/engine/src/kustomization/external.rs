@@ -6,11 +6,11 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
 
 use super::compose::Discarded;
 use super::origin::{append, by_config};
-use super::plan::{Here, Plan, Scope};
+use super::plan::{Here, Inherited, Plan};
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
 use crate::functions::{Function, LegacyPlugin};
-use crate::pipeline::{Pipeline, Role, Step, Transformer};
+use crate::pipeline::{Pipeline, Role, Step, Transformer, Work};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::read;
@@ -18,40 +18,50 @@ use crate::transformers::{self, Setup, TransformerConfig};
 
 impl Plan<'_> {
     /// Adds the steps of a list: inline objects first, then files and folders, as in the reference.
-    pub fn external(&mut self, here: &Here, role: Role, entries: &[Node]) -> Result<()> {
+    pub fn external(&mut self, here: &Here, role: Role, field: &'static str, entries: &[Node]) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
         }
         let mut configs = Resources::new();
         let mut paths = Vec::new();
-        for entry in entries {
+        // Which entry each configuration comes from.
+        let mut asked = Vec::new();
+        for (at, entry) in entries.iter().enumerate() {
             match self.inline(here, entry)? {
                 Some(objects) => configs.append(Resources::from_vec(objects))?,
-                None => paths.push(Spanned::new(Text::from(entry.text().unwrap_or_default()), entry.span())),
+                None => {
+                    paths
+                        .push((at, Spanned::new(Text::from(entry.text().unwrap_or_default()), entry.span())));
+                }
             }
+            asked.resize(configs.len(), at);
         }
         let mut compositions = Vec::new();
         // A run of paths up to a Composition, which is itself run and gives no configurations.
-        for path in paths {
+        for (at, path) in paths {
             match self.composition_at(here.folder, &path)? {
                 None => self.build_configs(here.folder, &[path], here.scope, &mut configs)?,
-                Some(composition) => compositions.push((configs.len(), composition)),
+                Some(composition) => compositions.push((configs.len(), (at, composition))),
             }
+            asked.resize(configs.len(), at);
         }
         let mut compositions = compositions.into_iter().peekable();
         for at in 0..=configs.len() {
-            while let Some((_, (folder, name, place))) = compositions.next_if(|(position, _)| *position == at)
+            while let Some((_, (entry, (folder, name, place)))) =
+                compositions.next_if(|(position, _)| *position == at)
             {
                 let composed = self.composed(&folder, &name, here.scope, place)?;
-                let composed: Box<dyn Transformer> = match role {
-                    Role::Validate => Box::new(Discarded(Box::new(composed), place)),
-                    _ => Box::new(composed),
+                let work = match role {
+                    Role::Validate => Work::new(Discarded(composed, place)),
+                    _ => Work::new(composed),
                 };
-                self.steps.push(Step { role, transformer: composed, origin: None, place });
+                self.steps.push(Step::new(here.name(field, Some(entry)), place, role, work));
             }
             if let Some(config) = configs.get(at) {
-                let transformer = self.make(config, role, here.folder, None)?;
-                self.steps.push(Step { role, transformer, origin: by_config(config), place: config.span() });
+                let work = Work::Transform(self.make(config, role, here.folder, None)?.into());
+                let name = here.name(field, asked.get(at).copied());
+                let origin = by_config(config).map(Arc::new);
+                self.steps.push(Step { origin, ..Step::new(name, config.span(), role, work) });
             }
         }
         Ok(())
@@ -62,13 +72,13 @@ impl Plan<'_> {
         &self,
         folder: &Arc<Folder>,
         paths: &[Spanned<Text>],
-        scope: &Scope,
+        scope: &Inherited,
         configs: &mut Resources,
     ) -> Result<()> {
-        let mut plan = Plan::new(self.session, false, self.schema.clone());
-        plan.load(folder, paths, scope)?;
+        let mut plan = Plan::new(self.planning, self.schema.clone(), &self.dependencies);
+        plan.load(folder, "transformers", paths, scope)?;
         let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
-        pipeline.transform(configs, &self.session.context(&self.schema))
+        pipeline.run(configs, &self.planning.context(&self.schema, &self.dependencies))
     }
 
     /// Makes a step of its configuration.
@@ -96,11 +106,12 @@ impl Plan<'_> {
         // A program is looked for, and runs, where it was named.
         let runtime_at = config.node().get("runtime").map_or(config.span(), innermost);
         let dir = folder.elsewhere(runtime_at).unwrap_or(folder).root();
-        let runtime = self.session.runtime();
+        let runtime = &self.planning.runtime;
         if let Some(function) = Function::from_config(config.node(), dir, Some(folder.root()), runtime)? {
             return Ok(Box::new(function));
         }
-        if let Some(program) = self.session.cataloged(gvk).map_err(|d| d.note("looked up for this", place))? {
+        let cataloged = self.planning.cataloged(gvk, &self.dependencies);
+        if let Some(program) = cataloged.map_err(|d| d.note("looked up for this", place))? {
             let mut config = config.node().clone();
             config.set("runtime", program);
             let function = Function::from_config(&config, dir, Some(folder.root()), runtime);

@@ -1,12 +1,11 @@
 //! The kustomization file: what the user wrote, typed, with places.
 
-mod base;
-mod build;
 mod compose;
 mod external;
 mod fix;
 mod origin;
 mod plan;
+mod planning;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -23,13 +22,12 @@ use crate::transformers::replacement::Replacement;
 use crate::transformers::vars::Var;
 use crate::transformers::{GeneratorArgs, GeneratorOptions, Image, Label, Pairs, Replica, SortOptions};
 
-pub use build::{Options as BuildOptions, Session, emit};
+pub use crate::files::KUSTOMIZATION_FILES as FILE_NAMES;
+pub use plan::{Inherited, Plan, Wishes};
+pub use planning::{Planning, Reuse};
 
 /// The JSON Schema of a kustomization, for editors.
 pub const JSON_SCHEMA: &str = include_str!("../../data/kustomization.schema.json");
-
-/// The names a kustomization file may have.
-pub const FILE_NAMES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
 /// A Kustomization or a Component.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -240,7 +238,7 @@ fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
         [] => {
             let message = format!("there is neither a kustomization nor a Composition in `{shown}`");
             let diagnostic = Diagnostic::error("kustomization-not-found", message).at(place);
-            let entries = folder.files().world.list(folder.root()).unwrap_or_default();
+            let entries = folder.entries();
             let mut names = entries.iter().filter_map(|entry| entry.name.to_str());
             let near = names.find(|name| nearest(name, FILE_NAMES).is_some());
             Err(match near {

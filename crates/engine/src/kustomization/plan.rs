@@ -1,20 +1,20 @@
 //! From kustomization to pipeline: what runs, and in what order.
 
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::base::{Base, Planned, Use};
-use super::build::Session;
 use super::origin::{append, by_builtin};
+use super::planning::{Planned, Planning, Reuse};
 use super::{BUILD_METADATA, Kustomization};
 use crate::composition;
+use crate::files::dependencies::Dependencies;
 use crate::files::folder::{DEEPEST, Entry, Folder, more_than_anyone_reads, too_deep};
 use crate::files::world::Loader;
-use crate::pipeline::{Context, Pipeline, Role, Step, Transformer};
+use crate::pipeline::{Base, Context, Pipeline, Role, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
 use crate::resource::read;
 use crate::resource::{Gvk, Origin, Resource};
@@ -22,7 +22,7 @@ use crate::schema::Schema;
 use crate::transformers::replacement::Replacements;
 use crate::transformers::vars::{MarkVars, VarSet};
 use crate::transformers::{
-    Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Patch, PatchJson6902,
+    Annotations, ConfigMapGenerator, HelmCharts, ImageTag, Labels, Namespace, Pairs, Patch, PatchJson6902,
     PatchStrategicMerge, Prefix, ReplicaCount, SecretGenerator, SortOptions, Suffix, TransformerConfig,
 };
 
@@ -30,8 +30,8 @@ use crate::transformers::{
 const BUILTIN_SCHEMA: &str = "v1.21.2";
 
 /// What is known on the way down: what a kustomization inherits from those that lead to it.
-#[derive(Clone, Default, PartialEq, Eq, Hash)]
-pub struct Scope {
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Inherited {
     /// Where we are, as the root sees it; `None` where `buildMetadata` asks for nothing.
     pub origin: Option<Origin>,
     /// The namespace helm charts get where they name none.
@@ -62,8 +62,10 @@ const MOST_FOLDERS: usize = 100_000;
 
 /// What is gathered: steps, and the rules and variables that are handed up.
 pub struct Plan<'s> {
-    pub session: &'s Session,
-    /// Bases go into the session's memory, for others to use.
+    pub(super) planning: &'s Planning,
+    /// What planning, and later running, depends on; and the warnings.
+    pub(super) dependencies: Arc<Dependencies>,
+    /// Bases are kept for others to use.
     shares: bool,
     pub steps: Vec<Step>,
     pub config: TransformerConfig,
@@ -81,10 +83,12 @@ pub struct Plan<'s> {
 }
 
 impl<'s> Plan<'s> {
-    pub fn new(session: &'s Session, shares: bool, schema: Arc<Schema>) -> Self {
+    /// A plan whose bases are its own.
+    pub fn new(planning: &'s Planning, schema: Arc<Schema>, dependencies: &Arc<Dependencies>) -> Self {
         Self {
-            session,
-            shares,
+            planning,
+            dependencies: dependencies.clone(),
+            shares: false,
             steps: Vec::new(),
             config: TransformerConfig::default(),
             vars: VarSet::default(),
@@ -98,28 +102,48 @@ impl<'s> Plan<'s> {
         }
     }
 
+    /// A plan whose bases others may use too.
+    pub fn sharing(planning: &'s Planning, schema: Arc<Schema>, dependencies: &Arc<Dependencies>) -> Self {
+        Self { shares: true, ..Self::new(planning, schema, dependencies) }
+    }
+
+    /// Adds the kustomization of a target, and what it wishes for all.
+    pub fn add_target(&mut self, folder: &Arc<Folder>) -> Result<()> {
+        let file = LoadedFile::read(folder, Span::NONE)?;
+        let origin = (!file.kustomization.build_metadata.is_empty()).then(Origin::default);
+        self.add(folder, &file, &Inherited { origin, ..Inherited::default() })?;
+        self.wishes.take(&file.kustomization);
+        Ok(())
+    }
+
+    pub(super) fn warn(&self, warnings: impl IntoIterator<Item = Diagnostic>) {
+        warn(&self.dependencies, warnings);
+    }
+
     /// Adds all steps of a kustomization. Of a component too: its directives simply join those of its parent.
-    pub fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Scope) -> Result<()> {
+    pub fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Inherited) -> Result<()> {
         self.folders.push(folder.root().to_owned());
         let k = &file.kustomization;
         self.choose_schema(folder, k)?;
-        let here = Here { folder, file, scope };
-        let below = Scope { helm_namespace: here.helm_namespace(), ..scope.clone() };
-        self.load(folder, &k.resources, &below)?;
+        let here = Here::new(folder, file, scope);
+        let below = Inherited { helm_namespace: here.helm_namespace(), ..scope.clone() };
+        self.load(folder, "resources", &k.resources, &below)?;
         // In this order, and not all into one: a spec for every kind gives way to those for some that are there before it.
         let mut config = TransformerConfig::builtin();
         config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
         self.config.merge(&config)?;
         self.config.merge(&TransformerConfig::from_crds(&**folder, &k.crds)?)?;
         self.generate(&here)?;
-        for component in &k.components {
-            self.component(&here, component)?;
+        for (at, component) in k.components.iter().enumerate() {
+            self.component(&here, component, at)?;
         }
         self.transform(&here)?;
-        self.external(&here, Role::Validate, &k.validators)?;
+        self.external(&here, Role::Validate, "validators", &k.validators)?;
         if !k.vars.is_empty() {
             self.vars.extend(k.vars.clone())?;
-            self.steps.push(Step::new(Role::Transform, MarkVars(k.vars.clone())));
+            let name = here.name("vars", None);
+            let place = k.vars.first().map_or(Span::NONE, |var| var.name.span);
+            self.steps.push(Step::new(name, place, Role::Transform, Work::new(MarkVars(k.vars.clone()))));
         }
         Ok(())
     }
@@ -159,8 +183,15 @@ impl<'s> Plan<'s> {
     }
 
     /// `resources:`, each a file or a base.
-    pub fn load(&mut self, folder: &Arc<Folder>, paths: &[Spanned<Text>], scope: &Scope) -> Result<()> {
+    pub fn load(
+        &mut self,
+        folder: &Arc<Folder>,
+        field: &'static str,
+        paths: &[Spanned<Text>],
+        scope: &Inherited,
+    ) -> Result<()> {
         let schema = self.schema.clone();
+        let shown = shown(folder);
         paths.iter().for_each(|path| self.warn_of_prefix(path));
         // Side by side: reading and parsing take time, and fetching takes more.
         let look = |path: &Spanned<Text>| {
@@ -172,12 +203,12 @@ impl<'s> Plan<'s> {
                 .help("name a file or a folder here, or remove the entry"));
             }
             let folder = folder.elsewhere(path.span()).unwrap_or(folder);
-            folder.look(path, || read_resources(&**folder, path, &schema))
+            folder.look(path, || self.read(folder, path))
         };
         let found: Vec<_> = paths.par_iter().map(look).collect();
         let mut errors = Vec::new();
-        for (path, found) in paths.iter().zip(found) {
-            let step = match found {
+        for (at, (path, found)) in paths.iter().zip(found).enumerate() {
+            let work = match found {
                 Ok(Entry::File(mut resources)) => {
                     let kinds: FxHashSet<&Gvk> = resources.iter().map(Resource::gvk).collect();
                     self.strangers |= kinds.into_iter().any(|gvk| schema.scope(gvk).is_none());
@@ -185,11 +216,13 @@ impl<'s> Plan<'s> {
                         let origin = append(origin, path);
                         resources.iter_mut().for_each(|r| r.origin = Some(Box::new(origin.clone())));
                     }
-                    Ok(Step::load(Written(Mutex::new(resources)), path.span()))
+                    Ok(Work::Read(Arc::new(resources)))
                 }
-                Ok(Entry::Folder) => self.base(folder, path, scope).map(|base| Step::load(base, path.span())),
+                Ok(Entry::Folder) => self.base(folder, path, scope).map(Work::Base),
                 Err(error) => Err(error.at(path.span())),
             };
+            let name = StepName::new(&shown, field, Some(at));
+            let step = work.map(|work| Step::new(name, path.span(), Role::Load, work));
             match step {
                 Ok(step) => self.steps.push(step),
                 Err(error) => errors.push(error),
@@ -206,108 +239,118 @@ impl<'s> Plan<'s> {
         if path.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("git::")) {
             let warning =
                 Diagnostic::warning("git-prefix", "the prefix `git::` means nothing, and is passed over");
-            self.session.warn(vec![warning.at(path.span()).help(format!("write `{}`", &path[5..]))]);
+            self.warn([warning.at(path.span()).help(format!("write `{}`", &path[5..]))]);
         }
     }
 
-    /// A base: planned anew, or taken from memory.
-    fn base(&mut self, folder: &Arc<Folder>, path: &Spanned<Text>, scope: &Scope) -> Result<Use> {
+    /// A file of resources.
+    fn read(&self, folder: &Folder, path: &Spanned<Text>) -> Result<Vec<Resource>> {
+        let place = path.span();
+        let source = folder.load(path, place)?;
+        let read = match self.planning.reuse {
+            Reuse::Never => read::read(&source, &self.schema),
+            Reuse::Again => folder
+                .files()
+                .trees(&source, || read::trees(&source))
+                .and_then(|trees| read::of_trees(trees.to_vec(), true, &self.schema)),
+        };
+        read.map_err(|d| d.included(place))
+    }
+
+    /// A base: planned anew, or one that is known.
+    fn base(&mut self, folder: &Arc<Folder>, path: &Spanned<Text>, scope: &Inherited) -> Result<Arc<Base>> {
         let place = path.span();
         let folder = folder.base(path, place)?;
         let scope =
-            Scope { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
+            Inherited { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
         // Where no chart asks for the namespace of whoever includes it, all may share.
-        let any = Scope { helm_namespace: Text::new(), ..scope.clone() };
+        let any = Inherited { helm_namespace: Text::new(), ..scope.clone() };
         let keys = [any, scope.clone()].map(|scope| (folder.root().to_owned(), scope));
-        let known = || {
-            let bases = self.session.bases();
-            let fits = |key: &&(PathBuf, Scope)| {
-                bases.get(*key).is_some_and(|base| !base.planned.by_namespace || key.1 == scope)
-            };
-            keys.iter().find(fits).map(|key| bases[key].clone())
-        };
+        let fits = |base: &Planned, key: &Inherited| !base.by_namespace || *key == scope;
         // What a schema changes cannot be shared with those that have another.
         let shares = self.shares && !self.schema_chosen;
-        let base = match shares.then(known).flatten() {
-            Some(base) => {
-                base.planned
-                    .folders
-                    .iter()
-                    .try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
-                base
+        let planned = match shares.then(|| self.planning.known(&keys, fits)).flatten() {
+            Some(planned) => {
+                planned.folders.iter().try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
+                planned
             }
             None => {
-                let base = self.plan_base(&folder, &scope, place).map_err(|d| d.included(place))?;
+                let dependencies = Dependencies::new(folder.root());
+                let planned = self.plan_base(&folder.recorded(&dependencies), &scope, place);
+                let planned = planned.map_err(|d| {
+                    self.dependencies.add(dependencies);
+                    d.included(place)
+                })?;
                 match shares {
-                    // Where another thread planned it meanwhile, its plan counts.
                     true => {
                         let [any, exact] = keys;
-                        let key = if base.planned.by_namespace { exact } else { any };
-                        self.session.bases().entry(key).or_insert(base).clone()
+                        let key = if planned.by_namespace { exact } else { any };
+                        self.planning.keep(key, planned)
                     }
-                    false => base,
+                    false => planned,
                 }
             }
         };
-        self.strangers |= base.planned.strangers;
-        if let Some(schema) = base.planned.schema_chosen.as_ref().filter(|_| !self.schema_chosen) {
+        let base = planned.base.clone();
+        self.dependencies.add(base.dependencies.clone());
+        self.strangers |= planned.strangers;
+        if let Some(schema) = planned.schema_chosen.as_ref().filter(|_| !self.schema_chosen) {
             self.schema_chosen = true;
             self.schema = schema.clone();
         }
-        self.level = self.level.max(base.planned.level + 1);
+        self.level = self.level.max(base.level + 1);
         // One that was planned before was reached by another, shorter way.
         if self.level > DEEPEST {
             return Err(too_deep(place));
         }
-        self.by_namespace |= base.planned.by_namespace;
-        self.folders.extend(base.planned.folders.iter().cloned());
+        self.by_namespace |= planned.by_namespace;
+        self.folders.extend(planned.folders.iter().cloned());
         self.refuse_too_many(place)?;
-        self.config.merge(&base.planned.config)?;
-        self.vars.merge(base.planned.vars.clone())?;
-
-        Ok(Use::new(base, place))
+        self.config.merge(&planned.config)?;
+        self.vars.merge(planned.vars.clone())?;
+        Ok(base)
     }
 
-    fn plan_base(&self, folder: &Arc<Folder>, scope: &Scope, place: Span) -> Result<Arc<Base>> {
+    fn plan_base(&self, folder: &Arc<Folder>, scope: &Inherited, place: Span) -> Result<Arc<Planned>> {
+        let mut plan = Plan::new(self.planning, self.schema.clone(), folder.dependencies());
+        plan.shares = self.shares;
         if let Some(name) = composition::find(folder, place)? {
-            let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
             plan.compose(folder, name, scope, place)?;
-            return Ok(plan.into_base(None));
+            return Ok(plan.into_base(folder, None));
         }
-        let file = LoadedFile::read(self.session, folder, place)?;
+        let file = LoadedFile::read(folder, place)?;
         if file.kustomization.is_component() {
             let message = format!("`{}` is a component, not a base", folder.shown().display());
             return Err(Diagnostic::error("component-as-resource", message)
                 .at(place)
                 .help("list it under `components:`"));
         }
-        let mut plan = Plan::new(self.session, self.shares, self.schema.clone());
         plan.schema_chosen = self.schema_chosen;
         plan.strangers = self.strangers;
         plan.add(folder, &file, scope)?;
         let schema_chosen = (plan.schema_chosen && !self.schema_chosen).then(|| plan.schema.clone());
-        Ok(plan.into_base(schema_chosen))
+        Ok(plan.into_base(folder, schema_chosen))
     }
 
-    fn into_base(self, schema_chosen: Option<Arc<Schema>>) -> Arc<Base> {
-        Base::new(Planned {
-            pipeline: Pipeline { steps: self.steps, schema: self.schema },
+    fn into_base(self, folder: &Folder, schema_chosen: Option<Arc<Schema>>) -> Arc<Planned> {
+        let pipeline = Pipeline { steps: self.steps, schema: self.schema };
+        Arc::new(Planned {
+            base: Base::new(shown(folder), pipeline, self.level, self.dependencies),
             config: self.config,
             vars: self.vars,
             schema_chosen,
             strangers: self.strangers,
             folders: self.folders,
-            level: self.level,
             by_namespace: self.by_namespace,
         })
     }
 
     /// `components:`, each a folder whose steps join ours.
-    fn component(&mut self, here: &Here, path: &Spanned<Text>) -> Result<()> {
+    fn component(&mut self, here: &Here, path: &Spanned<Text>, at: usize) -> Result<()> {
         let place = path.span();
         self.warn_of_prefix(path);
         let folder = here.folder.base(path, place)?;
-        let file = LoadedFile::read(self.session, &folder, place).map_err(|d| d.included(place))?;
+        let file = LoadedFile::read(&folder, place).map_err(|d| d.included(place))?;
         if !file.kustomization.is_component() {
             let message = format!("`{}` is a kustomization, not a component", folder.shown().display());
             return Err(Diagnostic::error("resource-as-component", message)
@@ -317,7 +360,8 @@ impl<'s> Plan<'s> {
         self.refuse_too_many(place)?;
         let scope = here.scope_below(path);
         self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
-        self.steps.push(Step::new(Role::Transform, Unique));
+        let name = here.name("components", Some(at));
+        self.steps.push(Step::new(name, place, Role::Transform, Work::new(Unique)));
         // The reference takes all rules over anew after a component, and a spec for every kind may get lost by that.
         let config = std::mem::take(&mut self.config);
         self.config.merge(&config)
@@ -338,15 +382,18 @@ impl<'s> Plan<'s> {
     fn generate(&mut self, here: &Here) -> Result<()> {
         let k = &here.file.kustomization;
         let loader: Arc<dyn Loader> = here.folder.clone();
-        for args in &k.config_map_generator {
+        for (at, args) in k.config_map_generator.iter().enumerate() {
             let generator = ConfigMapGenerator::new(args.clone(), &k.generator_options, loader.clone())?;
-            self.builtin(here, Role::Generate, "ConfigMapGenerator", generator);
+            let asked = here.asked("configMapGenerator", at, args.name.span);
+            self.builtin(here, asked, Role::Generate, "ConfigMapGenerator", generator);
         }
-        for args in &k.secret_generator {
+        for (at, args) in k.secret_generator.iter().enumerate() {
             let generator = SecretGenerator::new(args.clone(), &k.generator_options, loader.clone());
-            self.builtin(here, Role::Generate, "SecretGenerator", generator);
+            let asked = here.asked("secretGenerator", at, args.name.span);
+            self.builtin(here, asked, Role::Generate, "SecretGenerator", generator);
         }
         if !k.helm_charts.is_empty() {
+            let entries: Arc<[Span]> = k.helm_charts.iter().map(|chart| chart.span).collect();
             let mut charts = k.helm_charts.clone();
             for chart in charts.iter_mut().filter(|chart| chart.namespace.is_empty()) {
                 chart.namespace = here.helm_namespace();
@@ -354,9 +401,10 @@ impl<'s> Plan<'s> {
             }
             let globals = k.helm_globals.clone().unwrap_or_default();
             let charts = HelmCharts::new(charts, globals, loader.clone())?;
-            self.builtin(here, Role::Generate, "HelmChartInflationGenerator", charts);
+            let asked = here.asked_by_all("helmCharts", entries);
+            self.builtin(here, asked, Role::Generate, "HelmChartInflationGenerator", charts);
         }
-        self.external(here, Role::Generate, &k.generators)
+        self.external(here, Role::Generate, "generators", &k.generators)
     }
 
     /// The transformers, built-in ones first, in the reference's order: that of the fields in the file does not matter.
@@ -365,74 +413,122 @@ impl<'s> Plan<'s> {
         let config = self.config.clone();
         if !k.patches_strategic_merge.is_empty() {
             let patches = PatchStrategicMerge::new(&k.patches_strategic_merge, &**here.folder)?;
-            self.builtin(here, Role::Transform, "PatchStrategicMergeTransformer", patches);
+            let entries = k.patches_strategic_merge.iter().map(Node::span).collect();
+            let asked = here.asked_by_all("patchesStrategicMerge", entries);
+            self.builtin(here, asked, Role::Transform, "PatchStrategicMergeTransformer", patches);
         }
         if !k.patches.is_empty() {
             let read = |entry: &Spanned<_>| Patch::new(&entry.value, entry.span, &**here.folder);
             let patches: Vec<Patch> = all(k.patches.par_iter().map(read).collect())?;
-            match here.scope.origin {
-                None => self.builtin(here, Role::Transform, "PatchTransformer", patches),
-                // What each of them leaves on the resources, the next one finds there.
-                Some(_) => patches
-                    .into_iter()
-                    .for_each(|patch| self.builtin(here, Role::Transform, "PatchTransformer", patch)),
+            for (at, (patch, entry)) in patches.into_iter().zip(&k.patches).enumerate() {
+                let asked = here.asked("patches", at, entry.span);
+                self.builtin(here, asked, Role::Transform, "PatchTransformer", patch);
             }
         }
         if !k.namespace.is_empty() {
             let namespace = Namespace::new(k.namespace.clone(), config.namespace.clone());
-            self.builtin(here, Role::Transform, "NamespaceTransformer", namespace);
+            let asked = here.asked_by("namespace", k.namespace.span);
+            self.builtin(here, asked, Role::Transform, "NamespaceTransformer", namespace);
         }
         if !k.name_prefix.is_empty() {
             let prefix = Prefix::new(k.name_prefix.clone(), config.name_prefix.clone());
-            self.builtin(here, Role::Transform, "PrefixTransformer", prefix);
+            let asked = here.asked_by("namePrefix", k.name_prefix.span);
+            self.builtin(here, asked, Role::Transform, "PrefixTransformer", prefix);
         }
         if !k.name_suffix.is_empty() {
             let suffix = Suffix::new(k.name_suffix.clone(), config.name_suffix.clone());
-            self.builtin(here, Role::Transform, "SuffixTransformer", suffix);
+            let asked = here.asked_by("nameSuffix", k.name_suffix.span);
+            self.builtin(here, asked, Role::Transform, "SuffixTransformer", suffix);
         }
-        for labels in Labels::plan(k.labels.clone(), k.common_labels.clone(), &config)? {
-            self.builtin(here, Role::Transform, "LabelTransformer", labels);
+        let labels = Labels::plan(k.labels.clone(), k.common_labels.clone(), &config)?;
+        for (at, labels) in labels.into_iter().enumerate() {
+            let asked = match k.labels.get(at) {
+                Some(label) => here.asked("labels", at, first(&label.pairs)),
+                None => here.asked_by("commonLabels", first(&k.common_labels)),
+            };
+            self.builtin(here, asked, Role::Transform, "LabelTransformer", labels);
         }
         if !k.common_annotations.is_empty() {
             let annotations =
                 Annotations::new(k.common_annotations.clone(), config.common_annotations.clone());
-            self.builtin(here, Role::Transform, "AnnotationsTransformer", annotations);
+            let asked = here.asked_by("commonAnnotations", first(&k.common_annotations));
+            self.builtin(here, asked, Role::Transform, "AnnotationsTransformer", annotations);
         }
         if !k.patches_json6902.is_empty() {
             let read = |entry: &Spanned<_>| PatchJson6902::new(&entry.value, entry.span, &**here.folder);
             let patches: Vec<PatchJson6902> = all(k.patches_json6902.iter().map(read).collect())?;
-            for patch in patches {
-                self.builtin(here, Role::Transform, "PatchJson6902Transformer", patch);
+            for (at, (patch, entry)) in patches.into_iter().zip(&k.patches_json6902).enumerate() {
+                let asked = here.asked("patchesJson6902", at, entry.span);
+                self.builtin(here, asked, Role::Transform, "PatchJson6902Transformer", patch);
             }
         }
         if !k.replicas.is_empty() {
             let replicas = ReplicaCount::new(k.replicas.clone(), config.replicas.clone());
-            self.builtins(here, "ReplicaCountTransformer", replicas, k.replicas.len());
+            let entries = k.replicas.iter().map(|replica| replica.name.span.to(replica.count.span)).collect();
+            self.builtins(here, here.asked_by_all("replicas", entries), "ReplicaCountTransformer", replicas);
         }
         if !k.images.is_empty() {
             let images = ImageTag::new(k.images.clone(), config.images.clone());
-            self.builtins(here, "ImageTagTransformer", images, k.images.len());
+            let entries = k.images.iter().map(|image| image.span).collect();
+            self.builtins(here, here.asked_by_all("images", entries), "ImageTagTransformer", images);
         }
         if !k.replacements.is_empty() {
             let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
-            self.builtin(here, Role::Transform, "ReplacementTransformer", replacements);
+            let entries = k.replacements.iter().map(|entry| entry.span).collect();
+            let asked = here.asked_by_all("replacements", entries);
+            self.builtin(here, asked, Role::Transform, "ReplacementTransformer", replacements);
         }
-        self.external(here, Role::Transform, &k.transformers)
+        self.external(here, Role::Transform, "transformers", &k.transformers)
     }
 
     /// A built-in that a field of the kustomization asks for.
-    fn builtin(&mut self, here: &Here, role: Role, kind: &str, transformer: impl Transformer + 'static) {
-        let origin = here.scope.origin.as_ref().map(|origin| by_builtin(origin, here.file.name(), kind));
-        self.steps.push(Step { origin, ..Step::new(role, transformer) });
+    fn builtin(
+        &mut self,
+        here: &Here,
+        asked: Asked,
+        role: Role,
+        kind: &str,
+        transformer: impl Transformer + 'static,
+    ) {
+        self.push(here, asked, role, kind, Work::new(transformer));
+    }
+
+    fn push(&mut self, here: &Here, asked: Asked, role: Role, kind: &str, work: Work) {
+        let origin = here.scope.origin.as_ref();
+        let origin = origin.map(|origin| Arc::new(by_builtin(origin, here.file.name(), kind)));
+        let Asked { name, place, entries } = asked;
+        self.steps.push(Step { origin, entries, ..Step::new(name, place, role, work) });
     }
 
     /// A built-in that stands for several of the reference's, which shows in transformer annotations.
-    fn builtins(&mut self, here: &Here, kind: &str, transformer: impl Transformer + 'static, count: usize) {
-        self.builtin(here, Role::Transform, kind, transformer);
-        if here.scope.origin.is_some() {
-            (1..count).for_each(|_| self.builtin(here, Role::Transform, kind, Nothing));
-        }
+    fn builtins(&mut self, here: &Here, asked: Asked, kind: &str, transformer: impl Transformer + 'static) {
+        let more = here.scope.origin.as_ref().map_or(0, |_| asked.entries.len().saturating_sub(1));
+        let again = asked.clone();
+        self.builtin(here, asked, Role::Transform, kind, transformer);
+        (0..more).for_each(|_| self.push(here, again.clone(), Role::Transform, kind, Work::Nothing));
     }
+}
+
+/// Who asks for a step.
+#[derive(Clone)]
+pub(super) struct Asked {
+    pub name: StepName,
+    pub place: Span,
+    pub entries: Arc<[Span]>,
+}
+
+/// Where the first of some pairs is written.
+fn first(pairs: &Pairs) -> Span {
+    pairs.values().map(|value| value.span).min_by_key(|span| span.start).unwrap_or(Span::NONE)
+}
+
+/// A folder as steps name it.
+pub(super) fn shown(folder: &Folder) -> Arc<str> {
+    folder.shown().to_string_lossy().into()
+}
+
+fn warn(dependencies: &Dependencies, warnings: impl IntoIterator<Item = Diagnostic>) {
+    dependencies.warnings.lock().expect("no one panics while holding warnings").extend(warnings);
 }
 
 /// A kustomization and the file it stands in.
@@ -442,10 +538,10 @@ pub struct LoadedFile {
 }
 
 impl LoadedFile {
-    pub fn read(session: &Session, folder: &Folder, place: Span) -> Result<Self> {
+    pub fn read(folder: &Folder, place: Span) -> Result<Self> {
         let (kustomization, source, warnings) = Kustomization::load(folder, place)?;
-        session.warn(warnings);
-        session.warn(unknown_build_metadata(&kustomization));
+        warn(folder.dependencies(), warnings);
+        warn(folder.dependencies(), unknown_build_metadata(&kustomization));
         Ok(Self { kustomization, source })
     }
 
@@ -484,12 +580,41 @@ fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 pub struct Here<'a> {
     pub folder: &'a Arc<Folder>,
     pub file: &'a LoadedFile,
-    pub scope: &'a Scope,
+    pub scope: &'a Inherited,
+    /// The folder as steps name it.
+    shown: Arc<str>,
 }
 
-impl Here<'_> {
-    fn scope_below(&self, path: &str) -> Scope {
-        Scope {
+impl<'a> Here<'a> {
+    pub fn new(folder: &'a Arc<Folder>, file: &'a LoadedFile, scope: &'a Inherited) -> Self {
+        Self { folder, file, scope, shown: shown(folder) }
+    }
+
+    pub fn name(&self, field: &'static str, index: Option<usize>) -> StepName {
+        StepName::new(&self.shown, field, index)
+    }
+
+    /// A field.
+    fn asked_by(&self, field: &'static str, place: Span) -> Asked {
+        Asked { name: self.name(field, None), place, entries: Arc::default() }
+    }
+
+    /// An entry of a field.
+    fn asked(&self, field: &'static str, index: usize, place: Span) -> Asked {
+        Asked { name: self.name(field, Some(index)), place, entries: Arc::default() }
+    }
+
+    /// All entries of a field; of one there is, that one.
+    fn asked_by_all(&self, field: &'static str, entries: Arc<[Span]>) -> Asked {
+        let (index, place) = match entries[..] {
+            [one] => (Some(0), one),
+            _ => (None, entries.iter().copied().reduce(Span::to).unwrap_or(Span::NONE)),
+        };
+        Asked { name: self.name(field, index), place, entries }
+    }
+
+    fn scope_below(&self, path: &str) -> Inherited {
+        Inherited {
             origin: self.scope.origin.as_ref().map(|origin| append(origin, path)),
             helm_namespace: self.helm_namespace(),
         }
@@ -499,33 +624,6 @@ impl Here<'_> {
     fn helm_namespace(&self) -> Text {
         let namespace = &self.file.kustomization.namespace;
         if namespace.is_empty() { self.scope.helm_namespace.clone() } else { namespace.value.clone() }
-    }
-}
-
-/// Reads a file of resources.
-pub fn read_resources(loader: &dyn Loader, path: &Spanned<Text>, schema: &Schema) -> Result<Vec<Resource>> {
-    let place = path.span();
-    let source = loader.load(path, place)?;
-    let named_here = |d: Diagnostic| d.included(place);
-    read::read(&source, schema).map_err(named_here)
-}
-
-/// Resources as they stood in a file. They are given away, not copied: a plan runs once.
-struct Written(Mutex<Vec<Resource>>);
-
-impl Transformer for Written {
-    fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
-        let resources = std::mem::take(&mut *self.0.lock().expect("no one panics while holding resources"));
-        items.append(Resources::from_vec(resources))
-    }
-}
-
-/// Does nothing, but was there.
-struct Nothing;
-
-impl Transformer for Nothing {
-    fn transform(&self, _items: &mut Resources, _cx: &Context) -> Result<()> {
-        Ok(())
     }
 }
 

@@ -13,13 +13,22 @@ use crate::schema::Schema;
 
 /// Reads the resources of a source.
 pub fn read(source: &Arc<Source>, schema: &Schema) -> Result<Vec<Resource>> {
+    resources(documents(source)?, schema)
+}
+
+/// The trees of a source that resources can be [made of](of_trees).
+pub fn trees(source: &Arc<Source>) -> Result<Vec<Node>> {
+    Ok(documents(source)?.into_iter().map(|document| document.root).collect())
+}
+
+fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
     match krm_yaml::parse(source) {
-        Ok(documents) => resources(documents, schema),
+        Ok(documents) => Ok(documents),
         // Annotations may be written twice: the reference reads the last, and goes on.
         Err(error) if error.code() == "yaml-duplicate-key" => {
             let documents = krm_yaml::parse_keeping_twins(source)?;
             match documents.iter().all(|document| only_annotations_twice(&document.root, true)) {
-                true => resources(documents, schema),
+                true => Ok(documents),
                 false => Err(error),
             }
         }

@@ -3,8 +3,7 @@
 use std::borrow::Cow;
 use std::cmp::Ordering;
 
-use super::Scope;
-use crate::resource::Gvk;
+use super::{Gvk, Scope};
 
 /// Types by number, and the kinds that start somewhere among them.
 #[derive(Debug)]

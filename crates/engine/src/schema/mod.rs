@@ -4,6 +4,7 @@
 //! schema of the user's own is read into the same form by [`Schema::from_openapi`].
 
 mod digest;
+mod gvk;
 mod openapi;
 
 use std::borrow::Cow;
@@ -11,8 +12,8 @@ use std::sync::Arc;
 
 use krm_yaml::Node;
 
-use crate::resource::Gvk;
 use digest::Graph;
+pub use gvk::Gvk;
 pub use openapi::CommentSchema;
 
 /// Merge keys and scopes of types. Cheap to clone.

@@ -4,6 +4,7 @@ use krm_yaml::{Diagnostic, Result};
 use rayon::prelude::*;
 
 use crate::pipeline::{Context, Transformer};
+use crate::resource::Resource;
 use crate::resource::list::Resources;
 
 const ANNOTATION: &str = "config.kubernetes.io/local-config";
@@ -16,7 +17,7 @@ pub struct LocalConfig;
 
 impl Transformer for LocalConfig {
     fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
-        let is_list = |r: &crate::Resource| r.kind().ends_with("List");
+        let is_list = |r: &Resource| r.kind().ends_with("List");
         if let Some(r) = items.iter().find(|r| r.kind().is_empty() || (r.name().is_empty() && !is_list(r))) {
             let message = match r.kind() {
                 "" => "this resource has no `kind` any more".to_owned(),
@@ -26,7 +27,7 @@ impl Transformer for LocalConfig {
                 .at(r.span())
                 .help("see which patch or replacement takes it away"));
         }
-        let is_local = |r: &crate::Resource| r.annotation(ANNOTATION).is_some_and(|value| value != "false");
+        let is_local = |r: &Resource| r.annotation(ANNOTATION).is_some_and(|value| value != "false");
         if items.as_slice().par_iter().with_min_len(256).any(is_local) {
             items.as_vec_mut().retain(|r| !is_local(r));
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Entry, Node, Span};
 
-use super::Entry as Listed;
+use crate::composition::{Entry as Listed, default_name};
 use crate::files::folder::Folder;
 use crate::files::world::{Loader, clean};
 use crate::kustomization::Kustomization;
@@ -97,7 +97,7 @@ impl Outlined {
             let written = || root.as_map().into_iter().flatten().filter(|entry| !entry.value.is_empty());
             let Some(first) = written().find(|entry| is_in(entry, fields)) else { continue };
             let acting = written().filter(|entry| is_in(entry, fields) || is_in(entry, manner));
-            let mut config = kustomization(&super::default_name(first.key.text().unwrap_or_default()));
+            let mut config = kustomization(&default_name(first.key.text().unwrap_or_default()));
             if let Some(map) = config.as_map_mut() {
                 acting.for_each(|entry| map.push(entry.key.clone(), entry.value.clone()));
             }

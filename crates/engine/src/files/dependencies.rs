@@ -1,0 +1,236 @@
+//! What a build looked at, so that it is known what to build again when files change.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use krm_yaml::{Diagnostic, Result};
+use rustc_hash::FxHashMap;
+
+use crate::files::repository::Repository;
+use crate::files::world::{DirEntry, Download, Fetched, World};
+
+/// Every file, listing and look-up that one kustomization depended on, and the kustomizations it was made of.
+///
+/// A look-up that found nothing counts as well: the file may be there tomorrow. Warnings are kept here because they are
+/// part of what planning and running it gave: whoever uses the result again shows them again.
+#[derive(Debug, Default)]
+pub struct Dependencies {
+    /// The folder it was planned for.
+    folder: PathBuf,
+    seen: Mutex<Seen>,
+    /// Bases, and whatever else has dependencies of its own.
+    within: Mutex<Vec<Arc<Dependencies>>>,
+    pub warnings: Mutex<Vec<Diagnostic>>,
+}
+
+#[derive(Debug, Default)]
+struct Seen {
+    paths: BTreeMap<PathBuf, Found>,
+    listed: BTreeMap<PathBuf, ()>,
+    remotes: BTreeMap<String, ()>,
+}
+
+/// What a look-up found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found {
+    Something,
+    Nothing,
+}
+
+impl Dependencies {
+    pub fn new(folder: &Path) -> Arc<Self> {
+        Arc::new(Self { folder: folder.to_owned(), ..Self::default() })
+    }
+
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Notes that another one is part of it.
+    pub fn add(&self, part: Arc<Dependencies>) {
+        self.within.lock().expect(HELD).push(part);
+    }
+
+    /// Notes a look-up.
+    pub fn looked(&self, path: &Path, found: Found) {
+        let mut seen = self.seen.lock().expect(HELD);
+        match seen.paths.get_mut(path) {
+            // Once missing, always worth watching for: the answer may have been used before the file came.
+            Some(known) if found == Found::Nothing => *known = found,
+            Some(_) => {}
+            None => drop(seen.paths.insert(path.to_owned(), found)),
+        }
+    }
+
+    /// Notes that an address was fetched.
+    pub fn fetched(&self, address: &str) {
+        let mut seen = self.seen.lock().expect(HELD);
+        if !seen.remotes.contains_key(address) {
+            seen.remotes.insert(address.to_owned(), ());
+        }
+    }
+
+    /// Every path that was read or looked for, in order, and whether it was there.
+    pub fn paths(&self) -> Vec<(PathBuf, Found)> {
+        self.seen.lock().expect(HELD).paths.iter().map(|(path, found)| (path.clone(), *found)).collect()
+    }
+
+    /// Every folder whose names were listed, in order.
+    pub fn listed(&self) -> Vec<PathBuf> {
+        self.seen.lock().expect(HELD).listed.keys().cloned().collect()
+    }
+
+    /// Every address that was fetched, in order.
+    pub fn remotes(&self) -> Vec<String> {
+        self.seen.lock().expect(HELD).remotes.keys().cloned().collect()
+    }
+
+    /// The bases and other parts that have dependencies of their own.
+    pub fn within(&self) -> Vec<Arc<Dependencies>> {
+        self.within.lock().expect(HELD).clone()
+    }
+
+    /// This one and all it is made of, each once.
+    pub fn all(self: &Arc<Self>) -> Vec<Arc<Dependencies>> {
+        let mut known = FxHashMap::default();
+        let mut all = vec![self.clone()];
+        let mut next = 0;
+        while let Some(one) = all.get(next).cloned() {
+            next += 1;
+            if known.insert(Arc::as_ptr(&one), ()).is_none() {
+                all.extend(one.within());
+            }
+        }
+        let mut once = FxHashMap::default();
+        all.retain(|one| once.insert(Arc::as_ptr(one), ()).is_none());
+        all
+    }
+
+    /// Whether it must be planned and built again if this file or folder came, went or changed; its parts apart.
+    fn depends_on(&self, changed: &Path) -> bool {
+        let seen = self.seen.lock().expect(HELD);
+        // A folder that changed as a whole takes with it all that is below.
+        let below = |path: Option<&PathBuf>| path.is_some_and(|path| path.starts_with(changed));
+        let from = (Bound::Included(changed), Bound::Unbounded);
+        if below(seen.paths.range::<Path, _>(from).next().map(|(path, _)| path))
+            || below(seen.listed.range::<Path, _>(from).next().map(|(path, _)| path))
+        {
+            return true;
+        }
+        // A file that comes may bring the folders that lead to it.
+        let mut above = changed.ancestors().skip(1);
+        above.clone().next().is_some_and(|parent| seen.listed.contains_key(parent))
+            || above.any(|folder| seen.paths.get(folder) == Some(&Found::Nothing))
+    }
+
+    /// The same, its parts included. `known` remembers the answers: parts are shared.
+    pub fn affected_by(
+        self: &Arc<Self>,
+        changed: &[PathBuf],
+        known: &mut FxHashMap<*const Dependencies, bool>,
+    ) -> bool {
+        if let Some(answer) = known.get(&Arc::as_ptr(self)) {
+            return *answer;
+        }
+        let mut affected = changed.iter().any(|path| self.depends_on(path));
+        for part in self.within() {
+            affected |= part.affected_by(changed, known);
+        }
+        known.insert(Arc::as_ptr(self), affected);
+        affected
+    }
+}
+
+const HELD: &str = "no one panics while holding what was looked at";
+
+/// A world that notes what it is asked for.
+pub struct Watched<'a> {
+    pub world: &'a dyn World,
+    pub dependencies: &'a Dependencies,
+}
+
+impl Watched<'_> {
+    fn note(&self, path: &Path, found: bool) {
+        self.dependencies.looked(path, if found { Found::Something } else { Found::Nothing });
+    }
+}
+
+impl World for Watched<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let read = self.world.read(path);
+        self.note(path, read.is_ok());
+        read
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        let found = self.world.is_dir(path);
+        self.note(path, found);
+        found
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        let found = self.world.is_file(path);
+        self.note(path, found);
+        found
+    }
+
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>> {
+        let listed = self.world.list(dir);
+        let mut seen = self.dependencies.seen.lock().expect(HELD);
+        seen.listed.insert(dir.to_owned(), ());
+        drop(seen);
+        if listed.is_err() {
+            self.note(dir, false);
+        }
+        listed
+    }
+
+    fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
+        let real = self.world.real_path(path);
+        self.note(path, real.is_ok());
+        real
+    }
+
+    fn fetch(&self, repository: &Repository) -> Result<Fetched> {
+        self.dependencies.fetched(&repository.address);
+        self.world.fetch(repository)
+    }
+
+    fn get(&self, address: &str) -> Result<Download> {
+        self.dependencies.fetched(address);
+        self.world.get(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::memory_world::MemoryWorld;
+
+    #[test]
+    fn what_was_looked_at_decides() {
+        let world = MemoryWorld::new([("/a/b/c.yaml", "x: 1"), ("/a/d/e.yaml", "x: 2")]);
+        let dependencies = Dependencies::new(Path::new("/a"));
+        let watched = Watched { world: &world, dependencies: &dependencies };
+        watched.read(Path::new("/a/b/c.yaml")).expect("it is there");
+        assert!(!watched.is_file(Path::new("/a/new/file.yaml")));
+        assert!(!watched.is_dir(Path::new("/a/later")));
+        watched.list(Path::new("/a/d")).expect("it is there");
+        for (changed, affects) in [
+            ("/a/b/c.yaml", true),
+            ("/a/b", true),
+            ("/a/b/other.yaml", false),
+            ("/a/new/file.yaml", true),
+            ("/a/new", true),
+            ("/a/later/x/y.yaml", true),
+            ("/a/d/new.yaml", true),
+            ("/a/d/deep/new.yaml", false),
+            ("/a/bb", false),
+        ] {
+            let answer = dependencies.affected_by(&[changed.into()], &mut FxHashMap::default());
+            assert_eq!(answer, affects, "{changed}");
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! A kustomization that others are made of.
+
+use std::sync::{Arc, OnceLock};
+
+use krm_yaml::Result;
+use rustc_hash::FxHashMap;
+
+use super::{Context, Pipeline, Step, Work};
+use crate::files::dependencies::{Dependencies, Watched};
+use crate::resource::list::Resources;
+
+/// A pipeline that runs on nothing: planned once, and built once, however many use it.
+pub struct Base {
+    /// Its folder, as the user would write it.
+    pub folder: Arc<str>,
+    pub pipeline: Pipeline,
+    /// Bases stand above all bases they use.
+    pub level: usize,
+    pub dependencies: Arc<Dependencies>,
+    built: OnceLock<Result<Resources>>,
+}
+
+impl Base {
+    pub fn new(
+        folder: Arc<str>,
+        pipeline: Pipeline,
+        level: usize,
+        dependencies: Arc<Dependencies>,
+    ) -> Arc<Self> {
+        Arc::new(Self { folder, pipeline, level, dependencies, built: OnceLock::new() })
+    }
+
+    /// Builds it ahead of its users, unless that was done. Done level by level: a thread that waits for a base while it
+    /// holds another might wait for itself.
+    pub fn build_ahead(&self, cx: &Context) {
+        if self.built.get().is_none() {
+            // Where another thread was quicker, its result counts.
+            let _ = self.built.set(run(self.pipeline.clone(), &self.dependencies, cx));
+        }
+    }
+
+    /// Whether it was built, and has not to be again.
+    pub fn is_built(&self) -> bool {
+        self.built.get().is_some()
+    }
+
+    /// What it gives. Its last user gets the resources themselves: nobody will look at them again, so that editing them
+    /// need not copy.
+    pub(super) fn give(base: Arc<Self>, cx: &Context) -> Result<Resources> {
+        match Arc::try_unwrap(base) {
+            Ok(Base { pipeline, dependencies, built, .. }) => {
+                built.into_inner().unwrap_or_else(|| run(pipeline, &dependencies, cx))
+            }
+            Err(base) => match base.built.get() {
+                Some(built) => built.clone(),
+                None => run(base.pipeline.clone(), &base.dependencies, cx),
+            },
+        }
+    }
+}
+
+/// Runs a pipeline on nothing; what it looks at and warns of is noted where it belongs.
+pub fn run(pipeline: Pipeline, dependencies: &Dependencies, cx: &Context) -> Result<Resources> {
+    let world = Watched { world: cx.world, dependencies };
+    let cx = Context { world: &world, warnings: &dependencies.warnings, ..*cx };
+    let mut items = Resources::new();
+    pipeline.run(&mut items, &cx)?;
+    Ok(items)
+}
+
+/// Every base that pipelines are made of, and how many steps use it.
+pub fn bases<'p>(pipelines: impl IntoIterator<Item = &'p Pipeline>) -> Vec<(Arc<Base>, usize)> {
+    let mut found: Vec<(Arc<Base>, usize)> = Vec::new();
+    let mut known: FxHashMap<*const Base, usize> = FxHashMap::default();
+    let used = |step: &Step| match &step.work {
+        Work::Base(base) => Some(base.clone()),
+        _ => None,
+    };
+    let mut open: Vec<Arc<Base>> =
+        pipelines.into_iter().flat_map(|pipeline| pipeline.steps.iter().filter_map(used)).collect();
+    while let Some(base) = open.pop() {
+        match known.get(&Arc::as_ptr(&base)) {
+            Some(at) => found[*at].1 += 1,
+            None => {
+                known.insert(Arc::as_ptr(&base), found.len());
+                open.extend(base.pipeline.steps.iter().filter_map(used));
+                found.push((base, 1));
+            }
+        }
+    }
+    found
+}

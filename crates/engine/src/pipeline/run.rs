@@ -1,0 +1,151 @@
+//! The executor: the one loop over steps.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Result, Span};
+use rayon::prelude::*;
+
+use super::{Context, Role, Step, Transformer};
+use crate::files::world::clean;
+use crate::resource::Resource;
+use crate::resource::list::Resources;
+use crate::schema::Schema;
+
+/// Steps in order. A base is a pipeline run on nothing, a component the same run on what is there. Cheap to clone.
+#[derive(Clone)]
+pub struct Pipeline {
+    pub steps: Vec<Step>,
+    /// What is known of types while these steps run.
+    pub schema: Arc<Schema>,
+}
+
+impl Pipeline {
+    /// Runs its steps. They give away what they hold; to run them again, run a clone.
+    pub fn run(self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let Pipeline { mut steps, schema } = self;
+        let cx = &Context { schema: &schema, ..*cx };
+        let mut rest = &mut steps[..];
+        while !rest.is_empty() {
+            let length = group(rest);
+            let (group, after) = std::mem::take(&mut rest).split_at_mut(length);
+            rest = after;
+            run_group(group, items, cx)?;
+        }
+        Ok(())
+    }
+}
+
+/// How many of the first steps run together.
+fn group(steps: &[Step]) -> usize {
+    // Neighbouring loads know nothing of each other, so they run side by side.
+    let both_load = |a: &Step, b: &Step| a.role == Role::Load && b.role == Role::Load;
+    let both_each = |a: &Step, b: &Step| a.each().is_some() && b.each().is_some();
+    steps.chunk_by(|a, b| both_load(a, b) || both_each(a, b)).next().map_or(0, <[Step]>::len)
+}
+
+fn run_group(group: &mut [Step], items: &mut Resources, cx: &Context) -> Result<()> {
+    let place = group[0].place;
+    match group[0].role {
+        Role::Load => {
+            let loaded: Vec<_> = group.par_iter_mut().map(|step| step.produce(cx)).collect();
+            append_each(items, group, loaded, cx)
+        }
+        Role::Generate => {
+            let made = group[0].produce(cx)?;
+            items.absorb(made, cx.schema).map_err(|d| d.at(place))
+        }
+        Role::Transform if group.len() > 1 => items.edit_apart(|r| {
+            let mut edits = group.iter().filter_map(|step| Some((step.each()?, step.place)));
+            edits.try_for_each(|(each, place)| each.edit(r, cx).map_err(|d| d.at(place)))
+        }),
+        Role::Transform => {
+            group[0].apply(items, cx).map_err(|d| d.at(place))?;
+            if let Some(origin) = &group[0].origin {
+                items.stamp_transformation(origin, cx.schema);
+            }
+            Ok(())
+        }
+        Role::Validate => validate(&group[0], items, cx).map_err(|d| d.at(place)),
+    }
+}
+
+impl Transformer for Pipeline {
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.clone().run(items, cx)
+    }
+
+    fn pipeline(&self) -> Option<&Pipeline> {
+        Some(self)
+    }
+}
+
+/// Appends what each of these steps gives. Two may give the very same resource: what is wrong is then not where that is
+/// written but where they are.
+fn append_each(
+    items: &mut Resources,
+    steps: &[Step],
+    loaded: Vec<Result<Resources>>,
+    cx: &Context,
+) -> Result<()> {
+    let mut starts = Vec::with_capacity(steps.len());
+    for (step, loaded) in steps.iter().zip(loaded) {
+        starts.push(items.len());
+        let Err(error) = items.append(loaded?) else { continue };
+        let written = error.place();
+        let is_same = !written.is_none() && error.notes().iter().any(|note| note.place == written);
+        let first = (starts[0]..items.len()).find(|at| is_same && items.as_slice()[*at].span() == written);
+        return Err(match first {
+            None => error,
+            Some(at) => {
+                let giver = &steps[starts.partition_point(|start| *start <= at) - 1];
+                included_twice(&items.as_slice()[at], [giver.place, step.place], cx)
+            }
+        });
+    }
+    Ok(())
+}
+
+fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
+    let paths = places.map(|place| {
+        let source = cx.sources.get(place.file)?;
+        Some(clean(Path::new(source.slice(place))))
+    });
+    let error = Diagnostic::error("included-twice", format!("{} is included twice", r.id()))
+        .at(places[1])
+        .note("first here", places[0])
+        .note("it is written here", r.span());
+    match paths[0] == paths[1] {
+        true => error.help("remove one of the two entries"),
+        false => error.help(
+            "let only one of the two include it, or tell the copies apart by `namePrefix`, `nameSuffix` or `namespace`",
+        ),
+    }
+}
+
+/// Runs a validator, and refuses it where it changed anything but the label `validated-by`.
+fn validate(validator: &Step, items: &mut Resources, cx: &Context) -> Result<()> {
+    const MARK: &str = "validated-by";
+    let before = items.clone();
+    validator.apply(items, cx)?;
+    let changed = before.len() != items.len()
+        || before.iter().any(|old| {
+            let [at] = items.find(old.id()) else { return true };
+            let mut new = items.as_slice()[*at as usize].node().clone();
+            if new.at(["metadata", "labels", MARK]).is_some()
+                && let Some(meta) = new.get_mut("metadata")
+                && let Some(labels) = meta.get_mut("labels")
+            {
+                labels.remove(MARK);
+                if labels.is_empty() {
+                    meta.remove("labels");
+                }
+            }
+            new != *old.node()
+        });
+    match changed {
+        false => Ok(()),
+        true => Err(Diagnostic::error("validator-changes", "a validator changed the resources")
+            .help("list it under `transformers:` if it is meant to change them")),
+    }
+}

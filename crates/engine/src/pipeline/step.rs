@@ -1,0 +1,170 @@
+//! A step: what it is called, who asked for it, what it does, and what becomes of its result.
+
+use std::fmt;
+use std::sync::Arc;
+
+use krm_yaml::{Result, Span, Text};
+
+use super::{Base, Context, Each, Transformer};
+use crate::resource::list::Resources;
+use crate::resource::{Origin, Resource};
+
+/// What a step is there for: how it is run, and what becomes of its result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Gives resources as they were written or built elsewhere: runs on an empty list, whose content is appended.
+    Load,
+    /// Makes resources: runs on an empty list, whose content is absorbed under the create, merge and replace rules.
+    Generate,
+    /// Changes resources in place.
+    Transform,
+    /// Looks at a copy, and may not change it.
+    Validate,
+}
+
+impl Role {
+    /// The word for it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Role::Load => "load",
+            Role::Generate => "generate",
+            Role::Transform => "transform",
+            Role::Validate => "validate",
+        }
+    }
+}
+
+/// What a step does.
+#[derive(Clone, Default)]
+pub enum Work {
+    /// Nothing: it stands for one of the reference's that shows in transformer annotations.
+    #[default]
+    Nothing,
+    /// A built-in, a function, a Composition.
+    Transform(Arc<dyn Transformer>),
+    /// Resources as they are written in a file.
+    Read(Arc<Vec<Resource>>),
+    /// What another kustomization gives.
+    Base(Arc<Base>),
+}
+
+impl Work {
+    pub fn new(transformer: impl Transformer + 'static) -> Self {
+        Work::Transform(Arc::new(transformer))
+    }
+}
+
+/// What a step is called: the folder of the file that asked for it, and the field: `overlays/production#images[0]`.
+///
+/// Names are stable: they change only when someone moves the entry. Steps that no field asks for, at the end of every
+/// build, have a name without a folder: `#hash`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct StepName {
+    /// As the user would write it; empty of steps nobody asked for.
+    pub folder: Arc<str>,
+    pub field: Text,
+    /// Which entry of the field, where it has entries.
+    pub index: Option<u32>,
+}
+
+impl StepName {
+    pub fn new(folder: &Arc<str>, field: &'static str, index: Option<usize>) -> Self {
+        Self {
+            folder: folder.clone(),
+            field: Text::from_static_str(field),
+            index: index.map(|index| index as u32),
+        }
+    }
+
+    /// The name of a step that comes at the end of every build.
+    pub fn of_root(field: &'static str) -> Self {
+        Self::new(&Arc::default(), field, None)
+    }
+}
+
+impl fmt::Display for StepName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let folder = if &*self.folder == "." { "" } else { &*self.folder };
+        write!(f, "{folder}#{}", self.field)?;
+        match self.index {
+            Some(index) => write!(f, "[{index}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Something to be done, what it is there for, and who asked for it. Cheap to clone.
+#[derive(Clone)]
+pub struct Step {
+    pub name: StepName,
+    /// The entry or field that asked for it: the place of errors that have no better one.
+    pub place: Span,
+    pub role: Role,
+    pub work: Work,
+    /// The entries it stands for, where all entries of a field are one step: a value with a span within one of them was
+    /// set by it.
+    pub entries: Arc<[Span]>,
+    /// Noted on the resources it saw or made; `None` where nobody asked for that.
+    pub origin: Option<Arc<Origin>>,
+}
+
+impl Step {
+    pub fn new(name: StepName, place: Span, role: Role, work: Work) -> Self {
+        Self { name, place, role, work, entries: Arc::default(), origin: None }
+    }
+
+    /// What the entry is called that wrote a value, given where the value was written.
+    pub fn name_of(&self, written: Span) -> StepName {
+        let holds = |entry: &Span| {
+            entry.file == written.file && entry.start <= written.start && written.end <= entry.end
+        };
+        let index = self.entries.iter().position(|entry| !written.is_none() && holds(entry));
+        StepName { index: index.map(|index| index as u32).or(self.name.index), ..self.name.clone() }
+    }
+
+    /// What it does to each resource, if that is all.
+    pub(super) fn each(&self) -> Option<&dyn Each> {
+        match &self.work {
+            Work::Transform(transformer) if self.role == Role::Transform && self.origin.is_none() => {
+                transformer.each()
+            }
+            _ => None,
+        }
+    }
+
+    /// Changes or looks at what is there.
+    pub(super) fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        match &self.work {
+            Work::Transform(transformer) => transformer.transform(items, cx),
+            Work::Nothing | Work::Read(_) | Work::Base(_) => Ok(()),
+        }
+    }
+
+    /// What the step makes of nothing. What it alone holds is given away, not copied: who wants to run it again runs a
+    /// clone.
+    pub(super) fn produce(&mut self, cx: &Context) -> Result<Resources> {
+        let made = match std::mem::take(&mut self.work) {
+            Work::Nothing => Ok(Resources::new()),
+            Work::Read(resources) => {
+                let made = Resources::from_vec(Arc::unwrap_or_clone(resources));
+                made.refuse_twins().map(|()| made)
+            }
+            Work::Base(base) => Base::give(base, cx).map_err(|d| d.included(self.place)),
+            Work::Transform(transformer) => {
+                let mut made = Resources::new();
+                transformer.transform(&mut made, cx).map(|()| made)
+            }
+        };
+        let mut made = made.map_err(|d| d.at(self.place))?;
+        if let Some(origin) = &self.origin {
+            made.stamp_origin(origin);
+        }
+        Ok(made)
+    }
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.role.name(), self.name)
+    }
+}

@@ -1,0 +1,53 @@
+//! What type an object is of.
+
+use krm_yaml::{Node, Text};
+
+/// Group, version and kind.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
+pub struct Gvk {
+    pub group: Text,
+    pub version: Text,
+    pub kind: Text,
+}
+
+impl Gvk {
+    pub fn new(api_version: &str, kind: &str) -> Self {
+        let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
+        Self { group: group.into(), version: version.into(), kind: kind.into() }
+    }
+
+    pub fn of(node: &Node) -> Self {
+        let text = |key| node.get(key).and_then(Node::text).unwrap_or_default();
+        Self::new(text("apiVersion"), text("kind"))
+    }
+
+    /// Whether these words say it.
+    pub(crate) fn is(&self, api_version: &str, kind: &str) -> bool {
+        let version = match self.group.is_empty() {
+            true => Some(api_version),
+            false => api_version.strip_prefix(&*self.group).and_then(|rest| rest.strip_prefix('/')),
+        };
+        self.kind == kind && version == Some(&*self.version)
+    }
+
+    pub fn api_version(&self) -> String {
+        match self.group.is_empty() {
+            true => self.version.to_string(),
+            false => format!("{}/{}", self.group, self.version),
+        }
+    }
+
+    /// Whether a pattern fits: an empty field of it fits anything.
+    pub fn fits(&self, pattern: &Gvk) -> bool {
+        let fits = |mine: &Text, wanted: &Text| wanted.is_empty() || mine == wanted;
+        fits(&self.group, &pattern.group)
+            && fits(&self.version, &pattern.version)
+            && fits(&self.kind, &pattern.kind)
+    }
+}
+
+impl std::fmt::Display for Gvk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} {}", self.api_version(), self.kind)
+    }
+}

@@ -1,0 +1,287 @@
+//! What one run, or one server, shares: files, bases, and what each build depended on.
+
+mod emit;
+mod outline;
+mod root;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+
+use krm_yaml::{Diagnostic, Result, Sources, Span};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::composition;
+use crate::files::dependencies::Dependencies;
+use crate::files::folder::{Files, Folder};
+use crate::files::world::World;
+use crate::kustomization::{Inherited, Kustomization, Plan, Planning, Reuse};
+use crate::pipeline::{Base, Pipeline, Policy, bases, run_on_nothing};
+use crate::resource::list::Resources;
+use crate::runtime::Runtime;
+use crate::schema::{Kubernetes, Schema};
+
+pub use emit::emit;
+pub use outline::Outlined;
+
+/// Builds targets, and remembers what it read and built.
+///
+/// A session can be asked any number of times. What it builds it keeps, with everything the result depended on; after files
+/// changed, [`affected_by`](Self::affected_by) says what is out of date, [`invalidate`](Self::invalidate) forgets it, and
+/// the next [`build`](Self::build) runs no more than that.
+///
+/// ```
+/// use std::sync::Arc;
+/// use krm_engine::{BuildOptions, MemoryWorld, Session, Sources, emit};
+/// let world = Arc::new(MemoryWorld::new([
+///     ("app/kustomization.yaml", "namePrefix: a-\nresources: [settings.yaml]\n"),
+///     ("app/settings.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n"),
+/// ]));
+/// let session = Session::new(world.clone(), Sources::new(), BuildOptions::default());
+/// let built = session.build(&["app".into()]).into_result()?;
+/// assert_eq!(emit(&built)?.concat(), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a-settings\n");
+///
+/// world.write("app/kustomization.yaml", "namePrefix: b-\nresources: [settings.yaml]\n");
+/// let affected = session.invalidate(&["/app/kustomization.yaml".into()]);
+/// assert_eq!(affected.targets, ["app"]);
+/// let built = session.build(&["app".into()]).into_result()?;
+/// assert!(emit(&built)?.concat().contains("name: b-settings"));
+/// # Ok::<(), krm_engine::Diagnostic>(())
+/// ```
+pub struct Session {
+    planning: Planning,
+    options: BuildOptions,
+    targets: Mutex<FxHashMap<String, Arc<Target>>>,
+}
+
+/// How to build.
+#[derive(Clone, Debug, Default)]
+pub struct BuildOptions {
+    pub policy: Policy,
+    /// Files outside a kustomization's folder may be read.
+    pub unrestricted: bool,
+    /// Resources come out as they were read where the kustomization does not say otherwise.
+    pub keep_order: bool,
+    /// Every resource is labelled, whatever the kustomization says.
+    pub managed_by_label: bool,
+    /// The version of Kubernetes whose types patches are merged by.
+    pub kubernetes: Kubernetes,
+    /// Files of catalogs in which transformers that name no program are looked up.
+    pub trusted_catalogs: Vec<String>,
+}
+
+/// What came of building some targets.
+pub struct Built {
+    /// In the order the targets were given.
+    pub targets: Vec<Result<Resources>>,
+    /// In the order of the places they speak of.
+    pub warnings: Vec<Diagnostic>,
+}
+
+impl Built {
+    /// The resources of all targets, or all that went wrong.
+    pub fn into_result(self) -> Result<Vec<Resources>> {
+        let (good, bad): (Vec<_>, Vec<_>) = self.targets.into_iter().partition(Result::is_ok);
+        match Diagnostic::join(bad.into_iter().filter_map(Result::err)) {
+            Some(error) => Err(error),
+            None => Ok(good.into_iter().filter_map(Result::ok).collect()),
+        }
+    }
+}
+
+/// What is out of date after files changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Affected {
+    /// Targets, as they were named, in alphabetical order.
+    pub targets: Vec<String>,
+    /// The folders of bases, in alphabetical order.
+    pub bases: Vec<PathBuf>,
+}
+
+/// A target: what runs for it, what it depends on, and what came of it.
+struct Target {
+    pipeline: Result<Pipeline>,
+    dependencies: Arc<Dependencies>,
+    built: OnceLock<Result<Resources>>,
+}
+
+const HELD: &str = "no one panics while holding the targets";
+
+impl Session {
+    pub fn new(world: Arc<dyn World>, sources: Sources, options: BuildOptions) -> Self {
+        let files = Files::new(world, sources);
+        let runtime = Arc::new(Runtime::new(options.policy.clone()));
+        let planning = Planning::new(files, runtime, options.trusted_catalogs.clone());
+        Self { planning, options, targets: Mutex::default() }
+    }
+
+    /// Builds every target, side by side; what they have in common is built once. What was built before, and still holds,
+    /// is not built again.
+    pub fn build(&self, targets: &[String]) -> Built {
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
+        let planned: Vec<Arc<Target>> =
+            targets.par_iter().map(|target| self.target(target, &schema)).collect();
+        let open: Vec<&Arc<Target>> = planned.iter().filter(|target| target.built.get().is_none()).collect();
+        let all = bases(open.iter().filter_map(|target| target.pipeline.as_ref().ok()));
+        self.build_ahead(all.into_iter().map(|(base, _)| base).collect(), &schema);
+        open.par_iter().for_each(|target| {
+            let built = match &target.pipeline {
+                Ok(pipeline) => self.run(pipeline.clone(), &target.dependencies, &schema),
+                Err(error) => Err(error.clone()),
+            };
+            // A target that was named twice is built twice, with the same result.
+            let _ = target.built.set(built);
+        });
+        let results = planned.iter().map(|target| target.built.get().expect("it was just built").clone());
+        let warnings = self.warnings(planned.iter().map(|target| &target.dependencies));
+        Built { targets: results.collect(), warnings }
+    }
+
+    /// Builds every target once, for good: nothing is kept, so nothing is copied to be kept.
+    pub fn build_once(mut self, targets: &[String]) -> Built {
+        self.planning.reuse = Reuse::Never;
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
+        let planned: Vec<Target> = targets.par_iter().map(|target| self.plan(target, &schema)).collect();
+        // From here on bases belong to the steps that use them, and the last of these may have what a base gives.
+        self.planning.release();
+        let shared = bases(planned.iter().filter_map(|target| target.pipeline.as_ref().ok()));
+        let shared = shared.into_iter().filter(|(_, uses)| *uses > 1).map(|(base, _)| base).collect();
+        self.build_ahead(shared, &schema);
+        let ran: Vec<(Result<Resources>, Arc<Dependencies>)> = planned
+            .into_par_iter()
+            .map(|Target { pipeline, dependencies, .. }| {
+                (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
+            })
+            .collect();
+        let warnings = self.warnings(ran.iter().map(|(_, dependencies)| dependencies));
+        Built { targets: ran.into_iter().map(|(result, _)| result).collect(), warnings }
+    }
+
+    /// Builds bases before those who use them, lowest first.
+    fn build_ahead(&self, bases: Vec<Arc<Base>>, schema: &Schema) {
+        let deepest = bases.iter().map(|base| base.level).max().unwrap_or_default();
+        for level in 0..=deepest {
+            bases.par_iter().filter(|base| base.level == level).for_each(|base| {
+                base.build_ahead(&self.planning.context(schema, &base.dependencies));
+            });
+        }
+    }
+
+    fn run(&self, pipeline: Pipeline, dependencies: &Dependencies, schema: &Schema) -> Result<Resources> {
+        run_on_nothing(pipeline, dependencies, &self.planning.context(schema, dependencies))
+    }
+
+    /// What would have to be built again if these files or folders came, went or changed: absolute paths, links resolved
+    /// as far as the files are there.
+    pub fn affected_by(&self, changed: &[PathBuf]) -> Affected {
+        let mut known = FxHashMap::default();
+        let targets = self.targets.lock().expect(HELD);
+        let affected =
+            targets.iter().filter(|(_, target)| target.dependencies.affected_by(changed, &mut known));
+        let mut affected =
+            Affected { targets: affected.map(|(name, _)| name.clone()).collect(), bases: Vec::new() };
+        let bases = self.planning.bases().into_iter();
+        let bases = bases.filter(|base| base.dependencies.affected_by(changed, &mut known));
+        affected.bases = bases.map(|base| base.dependencies.folder().to_owned()).collect();
+        affected.targets.sort();
+        affected.bases.sort();
+        affected.bases.dedup();
+        affected
+    }
+
+    /// Forgets all that depended on these files or folders, so that the next build reads and runs it again; says what.
+    pub fn invalidate(&self, changed: &[PathBuf]) -> Affected {
+        let affected = self.affected_by(changed);
+        let mut known = FxHashMap::default();
+        let mut is_affected =
+            |dependencies: &Arc<Dependencies>| dependencies.affected_by(changed, &mut known);
+        self.targets.lock().expect(HELD).retain(|_, target| !is_affected(&target.dependencies));
+        self.planning.forget(changed, &mut is_affected);
+        affected
+    }
+
+    /// Everything a target that was built depended on, and which bases it was made of.
+    pub fn dependencies(&self, target: &str) -> Option<Arc<Dependencies>> {
+        self.targets.lock().expect(HELD).get(target).map(|target| target.dependencies.clone())
+    }
+
+    /// What runs for a target, planned now if it was not; nothing runs.
+    pub fn pipeline(&self, target: &str) -> Result<Pipeline> {
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
+        self.target(target, &schema).pipeline.clone()
+    }
+
+    /// What runs for a target, without running it: the consolidated list of a Composition, or the fields of a
+    /// kustomization in the order in which they act; and warnings.
+    pub fn outline(&self, target: &str) -> Result<(Vec<Outlined>, Vec<Diagnostic>)> {
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
+        let dependencies = Arc::new(Dependencies::default());
+        let folder = self.open(target, &dependencies)?;
+        let plan = Plan::new(&self.planning, schema, &dependencies);
+        let outlined = match composition::find(&folder, Span::NONE)? {
+            Some(name) => {
+                let entries = composition::consolidate(&folder, name, Span::NONE, &plan)?;
+                entries.iter().map(|entry| Outlined::new(entry, &folder)).collect()
+            }
+            None => Outlined::of_kustomization(&Kustomization::load_root(&folder)?),
+        };
+        Ok((outlined, self.warnings([&dependencies])))
+    }
+
+    fn open(&self, target: &str, dependencies: &Arc<Dependencies>) -> Result<Arc<Folder>> {
+        Folder::open(&self.planning.files, target, !self.options.unrestricted, dependencies)
+    }
+
+    /// A target, planned now or before.
+    fn target(&self, target: &str, schema: &Arc<Schema>) -> Arc<Target> {
+        if let Some(known) = self.targets.lock().expect(HELD).get(target) {
+            return known.clone();
+        }
+        let planned = Arc::new(self.plan(target, schema));
+        self.targets.lock().expect(HELD).entry(target.to_owned()).or_insert(planned).clone()
+    }
+
+    fn plan(&self, target: &str, schema: &Arc<Schema>) -> Target {
+        let dependencies = Arc::new(Dependencies::default());
+        let pipeline = self.steps(target, schema, &dependencies);
+        Target { pipeline, dependencies, built: OnceLock::new() }
+    }
+
+    /// The steps of a target, and those that only come at the root.
+    fn steps(
+        &self,
+        target: &str,
+        schema: &Arc<Schema>,
+        dependencies: &Arc<Dependencies>,
+    ) -> Result<Pipeline> {
+        let folder = self.open(target, dependencies)?;
+        let mut plan = Plan::sharing(&self.planning, schema.clone(), dependencies);
+        match composition::find(&folder, Span::NONE)? {
+            Some(name) => plan.compose(&folder, name, &Inherited::default(), Span::NONE)?,
+            None => plan.add_target(&folder)?,
+        }
+        let mut steps = plan.steps;
+        steps.extend(root::steps(plan.wishes, plan.config, plan.vars, &self.options)?);
+        Ok(Pipeline { steps, schema: plan.schema })
+    }
+
+    /// All warnings of some targets and of what they are made of, in the order of the places they speak of: threads find
+    /// them in any order.
+    fn warnings<'d>(&self, of: impl IntoIterator<Item = &'d Arc<Dependencies>>) -> Vec<Diagnostic> {
+        let mut seen = FxHashMap::default();
+        let mut warnings = Vec::new();
+        for part in of.into_iter().flat_map(Dependencies::all) {
+            if seen.insert(Arc::as_ptr(&part), ()).is_none() {
+                warnings.extend(part.warnings.lock().expect("no one panics while holding warnings").clone());
+            }
+        }
+        warnings.sort_by_cached_key(|warning: &Diagnostic| {
+            let place = warning.place();
+            let file = self.planning.files.sources.get(place.file).map(|source| source.name().to_owned());
+            (file, place.start, warning.message().to_owned())
+        });
+        // Two threads that planned the same base at the same time both found them.
+        warnings.dedup_by(|a, b| a.place() == b.place() && a.message() == b.message());
+        warnings
+    }
+}

@@ -1,0 +1,55 @@
+//! What comes once, at the end of every build: names, references, order.
+
+use krm_yaml::{Result, Span, Text};
+
+use super::BuildOptions;
+use crate::kustomization::Wishes;
+use crate::pipeline::{Role, Step, StepName, Work};
+use crate::select::fields::{FieldSpec, FieldSpecs};
+use crate::transformers::build_metadata::BuildMetadata;
+use crate::transformers::local_config::LocalConfig;
+use crate::transformers::name_reference::NameReference;
+use crate::transformers::vars::{VarSet, Vars};
+use crate::transformers::{Hash, Labels, SortOrder, TransformerConfig};
+
+/// The label `managedByLabel` asks for.
+const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// What it says: the release of kustomize whose output this is, byte for byte.
+const MANAGER: &str = "kustomize-v5.8.0";
+
+/// The steps after those that fields ask for.
+pub(super) fn steps(
+    wishes: Wishes,
+    config: TransformerConfig,
+    vars: VarSet,
+    options: &BuildOptions,
+) -> Result<Vec<Step>> {
+    let asks = |option: &str| wishes.build_metadata.iter().find(|wanted| *wanted.value == *option);
+    let mut steps = Vec::with_capacity(8);
+    let mut add = |name: &'static str, place: Span, work: Work| {
+        steps.push(Step::new(StepName::of_root(name), place, Role::Transform, work));
+    };
+    add("hash", Span::NONE, Work::new(Hash));
+    add("name-references", Span::NONE, Work::new(NameReference::new(config.name_reference)));
+    if !vars.is_empty() {
+        add("vars", Span::NONE, Work::new(Vars::new(vars, config.var_reference)));
+    }
+    add("local-config", Span::NONE, Work::new(LocalConfig));
+    match wishes.sort_options {
+        Some(options) => add("sort-options", Span::NONE, Work::new(SortOrder::new(options)?)),
+        None if options.keep_order || wishes.is_in_order => {}
+        None => add("legacy-order", Span::NONE, Work::new(SortOrder::legacy())),
+    }
+    let managed_by = asks("managedByLabel").map(|option| option.span);
+    if options.managed_by_label || managed_by.is_some() {
+        let place = managed_by.unwrap_or(Span::NONE);
+        let label = [(MANAGED_BY.into(), Text::from(MANAGER).into())].into_iter().collect();
+        let fields = FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]);
+        add("managed-by-label", place, Work::new(Labels::new(label, fields)));
+    }
+    let (origin, transformations) = (asks("originAnnotations"), asks("transformerAnnotations"));
+    let place = origin.or(transformations).map_or(Span::NONE, |option| option.span);
+    let metadata = BuildMetadata { origin: origin.is_some(), transformations: transformations.is_some() };
+    add("build-metadata", place, Work::new(metadata));
+    Ok(steps)
+}
