@@ -58,7 +58,7 @@ impl ResourceList {
 
 /// Reads the fields with the name of what they stand in, so that errors name each field from the top.
 fn read<T: DeserializeOwned>(fields: &Node, under: &str) -> Result<T> {
-    let options = Options { only_text: under == "data", ..Options::default() };
+    let options = if under == "data" { Options::STRICT.only_text() } else { Options::STRICT };
     if under.is_empty() {
         return krm_yaml::from_node_with(fields, options);
     }

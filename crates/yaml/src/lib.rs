@@ -79,13 +79,13 @@
 //!   are quoted in canonical form, as other readers think otherwise.
 //! * `0x1F`, `0o17`, `017` and `0b11` are integers, `1_000` too. What does not fit 64 bits is a float. Dates and times are
 //!   timestamps, and become strings of RFC 3339 in canonical form and JSON.
-//! * Equal keys in a map are an error, unless [asked otherwise](parse_last_wins).
+//! * Equal keys in a map are an error, unless [asked otherwise](ParseOptions).
 //!
 //! Of the YAML test suite, every case that go-yaml accepts gives the same JSON, and every invalid one it refuses is
 //! refused. What remains are its habits, which this crate shares:
 //!
 //! * Refused, though valid: `%YAML 1.2` and directives other than `%YAML 1.1` and `%TAG`; keys left out (`: value`, `[? ]`); a
-//!   flow key on another line than its `:`; `:x` as a flow scalar; the escape `\/`; anchors with other characters than
+//!   flow key on another line than its `:`; `:x` as a flow scalar; anchors with other characters than
 //!   letters, digits, `-` and `_`; tabs where an indentation could be.
 //! * Accepted, though invalid: a comment without a space before its `#` after a quote or bracket; quoted and flow text
 //!   less indented than the block around it; `[-]`; the escape `\'`; anything behind the end of a root that is a scalar or
@@ -116,7 +116,7 @@ pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into};
 pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
-pub use parse::{decode, documents, parse, parse_keeping_twins, parse_last_wins, parse_str};
+pub use parse::{DuplicateKeys, ParseOptions, decode, documents, parse, parse_str, parse_with};
 pub use path::Path;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};

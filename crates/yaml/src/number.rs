@@ -38,6 +38,25 @@ pub(crate) fn yaml(n: f64, out: &mut String) {
     }
 }
 
+/// A number as Go prints it for a string field of JSON: an integer where JSON shows one that fits 64 bits, else in single
+/// precision.
+pub(crate) fn single(n: f64) -> String {
+    let mut text = String::new();
+    if n.fract() == 0.0 && n > i64::MIN as f64 && n < u64::MAX as f64 {
+        yaml(n, &mut text);
+        return text;
+    }
+    // The shortest digits that mean the number in single precision.
+    let shortest = format!("{:e}", n as f32);
+    let (digits, exponent) = shortest.split_once('e').expect("the format has an exponent");
+    let exponent: i32 = exponent.parse().expect("the exponent is an integer");
+    if (-4..6).contains(&exponent) {
+        return format!("{}", n as f32);
+    }
+    let sign = if exponent < 0 { '-' } else { '+' };
+    format!("{digits}e{sign}{:02}", exponent.abs())
+}
+
 /// The shortest digits that mean the number, and its exponent: `12.5` is `1.25` and `1`.
 fn scientific(n: f64) -> (String, i32) {
     let text = format!("{n:e}");

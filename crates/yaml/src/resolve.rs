@@ -77,6 +77,73 @@ pub(crate) fn is_ambiguous(text: &str) -> bool {
     }
 }
 
+/// Whether some other YAML reader, of any version, would refuse the plain text or take it for anything but this string.
+///
+/// Wider than [`is_ambiguous`], which is the reference's view and decides the canonical form. The rules are those of the
+/// YAML 1.1 types as their implementations match them: loosely, so that `2024-13-45` is an invalid date to some and `0x_`
+/// an invalid number, where a string was meant.
+pub(crate) fn is_read_otherwise(text: &str) -> bool {
+    match text.as_bytes() {
+        // YAML 1.1's key for the default value, and its merge key.
+        b"=" | b"<<" => true,
+        [b'0'..=b'9' | b'+' | b'-' | b'.', ..] => {
+            is_ambiguous(text) || is_like_number(text) || is_like_date(text)
+        }
+        _ => is_ambiguous(text),
+    }
+}
+
+/// Digits and underscores, perhaps none, with at most one point and an exponent, or behind a prefix for another base.
+fn is_like_number(text: &str) -> bool {
+    let rest = text.strip_prefix(['+', '-']).unwrap_or(text).as_bytes();
+    let radix = match rest {
+        [b'0', b'x' | b'X', _, ..] => 16,
+        [b'0', b'o' | b'O', _, ..] => 8,
+        [b'0', b'b' | b'B', _, ..] => 2,
+        _ => 10,
+    };
+    if radix != 10 {
+        return rest[2..].iter().all(|b| char::from(*b).is_digit(radix) || *b == b'_');
+    }
+    let digits = |bytes: &[u8]| bytes.iter().take_while(|b| b.is_ascii_digit() || **b == b'_').count();
+    let whole = digits(rest);
+    let fraction = match rest.get(whole) {
+        Some(b'.') => 1 + digits(&rest[whole + 1..]),
+        _ => 0,
+    };
+    let starts_like_one = rest.first().is_some_and(u8::is_ascii_digit) || whole == 0 && fraction > 0;
+    let rest = &rest[whole + fraction..];
+    let rest = match rest {
+        [b'e' | b'E', b'+' | b'-', digits @ ..] | [b'e' | b'E', digits @ ..] if !digits.is_empty() => digits,
+        rest if rest.is_empty() => rest,
+        _ => return false,
+    };
+    starts_like_one && rest.iter().all(u8::is_ascii_digit)
+}
+
+/// A date, with or without a time, whether or not the calendar has it.
+fn is_like_date(text: &str) -> bool {
+    let bytes = text.as_bytes();
+    let one_or_two = |at: usize| leading_digits(bytes.get(at..).unwrap_or_default()).min(2);
+    if leading_digits(bytes) != 4 || bytes.get(4) != Some(&b'-') {
+        return false;
+    }
+    let month = one_or_two(5);
+    if month == 0 || bytes.get(5 + month) != Some(&b'-') {
+        return false;
+    }
+    let day = one_or_two(6 + month);
+    let rest = &bytes[6 + month + day..];
+    let time = rest.trim_ascii_start();
+    day > 0
+        && match rest {
+            [] => true,
+            [b'T' | b't', hour, ..] => hour.is_ascii_digit(),
+            [b' ' | b'\t', ..] => time.first().is_some_and(u8::is_ascii_digit),
+            _ => false,
+        }
+}
+
 /// What the first byte of a scalar says about the rest.
 #[derive(Clone, Copy, PartialEq)]
 enum First {

@@ -69,6 +69,10 @@ fn every_accepted_row_of_the_suite_comes_out_as_it_went_in() {
     assert!(read > 250, "only {read} rows could be read");
 }
 
+/// What the reference writes without quotes or escapes, and some other reader refuses or takes for something else; see
+/// `readers.rs`.
+const UNSAFE: [&str; 7] = [".", "=", "<<", "1e400", "2001-12-14 21:59:43.10 -5", "\u{2028}", "\u{2029}"];
+
 #[test]
 fn strings_without_a_text_are_written_as_the_reference_writes_them() {
     let Some(shared) = shared() else { return };
@@ -78,7 +82,7 @@ fn strings_without_a_text_are_written_as_the_reference_writes_them() {
         let (value, expected) =
             (row["value"].as_str().expect("a value"), row["lossless"].as_str().expect("its text"));
         let text = preserve::fresh(&Node::from_iter([("k", value)]));
-        if text != expected {
+        if text != expected && !UNSAFE.contains(&value) {
             wrong.push(format!("{value:?}\n   expected {expected:?}\n   got      {text:?}"));
         }
     }

@@ -413,10 +413,11 @@ fn fresh_trees_have_their_comments_as_the_reference_puts_them() {
 #[test]
 fn of_equal_keys_the_last_is_the_one_that_is_edited() {
     let source = krm_yaml::Source::detached("twice", "a: 1\nb: 2\na: 3 # c\n");
-    let mut doc = krm_yaml::parse_last_wins(&source).unwrap().remove(0);
+    let options = krm_yaml::ParseOptions::default().duplicate_keys(krm_yaml::DuplicateKeys::LastWins);
+    let mut doc = krm_yaml::parse_with(&source, options).unwrap().remove(0);
     doc.root.set("a", 4);
     let again = krm_yaml::Source::detached("again", doc.text());
-    assert_eq!(krm_yaml::parse_last_wins(&again).unwrap()[0].root, doc.root);
+    assert_eq!(krm_yaml::parse_with(&again, options).unwrap()[0].root, doc.root);
 }
 
 #[test]

@@ -18,7 +18,7 @@ use crate::pipeline::policy::Limits;
 use crate::pipeline::{Context, Role, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{IdKey, Resource, ResourceId};
-use crate::resource::{history, read};
+use crate::resource::{history, lenient, read};
 use crate::runtime::plugin::{self, Found};
 use crate::runtime::{Runtime, Scratch, run_tool};
 
@@ -128,7 +128,7 @@ fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
         args_one_liner: Spanned<Text>,
         args_from_file: Spanned<Text>,
     }
-    let config: Config = krm_yaml::de::from_node_with(config.node(), krm_yaml::de::Options::PLUGIN)?;
+    let config: Config = krm_yaml::from_node_with(config.node(), lenient::CONFIGURATION)?;
     let Some(mut args) = split_words(&config.args_one_liner) else {
         return Err(Diagnostic::error("plugin-args", "a quote in `argsOneLiner` is not closed")
             .at(config.args_one_liner.span));

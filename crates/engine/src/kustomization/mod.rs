@@ -10,12 +10,12 @@ mod planning;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use krm_yaml::de::Options;
-use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text, nearest};
+use krm_yaml::{Diagnostic, DuplicateKeys, Node, ParseOptions, Result, Source, Span, Spanned, Text, nearest};
 use serde::Deserialize;
 
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
+use crate::resource::lenient;
 use crate::transformers::helm_chart::{Chart, Globals, OldChart};
 use crate::transformers::patch;
 use crate::transformers::replacement::Replacement;
@@ -150,7 +150,7 @@ impl Kustomization {
                     "give the file another name, and list it in the `resources:` of a kustomization.yaml",
                 ));
         }
-        let read = krm_yaml::from_node_telling_all(root, Options::KUSTOMIZATION);
+        let read = krm_yaml::from_node_telling_all(root, lenient::KUSTOMIZATION);
         let mut kustomization: Self = read.map_err(|error| with_shape(error, root))?;
         kustomization.check_type()?;
         let warnings = fix::deprecated(root);
@@ -216,7 +216,8 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
             let warning = Diagnostic::warning("kustomization-key-twice", error.message()).at(error.place());
             let warning = error.notes().iter().fold(warning, |w, note| w.note(&note.message, note.place));
             let warning = warning.help("the last one counts; remove the others");
-            (krm_yaml::parse_last_wins(source)?.into_iter().next(), Some(warning))
+            let options = ParseOptions::default().duplicate_keys(DuplicateKeys::LastWins);
+            (krm_yaml::parse_with(source, options)?.into_iter().next(), Some(warning))
         }
         Err(error) => return Err(error),
     };

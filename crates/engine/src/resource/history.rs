@@ -3,7 +3,7 @@
 //! Within the engine these are fields. They become annotations only where a resource leaves for another program, and
 //! fields again where one comes in.
 
-use krm_yaml::{Diagnostic, Node, Options, Result, Text};
+use krm_yaml::{Diagnostic, Node, Result, Text};
 use serde::Deserialize;
 
 use crate::resource::{Behavior, Origin, Resource, ResourceId};
@@ -78,7 +78,7 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
 /// What the text of an annotation holds, where it can be read.
 fn held<T: for<'n> Deserialize<'n>>(annotation: &Node) -> Option<T> {
     let documents = krm_yaml::parse_str(annotation.text()?).ok()?;
-    krm_yaml::from_node_with(&documents.first()?.root, Options::PLUGIN).ok()
+    krm_yaml::from_node_with(&documents.first()?.root, super::lenient::CONFIGURATION).ok()
 }
 
 /// The annotations that tell another program what is remembered.

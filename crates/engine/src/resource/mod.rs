@@ -1,6 +1,7 @@
 //! One Kubernetes object, who it is, and who it was.
 
 pub mod history;
+pub mod lenient;
 pub mod linked_fields;
 pub mod list;
 pub mod read;

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, Entry, Map, Node, Result, Source};
+use krm_yaml::{Diagnostic, Document, DuplicateKeys, Entry, Map, Node, ParseOptions, Result, Source};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -26,7 +26,8 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
         Ok(documents) => Ok(documents),
         // Annotations may be written twice: the reference reads the last, and goes on.
         Err(error) if error.code() == "yaml-duplicate-key" => {
-            let documents = krm_yaml::parse_keeping_twins(source)?;
+            let options = ParseOptions::default().duplicate_keys(DuplicateKeys::Keep);
+            let documents = krm_yaml::parse_with(source, options)?;
             match documents.iter().all(|document| only_annotations_twice(&document.root, true)) {
                 true => Ok(documents),
                 false => Err(error),

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use krm_yaml::de::strict;
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
@@ -18,8 +19,11 @@ pub use tree::PathTree;
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
 pub struct FieldSpec {
+    #[serde(deserialize_with = "strict")]
     pub group: Text,
+    #[serde(deserialize_with = "strict")]
     pub version: Text,
+    #[serde(deserialize_with = "strict")]
     pub kind: Text,
     pub path: FieldPath,
     pub create: bool,

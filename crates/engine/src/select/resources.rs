@@ -1,5 +1,6 @@
 //! Choosing resources: the `target` of a patch, the `select` of a replacement.
 
+use krm_yaml::de::strict;
 use krm_yaml::{Diagnostic, Result, Spanned, Text};
 use regex::Regex;
 use serde::Deserialize;
@@ -22,10 +23,15 @@ use super::near_miss::{NearMiss, Part};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selector {
+    #[serde(deserialize_with = "strict")]
     pub group: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub version: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub kind: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub name: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub namespace: Spanned<Text>,
     pub label_selector: Spanned<Text>,
     pub annotation_selector: Spanned<Text>,

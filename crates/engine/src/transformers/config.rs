@@ -7,7 +7,7 @@ use serde::Deserialize;
 
 use super::sort_order::{gvk_text, legacy_rank};
 use crate::files::world::Loader;
-use crate::resource::Gvk;
+use crate::resource::{Gvk, lenient};
 use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
 
 /// Field specs by what they are for: the defaults, and what `configurations:` and `crds:` add. Cheap to clone.
@@ -143,7 +143,7 @@ static BUILTIN: LazyLock<TransformerConfig> =
     LazyLock::new(|| read_table(include_str!("../../data/field-specs.txt")));
 
 /// Strict as to fields, loose as to what is a text.
-const OPTIONS: de::Options = de::Options { unknown_fields: false, ..de::Options::PLUGIN };
+const OPTIONS: de::Options = lenient::NAMED_FILE;
 
 /// The names of [`TransformerConfig::lists`], in the same order.
 const NAMES: [&str; 11] = [

@@ -11,7 +11,7 @@ use super::setter;
 use crate::files::world::Loader;
 use crate::pipeline::Context;
 use crate::resource::list::Resources;
-use crate::resource::{Behavior, Resource};
+use crate::resource::{Behavior, Resource, lenient};
 
 /// One entry of a kustomization's `configMapGenerator:` or `secretGenerator:`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -92,7 +92,7 @@ impl Generator {
             name: Spanned<Text>,
             namespace: Spanned<Text>,
         }
-        let mut args: GeneratorArgs = super::read_config(config)?;
+        let mut args: GeneratorArgs = krm_yaml::from_node_with(config, lenient::INLINED_CONFIGURATION)?;
         // The old form is one of kustomization files only.
         args.env = Spanned::default();
         let metadata: Metadata = match config.get("metadata") {

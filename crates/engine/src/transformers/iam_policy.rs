@@ -3,10 +3,10 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
 use serde::Deserialize;
 
-use super::{Setup, read_config};
+use super::Setup;
 use crate::pipeline::{Context, Transformer};
-use crate::resource::Resource;
 use crate::resource::list::Resources;
+use crate::resource::{Resource, lenient};
 
 /// Makes a ServiceAccount that acts as a Google service account.
 ///
@@ -43,7 +43,7 @@ struct ServiceAccount {
 
 impl IamPolicy {
     pub(super) fn make(config: &Node, _setup: &Setup) -> Result<Box<dyn Transformer>> {
-        let policy: Self = read_config(config)?;
+        let policy: Self = krm_yaml::from_node_with(config, lenient::INLINED_CONFIGURATION)?;
         if *policy.cloud != "gke" {
             let message = format!("the cloud `{}` is not known", policy.cloud);
             let place = if policy.cloud.span.is_none() { config.span() } else { policy.cloud.span };

@@ -7,6 +7,7 @@ use serde::Deserialize;
 
 use crate::files::world::Loader;
 use crate::pipeline::Transformer;
+use crate::resource::lenient;
 use crate::select::fields::FieldSpecs;
 
 pub mod annotations;
@@ -108,7 +109,7 @@ const TABLE: &[(&str, Make)] = &[
 
 /// Reads a built-in's configuration as loosely as the reference does.
 fn read_config<'n, T: Deserialize<'n>>(config: &'n Node) -> Result<T> {
-    de::from_node_with(config, de::Options::PLUGIN)
+    de::from_node_with(config, lenient::CONFIGURATION)
 }
 
 /// The built-in of this kind.

@@ -3,7 +3,7 @@
 mod embedded;
 mod field;
 
-use krm_yaml::de::{Options, from_node_with};
+use krm_yaml::de::{from_node_with, strict};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
 use serde::Deserialize;
 
@@ -14,7 +14,7 @@ use crate::files::world::Loader;
 use crate::limits;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::{Names, Resources};
-use crate::resource::{Resource, ResourceId};
+use crate::resource::{Resource, ResourceId, lenient};
 use crate::select::near_miss::{NearMiss, Part};
 use crate::select::resources::{Matcher, Selector};
 
@@ -49,10 +49,15 @@ pub struct Replacement {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Source {
+    #[serde(deserialize_with = "strict")]
     pub group: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub version: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub kind: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub name: Spanned<Text>,
+    #[serde(deserialize_with = "strict")]
     pub namespace: Spanned<Text>,
     pub field_path: Option<Spanned<Text>>,
     pub options: FieldOptions,
@@ -114,7 +119,7 @@ impl Replacements {
             root => return Err(not_replacements(&path, root.span(), root.kind_name())),
         };
         for item in items {
-            let entry: Replacement = from_node_with(item, Options::PLUGIN)?;
+            let entry: Replacement = from_node_with(item, lenient::NAMED_FILE.unknown_fields())?;
             rules.push(Rule::new(entry.source, entry.source_value, entry.targets, item.span())?);
         }
         Ok(())
@@ -127,7 +132,7 @@ impl Replacements {
         struct Config {
             replacements: Vec<Spanned<Replacement>>,
         }
-        let config: Config = from_node_with(config, Options::PLUGIN)?;
+        let config: Config = from_node_with(config, lenient::INLINED_CONFIGURATION)?;
         let mut rules = Vec::new();
         for Spanned { value, span } in config.replacements {
             Self::add(value, span, &**setup.loader, &mut rules)?;

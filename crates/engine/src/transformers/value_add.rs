@@ -6,6 +6,7 @@ use serde::Deserialize;
 use super::{Namespace, Setup, read_config, setter};
 use crate::limits;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::lenient;
 use crate::resource::list::{Names, Resources};
 use crate::select::resources::{Matcher, Selector};
 
@@ -85,7 +86,9 @@ impl ValueAdd {
         if let Some(path) = target_file_path.filter(|path| !path.is_empty()) {
             let source = setup.loader.load(&path, path.span)?;
             for document in krm_yaml::parse(&source)?.into_iter().take(1) {
-                targets.extend(read_config::<TargetFile>(&document.root)?.targets);
+                let file: TargetFile =
+                    krm_yaml::from_node_with(&document.root, lenient::NAMED_FILE.unknown_fields())?;
+                targets.extend(file.targets);
             }
         }
         if targets.is_empty() {

@@ -17,6 +17,7 @@ use crate::source::Span;
 
 pub(super) const SPANNED: &str = "$krm::Spanned";
 pub(super) const NODE: &str = "$krm::Node";
+pub(super) const STRICT: &str = "$krm::strict";
 
 thread_local! {
     static SPAN: Cell<Span> = const { Cell::new(Span::NONE) };
@@ -50,6 +51,24 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for SpannedVisitor<T> {
         let span = SPAN.take();
         T::deserialize(deserializer).map(|value| Spanned { value, span })
     }
+}
+
+/// Reads a field whose strings must be strings, whatever [`Options::loose_strings`](super::Options::loose_strings) says:
+/// for `#[serde(deserialize_with = "krm_yaml::de::strict")]`.
+pub fn strict<'de, D: Deserializer<'de>, T: Deserialize<'de>>(deserializer: D) -> Result<T, D::Error> {
+    struct Strict<T>(PhantomData<T>);
+    impl<'de, T: Deserialize<'de>> Visitor<'de> for Strict<T> {
+        type Value = T;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a value")
+        }
+
+        fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<T, D::Error> {
+            T::deserialize(deserializer)
+        }
+    }
+    deserializer.deserialize_newtype_struct(STRICT, Strict(PhantomData))
 }
 
 /// The tree itself, sharing everything with the one that is read.

@@ -29,6 +29,8 @@
 mod error;
 mod handed;
 mod read;
+
+pub use handed::strict;
 #[cfg(test)]
 mod tests;
 
@@ -110,40 +112,82 @@ fn drop_keys_at(node: &mut Node, place: Span) -> bool {
     found
 }
 
-/// What typed reading lets pass. The default is the strictest.
+/// What typed reading accepts. The default is the strictest.
+///
+/// ```
+/// use krm_yaml::de::{Options, from_node_with};
+/// const LOOSE: Options = Options::STRICT.loose_strings().unknown_fields();
+/// let node = krm_yaml::Node::from_iter([("a", 1), ("b", 2)]);
+/// # #[derive(serde::Deserialize)] struct T { a: String }
+/// let read: T = from_node_with(&node, LOOSE)?;
+/// assert_eq!(read.a, "1");
+/// # Ok::<(), krm_yaml::Diagnostic>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Options {
-    /// Whether `Resources` may stand for the field `resources`. Where both do, the last one counts.
+    /// Whether `Resources` is accepted for the field `resources`. If both are there, the last one counts.
     pub case_insensitive: bool,
-    /// Whether the bare words `yes`, `no`, `on`, `off`, `y` and `n` are booleans, and hence no strings.
+    /// Whether the bare words `yes`, `no`, `on`, `off`, `y` and `n` are booleans, and hence not strings.
     pub old_booleans: bool,
-    /// Whether numbers and booleans may stand for strings.
+    /// Whether numbers and booleans are accepted as strings, written as Go prints their values: `017` is `15`. Infinity
+    /// and what is not a number are not accepted. A field read by [`strict`] takes strings only.
     pub loose_strings: bool,
-    /// Whether all scalars are but text, to be read as whatever type is asked for: `"3"` as a number, `1.10` as a string
-    /// just so. For places where everything is text, such as the data of a ConfigMap.
+    /// Whether dates and times become strings in the form of RFC 3339, as in JSON, rather than stay as they are written.
+    pub rfc3339: bool,
+    /// Whether all scalars are only text, to be read as whatever type is asked for: `"3"` as a number, `1.10` as the
+    /// string `1.10`. For maps in which every value is text.
     pub only_text: bool,
-    /// Whether fields nobody knows are passed over.
+    /// Whether unknown fields are ignored.
     pub unknown_fields: bool,
 }
 
 impl Options {
-    /// What the reference lets pass in a kustomization file, which it reads with YAML 1.1 and Go's JSON.
-    pub const KUSTOMIZATION: Options = Options {
-        case_insensitive: true,
-        old_booleans: true,
+    /// Accepts nothing but what the types say; the default.
+    pub const STRICT: Options = Options {
+        case_insensitive: false,
+        old_booleans: false,
         loose_strings: false,
+        rfc3339: false,
         only_text: false,
         unknown_fields: false,
     };
 
-    /// What the reference lets pass in a built-in's own configuration and the files it names.
-    pub const PLUGIN: Options = Options {
-        case_insensitive: true,
-        old_booleans: true,
-        loose_strings: true,
-        only_text: false,
-        unknown_fields: true,
-    };
+    /// Sets [`Options::case_insensitive`].
+    pub const fn case_insensitive(mut self) -> Self {
+        self.case_insensitive = true;
+        self
+    }
+
+    /// Sets [`Options::old_booleans`].
+    pub const fn old_booleans(mut self) -> Self {
+        self.old_booleans = true;
+        self
+    }
+
+    /// Sets [`Options::loose_strings`].
+    pub const fn loose_strings(mut self) -> Self {
+        self.loose_strings = true;
+        self
+    }
+
+    /// Sets [`Options::rfc3339`].
+    pub const fn rfc3339(mut self) -> Self {
+        self.rfc3339 = true;
+        self
+    }
+
+    /// Sets [`Options::only_text`].
+    pub const fn only_text(mut self) -> Self {
+        self.only_text = true;
+        self
+    }
+
+    /// Sets [`Options::unknown_fields`].
+    pub const fn unknown_fields(mut self) -> Self {
+        self.unknown_fields = true;
+        self
+    }
 }
 
 /// A value and where it was written.

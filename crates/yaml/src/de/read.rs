@@ -55,10 +55,24 @@ impl<'n> Reader<'n> {
                 (None, None) => Scalar::Str(text),
             },
             _ => match crate::resolve::old_boolean(text) {
-                Some(b) if self.options.old_booleans && self.node.style() == Style::Plain => Scalar::Bool(b),
+                Some(b) if self.options.old_booleans && self.is_bare() => Scalar::Bool(b),
                 _ => Scalar::Str(text),
             },
         })
+    }
+
+    /// Whether nothing but its looks says what a scalar is.
+    fn is_bare(self) -> bool {
+        self.node.style() == Style::Plain && self.node.trivia().tag.is_none()
+    }
+
+    /// The text of a string that is not written as it is meant.
+    fn decoded(self, text: &str) -> Option<String> {
+        match self.node.tag() {
+            Tag::Timestamp if self.options.rfc3339 => crate::resolve::timestamp(text),
+            Tag::Binary => String::from_utf8(crate::binary::decode(text)?).ok(),
+            _ => None,
+        }
     }
 
     fn wrong_type<T>(self, expected: &str) -> Result<T> {
@@ -124,17 +138,17 @@ impl<'n> Reader<'n> {
             return self.placed(visitor.visit_borrowed_str(text));
         }
         match self.scalar() {
-            Some(Scalar::Str(text)) => self.placed(visitor.visit_borrowed_str(text)),
+            Some(Scalar::Str(text)) => self.placed(match self.decoded(text) {
+                Some(text) => visitor.visit_string(text),
+                None => visitor.visit_borrowed_str(text),
+            }),
             Some(Scalar::Null) => visitor.visit_borrowed_str(""),
+            Some(Scalar::Float(n)) if !n.is_finite() => self.wrong_type("a string"),
             Some(scalar) if self.options.loose_strings => {
                 let text = match scalar {
                     Scalar::Bool(b) => b.to_string(),
                     Scalar::Int(n) => n.to_string(),
-                    Scalar::Float(n) => {
-                        let mut text = String::new();
-                        crate::number::yaml(n, &mut text);
-                        text
-                    }
+                    Scalar::Float(n) => crate::number::single(n),
                     Scalar::Null | Scalar::Str(_) => String::new(),
                 };
                 self.placed(visitor.visit_string(text))
@@ -282,6 +296,10 @@ impl<'n> de::Deserializer<'n> for Reader<'n> {
         match name {
             handed::SPANNED => handed::hand_span(self.node.span()),
             handed::NODE => handed::hand_node(self.node.clone()),
+            handed::STRICT => {
+                let options = Options { loose_strings: false, ..self.options };
+                return self.placed(visitor.visit_newtype_struct(Self { options, ..self }));
+            }
             _ => {}
         }
         self.placed(visitor.visit_newtype_struct(self))

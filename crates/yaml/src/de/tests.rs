@@ -183,27 +183,66 @@ fn enums_are_words_or_maps_of_one() {
 fn case_may_be_left_open_and_the_last_wins() {
     let node: Node = [("NamePrefix", "a"), ("nameprefix", "b"), ("NAMEPREFIX", "c")].into_iter().collect();
     assert_eq!(from_node::<Config>(&node).unwrap_err().code(), "unknown-field");
-    let config: Config = from_node_with(&node, Options::KUSTOMIZATION).unwrap();
+    let config: Config = from_node_with(&node, OLD).unwrap();
     assert_eq!(config.name_prefix, "c");
 }
+
+const OLD: Options = Options::STRICT.case_insensitive().old_booleans();
+const LOOSE: Options = OLD.loose_strings().rfc3339().unknown_fields();
 
 #[test]
 fn bare_yes_is_a_boolean_where_the_old_words_count() {
     let node: Node = [("enabled", plain("yes"))].into_iter().collect();
     assert_eq!(from_node::<Config>(&node).unwrap_err().code(), "wrong-type");
-    assert!(from_node_with::<Config>(&node, Options::KUSTOMIZATION).unwrap().enabled);
+    assert!(from_node_with::<Config>(&node, OLD).unwrap().enabled);
     let node: Node = [("namePrefix", plain("on"))].into_iter().collect();
-    assert_eq!(from_node_with::<Config>(&node, Options::KUSTOMIZATION).unwrap_err().code(), "wrong-type");
+    assert_eq!(from_node_with::<Config>(&node, OLD).unwrap_err().code(), "wrong-type");
 }
 
 #[test]
 fn a_built_ins_configuration_may_be_loose() {
     let node: Node =
         [("kind", plain("x")), ("namePrefix", plain("12")), ("enabled", plain("yes"))].into_iter().collect();
-    let config: Config = from_node_with(&node, Options::PLUGIN).unwrap();
+    let config: Config = from_node_with(&node, LOOSE).unwrap();
     assert_eq!((config.name_prefix.as_str(), config.enabled), ("12", true));
     let node: Node = [("namePrefix", plain("true"))].into_iter().collect();
-    assert_eq!(from_node_with::<Config>(&node, Options::PLUGIN).unwrap().name_prefix, "true");
+    assert_eq!(from_node_with::<Config>(&node, LOOSE).unwrap().name_prefix, "true");
+}
+
+#[test]
+fn scalars_become_strings_as_go_prints_them() {
+    let read = |text: &str, options: Options| {
+        let node = Node::from_iter([("namePrefix", plain(text))]);
+        from_node_with::<Config>(&node, options).map(|config| config.name_prefix).map_err(|e| e.code())
+    };
+    for (text, loose) in [
+        ("017", "15"),
+        ("0x1F", "31"),
+        ("1_000", "1000"),
+        ("1.10", "1.1"),
+        ("1e3", "1000"),
+        ("1234567.5", "1.2345675e+06"),
+        ("18446744073709551616", "1.8446744e+19"),
+        ("TRUE", "true"),
+    ] {
+        assert_eq!(read(text, LOOSE).as_deref(), Ok(loose), "{text}");
+        assert_eq!(read(text, OLD), Err("wrong-type"), "{text}");
+    }
+    assert_eq!(read(".inf", LOOSE), Err("wrong-type"));
+    assert_eq!(read("2024-01-01", LOOSE).as_deref(), Ok("2024-01-01T00:00:00Z"));
+    assert_eq!(read("2024-01-01", OLD).as_deref(), Ok("2024-01-01"));
+}
+
+#[test]
+fn strict_fields_take_strings_alone() {
+    #[derive(Deserialize, Debug)]
+    struct Kind {
+        #[serde(deserialize_with = "super::strict")]
+        kind: String,
+    }
+    let read = |text: &str| from_node_with::<Kind>(&Node::from_iter([("kind", plain(text))]), LOOSE);
+    assert_eq!(read("a").unwrap().kind, "a");
+    assert_eq!(read("1").unwrap_err().code(), "wrong-type");
 }
 
 #[test]

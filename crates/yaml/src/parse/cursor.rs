@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use super::chars;
 use super::comment::After;
 use super::handout::Comments;
+use super::options::DuplicateKeys;
 use super::property::Handle;
 use super::words;
 use crate::diag::{Diagnostic, Result};
@@ -21,16 +22,8 @@ pub const MAX_DEPTH: usize = 500;
 /// A simple key must have its `:` within so many characters.
 const MAX_KEY: usize = 1024;
 
-/// What becomes of a key that a map has twice.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Twice {
-    Refused,
-    LastWins,
-    Kept,
-}
-
 pub struct Parser<'s> {
-    pub twice: Twice,
+    pub duplicate_keys: DuplicateKeys,
     pub source: &'s Arc<Source>,
     file: FileId,
     /// The text up to where this parser may read.
@@ -78,13 +71,13 @@ pub struct Anchored {
 
 impl<'s> Parser<'s> {
     /// A parser for `range` of the source.
-    pub fn new(source: &'s Arc<Source>, range: Range<usize>, twice: Twice) -> Result<Self> {
+    pub fn new(source: &'s Arc<Source>, range: Range<usize>, duplicate_keys: DuplicateKeys) -> Result<Self> {
         if u32::try_from(source.text().len()).is_err() {
             let message = format!("{} has more than 4 GiB", source.name());
             return Err(Diagnostic::error("yaml-too-long", message).help("split it"));
         }
         let mut parser = Self {
-            twice,
+            duplicate_keys,
             source,
             file: source.id(),
             text: "",
@@ -110,6 +103,17 @@ impl<'s> Parser<'s> {
         };
         parser.restart(range)?;
         Ok(parser)
+    }
+
+    /// A parser for a source that may be JSON: whatever characters it has.
+    pub fn of_json(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Option<Self> {
+        let mut parser = Self::new(source, 0..0, duplicate_keys).ok()?;
+        parser.text = source.text();
+        parser.bytes = parser.text.as_bytes();
+        if parser.text.starts_with('\u{feff}') {
+            parser.pos = '\u{feff}'.len_utf8();
+        }
+        Some(parser)
     }
 
     /// Begins anew with another range of the source.

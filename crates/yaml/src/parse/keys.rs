@@ -1,6 +1,7 @@
 //! Keys that a map has twice.
 
-use super::cursor::{Parser, Twice};
+use super::cursor::Parser;
+use super::options::DuplicateKeys;
 use super::words;
 use crate::diag::Result;
 use crate::node::Tag;
@@ -62,10 +63,10 @@ impl Parser<'_> {
         let pairs = keys.windows(2).filter(|pair| (pair[0].0, pair[0].2) == (pair[1].0, pair[1].2));
         let mut twice: Vec<(usize, usize)> = pairs.map(|pair| (pair[0].1, pair[1].1)).collect();
         let Some((earlier, later)) = twice.iter().min_by_key(|pair| pair.1) else { return Ok(()) };
-        if self.twice == Twice::Refused {
+        if self.duplicate_keys == DuplicateKeys::Refuse {
             return Err(self.duplicate_key(&self.nodes[*earlier], &self.nodes[*later]));
         }
-        if self.twice == Twice::Kept {
+        if self.duplicate_keys == DuplicateKeys::Keep {
             return Ok(());
         }
         twice.sort_unstable();
@@ -92,7 +93,7 @@ fn mix(first: u64, last: u64, len: usize) -> u32 {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Node, Source, parse_last_wins, parse_str};
+    use crate::{DuplicateKeys, Node, ParseOptions, Source, parse_str, parse_with};
 
     #[test]
     fn a_key_given_twice_is_shown_at_both_places() {
@@ -135,7 +136,8 @@ mod tests {
     #[test]
     fn the_last_key_wins_where_that_was_asked_for() {
         let source = Source::detached("t", "a: 1\nb: 2\na: 3\nc: {d: 1, d: 2, d: 3}\nb: 4\n");
-        let root = parse_last_wins(&source).unwrap().remove(0).root;
+        let options = ParseOptions::default().duplicate_keys(DuplicateKeys::LastWins);
+        let root = parse_with(&source, options).unwrap().remove(0).root;
         assert_eq!(crate::json::compact(&root), r#"{"a":3,"b":4,"c":{"d":3}}"#);
         assert_eq!(root.as_map().unwrap().len(), 3);
         assert_eq!(root.get("a").and_then(Node::as_i64), Some(3));

@@ -7,7 +7,7 @@
 //! The files follow the text: `cursor` moves over white space and comments, `block` and `flow` read collections,
 //! `plain`, `quoted` and `literal` read scalars, `property` what stands in front of them, `keys` looks for keys
 //! given twice, `comment` and `handout` decide which node a comment belongs to, `fault` says what is wrong, `tree`
-//! builds, `stream` puts documents together, and `split` reads many at once.
+//! builds, `stream` puts documents together, and `split` reads many at once. What is JSON as a whole, `json` reads.
 
 mod block;
 mod chars;
@@ -16,8 +16,10 @@ mod cursor;
 mod fault;
 mod flow;
 mod handout;
+mod json;
 mod keys;
 mod literal;
+mod options;
 mod plain;
 mod property;
 mod quoted;
@@ -33,6 +35,7 @@ use crate::document::Document;
 use crate::source::Source;
 
 pub use chars::{BadEncoding, decode};
+pub use options::{DuplicateKeys, ParseOptions};
 pub use stream::{Documents, documents};
 
 /// Reads every document of a source. Long streams are read on several cores.
@@ -46,18 +49,12 @@ pub use stream::{Documents, documents};
 ///
 /// A source with nothing but comments is one document: null, with an empty span. An empty source has no document.
 pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
-    split::parse(source, cursor::Twice::Refused)
+    split::parse(source, DuplicateKeys::Refuse)
 }
 
-/// Reads every document of a source as [`parse`] does, but takes the last of equal keys instead of refusing them: as the
-/// reference reads its `kustomization.yaml`.
-pub fn parse_last_wins(source: &Arc<Source>) -> Result<Vec<Document>> {
-    split::parse(source, cursor::Twice::LastWins)
-}
-
-/// Reads every document of a source as [`parse`] does, but leaves equal keys as they are, for the caller to judge.
-pub fn parse_keeping_twins(source: &Arc<Source>) -> Result<Vec<Document>> {
-    split::parse(source, cursor::Twice::Kept)
+/// Reads every document of a source as [`parse`] does, but the way the options say.
+pub fn parse_with(source: &Arc<Source>, options: ParseOptions) -> Result<Vec<Document>> {
+    split::parse(source, options.duplicate_keys)
 }
 
 /// Reads every document of a text that has no file. For tests and small jobs.

@@ -126,13 +126,13 @@ impl Parser<'_> {
             }
         };
         let end = start + 2 + digits;
-        let code =
-            self.bytes.get(start + 2..end).filter(|hex| hex.iter().all(u8::is_ascii_hexdigit)).map(|hex| {
-                hex.iter().fold(0, |code, digit| {
-                    code << 4 | (*digit as char).to_digit(16).expect("all are hex digits")
-                })
-            });
-        let Some(c) = code.and_then(char::from_u32) else { return Err(self.bad_code(start, digits)) };
+        // JSON writes a character beyond U+FFFF as two escapes.
+        if digits == 4 {
+            return self.code_unit_escape(text).ok_or_else(|| self.bad_code(start, digits));
+        }
+        let Some(c) = self.hex(start + 2, digits).and_then(char::from_u32) else {
+            return Err(self.bad_code(start, digits));
+        };
         text.push(c);
         self.pos = end;
         Ok(())
@@ -151,7 +151,7 @@ fn escaped(byte: u8) -> Option<char> {
         b'f' => '\u{c}',
         b'r' => '\r',
         b'e' => '\u{1b}',
-        b' ' | b'"' | b'\'' | b'\\' => byte as char,
+        b' ' | b'"' | b'\'' | b'\\' | b'/' => byte as char,
         b'N' => '\u{85}',
         b'_' => '\u{a0}',
         b'L' => '\u{2028}',

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use memchr::memmem;
 use rayon::prelude::*;
 
-use super::cursor::{Parser, Twice};
+use super::cursor::Parser;
+use super::options::DuplicateKeys;
 use super::stream::Documents;
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
@@ -18,18 +19,18 @@ const PARALLEL_FROM: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
 /// So many documents go to a core at least.
 const AT_ONCE: usize = 16;
 
-pub fn parse(source: &Arc<Source>, twice: Twice) -> Result<Vec<Document>> {
+pub fn parse(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Result<Vec<Document>> {
     let text = source.text();
     let starts = if text.len() < PARALLEL_FROM { Vec::new() } else { starts(text) };
     if starts.len() < 2 {
-        return Documents::of(source, twice).collect();
+        return Documents::of(source, duplicate_keys).collect();
     }
     let cut_wrong = AtomicBool::new(false);
     let read: Vec<Result<Document>> = (0..starts.len())
         .into_par_iter()
         .with_min_len(AT_ONCE)
         .map_init(
-            || Parser::new(source, 0..0, twice),
+            || Parser::new(source, 0..0, duplicate_keys),
             |parser, at| {
                 let end = starts.get(at + 1).map_or(text.len(), |next| *next);
                 let parser = parser.as_mut().map_err(|error| error.clone())?;
@@ -38,7 +39,7 @@ pub fn parse(source: &Arc<Source>, twice: Twice) -> Result<Vec<Document>> {
         )
         .collect();
     if cut_wrong.into_inner() {
-        return Documents::of(source, twice).collect();
+        return Documents::of(source, duplicate_keys).collect();
     }
     // In order, so that the first error of the text is the one reported.
     read.into_iter().collect()
@@ -97,7 +98,7 @@ mod tests {
         assert!(text.len() > PARALLEL_FROM);
         let source = Source::detached("t", text);
         let (all, one_by_one) =
-            (parse(&source, Twice::Refused), Documents::of(&source, Twice::Refused).collect());
+            (parse(&source, DuplicateKeys::Refuse), Documents::of(&source, DuplicateKeys::Refuse).collect());
         match (&all, &one_by_one) {
             (Ok(all), Ok(one_by_one)) => {
                 let one_by_one: &Vec<Document> = one_by_one;

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::comment::After;
-use super::cursor::{Parser, Twice};
+use super::cursor::Parser;
+use super::json;
+use super::options::DuplicateKeys;
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
 use crate::node::{Node, Text};
@@ -11,7 +13,7 @@ use crate::source::Source;
 
 /// Reads the documents of a source one by one, on demand: what comes before an error is to be had.
 pub fn documents(source: &Arc<Source>) -> Documents<'_> {
-    Documents::of(source, Twice::Refused)
+    Documents::of(source, DuplicateKeys::Refuse)
 }
 
 /// The documents of a source; see [`documents`].
@@ -24,15 +26,24 @@ pub struct Documents<'s> {
 
 enum State<'s> {
     Failed(Diagnostic),
+    /// The one document of a source that is JSON.
+    Json(Box<Document>),
     /// The parser, and whether it has read a document yet.
     Reading(Box<Parser<'s>>, bool),
     Done,
 }
 
 impl<'s> Documents<'s> {
-    pub fn of(source: &'s Arc<Source>, twice: Twice) -> Self {
+    pub fn of(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Self {
+        match json::read(source, duplicate_keys) {
+            Some(document) => Self { source, state: State::Json(Box::new(document)), start: 0 },
+            None => Self::of_yaml(source, duplicate_keys),
+        }
+    }
+
+    pub fn of_yaml(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Self {
         let range = 0..source.text().len();
-        let state = match Parser::new(source, range, twice) {
+        let state = match Parser::new(source, range, duplicate_keys) {
             Ok(parser) => State::Reading(Box::new(parser), false),
             Err(error) => State::Failed(error),
         };
@@ -46,6 +57,7 @@ impl Iterator for Documents<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         let (mut parser, had_one) = match std::mem::replace(&mut self.state, State::Done) {
             State::Failed(error) => return Some(Err(error)),
+            State::Json(document) => return Some(Ok(*document)),
             State::Reading(parser, had_one) => (parser, had_one),
             State::Done => return None,
         };

@@ -7,6 +7,7 @@ use super::align::{self, Piece};
 use super::editor::{Editor, Line, Slot, is_equal};
 use super::fresh::Role;
 use super::notes::{Note, Notes, Rows, fits, without_notes};
+use super::scalar;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Seq, Style, Tag, Value};
 
@@ -228,6 +229,9 @@ impl Editor<'_> {
         let mut new = self.styled(new);
         if new.style() == Style::Any && old.is_scalar() && new.is_scalar() && old.trivia().alias.is_none() {
             new.set_style(old.style());
+        }
+        if old.is_scalar() {
+            scalar::unquote_only_if_safe(&mut new);
         }
         if let (Some(anchor), None) = (&old.trivia().anchor, &new.trivia().anchor) {
             new.trivia_mut().anchor = Some(anchor.clone());

@@ -60,7 +60,8 @@ impl Traits {
                 }
                 _ => {}
             }
-            special |= c != '\t' && !is_printable(c);
+            // What breaks lines in YAML 1.1 and not in 1.2 has to be escaped to be the same in both.
+            special |= c != '\t' && !is_printable(c) || matches!(c, '\u{85}' | '\u{2028}' | '\u{2029}');
             before = Some(c);
         }
         let edge = |c: char| c == ' ' || is_break(c);
@@ -70,7 +71,8 @@ impl Traits {
             multiline: breaks,
             plain: !hidden && !indicator,
             plain_in_flow: !hidden && !indicator && !flow_indicator,
-            single_quoted: !(break_space || space_break || tabs || special),
+            // After a line break at the end the closing quote would be less indented than strict readers allow.
+            single_quoted: !(break_space || space_break || tabs || special || text.ends_with(is_break)),
             block: !(text.ends_with(' ') || space_break || special),
         }
     }
@@ -88,10 +90,13 @@ pub(super) fn style(node: &Node, text: &str, wanted: Style, traits: Traits, plac
         _ if text.contains('\n') && !place.flow => Style::Literal,
         _ if text.contains('\n') => Style::DoubleQuoted,
         _ if tagged => Style::Plain,
-        // What code made is quoted also for readers of old; what was read plain stays so where it means the same.
-        Style::Plain if node.tag() == Tag::Str && resolve::plain(text) != Tag::Str => Style::DoubleQuoted,
+        // What code made is quoted for every reader there is; what was read plain stays so where it means the same, except
+        // for a sign that no reader takes for another value and some refuse.
+        Style::Plain if node.tag() == Tag::Str && (resolve::plain(text) != Tag::Str || text == "=") => {
+            Style::DoubleQuoted
+        }
         Style::Plain => Style::Plain,
-        _ if node.tag() == Tag::Str && resolve::is_ambiguous(text) => Style::DoubleQuoted,
+        _ if node.tag() == Tag::Str && resolve::is_read_otherwise(text) => Style::DoubleQuoted,
         _ => Style::Plain,
     };
     if place.key && traits.multiline {
@@ -107,6 +112,14 @@ pub(super) fn style(node: &Node, text: &str, wanted: Style, traits: Traits, plac
         Style::SingleQuoted if !traits.single_quoted => Style::DoubleQuoted,
         Style::Literal | Style::Folded if !traits.block || place.flow || place.key => Style::DoubleQuoted,
         _ => style,
+    }
+}
+
+/// Lets go of a plain style that a new value has from the one it replaces, where it would not be read as a string.
+pub(super) fn unquote_only_if_safe(node: &mut Node) {
+    let is_unsafe = node.tag() == Tag::Str && node.text().is_some_and(resolve::is_read_otherwise);
+    if node.style() == Style::Plain && is_unsafe {
+        node.set_style(Style::Any);
     }
 }
 

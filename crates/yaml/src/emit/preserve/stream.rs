@@ -6,6 +6,7 @@ use super::lines::{self, comment_lines};
 use super::scalar::is_break;
 use super::{Comments, Layout, fresh_document};
 use crate::document::Document;
+use crate::parse::{DuplicateKeys, ParseOptions};
 use crate::source::Source;
 
 pub(super) fn stream(docs: &[Document], comments: Comments) -> String {
@@ -71,7 +72,8 @@ pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String
 fn reads_back(text: &str, doc: &Document) -> bool {
     let source = Source::detached(doc.source().name(), text);
     // Of equal keys the last one may have been chosen when the document was read.
-    crate::parse::parse_last_wins(&source).is_ok_and(|docs| match docs.as_slice() {
+    let options = ParseOptions::default().duplicate_keys(DuplicateKeys::LastWins);
+    crate::parse::parse_with(&source, options).is_ok_and(|docs| match docs.as_slice() {
         [again] => again.root == doc.root,
         [] => doc.root.is_null(),
         _ => false,

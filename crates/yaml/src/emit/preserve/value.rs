@@ -6,9 +6,8 @@ use super::editor::{Editor, Line, Slot};
 use super::ending::{Ending, last_scalar};
 use super::fresh::Role;
 use super::lines::Line as Kind;
-use super::scalar::is_break;
+use super::scalar::{self, is_break};
 use crate::node::{Node, Style, Tag, Trivia};
-use crate::resolve;
 
 impl Editor<'_> {
     /// Writes a node in the place of another. What stands behind it on its line stays.
@@ -194,10 +193,7 @@ impl Editor<'_> {
             };
             dressed.set_style(style);
         }
-        let ambiguous = new.tag() == Tag::Str && new.text().is_some_and(resolve::is_ambiguous);
-        if dressed.style() == Style::Plain && ambiguous {
-            dressed.set_style(Style::Any);
-        }
+        scalar::unquote_only_if_safe(&mut dressed);
         // Brackets that were there because nothing was in them give way to a block.
         let was_empty = old.style() == Style::Flow && old.is_empty() && old.span() == new.span();
         if new.style() == Style::Flow && was_empty && slot.role != Role::Key {

@@ -1,0 +1,17 @@
+//! How strictly typed configuration is read: as strictly as the reference does, which depends on where it is written.
+
+use krm_yaml::de::Options;
+
+/// A kustomization file: the reference reads it as YAML 1.1, in which `yes` is a boolean, and then as JSON.
+pub const KUSTOMIZATION: Options = Options::STRICT.case_insensitive().old_booleans();
+
+/// A file that a kustomization or a built-in's configuration names, as far as it is read like the kustomization.
+pub const NAMED_FILE: Options = KUSTOMIZATION.loose_strings();
+
+/// The configuration of a built-in. The reference reads it as a resource, writes that as JSON, and reads the JSON: `yes` is
+/// a string, a date is one of RFC 3339.
+pub const CONFIGURATION: Options = INLINED_CONFIGURATION.loose_strings();
+
+/// The same for built-ins whose fields are those of a type within their own in the reference: its reader makes no strings
+/// of numbers there.
+pub const INLINED_CONFIGURATION: Options = Options::STRICT.case_insensitive().rfc3339().unknown_fields();
