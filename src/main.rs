@@ -50,6 +50,7 @@ fn run() -> i32 {
         Command::Schema(args) => commands::schema::run(&args),
         Command::Version(args) => commands::version::run(args),
     };
+    os::take_notes().iter().for_each(|note| report.show(note));
     match result {
         Ok(()) => 0,
         Err(error) => {

@@ -291,3 +291,64 @@ fn folders_made_for_nothing_go_again() {
     assert_eq!(place.krm(&["merge", "--write", "new", "pkg"]).0, 1);
     assert_eq!(place.everything(), before);
 }
+
+#[test]
+fn a_file_with_a_second_name_is_refused() {
+    let place = Place::new("hard-link");
+    place.write("pkg/a.yaml", &config_map("a", 1));
+    place.write("pkg/z.yaml", &config_map("z", 1));
+    fs::hard_link(place.0.join("pkg/z.yaml"), place.0.join("other")).expect("a new link");
+    let before = place.everything();
+    let (code, stderr) = place.run("grow");
+    assert_eq!(code, 1);
+    assert!(
+        stderr.contains("error[file-not-kept]: `pkg/z.yaml` cannot be replaced: it has a second name"),
+        "{stderr}"
+    );
+    assert_eq!((place.everything(), place.read("other")), (before, config_map("z", 1)));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn extended_attributes_stay() {
+    let place = Place::new("attributes");
+    place.write("pkg/a.yaml", &config_map("a", 1));
+    let path = place.0.join("pkg/a.yaml");
+    let c_path = std::ffi::CString::new(path.to_str().expect("a plain path")).expect("no zero byte");
+    let attribute = |write: bool| {
+        let mut value = *b"mine";
+        let name = c"user.krm-test".as_ptr();
+        #[allow(unsafe_code)]
+        // SAFETY: path and name end in a zero byte, and the length is that of the value.
+        let done = unsafe {
+            match write {
+                true => libc::setxattr(c_path.as_ptr(), name, value.as_ptr().cast(), 4, 0) as isize,
+                false => {
+                    value = [0; 4];
+                    libc::getxattr(c_path.as_ptr(), name, value.as_mut_ptr().cast(), 4)
+                }
+            }
+        };
+        (done >= 0).then_some(value)
+    };
+    // Not every file system has them.
+    if attribute(true).is_none() {
+        return;
+    }
+    assert_eq!(place.run("grow"), (0, String::new()));
+    assert_eq!(place.read("pkg/a.yaml"), config_map("a", 2));
+    assert_eq!(attribute(false), Some(*b"mine"));
+}
+
+#[test]
+fn one_of_two_packages_is_not_written_when_the_other_is_refused() {
+    let place = Place::new("two-packages");
+    let unformatted = config_map("a", 1).replace("  name", "     name");
+    place.write("pkg/one/a.yaml", &unformatted);
+    place.write("pkg/two/b.yaml", &unformatted);
+    place.set_mode("pkg/two/b.yaml", 0o444);
+    let before = place.everything();
+    let (code, stderr) = place.krm(&["cfg", "fmt", "pkg/one", "pkg/two"]);
+    assert!(code == 1 && stderr.contains("pkg/two/b.yaml`: Permission denied"), "{stderr}");
+    assert_eq!(place.everything(), before);
+}

@@ -33,10 +33,7 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
         None => os::print_all(&emit(&done)?),
-        Some(dir) if done.len() > 1 => {
-            os::make_dir(dir)?;
-            write_targets(dir, &args.targets, &done)
-        }
+        Some(dir) if done.len() > 1 => write_targets(dir, &args.targets, &done),
         // A name that ends so can only be meant as a folder, there or not.
         Some(dir) if dir.is_dir() || dir.to_string_lossy().ends_with('/') => write_each(dir, &done[0]),
         Some(file) => os::write(file, emit(&done)?.concat().as_bytes()),
@@ -90,9 +87,8 @@ fn write_each(dir: &Path, items: &Resources) -> Result<()> {
         krm_yaml::try_canonical_into(r.node(), &mut text)?;
         files.insert(name, text);
     }
-    let mut changes = os::Changes::default();
-    changes.stay_in(dir);
-    files.into_iter().try_for_each(|(name, text)| changes.write(dir.join(name), text.as_bytes()))?;
+    let mut changes = os::Changes::to_output(dir)?;
+    files.into_iter().try_for_each(|(name, text)| changes.write(&dir.join(name), text.as_bytes()))?;
     changes.commit()
 }
 
@@ -124,10 +120,9 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
     };
     let texts: Vec<String> =
         built.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
-    let mut changes = os::Changes::default();
-    changes.stay_in(dir);
+    let mut changes = os::Changes::to_output(dir)?;
     parts.iter().zip(texts).try_for_each(|(parts, text)| {
-        changes.write(dir.join(format!("{}.yaml", name(parts, count))), text.as_bytes())
+        changes.write(&dir.join(format!("{}.yaml", name(parts, count))), text.as_bytes())
     })?;
     changes.commit()
 }

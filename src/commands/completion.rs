@@ -1,7 +1,9 @@
 //! `krm completion` and `krm man`: what clap knows, for shells and for people.
 
+use std::path::Path;
+
 use clap::CommandFactory;
-use krm_engine::{Diagnostic, Result};
+use krm_engine::Result;
 
 use crate::cli::{Cli, CompletionArgs, ManArgs};
 use crate::os;
@@ -15,16 +17,27 @@ pub fn completion(args: CompletionArgs) -> Result<()> {
 pub fn man(args: ManArgs) -> Result<()> {
     match args.dir {
         Some(dir) => {
-            let made = std::fs::create_dir_all(&dir);
-            made.and_then(|()| clap_mangen::generate_to(Cli::command(), &dir)).map_err(|error| {
-                Diagnostic::error("man-not-written", format!("cannot write to `{}`: {error}", dir.display()))
-                    .help("name a folder that may be written to")
-            })
+            let mut changes = os::Changes::to_output(&dir)?;
+            let mut cli = Cli::command().disable_help_subcommand(true);
+            cli.build();
+            write_pages(cli, &dir, &mut changes)?;
+            changes.commit()
         }
-        None => {
-            let mut page = Vec::new();
-            clap_mangen::Man::new(Cli::command()).render(&mut page).expect("memory can always be written to");
-            os::print(&page)
-        }
+        None => os::print(&rendered(&clap_mangen::Man::new(Cli::command()))),
     }
+}
+
+/// A page for the command, and one for each below it.
+fn write_pages(command: clap::Command, dir: &Path, changes: &mut os::Changes) -> Result<()> {
+    for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
+        write_pages(below.clone(), dir, changes)?;
+    }
+    let page = clap_mangen::Man::new(command);
+    changes.write(&dir.join(page.get_filename()), &rendered(&page))
+}
+
+fn rendered(page: &clap_mangen::Man) -> Vec<u8> {
+    let mut text = Vec::new();
+    page.render(&mut text).expect("memory can always be written to");
+    text
 }

@@ -13,7 +13,7 @@ use crate::report::Report;
 
 pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
     refuse_two_inputs(&[&args.source, &args.dest])?;
-    let target = Target::new(&args.dest, args.write)?;
+    let mut target = Target::new(&args.dest, args.write)?;
     let source = read(&args.source, &report.sources)?;
     let dest = read(&args.dest, &report.sources)?;
     let merged = merge_files(
@@ -42,7 +42,8 @@ pub(super) fn refuse_two_inputs(paths: &[&str]) -> Result<()> {
 /// Where the result goes.
 pub(super) struct Target {
     path: PathBuf,
-    write: bool,
+    /// None where the result is printed.
+    changes: Option<os::Changes>,
     is_folder: bool,
 }
 
@@ -55,7 +56,8 @@ impl Target {
             )
             .help("leave out `--write`: the result is printed"));
         }
-        Ok(Self { path: path.into(), write, is_folder: Path::new(path).is_dir() })
+        let changes = write.then(|| os::Changes::in_packages(&[Path::new(path)])).transpose()?;
+        Ok(Self { path: path.into(), changes, is_folder: Path::new(path).is_dir() })
     }
 
     pub fn is_one_file(&self) -> bool {
@@ -63,20 +65,20 @@ impl Target {
     }
 
     /// Prints the result, or writes the files that changed: all of them or, where one cannot be, none.
-    pub fn finish(&self, files: &[File]) -> Result<()> {
-        if !self.write {
+    pub fn finish(&mut self, files: &[File]) -> Result<()> {
+        let Some(mut changes) = self.changes.take() else {
             return os::print(printed(files).as_bytes());
-        }
-        let mut changes = os::Changes::default();
-        changes.stay_in(&self.path);
+        };
         for file in files.iter().filter(|file| !file.is_untouched()) {
             let path = if self.is_folder { self.path.join(&file.path) } else { self.path.clone() };
             if self.is_folder && file.source.is_none() {
                 refuse_unread(&self.path, &file.path)?;
             }
-            match file.is_empty() && self.is_folder {
-                true => changes.remove(path)?,
-                false => changes.write(path, file.text().as_bytes())?,
+            let before = file.source.as_ref().map(|source| source.text());
+            match (file.is_empty() && self.is_folder, before) {
+                (true, _) => changes.remove(&path, before)?,
+                (false, Some(before)) => changes.edit(&path, before, file.text().as_bytes())?,
+                (false, None) => changes.write(&path, file.text().as_bytes())?,
             }
         }
         changes.commit()

@@ -12,7 +12,7 @@ use crate::report::Report;
 
 pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     refuse_two_inputs(&[&args.original, &args.updated, &args.dest])?;
-    let target = Target::new(&args.dest, args.write)?;
+    let mut target = Target::new(&args.dest, args.write)?;
     let [original, updated, dest] =
         [&args.original, &args.updated, &args.dest].map(|path| read(path, &report.sources));
     let (original, updated, dest) = (original?, updated?, dest?);

@@ -33,6 +33,14 @@ pub struct FmtArgs {
 
 pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let paths = if args.paths.is_empty() { &vec![PathBuf::from(input::no_path()?)] } else { &args.paths };
+    let changes = match args.check {
+        true => None,
+        false => {
+            let named: Vec<&Path> =
+                paths.iter().map(PathBuf::as_path).filter(|path| path.as_os_str() != "-").collect();
+            Some(os::Changes::in_packages(&named)?)
+        }
+    };
     let mut changed = Vec::new();
     for path in paths {
         let is_input = path.as_os_str() == "-";
@@ -53,25 +61,22 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
             if is_input && !args.check {
                 os::print(text.as_bytes())?;
             } else if text != before {
-                changed.push(Changed { package: path, place: place(path, &file), text });
+                let before = before.to_owned();
+                changed.push(Changed { place: place(path, &file), before, text });
             }
         }
     }
-    if args.check {
-        return check(&changed);
-    }
-    let mut changes = os::Changes::default();
-    for Changed { package, place, text } in changed {
-        changes.stay_in(package);
-        changes.write(place, text.as_bytes())?;
+    let Some(mut changes) = changes else { return check(&changed) };
+    for Changed { place, before, text } in changed {
+        changes.edit(&place, &before, text.as_bytes())?;
     }
     changes.commit()
 }
 
 /// A file that is not formatted, and how it should be.
-struct Changed<'p> {
-    package: &'p Path,
+struct Changed {
     place: PathBuf,
+    before: String,
     text: String,
 }
 

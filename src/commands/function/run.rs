@@ -19,9 +19,12 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let dir = os::current_dir()?;
     let runtime = Arc::new(Runtime::new(args.sandbox.policy(args.cache)?));
     let disk = Disk::default();
+    let prints = args.dry_run || args.dir.is_none();
+    // Before anything is read: what another krm changes at the same time comes before or after.
+    let in_place = args.dir.as_deref().filter(|_| !prints);
+    let changing = in_place.map(|dir| Changes::in_packages(&[dir])).transpose()?;
     let target = Target::read(args.dir.as_deref(), &disk, &report.sources)?;
     let planned = plan(&args, &target, &dir, &runtime, &disk, report)?;
-    let prints = args.dry_run || args.dir.is_none();
     let mut progress =
         Progress::new(report, args.output, args.quiet, args.log_steps, args.results_dir.as_deref())?;
     let items = target.items()?;
@@ -39,9 +42,9 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     if prints {
         os::print(target.text(outcome.items).as_bytes())?;
         progress.finish(&[], true)?;
-    } else if let Some(package) = target.package() {
+    } else if let (Some(package), Some(changing)) = (target.package(), changing) {
         let changes = package.changes(&outcome.items, &disk)?;
-        write(package.root(), &changes)?;
+        write(changing, package.root(), &changes)?;
         progress.finish(&changes, false)?;
     }
     if planned.is_empty() && args.output == FnOutput::Text && !args.quiet {
@@ -211,27 +214,15 @@ pub(super) fn stdin(sources: &Sources) -> Result<Arc<Source>> {
 }
 
 /// Writes what changed, all of it or nothing.
-fn write(root: &Path, changes: &[Change]) -> Result<()> {
-    let mut all = Changes::default();
-    for change in changes {
-        let path: PathBuf = root.join(&change.path);
-        if let Some(before) = &change.before {
-            unchanged_meanwhile(&path, before)?;
-        }
-        match &change.text {
-            Some(text) => all.write(path, text.as_bytes())?,
-            None => all.remove(path)?,
+fn write(mut changing: Changes, root: &Path, changes: &[Change]) -> Result<()> {
+    for Change { path, text, before } in changes {
+        let path: PathBuf = root.join(path);
+        let before = before.as_ref().map(|source| source.text());
+        match (text, before) {
+            (Some(text), Some(before)) => changing.edit(&path, before, text.as_bytes())?,
+            (Some(text), None) => changing.write(&path, text.as_bytes())?,
+            (None, before) => changing.remove(&path, before)?,
         }
     }
-    all.commit()
-}
-
-/// Functions take time, and someone may have edited the file in the meantime.
-fn unchanged_meanwhile(path: &Path, before: &Source) -> Result<()> {
-    let now = std::fs::read(path).ok().and_then(|bytes| krm_yaml::decode(bytes).ok());
-    if now.as_deref() == Some(before.text()) {
-        return Ok(());
-    }
-    let message = format!("`{}` was changed while functions ran; nothing was written", path.display());
-    Err(Diagnostic::error("file-changed-meanwhile", message).help("run the command again"))
+    changing.commit()
 }

@@ -24,10 +24,11 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     let mut items: Vec<Item> = list.items.into_iter().map(Item::stated).collect::<Result<_>>()?;
     package::settle(&mut items, "")?;
-    let mut changes = Changes::default();
+    let mut changes = Changes::to_output(&args.dir)?;
     for change in Package::empty(&args.dir).changes(&items, &Disk::default())? {
-        changes.write(args.dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;
+        changes.write(&args.dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;
     }
-    os::make_dir(&args.dir)?;
-    changes.commit()
+    changes.commit()?;
+    // There may have been nothing to write.
+    os::make_dir(&args.dir)
 }

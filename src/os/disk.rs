@@ -1,0 +1,88 @@
+//! Real files, and what is fetched from elsewhere.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use krm_engine::files::repository::Repository;
+use krm_engine::files::world::{DirEntry, Download, EntryKind, Fetched};
+use krm_engine::{Result, World};
+use rustc_hash::FxHashSet;
+
+use super::journal;
+use super::remote::Remote;
+
+/// Files that a command begins with: it reads others because they name them.
+const STARTS: [&str; 5] =
+    ["kustomization.yaml", "kustomization.yml", "Kustomization", "composition.yaml", "composition.yml"];
+
+/// Real files, and what is fetched from elsewhere.
+#[derive(Default)]
+pub struct Disk {
+    remote: Remote,
+    /// Folders in which no change is left unfinished.
+    settled: Mutex<FxHashSet<PathBuf>>,
+}
+
+impl Disk {
+    /// Finishes or undoes what another krm left unfinished in a folder or in one around it, so that nobody reads files of
+    /// which some are new and some are old.
+    pub fn settle(&self, dir: &Path) -> Result<()> {
+        let Ok(dir) = std::path::absolute(dir) else { return Ok(()) };
+        for above in dir.ancestors() {
+            if !self.settled.lock().expect("no one panics while holding the list").insert(above.to_owned()) {
+                break;
+            }
+            journal::settle(above)?;
+        }
+        Ok(())
+    }
+}
+
+impl World for Disk {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        if path.file_name().is_some_and(|name| STARTS.iter().any(|start| name == *start))
+            && let Some(dir) = path.parent()
+        {
+            self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
+        }
+        std::fs::read(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        path.is_file()
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
+        let mut entries = Vec::new();
+        for entry in std::fs::read_dir(dir)? {
+            let entry = entry?;
+            let kind = match entry.file_type()? {
+                kind if kind.is_dir() => EntryKind::Folder,
+                kind if kind.is_file() => EntryKind::File,
+                kind if kind.is_symlink() => EntryKind::Link,
+                _ => EntryKind::Other,
+            };
+            entries.push(DirEntry { name: entry.file_name(), kind });
+        }
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        path.canonicalize()
+    }
+
+    fn fetch(&self, repository: &Repository) -> Result<Fetched> {
+        self.remote.fetch(repository)
+    }
+
+    fn get(&self, address: &str) -> Result<Download> {
+        self.remote.get(address)
+    }
+}
