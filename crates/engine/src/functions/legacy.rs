@@ -194,6 +194,7 @@ impl Transformer for LegacyPlugin {
                 None => added.push(new),
                 Some(at) => {
                     let before = &old[*at];
+                    new.track = before.track;
                     new.origin = before.origin.clone();
                     new.transformations = before.transformations.clone();
                     new.referring_vars = before.referring_vars.clone();

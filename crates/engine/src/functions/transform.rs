@@ -1,13 +1,14 @@
 //! A function in a build.
 
 use krm_function::Severity;
-use krm_yaml::{Diagnostic, Node, Result, Style};
+use krm_yaml::{Diagnostic, Node, Result, Span, Style};
 
 use super::{Function, Item, each_node};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::history;
 use crate::resource::list::Resources;
-use crate::resource::{Behavior, Resource};
+use crate::resource::{Behavior, Resource, Track};
 
 /// What a generated resource may say about itself.
 const NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
@@ -22,6 +23,10 @@ impl Transformer for Function {
             true => self.config_as_item().into_iter().collect(),
             false => items.iter().map(|r| Item::new(plain(r.node().clone()))).collect(),
         };
+        cx.note(Track::NONE, Span::NONE, || Cause::Called {
+            program: self.name().into(),
+            config: self.config().map_or(self.place, Node::span),
+        });
         let answer = self.call(&sent, cx.sources)?;
         if let Some(failure) = answer.failure {
             return Err(failure);

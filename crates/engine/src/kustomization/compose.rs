@@ -166,7 +166,8 @@ pub(super) struct Discarded(pub Composed, pub Span);
 impl Transformer for Discarded {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let mut copy = items.clone();
-        self.0.transform(&mut copy, cx)?;
+        // What becomes of a copy is part of no history.
+        self.0.transform(&mut copy, &Context { trace: None, ..*cx })?;
         let same =
             copy.len() == items.len() && copy.iter().zip(items.iter()).all(|(a, b)| a.node() == b.node());
         if !same {

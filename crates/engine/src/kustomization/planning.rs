@@ -136,6 +136,7 @@ impl Planning {
             sources: &self.files.sources,
             runtime: &self.runtime,
             warnings: &dependencies.warnings,
+            trace: None,
         }
     }
 }

@@ -5,7 +5,8 @@ use std::sync::{Arc, OnceLock};
 use krm_yaml::Result;
 use rustc_hash::FxHashMap;
 
-use super::{Context, Pipeline, Step, Work};
+use super::step::{Made, traced};
+use super::{Context, Pipeline, Step, Trace, Work};
 use crate::files::dependencies::{Dependencies, Watched};
 use crate::resource::list::Resources;
 
@@ -18,6 +19,8 @@ pub struct Base {
     pub level: usize,
     pub dependencies: Arc<Dependencies>,
     built: OnceLock<Result<Resources>>,
+    /// The same with a trace, where one was asked for.
+    traced: OnceLock<Made>,
 }
 
 impl Base {
@@ -27,7 +30,14 @@ impl Base {
         level: usize,
         dependencies: Arc<Dependencies>,
     ) -> Arc<Self> {
-        Arc::new(Self { folder, pipeline, level, dependencies, built: OnceLock::new() })
+        Arc::new(Self {
+            folder,
+            pipeline,
+            level,
+            dependencies,
+            built: OnceLock::new(),
+            traced: OnceLock::new(),
+        })
     }
 
     /// Builds it ahead of its users, unless that was done. Done level by level: a thread that waits for a base while it
@@ -46,8 +56,15 @@ impl Base {
 
     /// What it gives. Its last user gets the resources themselves: nobody will look at them again, so that editing them
     /// need not copy.
-    pub(super) fn give(base: Arc<Self>, cx: &Context) -> Result<Resources> {
-        match Arc::try_unwrap(base) {
+    pub(super) fn give(base: Arc<Self>, cx: &Context) -> Made {
+        if cx.trace.is_some() {
+            let trace = || {
+                let Base { pipeline, dependencies, .. } = &*base;
+                traced(cx, |items, cx| run_in(pipeline.clone(), dependencies, items, cx))
+            };
+            return base.traced.get_or_init(trace).clone();
+        }
+        let given = match Arc::try_unwrap(base) {
             Ok(Base { pipeline, dependencies, built, .. }) => {
                 built.into_inner().unwrap_or_else(|| run(pipeline, &dependencies, cx))
             }
@@ -55,17 +72,36 @@ impl Base {
                 Some(built) => built.clone(),
                 None => run(base.pipeline.clone(), &base.dependencies, cx),
             },
-        }
+        };
+        (given, None)
     }
 }
 
 /// Runs a pipeline on nothing; what it looks at and warns of is noted where it belongs.
 pub fn run(pipeline: Pipeline, dependencies: &Dependencies, cx: &Context) -> Result<Resources> {
-    let world = Watched { world: cx.world, dependencies };
-    let cx = Context { world: &world, warnings: &dependencies.warnings, ..*cx };
     let mut items = Resources::new();
-    pipeline.run(&mut items, &cx)?;
+    run_in(pipeline, dependencies, &mut items, cx)?;
     Ok(items)
+}
+
+fn run_in(
+    pipeline: Pipeline,
+    dependencies: &Dependencies,
+    items: &mut Resources,
+    cx: &Context,
+) -> Result<()> {
+    let world = Watched { world: cx.world, dependencies };
+    pipeline.run(items, &Context { world: &world, warnings: &dependencies.warnings, ..*cx })
+}
+
+/// Runs a pipeline on nothing, and says what each step changed, also of a run that fails.
+pub fn run_traced(
+    pipeline: Pipeline,
+    dependencies: &Dependencies,
+    cx: &Context,
+) -> (Result<Resources>, Arc<Trace>) {
+    let (ran, trace) = traced(cx, |items, cx| run_in(pipeline, dependencies, items, cx));
+    (ran, trace.expect("it was asked for"))
 }
 
 /// Every base that pipelines are made of, and how many steps use it.

@@ -4,21 +4,25 @@ mod base;
 pub mod policy;
 mod run;
 mod step;
+pub mod trace;
 
 use std::sync::Mutex;
 
-use krm_yaml::{Diagnostic, Result, Sources};
+use krm_yaml::{Diagnostic, Result, Sources, Span};
 
 use crate::files::world::World;
-use crate::resource::Resource;
 use crate::resource::list::Resources;
+use crate::resource::{Resource, Track};
 use crate::runtime::Runtime;
 use crate::schema::Schema;
 
-pub use base::{Base, bases, run as run_on_nothing};
+use self::trace::{Cause, Note};
+
+pub use base::{Base, bases, run as run_on_nothing, run_traced};
 pub use policy::{Helm, Policy};
 pub use run::Pipeline;
 pub use step::{Role, Step, StepName, Work};
+pub use trace::{Trace, Tracer};
 
 /// A program that generates, changes or checks resources: built-ins, functions and whole pipelines alike.
 ///
@@ -54,9 +58,19 @@ pub struct Context<'a> {
     pub runtime: &'a Runtime,
     /// Warnings so far; an error under `--strict`.
     pub warnings: &'a Mutex<Vec<Diagnostic>>,
+    /// Takes note of what happens, if anyone wants to know.
+    pub trace: Option<&'a Tracer>,
 }
 
 impl Context<'_> {
+    /// Says why a value of a resource became what it is, if anyone wants to know. `written` is the span the value has now;
+    /// with `NONE` it is the cause of all that this step does to the resource, and without a resource, to any.
+    pub fn note(&self, resource: Track, written: Span, cause: impl FnOnce() -> Cause) {
+        if let Some(tracer) = self.trace {
+            tracer.note(Note { resource, written, cause: cause() });
+        }
+    }
+
     /// Notes something the user should know though the run goes on.
     pub fn warn(&self, warning: Diagnostic) {
         self.warnings.lock().expect("no one panics while holding the warnings").push(warning);

@@ -27,10 +27,14 @@ impl Pipeline {
         let cx = &Context { schema: &schema, ..*cx };
         let mut rest = &mut steps[..];
         while !rest.is_empty() {
-            let length = group(rest);
+            let length = if cx.trace.is_some() { loads(rest).max(1) } else { group(rest) };
             let (group, after) = std::mem::take(&mut rest).split_at_mut(length);
             rest = after;
+            let given = items.len();
             run_group(group, items, cx)?;
+            if let Some(tracer) = cx.trace.filter(|_| group[0].role != Role::Load) {
+                tracer.ended(&group[0], given, items);
+            }
         }
         Ok(())
     }
@@ -44,15 +48,28 @@ fn group(steps: &[Step]) -> usize {
     steps.chunk_by(|a, b| both_load(a, b) || both_each(a, b)).next().map_or(0, <[Step]>::len)
 }
 
+/// How many of the first steps load.
+fn loads(steps: &[Step]) -> usize {
+    steps.iter().take_while(|step| step.role == Role::Load).count()
+}
+
 fn run_group(group: &mut [Step], items: &mut Resources, cx: &Context) -> Result<()> {
     let place = group[0].place;
     match group[0].role {
         Role::Load => {
-            let loaded: Vec<_> = group.par_iter_mut().map(|step| step.produce(cx)).collect();
+            let mut made: Vec<_> = group.par_iter_mut().map(|step| step.produce(cx)).collect();
+            if let Some(tracer) = cx.trace {
+                group.iter().zip(&mut made).for_each(|(step, made)| tracer.loaded(step, made));
+            }
+            let loaded = made.into_iter().map(|(loaded, _)| loaded).collect();
             append_each(items, group, loaded, cx)
         }
         Role::Generate => {
-            let made = group[0].produce(cx)?;
+            let (made, within) = group[0].produce(cx);
+            let mut made = made?;
+            if let Some(tracer) = cx.trace {
+                tracer.made(&mut made, within);
+            }
             items.absorb(made, cx.schema).map_err(|d| d.at(place))
         }
         Role::Transform if group.len() > 1 => items.edit_apart(|r| {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Result, Span, Text};
 
-use super::{Base, Context, Each, Transformer};
+use super::{Base, Context, Each, Trace, Tracer, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 
@@ -115,10 +115,7 @@ impl Step {
 
     /// What the entry is called that wrote a value, given where the value was written.
     pub fn name_of(&self, written: Span) -> StepName {
-        let holds = |entry: &Span| {
-            entry.file == written.file && entry.start <= written.start && written.end <= entry.end
-        };
-        let index = self.entries.iter().position(|entry| !written.is_none() && holds(entry));
+        let index = entry_of(&self.entries, written);
         StepName { index: index.map(|index| index as u32).or(self.name.index), ..self.name.clone() }
     }
 
@@ -142,25 +139,56 @@ impl Step {
 
     /// What the step makes of nothing. What it alone holds is given away, not copied: who wants to run it again runs a
     /// clone.
-    pub(super) fn produce(&mut self, cx: &Context) -> Result<Resources> {
-        let made = match std::mem::take(&mut self.work) {
-            Work::Nothing => Ok(Resources::new()),
+    pub(super) fn produce(&mut self, cx: &Context) -> Made {
+        let (made, within) = match std::mem::take(&mut self.work) {
+            Work::Nothing => (Ok(Resources::new()), None),
             Work::Read(resources) => {
                 let made = Resources::from_vec(Arc::unwrap_or_clone(resources));
-                made.refuse_twins().map(|()| made)
+                (made.refuse_twins().map(|()| made), None)
             }
-            Work::Base(base) => Base::give(base, cx).map_err(|d| d.included(self.place)),
-            Work::Transform(transformer) => {
-                let mut made = Resources::new();
-                transformer.transform(&mut made, cx).map(|()| made)
+            Work::Base(base) => {
+                let (given, within) = Base::give(base, cx);
+                (given.map_err(|d| d.included(self.place)), within)
             }
+            Work::Transform(transformer) => match (cx.trace, transformer.pipeline()) {
+                // Steps within work on another list than those around them.
+                (Some(_), Some(_)) => traced(cx, |items, cx| transformer.transform(items, cx)),
+                _ => {
+                    let mut made = Resources::new();
+                    (transformer.transform(&mut made, cx).map(|()| made), None)
+                }
+            },
         };
-        let mut made = made.map_err(|d| d.at(self.place))?;
-        if let Some(origin) = &self.origin {
-            made.stamp_origin(origin);
-        }
-        Ok(made)
+        let made = made.map_err(|d| d.at(self.place)).map(|mut made| {
+            if let Some(origin) = &self.origin {
+                made.stamp_origin(origin);
+            }
+            made
+        });
+        (made, within)
     }
+}
+
+/// What a step made of nothing, and, where anyone wants to know, what happened on the way.
+pub(super) type Made = (Result<Resources>, Option<Arc<Trace>>);
+
+/// Runs something on nothing, with a trace of its own.
+pub(super) fn traced(cx: &Context, run: impl FnOnce(&mut Resources, &Context) -> Result<()>) -> Made {
+    let tracer = Tracer::default();
+    let mut items = Resources::new();
+    let ran = run(&mut items, &Context { trace: Some(&tracer), ..*cx });
+    let trace = match ran {
+        Ok(()) => tracer.finish(&items),
+        Err(_) => tracer.finish_failed(),
+    };
+    (ran.map(|()| items), Some(Arc::new(trace)))
+}
+
+/// Which of some entries a value was written in.
+pub(super) fn entry_of(entries: &[Span], written: Span) -> Option<usize> {
+    let holds =
+        |entry: &Span| entry.file == written.file && entry.start <= written.start && written.end <= entry.end;
+    entries.iter().position(|entry| !written.is_none() && holds(entry))
 }
 
 impl fmt::Debug for Step {

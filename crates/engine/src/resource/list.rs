@@ -321,6 +321,11 @@ impl Resources {
         apart(self.items.par_iter_mut(), edit)
     }
 
+    /// All of them, for changes that leave their ids alone.
+    pub(crate) fn iter_mut_unindexed(&mut self) -> std::slice::IterMut<'_, Resource> {
+        self.items.iter_mut()
+    }
+
     /// Lends the trees of all, so that they can be changed while everything else is looked at.
     pub(crate) fn take_trees(&mut self) -> Vec<Node> {
         self.items.iter_mut().map(Resource::take_tree).collect()
@@ -413,6 +418,11 @@ fn inherit(new: &mut Resource, old: &Resource, schema: &Schema) {
                 "" => drop(meta.remove("namespace")),
                 namespace => meta.set("namespace", namespace),
             }
+            for key in ["name", "namespace"] {
+                if let (Some(field), Some(old)) = (meta.get_mut(key), old.node().at(["metadata", key])) {
+                    field.set_span(old.span());
+                }
+            }
         }
         if keeps_data {
             set_data(node, "data", data);
@@ -433,6 +443,7 @@ fn inherit(new: &mut Resource, old: &Resource, schema: &Schema) {
     new.transformations = old.transformations.clone();
     new.referred_by = old.referred_by.clone();
     new.referring_vars = old.referring_vars.clone();
+    new.track = old.track;
 }
 
 fn set_data(node: &mut Node, key: &str, map: Option<Map>) {

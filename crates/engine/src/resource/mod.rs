@@ -163,6 +163,25 @@ pub struct Resource {
     pub referring_vars: Vec<Text>,
     /// Labels and annotations that change together.
     pub shared: Shared,
+    /// Which one it is in a trace.
+    pub track: Track,
+}
+
+/// The number of a resource in a [trace](crate::pipeline::trace), by which it is known whatever it is called. Without a
+/// trace, none has one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Track(u32);
+
+impl Track {
+    pub const NONE: Track = Track(0);
+
+    pub(crate) fn new(index: usize) -> Self {
+        Self(index as u32 + 1)
+    }
+
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize - 1
+    }
 }
 
 /// Where a resource came from, as `buildMetadata: [originAnnotations]` shows it.
@@ -206,6 +225,7 @@ impl Resource {
             referred_by: Vec::new(),
             referring_vars: Vec::new(),
             shared: Shared::default(),
+            track: Track::NONE,
         }
     }
 

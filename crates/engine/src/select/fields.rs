@@ -152,6 +152,11 @@ impl FieldPath {
         &self.text
     }
 
+    /// Where it is written; `NONE` of one that is built in.
+    pub fn span(&self) -> Span {
+        self.span
+    }
+
     /// Calls `edit` on every node the path leads to; what is missing is made if `create` says what.
     pub fn edit(
         &self,

@@ -16,7 +16,7 @@ use crate::files::dependencies::Dependencies;
 use crate::files::folder::{Files, Folder};
 use crate::files::world::World;
 use crate::kustomization::{Inherited, Kustomization, Plan, Planning, Reuse};
-use crate::pipeline::{Base, Pipeline, Policy, bases, run_on_nothing};
+use crate::pipeline::{Base, Pipeline, Policy, Trace, bases, run_on_nothing, run_traced};
 use crate::resource::list::Resources;
 use crate::runtime::Runtime;
 use crate::schema::{Kubernetes, Schema};
@@ -169,6 +169,20 @@ impl Session {
 
     fn run(&self, pipeline: Pipeline, dependencies: &Dependencies, schema: &Schema) -> Result<Resources> {
         run_on_nothing(pipeline, dependencies, &self.planning.context(schema, dependencies))
+    }
+
+    /// Builds a target once more, and says what each step changed. The result is that of [`build`](Self::build); of a build
+    /// that fails the trace goes up to the step that failed.
+    pub fn trace(&self, target: &str) -> (Result<Resources>, Arc<Trace>) {
+        let schema = Arc::new(Schema::of(self.options.kubernetes));
+        let target = self.target(target, &schema);
+        match &target.pipeline {
+            Err(error) => (Err(error.clone()), Arc::default()),
+            Ok(pipeline) => {
+                let cx = self.planning.context(&schema, &target.dependencies);
+                run_traced(pipeline.clone(), &target.dependencies, &cx)
+            }
+        }
     }
 
     /// What would have to be built again if these files or folders came, went or changed: absolute paths, links resolved

@@ -1,6 +1,6 @@
 //! What comes once, at the end of every build: names, references, order.
 
-use krm_yaml::{Result, Span, Text};
+use krm_yaml::{Result, Span, Spanned, Text};
 
 use super::BuildOptions;
 use crate::kustomization::Wishes;
@@ -43,13 +43,14 @@ pub(super) fn steps(
     let managed_by = asks("managedByLabel").map(|option| option.span);
     if options.managed_by_label || managed_by.is_some() {
         let place = managed_by.unwrap_or(Span::NONE);
-        let label = [(MANAGED_BY.into(), Text::from(MANAGER).into())].into_iter().collect();
+        let label = [(MANAGED_BY.into(), Spanned::new(Text::from(MANAGER), place))].into_iter().collect();
         let fields = FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]);
         add("managed-by-label", place, Work::new(Labels::new(label, fields)));
     }
     let (origin, transformations) = (asks("originAnnotations"), asks("transformerAnnotations"));
     let place = origin.or(transformations).map_or(Span::NONE, |option| option.span);
-    let metadata = BuildMetadata { origin: origin.is_some(), transformations: transformations.is_some() };
+    let (origin, transformations) = (origin.is_some(), transformations.is_some());
+    let metadata = BuildMetadata { origin, transformations, place };
     add("build-metadata", place, Work::new(metadata));
     Ok(steps)
 }

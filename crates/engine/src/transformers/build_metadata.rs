@@ -1,6 +1,6 @@
 //! `buildMetadata:` says where resources came from; and whatever it says, annotations of the build itself go.
 
-use krm_yaml::{Entry, Map, Node, Result, Style, Tag};
+use krm_yaml::{Entry, Map, Node, Result, Span, Style, Tag};
 
 use crate::pipeline::{Context, Transformer};
 use crate::resource::history::{ORIGIN, TRANSFORMATIONS};
@@ -43,6 +43,8 @@ const OF_THE_BUILD: [&str; 20] = [
 pub struct BuildMetadata {
     pub origin: bool,
     pub transformations: bool,
+    /// Where this is asked for.
+    pub place: Span,
 }
 
 impl Transformer for BuildMetadata {
@@ -84,12 +86,12 @@ impl BuildMetadata {
         let mut map = meta.and_then(|meta| string_map(meta, "annotations")).unwrap_or_default();
         map.retain(|entry| !entry.key.text().is_some_and(is_of_the_build));
         if let Some(origin) = r.origin.as_ref().filter(|_| self.origin) {
-            map.push(ORIGIN.into(), written(origin, "").into());
+            map.push(ORIGIN.into(), Node::from(written(origin, "")).with_span(self.place));
         }
         if self.transformations && !r.transformations.is_empty() {
             let list: String =
                 r.transformations.iter().map(|t| written(t, "  ").replacen("  ", "- ", 1)).collect();
-            map.push(TRANSFORMATIONS.into(), list.into());
+            map.push(TRANSFORMATIONS.into(), Node::from(list).with_span(self.place));
         }
         map
     }

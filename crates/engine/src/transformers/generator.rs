@@ -10,8 +10,9 @@ use serde::Deserialize;
 use super::setter;
 use crate::files::world::Loader;
 use crate::pipeline::Context;
+use crate::pipeline::trace::{Cause, Input, InputKind};
 use crate::resource::list::Resources;
-use crate::resource::{Behavior, Resource, lenient};
+use crate::resource::{Behavior, Resource, Track, lenient};
 
 /// One entry of a kustomization's `configMapGenerator:` or `secretGenerator:`.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -124,8 +125,8 @@ impl Generator {
         }
         let mut root = Node::map();
         root.set_span(name.span);
-        root.set("apiVersion", "v1");
-        root.set("kind", kind);
+        root.set("apiVersion", Node::from("v1").with_span(name.span));
+        root.set("kind", Node::from(kind).with_span(name.span));
         root.set("metadata", metadata);
         Ok(root)
     }
@@ -142,11 +143,12 @@ impl Generator {
             root.get_mut("metadata").expect("it was made at the start").set(field, pairs.collect::<Node>());
         }
         if options.immutable {
-            root.set("immutable", true);
+            root.set("immutable", Node::from(true).with_span(self.args.name.span));
         }
         let mut resource = Resource::new(root, cx.schema);
         resource.needs_hash = !options.disable_name_suffix_hash;
         resource.behavior = self.behavior(cx);
+        cx.note(Track::NONE, Span::NONE, || Cause::Generated { inputs: self.inputs() });
         items.push(resource)
     }
 
@@ -175,6 +177,39 @@ impl Generator {
     fn sources(&self) -> impl Iterator<Item = &Spanned<Text>> {
         let GeneratorArgs { literals, files, envs, .. } = &self.args;
         literals.iter().chain(files).chain(envs)
+    }
+
+    /// Where the data comes from. What cannot be read was refused before.
+    fn inputs(&self) -> Vec<Input> {
+        let mut inputs = Vec::new();
+        let mut add = |key: &str, kind, entry| inputs.push(Input { key: key.into(), kind, entry });
+        for path in &self.args.envs {
+            let content = self.loader.load_bytes(path, path.span).unwrap_or_default();
+            let text = String::from_utf8_lossy(&content);
+            let keys = env_lines(&content).unwrap_or_default();
+            let mut lines = text.split('\n').zip(1..);
+            for (key, _) in keys {
+                let of_key = |(line, _): &(&str, usize)| {
+                    let line = line.trim_start_matches('\u{feff}').trim_start();
+                    line.strip_prefix(key).is_some_and(|rest| {
+                        matches!(rest.trim_end_matches('\r').chars().next(), None | Some('='))
+                    })
+                };
+                let number = lines.find(of_key).map_or(0, |(_, number)| number);
+                add(key, InputKind::Env(path.value.clone(), number), path.span);
+            }
+        }
+        for literal in &self.args.literals {
+            if let Ok((key, _)) = split_literal(literal) {
+                add(key, InputKind::Literal, literal.span);
+            }
+        }
+        for file in &self.args.files {
+            if let Ok((key, path)) = split_file(file) {
+                add(key, InputKind::File(path.into()), file.span);
+            }
+        }
+        inputs
     }
 
     /// The data by key. Each key may come only once.

@@ -1,9 +1,10 @@
 //! The hash behind the names of generated resources.
 
-use krm_yaml::{Node, Result, Span, json};
+use krm_yaml::{Node, Result, json};
 use sha2::{Digest, Sha256};
 
 use super::{Setup, setter};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -31,10 +32,14 @@ impl Transformer for Hash {
             if !r.needs_hash {
                 return Ok(());
             }
-            let name = format!("{}-{}", r.name(), hash(r));
+            let hash = hash(r);
+            let name = format!("{}-{hash}", r.name());
+            // Whoever asked for the resource asked for the hash.
+            let place = r.span();
             r.remember_id();
+            cx.note(r.track, place, || Cause::Hashed { hash: hash.as_str().into() });
             r.edit(cx.schema, |root| match root.at_mut(["metadata", "name"]) {
-                Some(field) => setter::untyped(field, &name, Span::NONE),
+                Some(field) => setter::untyped(field, &name, place),
                 None => Ok(()),
             })
         })

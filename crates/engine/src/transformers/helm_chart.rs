@@ -13,10 +13,11 @@ use super::{Setup, read_config};
 use crate::files::world::{Loader, clean};
 use crate::merge::{self, Merged};
 use crate::pipeline::policy::{Helm, Limits};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
-use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::read;
+use crate::resource::{Resource, Track};
 use crate::runtime::{Output, Scratch, run_tool};
 
 /// Inflates helm charts into resources. Needs `--enable-helm`.
@@ -172,8 +173,13 @@ impl Transformer for HelmCharts {
                 run.inflate(cx).map_err(|d| d.at(chart.name.span))
             })
             .collect();
-        for resources in inflated {
+        for (chart, resources) in self.charts.iter().zip(inflated) {
             for mut r in resources? {
+                cx.note(Track::NONE, r.span(), || Cause::Inflated {
+                    chart: chart.name.value.clone(),
+                    version: chart.version.clone(),
+                    repository: chart.repo.clone(),
+                });
                 r.from_helm = true;
                 items.push(r)?;
             }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use super::{Setup, read_config, setter};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource};
@@ -47,10 +48,10 @@ pub struct ImageTag {
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Image {
     pub name: Spanned<Text>,
-    pub new_name: Text,
-    pub tag_suffix: Text,
-    pub new_tag: Text,
-    pub digest: Text,
+    pub new_name: Spanned<Text>,
+    pub tag_suffix: Spanned<Text>,
+    pub new_tag: Spanned<Text>,
+    pub digest: Spanned<Text>,
 }
 
 #[derive(Deserialize)]
@@ -99,7 +100,7 @@ impl Transformer for ImageTag {
 
 impl ImageTag {
     fn change(&self, r: &mut Resource, found: &[AtomicBool], cx: &Context) -> Result<()> {
-        let gvk = r.gvk().clone();
+        let (gvk, track) = (r.gvk().clone(), r.track);
         let mut next = 0;
         // Entries work one after the other, each on what the one before it left; so of those that fit now, the first
         // goes first, and then it is looked again who of the later ones fits.
@@ -109,9 +110,15 @@ impl ImageTag {
             found[at].store(true, Relaxed);
             let image = &self.images[at];
             r.edit(cx.schema, |root| {
-                each_listed(root, &|field| image.fits_node(field), &mut |field| image.change(field))?;
+                let change = |field: &mut Node| {
+                    let met = field.span();
+                    image.change(field)?;
+                    cx.note(track, field.span(), || Cause::Matched { asked: image.image.name.span, met });
+                    Ok(())
+                };
+                each_listed(root, &|field| image.fits_node(field), &mut |field| change(field))?;
                 let change = &mut |field: &mut Node| match field.is_scalar() {
-                    true if image.fits_node(field) => image.change(field),
+                    true if image.fits_node(field) => change(field),
                     true => Ok(()),
                     false => Err(not_an_image(field)),
                 };
@@ -231,6 +238,9 @@ impl Pattern {
 
     fn change(&self, field: &mut Node) -> Result<()> {
         let Image { name: pattern, new_name, tag_suffix, new_tag, digest } = &self.image.value;
+        // Of several texts that set it the last one in the image counts.
+        let place = [digest, new_tag, tag_suffix, new_name].into_iter().find(|text| !text.is_empty());
+        let place = place.unwrap_or(pattern).span;
         let (name, old_tag, old_digest) = split(field.text().unwrap_or_default());
         let mut changed = if new_name.is_empty() { name.to_owned() } else { new_name.to_string() };
         let (tag, digest) = match (new_tag.as_str(), digest.as_str()) {
@@ -246,7 +256,7 @@ impl Pattern {
             changed.push('@');
             changed.push_str(digest);
         }
-        setter::untyped(field, &changed, pattern.span)
+        setter::untyped(field, &changed, place)
     }
 }
 

@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::config::NameReferences as Rules;
 use super::namespace::not_a_subject;
 use super::setter;
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
@@ -32,13 +33,14 @@ impl NameReference {
 impl Transformer for NameReference {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         // Trees are changed side by side, while names and histories of all can be looked at.
+        let written: Vec<[Span; 2]> = items.iter().map(written).collect();
         let mut trees: Vec<Node> = items.take_trees();
         let changed: Vec<bool> = {
             let all = items.as_slice();
-            let names = Names::new(all);
+            let names = Names::new(all, written);
             let rules = rules_by_kind(&self.rules, all);
             let follow =
-                |(r, tree): (&Resource, &mut Node)| follow(r, tree, &rules[&r.original_id().gvk], &names);
+                |(r, tree): (&Resource, &mut Node)| follow(r, tree, &rules[&r.original_id().gvk], &names, cx);
             let each = all.par_iter().zip(&mut trees).with_min_len(64);
             // The first error, in order, is the one given.
             let changed: Vec<Result<bool>> = each.map(follow).collect();
@@ -87,10 +89,20 @@ struct Names<'r> {
     /// Which namespaces of old the resources of a namespace come from; under `None`, those of all.
     first_namespaces: FxHashSet<(Option<&'r str>, &'r str)>,
     all: &'r [Resource],
+    /// Where name and namespace of each are written.
+    written: Vec<[Span; 2]>,
+}
+
+/// Where a resource's name and namespace are written; nowhere of one whose name is what it was.
+fn written(r: &Resource) -> [Span; 2] {
+    match (r.previous_ids(), r.node().get("metadata")) {
+        ([], _) | (_, None) => [Span::NONE; 2],
+        (_, Some(meta)) => ["name", "namespace"].map(|key| meta.get(key).map_or(Span::NONE, Node::span)),
+    }
 }
 
 impl<'r> Names<'r> {
-    fn new(all: &'r [Resource]) -> Self {
+    fn new(all: &'r [Resource], written: Vec<[Span; 2]>) -> Self {
         let mut by_name: FxHashMap<&str, Vec<(&str, u32)>> =
             FxHashMap::with_capacity_and_hasher(all.len(), Default::default());
         let mut first_namespaces = FxHashSet::default();
@@ -106,7 +118,14 @@ impl<'r> Names<'r> {
             }
         }
         by_name.values_mut().for_each(|called_so| called_so.sort_unstable());
-        Self { by_name, first_namespaces, all }
+        Self { by_name, first_namespaces, all, written }
+    }
+
+    /// Where name and namespace of one of them are written.
+    fn written(&self, target: &Resource) -> [Span; 2] {
+        // It is one of these; where it is tells which one.
+        let offset = std::ptr::from_ref(target).addr() - self.all.as_ptr().addr();
+        self.written[offset / size_of::<Resource>()]
     }
 
     /// Those that were called so and are in a namespace now, in order.
@@ -125,15 +144,22 @@ struct Referrer<'r> {
     account_namespaces: Vec<Text>,
     /// Of a role binding: what kind of role it names.
     role: Option<Gvk>,
+    cx: &'r Context<'r>,
 }
 
 /// Brings the references in a resource's tree up to date; says whether any changed.
-fn follow(resource: &Resource, tree: &mut Node, of_kind: &KindRules, names: &Names) -> Result<bool> {
+fn follow(
+    resource: &Resource,
+    tree: &mut Node,
+    of_kind: &KindRules,
+    names: &Names,
+    cx: &Context,
+) -> Result<bool> {
     if of_kind.rules.is_empty() {
         return Ok(false);
     }
     let account_namespaces = account_namespaces(resource.kind(), tree)?;
-    let referrer = Referrer { resource, names, account_namespaces, role: role(tree) };
+    let referrer = Referrer { resource, names, account_namespaces, role: role(tree), cx };
     let mut changed = false;
     let mut reaching = of_kind.paths.reaching(tree).into_iter().peekable();
     for (number, (kind, spec)) in of_kind.rules.iter().enumerate() {
@@ -186,7 +212,11 @@ impl<'r> Referrer<'r> {
         }
         if let Some(name) = field.text() {
             return match self.by_name(name, kind, spec)? {
-                Some(target) if target.name() != name => setter::untyped(field, target.name(), Span::NONE),
+                Some(target) if target.name() != name => {
+                    let [place, _] = self.names.written(target);
+                    self.note(target, name, place, kind, spec);
+                    setter::untyped(field, target.name(), place)
+                }
                 _ => Ok(()),
             };
         }
@@ -195,16 +225,36 @@ impl<'r> Referrer<'r> {
         if new == name && namespace.is_empty() {
             return Ok(());
         }
-        let write = |field: &mut Node, key: &str, text: &str| match field.get_mut(key) {
-            Some(value) => setter::untyped(value, text, Span::NONE),
+        let write = |field: &mut Node, key: &str, text: &str, place: Span| match field.get_mut(key) {
+            Some(value) => setter::untyped(value, text, place),
             None => {
-                field.set(key, setter::fresh(text));
+                field.set(key, setter::fresh(text).with_span(place));
                 Ok(())
             }
         };
-        write(field, "name", new)?;
+        let [name_at, namespace_at] = self.names.written(target);
+        self.note(target, &name, name_at, kind, spec);
+        write(field, "name", new, name_at)?;
         // No namespace may mean any; it must not take the place of one that is written.
-        if namespace.is_empty() { Ok(()) } else { write(field, "namespace", namespace) }
+        match namespace.is_empty() {
+            true => Ok(()),
+            false => {
+                self.note(target, &name, namespace_at, kind, spec);
+                write(field, "namespace", namespace, namespace_at)
+            }
+        }
+    }
+
+    /// Says which resource a name followed, and by what rule.
+    fn note(&self, target: &Resource, before: &str, written: Span, kind: &Gvk, spec: &FieldSpec) {
+        self.cx.note(self.resource.track, written, || Cause::Followed {
+            kind: kind.clone(),
+            field: spec.path.as_str().into(),
+            rule: spec.path.span(),
+            target: target.track,
+            before: before.into(),
+            after: target.name().into(),
+        });
     }
 
     /// What a name alone means.

@@ -7,6 +7,7 @@ use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directiv
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::patch::JsonPatch;
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -133,6 +134,7 @@ impl Transformer for Patch {
                 let chosen = target.find(items, cx)?;
                 items.edit_some(&chosen, |r| {
                     r.remember_id();
+                    target.note(r, cx);
                     apply_json(patch, r, self.place, cx)
                 })?;
                 drop_deleted(items, &chosen);
@@ -152,7 +154,10 @@ impl Transformer for Patch {
                 let Some(patch) = patches.first() else { return Ok(()) };
                 let chosen = target.find(items, cx)?;
                 let patch = as_text(patch.node(), &["labels", "annotations"], cx);
-                items.edit_some(&chosen, |r| apply(&aimed(&patch, r), r, self.may_change, cx))?;
+                items.edit_some(&chosen, |r| {
+                    target.note(r, cx);
+                    apply(&aimed(&patch, r), r, self.may_change, cx)
+                })?;
                 drop_deleted(items, &chosen);
                 match self.may_change.name || self.may_change.kind {
                     true => items.refuse_twins().map_err(|d| d.note("renamed by this patch", self.place)),
@@ -254,6 +259,11 @@ pub(super) struct Chosen {
 impl Chosen {
     pub fn new(target: &Selector, place: Span) -> Result<Self> {
         Ok(Self { matcher: target.compile().map_err(|d| d.at(place))?, place })
+    }
+
+    /// Says that a resource was chosen.
+    pub fn note(&self, r: &Resource, cx: &Context) {
+        cx.note(r.track, Span::NONE, || Cause::Matched { asked: self.place, met: r.span() });
     }
 
     /// Where the chosen resources are; a warning where there are none.

@@ -7,6 +7,7 @@ use super::patch::{as_text, drop_deleted};
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::merge::{Merged, Options, two_way};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::read;
@@ -155,7 +156,11 @@ pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> 
     let found = items.find_any(&id).iter().map(|at| *at as usize);
     let mut found = found.filter(|at| !items.as_slice()[*at].node().is_empty());
     match (found.next(), found.next()) {
-        (Some(at), None) => Ok(at),
+        (Some(at), None) => {
+            let r = &items.as_slice()[at];
+            cx.note(r.track, Span::NONE, || Cause::Matched { asked: patch.span(), met: r.span() });
+            Ok(at)
+        }
         (Some(first), Some(second)) => {
             let (first, second) = (&items.as_slice()[first], &items.as_slice()[second]);
             Err(Diagnostic::error(

@@ -12,6 +12,7 @@ use self::field::{Edit, FieldPath, Kind};
 use super::Setup;
 use crate::files::world::Loader;
 use crate::limits;
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::{Names, Resources};
 use crate::resource::{Resource, ResourceId, lenient};
@@ -253,6 +254,15 @@ impl Rule {
             for at in targets {
                 for path in &place.paths {
                     items.edit_at(at, |r| place.write(r, path, &value, cx))?;
+                    cx.note(items.as_slice()[at].track, path.span(), || {
+                        let source = match (&self.from, source_at) {
+                            (From::Field(field), Some(from)) => {
+                                Some((items.as_slice()[from].track, field.path.text().into()))
+                            }
+                            _ => None,
+                        };
+                        Cause::Copied { entry: self.span, source, path: path.span() }
+                    });
                     // A source that is a target too passes on what it has become; one that was cut off, or a part of one,
                     // what it was.
                     if let (From::Field(field), true) = (&self.from, source_at == Some(at))
@@ -492,9 +502,10 @@ impl Place {
             text = parts.join(delimiter);
         }
         if node.is_scalar() {
+            node.set_span(place);
             return Ok(field::set_text(node, &text));
         }
-        *node = value.clone();
+        *node = value.clone().with_span(place);
         Ok(true)
     }
 }

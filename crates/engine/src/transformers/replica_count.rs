@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use super::{Setup, read_config, setter};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -93,6 +94,10 @@ impl ReplicaCount {
             }
             found = true;
             if spec.fits(&gvk) {
+                cx.note(r.track, count.span, || {
+                    let met = r.node().at(["metadata", "name"]).map_or(r.span(), Node::span);
+                    Cause::Matched { asked: name.span, met }
+                });
                 r.edit(cx.schema, |root| {
                     spec.edit(root, Some(Create::Scalar), &mut |field| {
                         setter::untyped(field, &number, count.span)

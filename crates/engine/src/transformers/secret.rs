@@ -42,7 +42,10 @@ impl Transformer for SecretGenerator {
         let kind = &self.0.args.kind_of_secret;
         root.set(
             "type",
-            Node::from(if kind.is_empty() { "Opaque" } else { kind.as_str() }).with_span(kind.span),
+            match kind.is_empty() {
+                true => Node::from("Opaque").with_span(self.0.args.name.span),
+                false => Node::from(kind.as_str()).with_span(kind.span),
+            },
         );
         let data = self.0.data()?.into_iter().map(|(key, value)| {
             let text = base64(&value.bytes);

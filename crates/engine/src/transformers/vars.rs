@@ -6,9 +6,10 @@ use krm_yaml::{Diagnostic, Node, Path, Result, Span, Spanned, Style, Tag, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::Deserialize;
 
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
-use crate::resource::{Gvk, ResourceId};
+use crate::resource::{Gvk, ResourceId, Track};
 use crate::select::fields::FieldSpecs;
 use crate::select::near_miss::{NearMiss, Part};
 
@@ -198,12 +199,23 @@ impl Transformer for Vars {
         }
         let values = self.values(items)?;
         let mut used: FxHashSet<Text> = FxHashSet::default();
-        let mut value = |name: &str| {
-            let value = values.get(name)?;
-            used.insert(name.into());
-            Some(value)
+        let tracks: Vec<Track> = match cx.trace {
+            Some(_) => items.iter().map(|r| r.track).collect(),
+            None => Vec::new(),
         };
         items.edit(|r| {
+            let track = r.track;
+            let mut value = |name: &str| {
+                let value = values.get(name)?;
+                used.insert(name.into());
+                cx.note(track, value.node.span(), || {
+                    let path = &self.vars.0[name].fieldref.field_path;
+                    let field = if path.is_empty() { "metadata.name".into() } else { path.value.clone() };
+                    let (variable, source) = (value.node.span(), tracks[value.of]);
+                    Cause::Expanded { name: name.into(), variable, source, field }
+                });
+                Some(&value.node)
+            };
             let gvk = r.gvk().clone();
             let mut concerned = false;
             for spec in self.field_specs.fitting(&gvk) {
@@ -232,9 +244,15 @@ impl Transformer for Vars {
     }
 }
 
+/// What a variable stands for, and the position of the resource it comes from.
+struct Known {
+    node: Node,
+    of: usize,
+}
+
 impl Vars {
     /// What each variable stands for.
-    fn values(&self, items: &Resources) -> Result<FxHashMap<Text, Node>> {
+    fn values(&self, items: &Resources) -> Result<FxHashMap<Text, Known>> {
         let mut speaks_of: FxHashMap<&Text, usize> = FxHashMap::default();
         for (at, r) in items.iter().enumerate() {
             r.referring_vars.iter().for_each(|name| {
@@ -253,7 +271,8 @@ impl Vars {
             let path = &var.fieldref.field_path;
             let text = if path.is_empty() { "metadata.name" } else { path.as_str() };
             match lookup(resource.node(), text).and_then(plain_value) {
-                Some(value) => Ok((name.clone(), value)),
+                // What a variable stands for is set by the variable.
+                Some(value) => Ok((name.clone(), Known { node: value.with_span(var.name.span), of: *at })),
                 None => {
                     Err(Diagnostic::error("var-no-field", format!("{} has no field `{text}`", resource.id()))
                         .at(path.span)
@@ -363,13 +382,15 @@ fn expand<'v>(node: &mut Node, value: Value<'_, 'v>) {
         && !name.contains(')')
     {
         if let Some(found) = value(name).filter(|found| found.is_scalar()) {
-            let new = Node::scalar(found.text().unwrap_or_default(), found.tag(), Style::Any, Span::NONE);
-            node.assign(new);
+            let text = found.text().unwrap_or_default();
+            node.assign(Node::scalar(text, found.tag(), Style::Any, found.span()));
         }
         return;
     }
-    let text = expand_text(text, value);
-    node.assign(Node::string(text));
+    // Of several variables the last one is the one that is known to have set it.
+    let mut place = Span::NONE;
+    let text = expand_text(text, &mut |name| value(name).inspect(|found| place = found.span()));
+    node.assign(Node::string(text).with_span(place));
 }
 
 fn expand_text<'v>(text: &str, value: Value<'_, 'v>) -> String {

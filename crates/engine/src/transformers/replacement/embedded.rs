@@ -54,6 +54,7 @@ pub(super) fn set(
         true => json::compact(&inner),
         false => krm_yaml::emit::preserve::fresh(&inner).trim().to_owned(),
     };
+    scalar.set_span(path.span());
     field::set_text(scalar, &new);
     Ok(Outcome::Written { lost })
 }
