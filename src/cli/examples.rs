@@ -21,7 +21,7 @@ pub const MERGE: &str = "Examples:
     krm merge - examples/update-a-package/ours --write";
 
 pub const MERGE3: &str = "Examples, within examples/update-a-package:
-  krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours --report
+  krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours
   krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours --write
 
 The exit status is 1 where `--on-conflict fail` meets a conflict: then nothing is printed or written.";

@@ -231,16 +231,19 @@ pub struct ManArgs {
 
 /// Merge resources into others, the source winning where they differ
 ///
-/// Resources are paired by group, version, kind, namespace and name. What only DEST has is kept, what only SOURCE has is
-/// added; fields are merged one by one, `null` in SOURCE clears a field, and lists are merged element by element where
-/// their elements can be told apart. Comments and layout of DEST stay where nothing changes.
+/// Resources are paired by apiVersion, kind, namespace and name, items of a `List` included. What only DEST has is kept,
+/// what only a SOURCE has is added; fields are merged one by one, `null` in a SOURCE clears a field, and lists are merged
+/// element by element if a key identifies their elements. Comments and layout of DEST stay where nothing changes. Standard
+/// error says which resources were added or removed and, with `--write`, which files were written.
 #[derive(Debug, Args)]
 #[command(after_help = examples::MERGE)]
 pub struct MergeArgs {
-    /// What is merged in: a file, a folder, or `-` for standard input
-    pub source: String,
+    /// What is merged in: files, folders, or `-` for standard input; of several, later ones win
+    #[arg(required = true, num_args = 1.., value_name = "SOURCE")]
+    pub sources: Vec<String>,
 
     /// What it is merged into: a file, a folder, or `-` for standard input
+    #[arg(value_name = "DEST")]
     pub dest: String,
 
     #[command(flatten)]
@@ -254,7 +257,8 @@ pub struct MergeArgs {
 /// Apply what changed between two states of resources to a third
 ///
 /// What the update added, changed or removed is added, changed or removed in the destination; what it left alone stays as
-/// the destination has it. Where both changed a field, the update wins.
+/// the destination has it. A file that the update renamed is renamed. A field that both changed is a conflict: it is
+/// reported on standard error, and the update's value is taken unless `--on-conflict` says otherwise.
 #[derive(Debug, Args)]
 #[command(after_help = examples::MERGE3)]
 pub struct Merge3Args {
@@ -277,11 +281,11 @@ pub struct Merge3Args {
     #[arg(short, long)]
     pub write: bool,
 
-    /// List on standard error each field that destination and update both changed
+    /// How conflicts are reported on standard error
     #[arg(long, value_enum, value_name = "FORMAT", num_args = 0..=1, default_missing_value = "text")]
     pub report: Option<ErrorFormat>,
 
-    /// What to do about such fields
+    /// What to do about a conflict
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_conflict: OnConflict,
 }
@@ -290,7 +294,10 @@ pub struct Merge3Args {
 pub enum OnConflict {
     /// Take the update's value
     #[default]
-    Update,
+    #[value(alias = "update")]
+    Theirs,
+    /// Keep the destination's value
+    Ours,
     /// Write nothing, and fail
     Fail,
 }

@@ -1,10 +1,15 @@
 //! What `krm cfg` and the merges read: a file, a folder, or standard input.
 
+use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
+use krm_engine::functions::Item;
 use krm_engine::merge::File;
-use krm_engine::{Diagnostic, Result, Sources, package};
+use krm_engine::resource::wrapper::for_each_resource;
+use krm_engine::{Diagnostic, Node, Result, Sources, package};
+use krm_function::Object;
+use krm_yaml::Document;
 use rayon::prelude::*;
 
 use crate::os::Disk;
@@ -44,6 +49,39 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
         );
     }
     Diagnostic::join(faults).map_or(Ok(files), Err)
+}
+
+/// Reads what is merged into something else. Standard input may be the output of another command: the resources of a
+/// `ResourceList` or a `List` go to the files they say they are from, without the annotations that say so, and others to
+/// a file for new resources.
+pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
+    let mut files = read(path, sources)?;
+    if path != "-" {
+        return Ok(files);
+    }
+    let (mut items, mut documents) = (Vec::new(), Vec::new());
+    for mut document in files.remove(0).documents.into_iter().filter(|document| !document.root.is_null()) {
+        document.resolve_references()?;
+        let mut nodes = Vec::new();
+        for_each_resource(&document.root, &mut |path, node, _| nodes.push((path.is_empty(), node.clone())));
+        for (is_document, node) in nodes {
+            items.push(Item::stated(Object::from(node))?);
+            documents.push(if is_document { document.clone() } else { Document::made(Node::null()) });
+        }
+    }
+    package::settle(&mut items, "")?;
+    let mut by_path: Vec<File> = Vec::new();
+    let mut known: HashMap<String, usize> = HashMap::new();
+    for (item, mut document) in items.into_iter().zip(documents) {
+        document.root = item.node;
+        let path = item.home.unwrap_or_default().path;
+        let at = *known.entry(path.clone()).or_insert_with(|| {
+            by_path.push(File::made(path, Vec::new()));
+            by_path.len() - 1
+        });
+        by_path[at].documents.push(document);
+    }
+    Ok(by_path)
 }
 
 /// The standard input that is read where no path is named; nobody wants to type configuration.

@@ -2,28 +2,30 @@
 
 use std::path::{Path, PathBuf};
 
-use krm_engine::merge::{File, Options, merge_files};
+use krm_engine::merge::{Destination, File, News, Options, Outcome, What, merge_files};
 use krm_engine::{Diagnostic, Result, Schema, package};
+use krm_yaml::Node;
 use rayon::prelude::*;
 
-use super::input::read;
+use super::input::{read, read_resources};
 use crate::cli::{ListArgs, MergeArgs};
 use crate::os;
 use crate::report::Report;
 
 pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
-    refuse_two_inputs(&[&args.source, &args.dest])?;
+    let paths: Vec<&str> = args.sources.iter().chain([&args.dest]).map(String::as_str).collect();
+    refuse_two_inputs(&paths)?;
     let mut target = Target::new(&args.dest, args.write)?;
-    let source = read(&args.source, &report.sources)?;
-    let dest = read(&args.dest, &report.sources)?;
-    let merged = merge_files(
-        &source,
-        dest,
-        target.is_one_file(),
-        &Schema::of(args.lists.kube_version.into()),
-        options(&args.lists),
-    )?;
-    target.finish(&merged)
+    let (schema, options) = (Schema::of(args.lists.kube_version.into()), options(&args.lists));
+    let mut merged =
+        Outcome { files: read(&args.dest, &report.sources)?, news: Vec::new(), conflicts: Vec::new() };
+    for source in &args.sources {
+        let source = read_resources(source, &report.sources)?;
+        let next = merge_files(&source, merged.files, target.destination(), &schema, options)?;
+        merged.files = next.files;
+        merged.news.extend(next.news);
+    }
+    target.finish(&merged, report)
 }
 
 pub(super) fn options(lists: &ListArgs) -> Options {
@@ -60,32 +62,87 @@ impl Target {
         Ok(Self { path: path.into(), changes, is_folder: Path::new(path).is_dir() })
     }
 
-    pub fn is_one_file(&self) -> bool {
-        !self.is_folder
+    pub fn destination(&self) -> Destination {
+        if self.is_folder { Destination::Folder } else { Destination::OneFile }
     }
 
-    /// Prints the result, or writes the files that changed: all of them or, where one cannot be, none.
-    pub fn finish(&mut self, files: &[File]) -> Result<()> {
+    /// Prints the result, or writes the files that changed: all of them or, if one cannot be written, none. Standard error
+    /// says what came and went.
+    pub fn finish(&mut self, merged: &Outcome, report: &Report) -> Result<()> {
         let Some(mut changes) = self.changes.take() else {
-            return os::print(printed(files).as_bytes());
+            merged.news.iter().for_each(|news| report.tell(&told(news, None)));
+            return os::print(printed(&merged.files).as_bytes());
         };
-        for file in files.iter().filter(|file| !file.is_untouched()) {
-            let path = if self.is_folder { self.path.join(&file.path) } else { self.path.clone() };
-            if self.is_folder && file.source.is_none() {
+        let mut written = Vec::new();
+        for file in &merged.files {
+            let renamed = file.renamed_from.as_ref().filter(|_| !file.is_empty());
+            if file.is_untouched() && renamed.is_none() {
+                continue;
+            }
+            let path = self.place(&file.path);
+            let before = file.source.as_ref().map(|source| source.text());
+            let is_new = file.source.is_none() || renamed.is_some();
+            if self.is_folder && is_new {
                 refuse_unread(&self.path, &file.path)?;
             }
-            let before = file.source.as_ref().map(|source| source.text());
-            match (file.is_empty() && self.is_folder, before) {
-                (true, _) => changes.remove(&path, before)?,
-                (false, Some(before)) => changes.edit(&path, before, file.text().as_bytes())?,
-                (false, None) => changes.write(&path, file.text().as_bytes())?,
+            if file.is_empty() && self.is_folder {
+                let path = self.place(file.renamed_from.as_ref().unwrap_or(&file.path));
+                if file.source.is_some() {
+                    written.push(change("removed", &path, None));
+                    changes.remove(&path, before)?;
+                }
+                continue;
+            }
+            if let Some(old) = renamed.map(|old| self.place(old)) {
+                written.push(change("renamed", &old, Some(&path)));
+                changes.remove(&old, before)?;
+            } else {
+                written.push(change("wrote", &path, None));
+            }
+            match before.filter(|_| renamed.is_none()) {
+                Some(before) => changes.edit(&path, before, file.text().as_bytes())?,
+                None => changes.write(&path, file.text().as_bytes())?,
             }
         }
-        changes.commit()
+        changes.commit()?;
+        merged.news.iter().for_each(|news| report.tell(&told(news, Some(&self.place(&news.path)))));
+        written.iter().for_each(|line| report.tell(line));
+        Ok(())
+    }
+
+    /// Where a file of the destination is.
+    fn place(&self, path: &str) -> PathBuf {
+        if self.is_folder { self.path.join(path) } else { self.path.clone() }
     }
 }
 
-/// Refuses to add a file to a package that leaves it out: it stands there unread, or would not be read the next time.
+/// ``added Deployment `web` to app.yaml``, as text and for programs.
+fn told(news: &News, place: Option<&Path>) -> (String, Node) {
+    let (verb, preposition) = match news.what {
+        What::Added => ("added", "to"),
+        What::Removed => ("removed", "from"),
+    };
+    let file = place.map_or_else(|| news.path.clone(), |place| place.display().to_string());
+    let mut object = Node::from_iter([("change", verb), ("resource", &*news.resource)]);
+    let mut text = format!("{verb} {}", news.resource);
+    if !file.is_empty() {
+        object.set("file", file.as_str());
+        text.push_str(&format!(" {preposition} {file}"));
+    }
+    (text, object)
+}
+
+fn change(verb: &str, path: &Path, to: Option<&Path>) -> (String, Node) {
+    let mut object = Node::from_iter([("change", verb), ("file", &*path.to_string_lossy())]);
+    let mut text = format!("{verb} {}", path.display());
+    if let Some(to) = to {
+        object.set("to", &*to.to_string_lossy());
+        text.push_str(&format!(" to {}", to.display()));
+    }
+    (text, object)
+}
+
+/// Refuses to add a file to a package that leaves it out: it is there unread, or would not be read the next time.
 fn refuse_unread(package: &Path, name: &str) -> Result<()> {
     let path = package.join(name);
     let why = if path.exists() {

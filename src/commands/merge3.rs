@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use krm_engine::merge::{Conflict, File, ResourceConflict, merge3_files};
+use krm_engine::merge::{Conflict, File, ResourceConflict, Side, merge3_files};
 use krm_engine::{Diagnostic, Node, Result, Schema};
 
-use super::input::read;
+use super::input::{read, read_resources};
 use super::merge::{Target, options, refuse_two_inputs};
 use crate::cli::{Merge3Args, OnConflict};
 use crate::report::Report;
@@ -13,28 +13,33 @@ use crate::report::Report;
 pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     refuse_two_inputs(&[&args.original, &args.updated, &args.dest])?;
     let mut target = Target::new(&args.dest, args.write)?;
-    let [original, updated, dest] =
-        [&args.original, &args.updated, &args.dest].map(|path| read(path, &report.sources));
-    let (original, updated, dest) = (original?, updated?, dest?);
+    let [original, updated] =
+        [&args.original, &args.updated].map(|path| read_resources(path, &report.sources));
+    let (original, updated, dest) = (original?, updated?, read(&args.dest, &report.sources)?);
     refuse_nothing(&args.updated, &original, &updated)?;
-    let (merged, conflicts) = merge3_files(
+    let side = match args.on_conflict {
+        OnConflict::Ours => Side::Ours,
+        OnConflict::Theirs | OnConflict::Fail => Side::Theirs,
+    };
+    let merged = merge3_files(
         &original,
         &updated,
         dest,
-        target.is_one_file(),
+        target.destination(),
+        side,
         &Schema::of(args.lists.kube_version.into()),
         options(&args.lists),
     )?;
-    let mut conflicts = conflicts.iter().map(diagnostic);
-    if args.on_conflict == OnConflict::Fail
-        && let Some(conflicts) = Diagnostic::join(conflicts.by_ref().map(Diagnostic::into_error))
-    {
-        return Err(conflicts);
-    }
-    if args.report.is_some() {
+    let conflicts = merged.conflicts.iter().map(|conflict| diagnostic(conflict, args.on_conflict));
+    if args.on_conflict == OnConflict::Fail {
+        let conflicts = Diagnostic::join(conflicts.map(Diagnostic::into_error));
+        if let Some(conflicts) = conflicts {
+            return Err(conflicts);
+        }
+    } else {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
-    target.finish(&merged)
+    target.finish(&merged, report)
 }
 
 /// Refuses an update that would remove everything, because its folder is another than the one that was meant.
@@ -49,25 +54,46 @@ fn refuse_nothing(path: &str, original: &[File], updated: &[File]) -> Result<()>
         .help("name the folder that holds the new version; to remove a package, delete it"))
 }
 
-fn diagnostic(conflict: &ResourceConflict) -> Diagnostic {
-    let ResourceConflict { resource, conflict: Conflict { path, original, dest, updated, near } } = conflict;
+fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnostic {
+    let ResourceConflict { resource, conflict } = conflict;
+    let Conflict { path, original, dest, updated, near, taken } = conflict;
     let field = match path.is_empty() {
         true => resource.clone(),
         false => format!("`{}` of {resource}", path.join(".").replace(".[", "[")),
     };
-    let message = format!("{field} was changed both here and in the update");
+    let did = match (original, dest, updated) {
+        (_, None, _) => "removed here and changed in the update",
+        (_, _, None) => "changed here and removed in the update",
+        (None, ..) => "added both here and in the update, with different values",
+        _ => "changed both here and in the update",
+    };
+    let outcome = match (on_conflict, taken) {
+        (OnConflict::Fail, _) => "",
+        (_, Side::Theirs) if updated.is_none() => ": it is removed",
+        (_, Side::Theirs) => ": the update's is taken",
+        (_, Side::Ours) if dest.is_none() => ": it stays removed",
+        (_, Side::Ours) => ": the destination's is kept",
+    };
     let says = |who: &str, value: &Option<Node>| match value.as_ref().map(Node::text) {
         Some(Some(text)) => format!("{who} has `{text}`"),
         Some(None) => format!("{who} has this"),
         None => format!("{who} has nothing here"),
     };
     let span = |value: &Option<Node>| value.as_ref().map_or(Default::default(), Node::span);
-    let mut diagnostic = Diagnostic::warning("merge-conflict", message);
+    let mut diagnostic = Diagnostic::warning("merge-conflict", format!("{field} was {did}{outcome}"));
     diagnostic = match dest {
+        Some(dest) if dest.is_scalar() => {
+            diagnostic.at(dest.span()).note(says("the destination", &Some(dest.clone())), Default::default())
+        }
         Some(dest) => diagnostic.at(dest.span()),
         None => diagnostic.at(*near).note(says("the destination", dest), span(dest)),
     };
-    diagnostic
+    diagnostic = diagnostic
         .note(says("the update", updated), span(updated))
-        .note(says("the original", original), span(original))
+        .note(says("the original", original), span(original));
+    match on_conflict {
+        OnConflict::Fail => diagnostic
+            .help("settle it in the destination, or choose a side with `--on-conflict theirs` or `ours`"),
+        _ => diagnostic,
+    }
 }

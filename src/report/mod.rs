@@ -42,6 +42,15 @@ impl Report {
         let _ = std::io::stderr().lock().write_all(text.as_bytes());
     }
 
+    /// Says what was done: a line for people, or an object for programs.
+    pub fn tell(&self, (text, object): &(String, Node)) {
+        let line = match self.format {
+            ErrorFormat::Text => shown(text),
+            ErrorFormat::Json => krm_yaml::json::compact(object),
+        };
+        crate::os::say(&format!("{line}\n"));
+    }
+
     fn write(&self, diagnostic: &Diagnostic, out: &mut String) {
         match self.format {
             ErrorFormat::Text => self.text(diagnostic, out),

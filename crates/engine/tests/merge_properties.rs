@@ -1,6 +1,6 @@
 //! What must hold of every merge, tried on trees made at random.
 
-use krm_engine::merge::{File, Merged, Options, merge_files, merge3_files, three_way};
+use krm_engine::merge::{Destination, File, Merged, Options, Side, merge_files, merge3_files, three_way};
 use krm_engine::{Node, Schema};
 use krm_yaml::{Document, Source, Style};
 
@@ -193,13 +193,16 @@ fn root(text: &str) -> Node {
 }
 
 fn merge(source: &str, dest: &str, options: Options) -> String {
-    let merged = merge_files(&[file(source)], vec![file(dest)], true, &Schema::builtin(), options);
-    merged.unwrap()[0].text()
+    let merged =
+        merge_files(&[file(source)], vec![file(dest)], Destination::OneFile, &Schema::builtin(), options);
+    merged.unwrap().files[0].text()
 }
 
 fn merge3(original: &str, updated: &str, dest: &str) -> String {
     let [o, u, d] = [original, updated, dest].map(file);
-    merge3_files(&[o], &[u], vec![d], true, &Schema::builtin(), INFER).unwrap().0[0].text()
+    let into = Destination::OneFile;
+    let merged = merge3_files(&[o], &[u], vec![d], into, Side::Theirs, &Schema::builtin(), INFER);
+    merged.unwrap().files[0].text()
 }
 
 #[test]
@@ -261,8 +264,9 @@ fn the_text_says_what_the_tree_does() {
         let [source, dest, updated] = [0, 1, 2].map(|n| Writer::text(seed + n * APART, true));
         let [s, d, u] = [&source, &dest, &updated].map(|text| file(text));
         let schema = Schema::builtin();
-        let two = merge_files(std::slice::from_ref(&s), vec![d.clone()], true, &schema, INFER).unwrap();
-        let three = merge3_files(&[s], &[u], vec![d], true, &schema, INFER).unwrap().0;
+        let into = Destination::OneFile;
+        let two = merge_files(std::slice::from_ref(&s), vec![d.clone()], into, &schema, INFER).unwrap().files;
+        let three = merge3_files(&[s], &[u], vec![d], into, Side::Theirs, &schema, INFER).unwrap().files;
         for merged in [&two[0], &three[0]] {
             let (text, document) = (merged.text(), &merged.documents[0]);
             let again = file(&text).documents.remove(0);
@@ -354,19 +358,17 @@ fn nothing_makes_it_panic() {
         let [Ok(a), Ok(b), Ok(c)] = texts else { continue };
         let schema = Schema::builtin();
         for options in [INFER, Options::PATCH, Options { prepend: true, ..INFER }] {
-            if let Ok(files) = merge_files(std::slice::from_ref(&a), vec![b.clone()], true, &schema, options)
-            {
-                files[0].text();
+            let into = Destination::OneFile;
+            let merged = merge_files(std::slice::from_ref(&a), vec![b.clone()], into, &schema, options);
+            if let Ok(merged) = merged {
+                merged.files[0].text();
             }
-            if let Ok((files, _)) = merge3_files(
-                std::slice::from_ref(&a),
-                std::slice::from_ref(&b),
-                vec![c.clone()],
-                true,
-                &schema,
-                options,
-            ) {
-                files[0].text();
+            let [original, updated] = [std::slice::from_ref(&a), std::slice::from_ref(&b)];
+            for side in [Side::Theirs, Side::Ours] {
+                let dest = vec![c.clone()];
+                if let Ok(merged) = merge3_files(original, updated, dest, into, side, &schema, options) {
+                    merged.files[0].text();
+                }
             }
         }
     }

@@ -1,16 +1,18 @@
 //! Merging sets of files: which resource is which, and where new ones go.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Text};
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Text};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::comments::gaps::Margins;
-use super::identity::{Index, Key, Keyed, Place};
-use super::three_way::three_way_within;
+use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
+use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
-use super::{Conflict, Merged, Options, two_way};
+use super::{Conflict, Merged, Options, renames, two_way};
+use crate::resource::wrapper::{ItemPath, list_items, remove_resources, resource_at, resource_at_mut};
 use crate::schema::Schema;
 
 /// A file of resources.
@@ -21,13 +23,20 @@ pub struct File {
     /// What it was read from; `None` of a file that is new.
     pub source: Option<Arc<Source>>,
     pub documents: Vec<Document>,
+    /// Its path before an update renamed it.
+    pub renamed_from: Option<String>,
 }
 
 impl File {
     /// Reads a file.
     pub fn read(path: impl Into<String>, source: &Arc<Source>) -> Result<Self> {
         let documents = krm_yaml::parse(source)?;
-        Ok(Self { path: path.into(), source: Some(source.clone()), documents })
+        Ok(Self { path: path.into(), source: Some(source.clone()), documents, renamed_from: None })
+    }
+
+    /// A file that is new.
+    pub fn made(path: impl Into<String>, documents: Vec<Document>) -> Self {
+        Self { path: path.into(), source: None, documents, renamed_from: None }
     }
 
     /// The text as it is now: every byte as it was written where nothing changed.
@@ -60,261 +69,440 @@ impl File {
     }
 }
 
-fn document(files: &[File], (file, at): Place) -> &Document {
-    &files[file].documents[at]
+/// What resources are merged into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// One file, which takes every resource.
+    OneFile,
+    /// A folder, in which files are those of the same path.
+    Folder,
 }
 
-/// The tree of a document, rid of anchors: they are names within a file, and mean nothing in another.
-fn tree(document: &Document) -> Result<Node> {
-    match document.has_references() {
-        false => Ok(document.root.clone()),
-        true => {
-            let mut root = document.root.clone();
-            krm_yaml::merge_keys::resolve(&mut root)?;
-            Ok(root)
+impl Destination {
+    fn paths(self) -> Paths {
+        match self {
+            Destination::OneFile => Paths::DoNotMatter,
+            Destination::Folder => Paths::Matter,
         }
     }
 }
 
-/// A document for a destination that has none like it: nulls and directives have no place in it. `None` where it says
-/// that there is to be none.
-fn new_document(from: &Document, schema: &Schema, options: Options) -> Result<Option<Document>> {
-    let tree = tree(from)?;
-    let mut document = from.clone();
-    match two_way(&tree, &Node::null(), schema, options)? {
-        Merged::Deleted => return Ok(None),
-        Merged::Changed(root) if root != tree => document.root = root,
-        _ => {}
-    }
-    Ok(Some(document))
+/// What came out of a merge.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The destination as it is now.
+    pub files: Vec<File>,
+    /// The resources that came or went, in order.
+    pub news: Vec<News>,
+    pub conflicts: Vec<ResourceConflict>,
 }
 
-/// What becomes of a document of the destination.
-struct Change {
-    place: Place,
-    merged: Merged,
-    /// The comments to put above it, where they change.
-    head: Option<Text>,
+/// A resource that came or went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct News {
+    pub what: What,
+    /// ``Deployment `web` ``
+    pub resource: String,
+    /// The file it is or was in.
+    pub path: String,
 }
 
-fn apply(dest: &mut [File], changes: Vec<Change>) {
-    let mut deleted: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
-    for Change { place: (file, at), merged, head } in changes {
-        head.into_iter().for_each(|head| dest[file].documents[at].set_head(head));
-        match merged {
-            Merged::Same => {}
-            Merged::Changed(root) => dest[file].documents[at].root = root,
-            Merged::Deleted => drop(deleted.entry(file).or_default().insert(at)),
-        }
-    }
-    for (file, gone) in deleted {
-        let mut at = 0..;
-        dest[file].documents.retain(|_| !gone.contains(&at.next().expect("numbers do not end")));
-    }
-}
-
-/// Puts new documents where they were: into the file of the same path, which may be new; or, where the destination is one
-/// file, behind what is there.
-fn add(dest: &mut Vec<File>, one_file: bool, path: &str, document: &Document) {
-    let file = match one_file {
-        true => dest.first_mut(),
-        false => dest.iter_mut().find(|file| file.path == path),
-    };
-    match file {
-        Some(file) => {
-            // Only comments were there: they stay with their document.
-            file.documents.push(document.clone());
-        }
-        None => dest.push(File { path: path.to_owned(), source: None, documents: vec![document.clone()] }),
-    }
-}
-
-/// Adds many, finding each file once.
-fn add_all(dest: &mut Vec<File>, one_file: bool, new: Vec<(String, Document)>) {
-    if one_file || new.len() < 16 {
-        return new.into_iter().for_each(|(path, document)| add(dest, one_file, &path, &document));
-    }
-    let mut places: FxHashMap<String, usize> =
-        dest.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect();
-    for (path, document) in new {
-        let at = *places.entry(path.clone()).or_insert_with(|| {
-            dest.push(File { path, source: None, documents: Vec::new() });
-            dest.len() - 1
-        });
-        dest[at].documents.push(document);
-    }
-}
-
-/// Merges the resources of a source into those of a destination: paired by group, version, kind, namespace and name. What
-/// only the source has is added, what only the destination has is kept.
-pub fn merge_files(
-    source: &[File],
-    mut dest: Vec<File>,
-    one_file: bool,
-    schema: &Schema,
-    options: Options,
-) -> Result<Vec<File>> {
-    let (mut dests, mut sources) = (Keyed::new(&dest, !one_file), Keyed::new(source, !one_file));
-    let twins = dests.twins();
-    dests.tell_apart(&twins);
-    sources.tell_apart(&twins);
-    dests.refuse_twins()?;
-    let index = Index::new(&dests);
-    let is_only = sources.documents.len() == 1;
-    // Of several sources for one resource, each is merged in turn.
-    let mut by_place: FxHashMap<Place, Vec<Place>> = FxHashMap::default();
-    let mut new: Vec<(Key, Place)> = Vec::new();
-    let mut order = Vec::new();
-    for (key, place) in sources.documents {
-        match index.find(&key, is_only) {
-            None if !twins.is_empty() && twins.contains(&key.named()) => {
-                return Err(dests.refuse_choice(&key));
-            }
-            Some(at) => {
-                let sources = by_place.entry(at).or_default();
-                if sources.is_empty() {
-                    order.push(at);
-                }
-                sources.push(place);
-            }
-            None => new.push((key, place)),
-        }
-    }
-    let merge = |place: &Place| -> Result<Change> {
-        let mut merged = Merged::Same;
-        let into = document(&dest, *place);
-        let margins = Margins { above: into.head(), below: into.foot() };
-        for from in &by_place[place] {
-            let from = tree(document(source, *from))?;
-            refuse_list(&from, &document(&dest, *place).root)?;
-            let dest = match &merged {
-                Merged::Changed(node) => node,
-                _ => &into.root,
-            };
-            match two_way_within(margins, &from, dest, schema, options)? {
-                Merged::Same => {}
-                changed => merged = changed,
-            }
-        }
-        Ok(Change { place: *place, merged, head: None })
-    };
-    let changes: Vec<Change> = order.par_iter().map(merge).collect::<Result<_>>()?;
-    apply(&mut dest, changes);
-    let mut added: Vec<(String, Document)> = Vec::new();
-    let mut known: FxHashMap<Key, usize> = FxHashMap::default();
-    for (key, place) in new {
-        let from = document(source, place);
-        if let Some(&at) = known.get(&key) {
-            // A resource that is new, and comes again.
-            if let Merged::Changed(root) = two_way(&tree(from)?, &added[at].1.root, schema, options)? {
-                added[at].1.root = root;
-            }
-            continue;
-        }
-        if let Some(document) = new_document(from, schema, options)? {
-            known.insert(key, added.len());
-            added.push((source[place.0].path.clone(), document));
-        }
-    }
-    add_all(&mut dest, one_file, added);
-    Ok(dest)
-}
-
-/// A list is no resource: most likely it is a JSON patch, which says what to do and not what is to be.
-fn refuse_list(source: &Node, dest: &Node) -> Result<()> {
-    if source.is_map() || !dest.is_map() {
-        return Ok(());
-    }
-    Err(Diagnostic::error("merge-no-resource", "this is no resource, and cannot be merged into one")
-        .at(source.span())
-        .note("it would take the place of this", dest.span())
-        .help("a JSON patch goes into the `patches` of a kustomization"))
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    Added,
+    Removed,
 }
 
 /// A conflict, and the resource it was met in.
 #[derive(Clone, Debug)]
 pub struct ResourceConflict {
-    /// `Deployment `web``.
+    /// ``Deployment `web` ``
     pub resource: String,
     pub conflict: Conflict,
 }
 
+/// A set of files whose resources go into others, without anchors: they are names within a file, and mean nothing in
+/// another.
+struct Trees<'f> {
+    files: &'f [File],
+    /// The documents that were written with anchors.
+    resolved: FxHashMap<(usize, usize), Node>,
+}
+
+impl<'f> Trees<'f> {
+    fn of(files: &'f [File]) -> Result<Self> {
+        let mut resolved = FxHashMap::default();
+        for (file, File { documents, .. }) in files.iter().enumerate() {
+            for (at, document) in documents.iter().enumerate().filter(|(_, d)| d.has_references()) {
+                let mut root = document.root.clone();
+                krm_yaml::merge_keys::resolve(&mut root)?;
+                resolved.insert((file, at), root);
+            }
+        }
+        Ok(Self { files, resolved })
+    }
+
+    fn get(&self, place: &Place) -> &Node {
+        match self.resolved.get(&(place.file, place.document)) {
+            Some(root) => resource_at(root, &place.items),
+            None => place.node(self.files),
+        }
+    }
+
+    fn document(&self, place: &Place) -> &Document {
+        &self.files[place.file].documents[place.document]
+    }
+
+    fn path(&self, place: &Place) -> &str {
+        &self.files[place.file].path
+    }
+
+    /// A resource for a destination that has none like it: nulls and directives have no place in it. `None` if it says
+    /// that there is to be none.
+    fn new_resource(&self, known: &Known, schema: &Schema, options: Options) -> Result<Option<New>> {
+        let tree = self.get(&known.place);
+        let node = match two_way(tree, &Node::null(), schema, options)? {
+            Merged::Deleted => return Ok(None),
+            Merged::Changed(root) if root != *tree => root,
+            _ => tree.clone(),
+        };
+        Ok(Some(New { key: known.key.clone(), place: known.place.clone(), node }))
+    }
+}
+
+/// The comments next to a resource that are not its own.
+fn margins<'f>(files: &'f [File], place: &Place, head: Option<&'f str>) -> Margins<'f> {
+    let document = &files[place.file].documents[place.document];
+    let Some((at, list)) = place.items.split_last() else {
+        return Margins { above: head.unwrap_or(document.head()), below: document.foot() };
+    };
+    let items = list_items(resource_at(&document.root, list)).unwrap_or_default();
+    let below = items.get(*at as usize + 1).map_or("", |next| next.trivia().head.as_str());
+    Margins { above: "", below }
+}
+
+/// What becomes of a resource of the destination.
+struct Change {
+    place: Place,
+    merged: Merged,
+    /// The comments to put above its document, if they change.
+    head: Option<Text>,
+}
+
+fn apply(dest: &mut [File], changes: Vec<Change>) {
+    let mut deleted: FxHashMap<(usize, usize), BTreeSet<ItemPath>> = FxHashMap::default();
+    for Change { place, merged, head } in changes {
+        let document = &mut dest[place.file].documents[place.document];
+        head.into_iter().for_each(|head| document.set_head(head));
+        match merged {
+            Merged::Same => {}
+            Merged::Changed(node) => *resource_at_mut(&mut document.root, &place.items) = node,
+            Merged::Deleted => {
+                deleted.entry((place.file, place.document)).or_default().insert(place.items);
+            }
+        }
+    }
+    let mut gone: FxHashMap<usize, FxHashSet<usize>> = FxHashMap::default();
+    for ((file, at), items) in deleted {
+        if !remove_resources(&mut dest[file].documents[at].root, items) {
+            gone.entry(file).or_default().insert(at);
+        }
+    }
+    for (file, gone) in gone {
+        let mut at = 0..;
+        dest[file].documents.retain(|_| !gone.contains(&at.next().expect("numbers do not end")));
+    }
+}
+
+/// A resource that is new to the destination.
+struct New {
+    key: Key,
+    /// Where it comes from.
+    place: Place,
+    node: Node,
+}
+
+/// Puts new resources where they were: into the list that others of their list are in; into the file of the same path,
+/// which may be new; or, if the destination is one file, after what is there. A file that is one list takes them as its
+/// items. Returns the path of the file for each.
+fn add(
+    dest: &mut Vec<File>,
+    into: Destination,
+    from: &Trees,
+    lists: &FxHashMap<Place, Place>,
+    new: Vec<New>,
+) -> Vec<News> {
+    let mut files: FxHashMap<String, usize> = match new.is_empty() {
+        true => FxHashMap::default(),
+        false => dest.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect(),
+    };
+    // Where a list that is new went.
+    let mut new_lists: FxHashMap<(usize, usize), Place> = FxHashMap::default();
+    let mut news = Vec::with_capacity(new.len());
+    for New { key, place, node } in new {
+        let path = from.path(&place);
+        let file = match into {
+            Destination::OneFile if !dest.is_empty() => 0,
+            _ => *files.entry(path.to_owned()).or_insert_with(|| {
+                dest.push(File::made(path, Vec::new()));
+                dest.len() - 1
+            }),
+        };
+        let known = place.list().and_then(|list| lists.get(&list)).cloned();
+        let list = known.or_else(|| only_list(&dest[file], file)).or_else(|| {
+            let list = new_lists.get(&(place.file, place.document)).filter(|_| !place.items.is_empty());
+            list.cloned()
+        });
+        let file = match list {
+            Some(list) => {
+                let root = &mut dest[list.file].documents[list.document].root;
+                let items = resource_at_mut(root, &list.items).get_mut("items").and_then(Node::make_seq);
+                items.expect("a list has items").push(node);
+                list.file
+            }
+            None => {
+                let mut document = from.document(&place).clone();
+                match place.items.is_empty() {
+                    true => document.root = node,
+                    false => {
+                        document.root.set("items", Node::from(vec![node]));
+                        let list = Place { file, document: dest[file].documents.len(), items: Vec::new() };
+                        new_lists.insert((place.file, place.document), list);
+                    }
+                }
+                dest[file].documents.push(document);
+                file
+            }
+        };
+        news.push(News { what: What::Added, resource: key.to_string(), path: dest[file].path.clone() });
+    }
+    news
+}
+
+/// The list that a file consists of, if it does.
+fn only_list(file: &File, number: usize) -> Option<Place> {
+    let mut documents = file.documents.iter().enumerate().filter(|(_, d)| !d.root.is_null());
+    let (document, only) = documents.next().filter(|_| documents.next().is_none())?;
+    list_items(&only.root)?;
+    Some(Place { file: number, document, items: Vec::new() })
+}
+
+/// Merges the resources of a source into those of a destination: paired by apiVersion, kind, namespace and name. What only
+/// the source has is added, what only the destination has is kept. Items of lists are resources like others.
+pub fn merge_files(
+    source: &[File],
+    mut dest: Vec<File>,
+    into: Destination,
+    schema: &Schema,
+    options: Options,
+) -> Result<Outcome> {
+    let trees = Trees::of(source)?;
+    let (mut dests, mut sources) = (Keyed::new(&dest, into.paths()), Keyed::new(source, into.paths()));
+    let several = dests.in_several_files();
+    dests.distinguish_by_file(&several);
+    sources.distinguish_by_file(&several);
+    dests.refuse_duplicates()?;
+    let index = Index::new(&dests, Parts::Compared);
+    // If there are several sources for one resource, each is merged in turn.
+    let mut by_place: FxHashMap<&Place, Vec<&Place>> = FxHashMap::default();
+    let mut lists: FxHashMap<Place, Place> = FxHashMap::default();
+    let mut new: Vec<&Known> = Vec::new();
+    let mut order: Vec<(&Place, String)> = Vec::new();
+    for known in &sources.resources {
+        match index.find(known, sources.is_one()) {
+            None if !several.is_empty() && several.contains(&known.key.in_any_file()) => {
+                return Err(dests.refuse_choice(&known.key));
+            }
+            Some(at) => {
+                let places = by_place.entry(at).or_default();
+                if places.is_empty() {
+                    order.push((at, known.key.to_string()));
+                }
+                places.push(&known.place);
+                if let (Some(from), Some(to)) = (known.place.list(), at.list()) {
+                    lists.entry(from).or_insert(to);
+                }
+            }
+            None => {
+                let first = dests.resources.first().filter(|_| into == Destination::OneFile);
+                first
+                    .map_or(Ok(()), |first| refuse_list(trees.get(&known.place), first.place.node(&dest)))?;
+                new.push(known);
+            }
+        }
+    }
+    let merge = |(place, _): &(&Place, String)| -> Result<Change> {
+        let mut merged = Merged::Same;
+        let (root, margins) = (place.node(&dest), margins(&dest, place, None));
+        for from in &by_place[place] {
+            let from = trees.get(from);
+            refuse_list(from, root)?;
+            let dest = match &merged {
+                Merged::Changed(node) => node,
+                _ => root,
+            };
+            match two_way_within(margins, from, dest, schema, options)? {
+                Merged::Same => {}
+                changed => merged = changed,
+            }
+        }
+        Ok(Change { place: (*place).clone(), merged, head: None })
+    };
+    let changes: Vec<Change> = order.par_iter().map(merge).collect::<Result<_>>()?;
+    let removed = changes.iter().zip(&order).filter(|(change, _)| matches!(change.merged, Merged::Deleted));
+    let mut news: Vec<News> = removed
+        .map(|(change, (_, resource))| News {
+            what: What::Removed,
+            resource: resource.clone(),
+            path: dest[change.place.file].path.clone(),
+        })
+        .collect();
+    let mut added: Vec<New> = Vec::new();
+    let mut seen: FxHashMap<&Key, usize> = FxHashMap::default();
+    for known in new {
+        if let Some(&at) = seen.get(&known.key) {
+            // A resource that is new, and comes again.
+            if let Merged::Changed(root) = two_way(trees.get(&known.place), &added[at].node, schema, options)?
+            {
+                added[at].node = root;
+            }
+            continue;
+        }
+        if let Some(resource) = trees.new_resource(known, schema, options)? {
+            seen.insert(&known.key, added.len());
+            added.push(resource);
+        }
+    }
+    // What is added comes after what is there, so that places still hold.
+    news.extend(add(&mut dest, into, &trees, &lists, added));
+    apply(&mut dest, changes);
+    Ok(Outcome { files: dest, news, conflicts: Vec::new() })
+}
+
+/// A list is not a resource: most likely it is a JSON patch, which says what to do and not what is to be.
+fn refuse_list(source: &Node, dest: &Node) -> Result<()> {
+    if source.is_map() || !dest.is_map() {
+        return Ok(());
+    }
+    Err(Diagnostic::error("merge-no-resource", "this is not a resource, and cannot be merged into one")
+        .at(source.span())
+        .note("it would take the place of this", dest.span())
+        .help("a JSON patch goes into the `patches` of a kustomization"))
+}
+
 /// Applies what changed between an original and an updated set of resources to a destination. Resources the update
 /// deleted are deleted, those it added are added, and what only the destination has is kept. A resource that the
-/// destination has deleted stays so.
+/// destination has deleted stays so. A file that the update renamed is renamed. `side` says whose value is taken where both
+/// changed something.
 pub fn merge3_files(
     original: &[File],
     updated: &[File],
     mut dest: Vec<File>,
-    one_file: bool,
+    into: Destination,
+    side: Side,
     schema: &Schema,
     options: Options,
-) -> Result<(Vec<File>, Vec<ResourceConflict>)> {
-    let mut sets = [original, updated, &dest].map(|files| Keyed::new(files, !one_file));
-    let twins: FxHashSet<Key> = sets.iter().flat_map(Keyed::twins).collect();
-    sets.iter_mut().for_each(|set| set.tell_apart(&twins));
+) -> Result<Outcome> {
+    let moved;
+    let original = match into {
+        Destination::OneFile => original,
+        Destination::Folder => {
+            moved = renames::follow(original, updated, &mut dest);
+            &moved
+        }
+    };
+    let (originals_as, updates_as) = (Trees::of(original)?, Trees::of(updated)?);
+    let mut sets = [original, updated, &dest].map(|files| Keyed::new(files, into.paths()));
+    let several: FxHashSet<Key> = sets.iter().flat_map(Keyed::in_several_files).collect();
+    sets.iter_mut().for_each(|set| set.distinguish_by_file(&several));
     let [originals, updates, dests] = &sets;
-    dests.refuse_twins()?;
-    let [original_index, updated_index, index] = [originals, updates, dests].map(Index::new);
-    let is_only = dests.documents.len() == 1;
+    dests.refuse_duplicates()?;
+    let [original_index, updated_index, index] =
+        [originals, updates, dests].map(|set| Index::new(set, Parts::Same));
     type Found = (Change, Vec<ResourceConflict>);
-    let merge = |(key, place): &(Key, Place)| -> Result<Found> {
-        let into = document(&dest, *place);
-        let dest = &into.root;
-        let find = |index: &Index, files| index.find(key, is_only).map(|at| document(files, at));
-        let (original, updated) = (find(&original_index, original), find(&updated_index, updated));
-        let head = original.zip(updated).and_then(|(original, updated)| {
-            let taken = original.head() != updated.head() && original.head() == into.head();
-            taken.then(|| updated.head())
+    let merge = |known: &Known| -> Result<Found> {
+        let place = &known.place;
+        let (into, root) = (&dest[place.file].documents[place.document], place.node(&dest));
+        let find = |index: &Index<'_>| index.find(known, dests.is_one()).cloned();
+        let (was, now) = (find(&original_index), find(&updated_index));
+        let documents = was.as_ref().zip(now.as_ref()).filter(|_| place.items.is_empty());
+        let head = documents.and_then(|(was, now)| {
+            let (was, now) = (originals_as.document(was).head(), updates_as.document(now).head());
+            (was != now && was == into.head()).then_some(now)
         });
-        let margins = Margins { above: head.unwrap_or(into.head()), below: into.foot() };
-        let (original, updated) = (original.map(tree).transpose()?, updated.map(tree).transpose()?);
-        let in_resource = |conflict| ResourceConflict { resource: key.to_string(), conflict };
+        let margins = margins(&dest, place, head);
+        let (original, updated) =
+            (was.as_ref().map(|was| originals_as.get(was)), now.as_ref().map(|now| updates_as.get(now)));
         let (merged, conflicts) = match (original, updated) {
             (None, None) => (Merged::Same, Vec::new()),
-            (Some(original), None) => (Merged::Deleted, deleted_conflict(original, Some(dest), None)),
+            (Some(original), None) => {
+                let conflicts: Vec<_> =
+                    removed_conflict(original, Some(root), None, side).into_iter().collect();
+                match side == Side::Ours && !conflicts.is_empty() {
+                    true => (Merged::Same, conflicts),
+                    false => (Merged::Deleted, conflicts),
+                }
+            }
             (original, Some(updated)) => {
-                three_way_within(margins, original.as_ref(), &updated, dest, schema, options)?
+                three_way_within(margins, original, updated, root, side, schema, options)?
             }
         };
         let head = head.map(Text::from);
-        Ok((Change { place: *place, merged, head }, conflicts.into_iter().map(in_resource).collect()))
+        let in_resource = |conflict| ResourceConflict { resource: known.key.to_string(), conflict };
+        let conflicts = conflicts.into_iter().map(in_resource).collect();
+        Ok((Change { place: place.clone(), merged, head }, conflicts))
     };
-    let found: Vec<Found> = dests.documents.par_iter().map(merge).collect::<Result<_>>()?;
+    let found: Vec<Found> = dests.resources.par_iter().map(merge).collect::<Result<_>>()?;
     let (changes, conflicts): (Vec<Change>, Vec<Vec<ResourceConflict>>) = found.into_iter().unzip();
     let mut conflicts: Vec<ResourceConflict> = conflicts.into_iter().flatten().collect();
+    let removed =
+        changes.iter().zip(&dests.resources).filter(|(change, _)| matches!(change.merged, Merged::Deleted));
+    let mut news: Vec<News> = removed
+        .map(|(change, known)| News {
+            what: What::Removed,
+            resource: known.key.to_string(),
+            path: dest[change.place.file].path.clone(),
+        })
+        .collect();
     let mut added = Vec::new();
-    let is_only = updates.documents.len() == 1;
-    for (key, place) in &updates.documents {
-        if index.find(key, is_only).is_some() {
+    let mut lists: FxHashMap<Place, Place> = FxHashMap::default();
+    for known in &updates.resources {
+        if let Some(at) = index.find(known, updates.is_one()) {
+            if let (Some(from), Some(to)) = (known.place.list(), at.list()) {
+                lists.entry(from).or_insert(to);
+            }
             continue;
         }
-        let new = document(updated, *place);
-        match original_index.find(key, is_only) {
-            None => {
-                let document = new_document(new, schema, options)?;
-                added.extend(document.map(|document| (updated[place.0].path.clone(), document)));
-            }
+        match original_index.find(known, updates.is_one()) {
+            None => added.extend(updates_as.new_resource(known, schema, options)?),
             Some(at) => {
-                let original = tree(document(original, at))?;
-                let met = deleted_conflict(original, None, Some(new.root.clone()));
-                conflicts.extend(
-                    met.into_iter().map(|conflict| ResourceConflict { resource: key.to_string(), conflict }),
-                );
+                // Whoever removed a resource does not want it back because it changed.
+                let updated = updates_as.get(&known.place).clone();
+                let met = removed_conflict(originals_as.get(at), None, Some(updated), Side::Ours);
+                let resource = known.key.to_string();
+                let met =
+                    met.into_iter().map(|conflict| ResourceConflict { resource: resource.clone(), conflict });
+                conflicts.extend(met);
             }
         }
     }
+    news.extend(add(&mut dest, into, &updates_as, &lists, added));
     apply(&mut dest, changes);
-    add_all(&mut dest, one_file, added);
-    Ok((dest, conflicts))
+    Ok(Outcome { files: dest, news, conflicts })
 }
 
-/// One side deleted a resource; a conflict where the other one changed it.
-fn deleted_conflict(original: Node, dest: Option<&Node>, updated: Option<Node>) -> Vec<Conflict> {
-    let changed = dest.or(updated.as_ref()).is_some_and(|other| *other != original);
-    if !changed {
-        return Vec::new();
+/// One side removed a resource; a conflict if the other one changed it.
+fn removed_conflict(
+    original: &Node,
+    dest: Option<&Node>,
+    updated: Option<Node>,
+    taken: Side,
+) -> Option<Conflict> {
+    let other = dest.or(updated.as_ref())?;
+    if other == original {
+        return None;
     }
-    let near = dest.or(updated.as_ref()).map_or(Span::NONE, Node::span);
-    vec![Conflict { path: Vec::new(), original: Some(original), dest: dest.cloned(), updated, near }]
+    let near = other.span();
+    let original = Some(original.clone());
+    Some(Conflict { path: Vec::new(), original, dest: dest.cloned(), updated, near, taken })
 }

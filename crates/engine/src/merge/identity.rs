@@ -1,32 +1,56 @@
-//! Which document of a set of files is which resource.
+//! Which resource in a set of files is which.
 
 use krm_yaml::{Diagnostic, Node, Result, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::File;
 use crate::resource::Gvk;
+use crate::resource::wrapper::{ItemPath, for_each_resource, list_items, resource_at};
 
-/// A document: the number of its file, and its number there.
-pub type Place = (usize, usize);
+/// Where a resource is: the number of its file, of the document there, and its path within the lists of that document.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Place {
+    pub file: usize,
+    pub document: usize,
+    pub items: ItemPath,
+}
 
-/// What a resource is known by.
+impl Place {
+    pub fn node<'f>(&self, files: &'f [File]) -> &'f Node {
+        resource_at(&files[self.file].documents[self.document].root, &self.items)
+    }
+
+    /// The list it is in, if it is in one.
+    pub fn list(&self) -> Option<Place> {
+        let (_, list) = self.items.split_last()?;
+        Some(Place { items: list.to_vec(), ..*self })
+    }
+}
+
+/// What identifies a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Key {
     gvk: Gvk,
     namespace: Text,
     name: Text,
-    /// Where the name does not tell: the file, and how many of this kind came before in it.
-    stands: Option<(Text, usize)>,
+    /// The name it will be given begins like this.
+    generate_name: Text,
+    /// For what has no name, or a name that is in several files: the file, and how many like it come before it there.
+    in_file: Option<(Text, usize)>,
 }
 
 impl Key {
-    fn is_named(&self) -> bool {
-        !self.name.is_empty() && !self.gvk.kind.is_empty()
+    /// What it is called, in whatever file it is.
+    pub fn in_any_file(&self) -> Self {
+        Self { in_file: None, ..self.clone() }
     }
 
-    /// By what it is called, wherever it stands.
-    pub fn named(&self) -> Self {
-        Self { stands: None, ..self.clone() }
+    fn has_any_name(&self) -> bool {
+        !self.name.is_empty() || !self.generate_name.is_empty()
+    }
+
+    pub fn is_named(&self) -> bool {
+        !self.name.is_empty()
     }
 }
 
@@ -34,6 +58,7 @@ impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.gvk.kind.as_str(), self.name.as_str()) {
             ("", "") => write!(f, "the document"),
+            (kind, "") if !self.generate_name.is_empty() => write!(f, "{kind} `{}...`", self.generate_name),
             (kind, "") => write!(f, "the {kind}"),
             (kind, name) if self.namespace.is_empty() => write!(f, "{kind} `{name}`"),
             (kind, name) => write!(f, "{kind} `{name}` in namespace `{}`", self.namespace),
@@ -41,115 +66,187 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// Every document of a set with its key and its place, in order.
+/// A resource of a set.
+#[derive(Clone, Debug)]
+pub struct Known {
+    pub key: Key,
+    pub place: Place,
+    /// Not a whole resource but part of one, as examples in documents are: it does not say which one.
+    is_part: bool,
+}
+
+/// Whether files of several sets that have the same path are the same file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    Matter,
+    /// A destination of one file takes everything.
+    DoNotMatter,
+}
+
+/// The group of kustomizations, which have no name.
+const KUSTOMIZE: &str = "kustomize.config.k8s.io";
+
+/// A kustomization need not say what it is, or not all of it: the name of its file does.
+fn said_by_file(gvk: Gvk, path: &str) -> Gvk {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    let is_file = matches!(name, "kustomization.yaml" | "kustomization.yml" | "Kustomization");
+    match gvk.version.is_empty() && (gvk.kind == "Kustomization" || (gvk.kind.is_empty() && is_file)) {
+        true => Gvk { group: KUSTOMIZE.into(), version: "v1beta1".into(), kind: "Kustomization".into() },
+        false => gvk,
+    }
+}
+
+/// Every resource of a set, in order.
 pub struct Keyed<'f> {
     files: &'f [File],
-    /// Whether files of several sets stand for each other where their paths are the same.
-    by_path: bool,
-    pub documents: Vec<(Key, Place)>,
+    paths: Paths,
+    pub resources: Vec<Known>,
 }
 
 impl<'f> Keyed<'f> {
-    /// Documents without a name are told apart by their file and, within it, by their order. Where a destination of one
-    /// file takes everything, paths say nothing, and the order within the whole set tells.
-    pub fn new(files: &'f [File], by_path: bool) -> Self {
-        let mut documents = Vec::new();
-        let mut unnamed: FxHashMap<(Gvk, &str), usize> = FxHashMap::default();
-        for (number, file) in files.iter().enumerate() {
-            let path = if by_path { file.path.as_str() } else { "" };
-            for (at, document) in file.documents.iter().enumerate().filter(|(_, d)| !d.root.is_null()) {
-                let (gvk, meta) = (Gvk::of(&document.root), document.root.get("metadata"));
-                let text = |key| meta.and_then(|m| m.get(key)).filter(|n| !n.is_null()).and_then(Node::text);
-                let name = text("name").unwrap_or_default();
-                let stands = name.is_empty().then(|| {
-                    let count = unnamed.entry((gvk.clone(), path)).or_default();
-                    *count += 1;
-                    (path.into(), *count - 1)
+    /// Resources without a name are identified by their file and their order in it; if paths do not matter, by their order
+    /// in the whole set.
+    pub fn new(files: &'f [File], paths: Paths) -> Self {
+        let mut resources = Vec::new();
+        let mut unnamed: FxHashMap<(Gvk, Text, &str), usize> = FxHashMap::default();
+        for (file, File { path, documents, .. }) in files.iter().enumerate() {
+            let path = if paths == Paths::Matter { path.as_str() } else { "" };
+            for (document, root) in
+                documents.iter().map(|d| &d.root).enumerate().filter(|(_, r)| !r.is_null())
+            {
+                for_each_resource(root, &mut |items, node, gvk| {
+                    let gvk = said_by_file(gvk, path);
+                    let meta = node.get("metadata");
+                    let text = |key| -> Text {
+                        let field = meta.and_then(|meta| meta.get(key)).filter(|field| !field.is_null());
+                        field.and_then(Node::text).unwrap_or_default().into()
+                    };
+                    let name = text("name");
+                    let generate_name = if name.is_empty() { text("generateName") } else { Text::new() };
+                    let in_file = name.is_empty().then(|| {
+                        let count = unnamed.entry((gvk.clone(), generate_name.clone(), path)).or_default();
+                        *count += 1;
+                        (path.into(), *count - 1)
+                    });
+                    let is_part = meta.is_none() && list_items(node).is_none() && gvk.group != KUSTOMIZE;
+                    let key = Key { gvk, namespace: text("namespace"), name, generate_name, in_file };
+                    let place = Place { file, document, items: items.clone() };
+                    resources.push(Known { key, place, is_part });
                 });
-                let namespace = text("namespace").unwrap_or_default().into();
-                documents.push((Key { gvk, namespace, name: name.into(), stands }, (number, at)));
             }
         }
-        Self { files, by_path, documents }
+        Self { files, paths, resources }
     }
 
-    /// The names that stand in more than one file.
-    pub fn twins(&self) -> FxHashSet<Key> {
+    /// Whether it holds one resource.
+    pub fn is_one(&self) -> bool {
+        self.resources.len() == 1
+    }
+
+    /// The names that are in more than one file.
+    pub fn in_several_files(&self) -> FxHashSet<Key> {
         let mut seen: FxHashMap<&Key, usize> = FxHashMap::default();
-        let mut twins = FxHashSet::default();
-        if self.by_path {
-            for (key, (file, _)) in &self.documents {
-                if seen.insert(key, *file).is_some_and(|other| other != *file) {
-                    twins.insert(key.clone());
+        let mut several = FxHashSet::default();
+        if self.paths == Paths::Matter {
+            for Known { key, place, .. } in &self.resources {
+                if seen.insert(key, place.file).is_some_and(|other| other != place.file) {
+                    several.insert(key.clone());
                 }
             }
         }
-        twins
+        several
     }
 
-    /// Tells resources of these names apart by their file.
-    pub fn tell_apart(&mut self, twins: &FxHashSet<Key>) {
-        for (key, (file, _)) in self.documents.iter_mut().filter(|_| !twins.is_empty()) {
-            if twins.contains(key) {
-                key.stands = Some((self.files[*file].path.as_str().into(), 0));
+    /// Has resources of these names identified by their file as well.
+    pub fn distinguish_by_file(&mut self, names: &FxHashSet<Key>) {
+        for Known { key, place, .. } in self.resources.iter_mut().filter(|_| !names.is_empty()) {
+            if names.contains(key) {
+                key.in_file = Some((self.files[place.file].path.as_str().into(), 0));
             }
         }
     }
 
-    /// Complains where there is no telling which of two documents is meant.
-    pub fn refuse_twins(&self) -> Result<()> {
-        let mut seen: FxHashMap<&Key, Place> = FxHashMap::default();
-        let again =
-            self.documents.iter().filter_map(|(key, place)| Some((key, *place, seen.insert(key, *place)?)));
-        Diagnostic::join(again.map(|(key, second, first)| self.stand_twice(key, first, second)))
+    /// Refuses two resources of which either may be meant.
+    pub fn refuse_duplicates(&self) -> Result<()> {
+        let mut seen: FxHashMap<&Key, &Place> = FxHashMap::default();
+        let again = self
+            .resources
+            .iter()
+            .filter_map(|Known { key, place, .. }| Some((key, place, seen.insert(key, place)?)));
+        Diagnostic::join(again.map(|(key, second, first)| self.appears_twice(key, first, second)))
             .map_or(Ok(()), Err)
     }
 
-    /// The complaint about a name that stands in several files, none of which is the one asked for.
+    /// Refuses a name that is in several files, none of which is the one asked for.
     pub fn refuse_choice(&self, asked: &Key) -> Diagnostic {
-        let mut found = self.documents.iter().filter(|(key, _)| key.named() == asked.named());
-        let mut next = || found.next().expect("a twin stands twice").1;
+        let mut found = self.resources.iter().filter(|known| known.key.in_any_file() == asked.in_any_file());
+        let mut next = || &found.next().expect("it is in several files").place;
         let (first, second) = (next(), next());
-        self.stand_twice(asked, first, second)
+        self.appears_twice(asked, first, second)
     }
 
-    fn stand_twice(&self, key: &Key, first: Place, second: Place) -> Diagnostic {
-        let span = |(file, at): Place| self.files[file].documents[at].root.span();
-        Diagnostic::error("merge-twins", format!("{key} stands twice in the destination"))
-            .at(span(second))
-            .note("first here", span(first))
-            .help("remove one of them: there is no telling which is meant")
+    fn appears_twice(&self, key: &Key, first: &Place, second: &Place) -> Diagnostic {
+        Diagnostic::error("merge-twins", format!("{key} appears twice in the destination"))
+            .at(second.node(self.files).span())
+            .note("first here", first.node(self.files).span())
+            .help("remove one of them: either may be meant")
     }
 }
 
-/// Where the documents of a set are. Of several for one resource the last counts.
+/// Whether two documents that are each all there is may be the same without saying so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// Parts of a resource are the same resource, even of different kinds: an update may change the kind.
+    Same,
+    /// What they are must be the same.
+    Compared,
+}
+
+/// Where the resources of a set are. If there are several with one key, the last counts.
 pub struct Index<'k> {
-    places: FxHashMap<&'k Key, Place>,
-    /// The only document there is, if it is the only one.
-    only: Option<&'k (Key, Place)>,
+    places: FxHashMap<&'k Key, &'k Place>,
+    /// The only resource there is, if it is the only one.
+    only: Option<&'k Known>,
+    parts: Parts,
 }
 
 impl<'k> Index<'k> {
-    pub fn new(keyed: &'k Keyed) -> Self {
-        let documents = &keyed.documents;
-        let places = documents.iter().map(|(key, place)| (key, *place)).collect();
-        Self { places, only: documents.first().filter(|_| documents.len() == 1) }
+    pub fn new(keyed: &'k Keyed, parts: Parts) -> Self {
+        let places = keyed.resources.iter().map(|known| (&known.key, &known.place)).collect();
+        Self { places, only: keyed.resources.first().filter(|_| keyed.is_one()), parts }
     }
 
-    /// Where the same resource is. A lone document without a name stands for the only one of its kind without, in
-    /// whatever file; two lone documents are the same unless their names say otherwise.
-    pub fn find(&self, key: &Key, is_only: bool) -> Option<Place> {
-        if let Some(place) = self.places.get(key) {
-            return Some(*place);
+    /// Where the same resource is: of the same apiVersion, kind, namespace and name. `is_only` says that the one asked for
+    /// is the only one of its set. If it has no name, it may be the only one of its kind in whatever file.
+    pub fn find(&self, asked: &Known, is_only: bool) -> Option<&'k Place> {
+        if let Some(place) = self.places.get(&asked.key) {
+            return Some(place);
         }
         if !is_only {
             return None;
         }
-        if let Some((only, place)) = self.only {
-            return (!key.is_named() || !only.is_named()).then_some(*place);
+        if let Some(only) = self.only {
+            return self.may_be(asked, only).then_some(&only.place);
+        }
+        if asked.key.is_named() {
+            return None;
         }
         let mut alike =
-            self.places.iter().filter(|(other, _)| key.name.is_empty() && other.named() == key.named());
+            self.places.iter().filter(|(other, _)| other.in_any_file() == asked.key.in_any_file());
         alike.next().map(|(_, place)| *place).filter(|_| alike.next().is_none())
+    }
+
+    fn may_be(&self, a: &Known, b: &Known) -> bool {
+        if a.key.in_any_file() == b.key.in_any_file() {
+            return true;
+        }
+        if self.parts == Parts::Same && a.is_part && b.is_part {
+            return true;
+        }
+        // What does not say its name is the one of its kind that does.
+        let stands_for = |part: &Key, whole: &Key| {
+            !part.has_any_name() && (part.namespace.is_empty() || part.namespace == whole.namespace)
+        };
+        a.key.gvk == b.key.gvk && (stands_for(&a.key, &b.key) || stands_for(&b.key, &a.key))
     }
 }

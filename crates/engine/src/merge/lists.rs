@@ -60,10 +60,12 @@ fn all_different<'n, K: Eq + std::hash::Hash>(list: &'n [Node], key: impl Fn(&'n
     list.iter().all(|element| seen.insert(key(element)))
 }
 
-/// Merges lists; `None` where the destination's elements stay as they are.
+/// Merges lists; `None` where the destination's elements stay as they are. `list` is the destination's list as it was
+/// found.
 pub(super) fn merge(
     visitor: &mut dyn Visitor,
     s: Sources,
+    list: Option<&Node>,
     keys: &[Cow<'static, str>],
     items: Option<Type>,
     w: &mut Walk,
@@ -81,7 +83,11 @@ pub(super) fn merge(
             merged.push(dest.cloned());
             continue;
         }
-        let outcome = w.within(|| name(&s, &used), |w| walk(visitor, s, items, w))?;
+        let step = || name(&s, &used);
+        let outcome = w.within(step, |w| {
+            let missing = if s.dest.is_none() { visitor.missing_element(&s, list, w) } else { None };
+            missing.map_or_else(|| walk(visitor, s, items, w), Ok)
+        })?;
         let outcome = match w.options.as_reference {
             true => outcome,
             false => visitor.element(&s, &used, outcome),

@@ -10,12 +10,13 @@ mod files;
 mod identity;
 mod kustomize;
 mod lists;
+mod renames;
 pub mod three_way;
 pub mod two_way;
 mod walk;
 
-pub use files::{File, ResourceConflict, merge_files, merge3_files};
-pub use three_way::{Conflict, three_way};
+pub use files::{Destination, File, News, Outcome, ResourceConflict, What, merge_files, merge3_files};
+pub use three_way::{Conflict, Side, three_way};
 pub use two_way::two_way;
 
 use krm_yaml::Node;

@@ -11,7 +11,17 @@ use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill,
 use super::{Merged, Options};
 use crate::schema::Schema;
 
-/// A field that the destination and the update both changed, to different values. The update's was taken.
+/// Whose change is taken where both made one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Side {
+    /// The update's.
+    #[default]
+    Theirs,
+    /// The destination's.
+    Ours,
+}
+
+/// A field that the destination and the update both changed, to different values.
 #[derive(Clone, Debug)]
 pub struct Conflict {
     /// Field names, and `[name=web]` for list elements.
@@ -24,6 +34,8 @@ pub struct Conflict {
     pub updated: Option<Node>,
     /// The nearest place that can be pointed at, where a side has none of its own.
     pub near: Span,
+    /// Whose value was taken.
+    pub taken: Side,
 }
 
 /// Applies the difference between `original` and `updated` to `dest`; gives also the conflicts that were met.
@@ -38,7 +50,7 @@ pub fn three_way(
     schema: &Schema,
     options: Options,
 ) -> Result<(Merged, Vec<Conflict>)> {
-    three_way_within(Margins::default(), original, updated, dest, schema, options)
+    three_way_within(Margins::default(), original, updated, dest, Side::Theirs, schema, options)
 }
 
 /// The same for a destination in a document.
@@ -47,6 +59,7 @@ pub(super) fn three_way_within(
     original: Option<&Node>,
     updated: &Node,
     dest: &Node,
+    side: Side,
     schema: &Schema,
     options: Options,
 ) -> Result<(Merged, Vec<Conflict>)> {
@@ -55,17 +68,30 @@ pub(super) fn three_way_within(
     }
     let s = Sources { dest: Some(dest), origin: original, updated: Some(updated) };
     let mut state = Walk { schema, options, path: Some(Vec::new()) };
-    let mut visitor = ThreeWay { conflicts: Vec::new() };
+    let mut visitor = ThreeWay { side, conflicts: Vec::new() };
     let merged = match walk(&mut visitor, s, None, &mut state)? {
         Outcome::Keep => Merged::Same,
         Outcome::Clear => Merged::Deleted,
         Outcome::Set(node) => Merged::Changed(node),
     };
     let merged = around::carried(merged, dest, margins, original, updated, schema, options)?;
-    Ok((merged, visitor.conflicts))
+    Ok((merged, outermost(visitor.conflicts)))
+}
+
+/// Conflicts without those that are part of another: an element that was removed and changed says it all.
+fn outermost(conflicts: Vec<Conflict>) -> Vec<Conflict> {
+    let mut kept: Vec<Conflict> = Vec::with_capacity(conflicts.len());
+    for conflict in conflicts {
+        // They come from the outside to the inside.
+        if !kept.last().is_some_and(|outer| conflict.path.starts_with(&outer.path) && outer.dest.is_none()) {
+            kept.push(conflict);
+        }
+    }
+    kept
 }
 
 struct ThreeWay {
+    side: Side,
     conflicts: Vec<Conflict>,
 }
 
@@ -88,8 +114,8 @@ impl Visitor for ThreeWay {
 
     fn list<'n>(&mut self, s: &Sources<'n>, walk: &Walk) -> Result<Start<'n>> {
         let removed = present(s.updated).is_none() && present(s.origin).is_some();
-        if removed && let Some(dest) = s.dest {
-            self.note_conflict(s, Some(dest), walk);
+        if removed && s.dest.is_some() && self.keeps_ours(s, walk) {
+            return Ok(Start::Keep);
         }
         // `null` in both original and update is no change.
         let cleared = is_null(s.dest) || (is_null(s.updated) && !is_null(s.origin));
@@ -111,8 +137,8 @@ impl Visitor for ThreeWay {
             (Some(origin), Some(updated)) if s.dest.is_none() => !comments::same_throughout(origin, updated),
             (Some(origin), Some(updated)) => !comments::same_values(origin, updated),
         };
-        if changed {
-            self.note_conflict(s, s.dest, walk);
+        if changed && self.keeps_ours(s, walk) {
+            return Outcome::Keep;
         }
         match (s.dest, present(s.updated)) {
             (None, Some(updated)) if changed => Outcome::Set(updated.clone()),
@@ -160,6 +186,16 @@ impl Visitor for ThreeWay {
         commented.map_or(outcome, Outcome::Set)
     }
 
+    fn missing_element(&mut self, s: &Sources, list: Option<&Node>, walk: &Walk) -> Option<Outcome> {
+        let (origin, updated) = (present(s.origin)?, present(s.updated)?);
+        if comments::same_values(origin, updated) || self.keeps_ours(s, walk) {
+            return Some(Outcome::Keep);
+        }
+        // What changed in an element does not make an element: it comes back whole. Without the list the difference is
+        // added, as for any field that the destination lacks.
+        list.map(|_| Outcome::Set(updated.clone()))
+    }
+
     fn key(&mut self, keys: &Sources, _: &Walk) -> Option<Node> {
         match (keys.dest, keys.origin, keys.updated) {
             (Some(dest), origin, Some(updated)) => comments::behind(dest, origin, updated, false),
@@ -196,11 +232,12 @@ fn is_left_over(now: &Node, s: &Sources) -> bool {
 }
 
 impl ThreeWay {
-    /// Notes where the destination, too, had changed what the update changed, and not in the same way.
-    fn note_conflict(&mut self, s: &Sources, dest: Option<&Node>, walk: &Walk) {
-        let (original, updated) = (present(s.origin), present(s.updated));
+    /// Notes a conflict if the destination, too, changed what the update changed, and not in the same way. `true` if there
+    /// is one and the destination's value is to be kept.
+    fn keeps_ours(&mut self, s: &Sources, walk: &Walk) -> bool {
+        let (original, updated, dest) = (present(s.origin), present(s.updated), s.dest);
         if dest == original || dest == updated || original == updated {
-            return;
+            return false;
         }
         let near = [dest, updated, original].into_iter().flatten().next().map_or(Span::NONE, Node::span);
         self.conflicts.push(Conflict {
@@ -209,6 +246,8 @@ impl ThreeWay {
             dest: dest.cloned(),
             updated: updated.cloned(),
             near,
+            taken: self.side,
         });
+        self.side == Side::Ours
     }
 }

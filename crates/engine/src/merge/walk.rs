@@ -56,6 +56,12 @@ pub(super) trait Visitor {
         outcome
     }
 
+    /// What becomes of an element that the destination's list lacks (`None` if it lacks the list), before anything in it is
+    /// merged; `None` to merge it as a new one.
+    fn missing_element(&mut self, _: &Sources, _list: Option<&Node>, _: &Walk) -> Option<Outcome> {
+        None
+    }
+
     /// The comments of a field's key: the key to put in place of the destination's, or the key of a new field.
     fn key(&mut self, keys: &Sources, walk: &Walk) -> Option<Node>;
 }
@@ -415,7 +421,7 @@ fn walk_list(
     };
     let from = Sources { dest: dest.as_deref(), origin: origin.as_deref(), updated: s.updated };
     let merged = match lists::is_regular(&from, keys) || !walk.options.as_reference {
-        true => lists::merge(visitor, from, keys, items, walk)?,
+        true => lists::merge(visitor, from, s.dest, keys, items, walk)?,
         false => kustomize::merge(visitor, from, keys, items, walk)?,
     };
     let same = dest.as_deref().zip(s.dest).is_some_and(|(now, then)| std::ptr::eq(now, then));

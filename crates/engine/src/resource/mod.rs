@@ -6,6 +6,7 @@ pub mod linked_fields;
 pub mod list;
 pub mod read;
 pub mod string_map;
+pub mod wrapper;
 
 use krm_yaml::{Node, Span, Style, Tag, Text};
 use serde::Deserialize;
