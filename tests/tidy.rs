@@ -23,6 +23,7 @@ const LAYERS: &[&str] = &[
     "package",
     "kustomization",
     "session",
+    "edit",
     "lib",
 ];
 

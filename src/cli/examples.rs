@@ -15,6 +15,25 @@ pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production -o all.yaml
   krm build examples/shop/base examples/shop/overlays/* -o rendered/";
 
+pub const EDIT: &str = "Examples:
+  krm edit -C examples/shop/overlays/production set image nginx:1.29 --diff
+  krm edit -C 'examples/shop/overlays/*' set namespace shop
+  krm edit -C examples/shop/base add label team:shop";
+
+pub const EDIT_ADD: &str = "Examples:
+  krm edit -C examples/shop/base add label team:shop
+  krm edit -C examples/shop/base add configmap settings --from-literal=LOG_LEVEL=debug
+  krm edit -C examples/shop/base add patch --kind Deployment --path web.yaml";
+
+pub const EDIT_SET: &str = "Examples:
+  krm edit -C examples/shop/overlays/production set image nginx=registry.example.com/nginx:1.29
+  krm edit -C examples/shop/overlays/production set replicas web=5
+  krm edit -C examples/shop/overlays/production set namesuffix -- -blue";
+
+pub const EDIT_REMOVE: &str = "Examples:
+  krm edit -C examples/shop/base remove resource '*.yaml' --dry-run
+  krm edit -C examples/shop/base remove annotation team --ignore-non-existence";
+
 pub const MERGE: &str = "Examples:
   krm merge examples/update-a-package/upstream-v2 examples/update-a-package/ours
   echo '{apiVersion: apps/v1, kind: Deployment, metadata: {name: cache}, spec: {replicas: 5}}' |

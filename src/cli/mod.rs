@@ -69,6 +69,7 @@ pub enum Command {
     Build(Box<BuildArgs>),
     Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
+    Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),
     Man(ManArgs),
     Merge(MergeArgs),

@@ -231,7 +231,7 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
 }
 
 /// Finds the one kustomization file of a folder.
-fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
+pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
     let found: Vec<&str> = FILE_NAMES.into_iter().filter(|name| folder.has_file(name)).collect();
     let shown = folder.shown().display();
     match found[..] {

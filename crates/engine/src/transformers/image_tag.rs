@@ -293,7 +293,7 @@ fn last_part(text: &str) -> &str {
 }
 
 /// Name, tag and digest. A colon or an at sign in the part before the first slash belongs to the registry.
-fn split(text: &str) -> (&str, &str, &str) {
+pub fn split(text: &str) -> (&str, &str, &str) {
     let path = text.find('/').unwrap_or(0);
     let at = text[path..].find('@').map(|i| i + path);
     let colon = text[path..].find(':').map(|i| i + path);

@@ -45,7 +45,7 @@ pub use generator::{GeneratorArgs, GeneratorOptions};
 pub use hash::Hash;
 pub use helm_chart::HelmCharts;
 pub use iam_policy::IamPolicy;
-pub use image_tag::{Image, ImageTag};
+pub use image_tag::{Image, ImageTag, split as split_image};
 pub use labels::{Label, Labels, Pairs};
 pub use name_reference::NameReference;
 pub use namespace::Namespace;

@@ -31,6 +31,12 @@ impl SecretGenerator {
         Self(Generator::new(args, options, loader))
     }
 
+    /// Whether all its data can be had, without making anything of it.
+    pub fn check(&self) -> Result<()> {
+        self.0.start("Secret")?;
+        self.0.data().map(drop)
+    }
+
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         Ok(Box::new(Self(Generator::from_config(config, setup.loader)?)))
     }

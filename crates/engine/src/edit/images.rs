@@ -1,0 +1,112 @@
+//! `set image`: other names, tags and digests for images.
+
+use krm_yaml::{Node, Result};
+
+use super::{File, bad_argument, fields};
+use crate::transformers::split_image;
+
+/// What an argument of `set image` asks for. `*` keeps what the kustomization says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageChange {
+    pub name: String,
+    new_name: String,
+    new_tag: String,
+    digest: String,
+}
+
+impl ImageChange {
+    /// Reads `image=newimage:newtag@digest`, any part after the image optional but not all, or `image:newtag@digest`.
+    pub fn parse(text: &str) -> Result<Self> {
+        let (image, rest) = match text.split_once('=') {
+            Some((image, rest)) => (Some(image), rest),
+            None => (None, text),
+        };
+        let (name, tag, digest) = split_image(rest);
+        if name == text {
+            return Err(bad_argument(format!("`{text}` says nothing new about an image")).help(
+                "write `IMAGE=NEWIMAGE`, `IMAGE:NEWTAG` or `IMAGE@DIGEST`, or a mix: `IMAGE=NEWIMAGE:NEWTAG@DIGEST`",
+            ));
+        }
+        let (name, new_name) = match image {
+            Some(image) => (image, name),
+            None => (name, ""),
+        };
+        Ok(Self { name: name.into(), new_name: new_name.into(), new_tag: tag.into(), digest: digest.into() })
+    }
+
+    /// Its fields, in the order people write them.
+    fn fields(&self) -> [(&'static str, &str); 3] {
+        [("newName", &self.new_name), ("newTag", &self.new_tag), ("digest", &self.digest)]
+    }
+}
+
+const LISTS: [&str; 2] = ["images", "imageTags"];
+
+impl File {
+    /// Sets what is done to images, each in its place in the list, or else at the end.
+    pub fn set_images(&mut self, changes: &[ImageChange]) {
+        changes.iter().for_each(|change| self.set_image(change));
+    }
+
+    fn set_image(&mut self, change: &ImageChange) {
+        let is_it = |item: &Node| fields::text(item, "name") == change.name;
+        let mut found = false;
+        for list in LISTS {
+            let count = fields::items(self.root(), list).iter().filter(|item| is_it(item)).count();
+            if count == 0 {
+                continue;
+            }
+            let items = fields::get_mut(self.root_mut(), list).and_then(Node::as_seq_mut);
+            let Some(items) = items else { continue };
+            if !found && let Some(item) = items.iter_mut().find(|item| is_it(item)) {
+                update(item, change);
+            }
+            // A second entry for the same image would have the last word.
+            let mut kept = usize::from(!found);
+            if count > kept {
+                items.retain(|item| !is_it(item) || std::mem::take(&mut kept) == 1);
+            }
+            found = true;
+        }
+        if !found {
+            let mut item = Node::map();
+            item.set("name", change.name.as_str());
+            for (field, value) in change.fields().into_iter().filter(|(_, value)| !matches!(*value, "" | "*"))
+            {
+                item.set(field, value);
+            }
+            fields::push(self.root_mut(), LISTS[0], item);
+        }
+    }
+}
+
+/// An entry says what the argument says and no more; only `*` keeps a part.
+fn update(item: &mut Node, change: &ImageChange) {
+    for (field, value) in change.fields() {
+        if value != "*" {
+            fields::set_text(item, field, value);
+        }
+    }
+    fields::remove(item, "tagSuffix");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_are_split_as_the_reference_splits_them() {
+        for (text, parts) in [
+            ("nginx:1.27", ["nginx", "", "1.27", ""]),
+            ("nginx=example.com:5000/nginx:1.27", ["nginx", "example.com:5000/nginx", "1.27", ""]),
+            ("nginx@sha256:24a0", ["nginx", "", "", "sha256:24a0"]),
+            ("nginx=my:1@sha256:24a0", ["nginx", "my", "1", "sha256:24a0"]),
+            ("nginx=*:1", ["nginx", "*", "1", ""]),
+            ("nginx=mine", ["nginx", "mine", "", ""]),
+        ] {
+            let change = ImageChange::parse(text).unwrap();
+            assert_eq!([&change.name, &change.new_name, &change.new_tag, &change.digest], parts, "{text}");
+        }
+        assert_eq!(ImageChange::parse("nginx").unwrap_err().code(), "edit-argument");
+    }
+}

@@ -1,0 +1,189 @@
+//! Lists of paths: `resources`, `components`, `generators` and so on; and `buildMetadata`, a list of words.
+
+use krm_yaml::{Node, Result, Span};
+
+use super::{File, bad_argument, exists, fields, glob, missing};
+use crate::files::repository::Repository;
+use crate::files::world::Loader;
+use crate::kustomization::BUILD_METADATA;
+
+/// A field that lists paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Paths {
+    Resources,
+    Components,
+    Configurations,
+    Generators,
+    Transformers,
+    Validators,
+}
+
+impl Paths {
+    pub fn field(self) -> &'static str {
+        match self {
+            Paths::Resources => "resources",
+            Paths::Components => "components",
+            Paths::Configurations => "configurations",
+            Paths::Generators => "generators",
+            Paths::Transformers => "transformers",
+            Paths::Validators => "validators",
+        }
+    }
+
+    /// One of them, in messages.
+    fn item(self) -> &'static str {
+        self.field().trim_end_matches('s')
+    }
+
+    /// All fields it may be written in. What is called a base today was a field once.
+    fn fields(self) -> &'static [&'static str] {
+        match self {
+            Paths::Resources => &["resources", "bases"],
+            Paths::Components => &["components"],
+            Paths::Configurations => &["configurations"],
+            Paths::Generators => &["generators"],
+            Paths::Transformers => &["transformers"],
+            Paths::Validators => &["validators"],
+        }
+    }
+
+    /// Whether a path may be an address, and one that leads nowhere is an error.
+    fn may_be_remote(self) -> bool {
+        matches!(self, Paths::Resources | Paths::Components)
+    }
+}
+
+impl File {
+    /// Adds paths to a list; patterns stand for the files they match. With `verify`, each must exist.
+    pub fn add_paths(&mut self, list: Paths, patterns: &[String], verify: bool) -> Result<()> {
+        let mut found = Vec::new();
+        for pattern in patterns {
+            let paths = match verify {
+                true => glob::expand(&*self.folder().files().world, self.folder().root(), pattern)?,
+                false => vec![pattern.clone()],
+            };
+            if paths.is_empty() {
+                if list.may_be_remote() {
+                    self.reach(pattern)?;
+                    found.push(pattern.clone());
+                } else {
+                    self.note(format!("`{pattern}` matches no file"));
+                }
+            }
+            found.extend(paths);
+        }
+        for path in found {
+            if path == self.name() {
+                continue;
+            }
+            match self.has_path(list, &path) {
+                Some(_) => self.note(format!("{} `{path}` is already in `{}`", list.item(), self.shown())),
+                None => self.push_path(list, &path),
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds folders to `resources`, each of which must exist and not be listed yet.
+    pub fn add_bases(&mut self, paths: &[&str]) -> Result<()> {
+        for path in paths {
+            let full = self.folder().root().join(path);
+            let world = &self.folder().files().world;
+            if !world.is_dir(&full) && !world.is_file(&full) {
+                return Err(missing(format!("`{path}` does not exist"))
+                    .help("a base is a folder, relative to the kustomization's"));
+            }
+            if let Some(place) = self.has_path(Paths::Resources, path) {
+                return Err(exists(format!("base `{path}` is already in the kustomization"), place));
+            }
+            self.push_path(Paths::Resources, path);
+        }
+        Ok(())
+    }
+
+    /// Removes the paths that a pattern matches.
+    pub fn remove_paths(&mut self, list: Paths, patterns: &[String]) -> Result<()> {
+        patterns.iter().try_for_each(|pattern| glob::check(pattern))?;
+        let mut removed = 0;
+        for field in list.fields() {
+            let stays = |item: &Node| {
+                !item.text().is_some_and(|path| patterns.iter().any(|pattern| glob::matches(pattern, path)))
+            };
+            removed += fields::retain(self.root_mut(), field, stays);
+        }
+        if removed == 0 {
+            self.note(format!("no {} in `{}` matches", list.item(), self.shown()));
+        }
+        self.keep_a_document();
+        Ok(())
+    }
+
+    fn push_path(&mut self, list: Paths, path: &str) {
+        fields::push(self.root_mut(), list.field(), Node::from(path));
+    }
+
+    fn has_path(&self, list: Paths, path: &str) -> Option<Span> {
+        let mut all = list.fields().iter().flat_map(|field| fields::items(self.root(), field));
+        all.find(|item| item.text() == Some(path)).map(Node::span)
+    }
+
+    /// Whether an address leads somewhere.
+    fn reach(&self, path: &str) -> Result<()> {
+        let is_remote = Repository::parse(path).is_some() || path.contains("://");
+        if !is_remote {
+            return Err(missing(format!("`{path}` matches no file or folder"))
+                .help("paths are relative to the kustomization's folder; `--no-verify` adds one that is not there yet"));
+        }
+        let base = self.folder().base(path, Span::NONE);
+        base.map(drop).or_else(|error| self.folder().load(path, Span::NONE).map(drop).map_err(|_| error))
+    }
+
+    /// `add buildmetadata`: words that must not be there yet.
+    pub fn add_build_metadata(&mut self, options: &[&str]) -> Result<()> {
+        check_build_metadata(options)?;
+        for option in options {
+            let there = fields::items(self.root(), "buildMetadata");
+            if let Some(item) = there.iter().find(|item| item.text() == Some(option)) {
+                let message = format!("buildMetadata option `{option}` is already in the kustomization");
+                return Err(exists(message, item.span()));
+            }
+            fields::push(self.root_mut(), "buildMetadata", Node::from(*option));
+        }
+        Ok(())
+    }
+
+    /// `set buildmetadata`: exactly these words, in this order.
+    pub fn set_build_metadata(&mut self, options: &[&str]) -> Result<()> {
+        check_build_metadata(options)?;
+        let there = fields::items(self.root(), "buildMetadata");
+        if there.iter().map(|item| item.text().unwrap_or_default()).eq(options.iter().copied()) {
+            return Ok(());
+        }
+        let kept = |option: &&str| {
+            let same = there.iter().find(|item| item.text() == Some(option));
+            same.cloned().unwrap_or_else(|| Node::from(*option))
+        };
+        let items: Vec<Node> = options.iter().map(kept).collect();
+        match fields::make(self.root_mut(), "buildMetadata", Node::seq()).and_then(Node::as_seq_mut) {
+            Some(list) => *list = items,
+            None => fields::set(self.root_mut(), "buildMetadata", Node::from(items)),
+        }
+        Ok(())
+    }
+
+    pub fn remove_build_metadata(&mut self, options: &[&str]) -> Result<()> {
+        check_build_metadata(options)?;
+        let stays = |item: &Node| !item.text().is_some_and(|text| options.contains(&text));
+        fields::retain(self.root_mut(), "buildMetadata", stays);
+        self.keep_a_document();
+        Ok(())
+    }
+}
+
+fn check_build_metadata(options: &[&str]) -> Result<()> {
+    match options.iter().find(|option| !BUILD_METADATA.contains(option)) {
+        None => Ok(()),
+        Some(unknown) => Err(bad_argument(format!("`{unknown}` is not a buildMetadata option"))
+            .help(format!("possible values are `{}`", BUILD_METADATA.join("`, `")))),
+    }
+}

@@ -1,0 +1,91 @@
+//! `add patch` and `remove patch`.
+
+use krm_yaml::{Node, Result, Style};
+
+use super::{File, bad_argument, fields};
+
+/// A patch and what it applies to. Empty texts say nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PatchEntry {
+    pub path: String,
+    pub patch: String,
+    pub group: String,
+    pub version: String,
+    pub kind: String,
+    pub name: String,
+    pub namespace: String,
+    pub annotation_selector: String,
+    pub label_selector: String,
+}
+
+impl PatchEntry {
+    /// The same, known to have either a path or a text.
+    pub fn with_patch(self) -> Result<Self> {
+        match self.path.is_empty() && self.patch.is_empty() {
+            false => Ok(self),
+            true => Err(bad_argument("no patch is given")
+                .help("name its file by `--path`, or give its text by `--patch`")),
+        }
+    }
+
+    fn target(&self) -> [(&'static str, &str); 7] {
+        [
+            ("group", &self.group),
+            ("version", &self.version),
+            ("kind", &self.kind),
+            ("name", &self.name),
+            ("namespace", &self.namespace),
+            ("annotationSelector", &self.annotation_selector),
+            ("labelSelector", &self.label_selector),
+        ]
+    }
+
+    fn has_target(&self) -> bool {
+        self.target().iter().any(|(_, value)| !value.is_empty())
+    }
+
+    /// Whether an entry of `patches:` is this one and says nothing else.
+    fn is(&self, entry: &Node) -> bool {
+        let target = fields::get(entry, "target");
+        fields::get(entry, "options").is_none()
+            && fields::text(entry, "path") == self.path
+            && fields::text(entry, "patch") == self.patch
+            && target.is_some() == self.has_target()
+            && target.is_none_or(|target| {
+                self.target().iter().all(|(field, value)| fields::text(target, field) == *value)
+            })
+    }
+
+    fn node(&self) -> Node {
+        let mut entry = Node::map();
+        if !self.path.is_empty() {
+            entry.set("path", self.path.as_str());
+        }
+        if !self.patch.is_empty() {
+            let style = if self.patch.contains('\n') { Style::Literal } else { Style::Any };
+            entry.set("patch", Node::from(self.patch.as_str()).with_style(style));
+        }
+        if self.has_target() {
+            let written = self.target().into_iter().filter(|(_, value)| !value.is_empty());
+            entry.set("target", written.collect::<Node>());
+        }
+        entry
+    }
+}
+
+impl File {
+    pub fn add_patch(&mut self, patch: &PatchEntry) {
+        if fields::items(self.root(), "patches").iter().any(|entry| patch.is(entry)) {
+            return self.note(format!("this patch is already in `{}`", self.shown()));
+        }
+        fields::push(self.root_mut(), "patches", patch.node());
+    }
+
+    /// Removes the patches that are exactly this one.
+    pub fn remove_patch(&mut self, patch: &PatchEntry) {
+        match fields::retain(self.root_mut(), "patches", |entry| !patch.is(entry)) {
+            0 => self.note(format!("no patch in `{}` is exactly this one", self.shown())),
+            _ => self.keep_a_document(),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! `krm edit add`.
+
+use clap::{Args, Subcommand};
+use krm_engine::Result;
+use krm_engine::edit::File;
+use krm_engine::edit::generators::{Addition, Generated};
+use krm_engine::edit::labels::{Common, Pair};
+use krm_engine::edit::lists::Paths;
+
+use super::set::PatchArgs;
+use crate::cli::examples;
+
+/// Add an entry to a kustomization
+#[derive(Debug, Args)]
+#[command(after_help = examples::EDIT_ADD)]
+pub struct AddArgs {
+    #[command(subcommand)]
+    leaf: Leaf,
+}
+
+#[derive(Debug, Subcommand)]
+enum Leaf {
+    /// Add annotations for all resources, as `key:value`
+    Annotation {
+        #[arg(required = true, value_name = "KEY:VALUE")]
+        pairs: Vec<String>,
+        /// Overwrite what is there
+        #[arg(short, long)]
+        force: bool,
+    },
+    /// Add folders with kustomizations to `resources`, separated by commas
+    Base {
+        #[arg(value_name = "DIR,...")]
+        paths: String,
+    },
+    /// Add words to `buildMetadata`: `originAnnotations`, `transformerAnnotations`, `managedByLabel`; separated by commas
+    #[command(name = "buildmetadata")]
+    BuildMetadata {
+        #[arg(value_name = "OPTION,...")]
+        options: String,
+    },
+    /// Add components: folders, patterns or addresses
+    Component {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+    /// Add a ConfigMap to generate, or data to one that is generated
+    #[command(name = "configmap")]
+    ConfigMap(ConfigMapArgs),
+    /// Add files that configure transformers
+    Configuration {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+    /// Add files that configure generators
+    Generator {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+    /// Add labels for all resources, as `key:value`
+    Label {
+        #[arg(required = true, value_name = "KEY:VALUE")]
+        pairs: Vec<String>,
+        /// Overwrite what is there
+        #[arg(short, long)]
+        force: bool,
+        /// Leave selectors alone: add to `labels` instead of `commonLabels`
+        #[arg(long)]
+        without_selector: bool,
+        /// Label the templates of pods, too
+        #[arg(long, requires = "without_selector")]
+        include_templates: bool,
+    },
+    /// Add a patch: a file or a text, and what it applies to
+    Patch(PatchArgs),
+    /// Add resources: files, folders, patterns or addresses
+    Resource {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+        /// Take the paths as they are, there or not
+        #[arg(long)]
+        no_verify: bool,
+    },
+    /// Add a Secret to generate, or data to one that is generated
+    Secret(SecretArgs),
+    /// Add files that configure transformers to run
+    Transformer {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+    /// Add files that configure validators
+    Validator {
+        #[arg(required = true, value_name = "PATH")]
+        paths: Vec<String>,
+    },
+}
+
+/// Where data comes from.
+#[derive(Debug, Args)]
+struct DataArgs {
+    /// The name
+    name: String,
+
+    /// A file, as `path` or `key=path`; the path may be a pattern; may be given several times
+    #[arg(long, value_name = "[KEY=]PATH", value_delimiter = ',')]
+    from_file: Vec<String>,
+
+    /// A value, as `key=value`; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", allow_hyphen_values = true)]
+    from_literal: Vec<String>,
+
+    /// A file with a `key=value` in each line
+    #[arg(long, default_value = "", hide_default_value = true, value_name = "PATH")]
+    from_env_file: String,
+
+    /// Add no hash to the name
+    #[arg(long = "disableNameSuffixHash")]
+    disable_name_suffix_hash: bool,
+
+    /// The namespace
+    #[arg(long, default_value = "", hide_default_value = true)]
+    namespace: String,
+}
+
+#[derive(Debug, Args)]
+struct ConfigMapArgs {
+    #[command(flatten)]
+    data: DataArgs,
+
+    /// What to do with one that a base has made: `create`, `merge` or `replace`
+    #[arg(long, default_value = "", hide_default_value = true)]
+    behavior: String,
+}
+
+#[derive(Debug, Args)]
+struct SecretArgs {
+    #[command(flatten)]
+    data: DataArgs,
+
+    /// The type of a new Secret
+    #[arg(long = "type", default_value = "Opaque", value_name = "TYPE")]
+    secret_type: String,
+}
+
+impl DataArgs {
+    fn addition(&self) -> Addition {
+        Addition {
+            name: self.name.clone(),
+            namespace: self.namespace.clone(),
+            files: self.from_file.clone(),
+            literals: self.from_literal.clone(),
+            env: self.from_env_file.clone(),
+            disable_name_suffix_hash: self.disable_name_suffix_hash,
+            ..Addition::default()
+        }
+    }
+}
+
+impl AddArgs {
+    pub fn apply(&self, file: &mut File) -> Result<()> {
+        match &self.leaf {
+            Leaf::Annotation { pairs, force } => {
+                let pairs = Pair::parse_all(pairs, Common::Annotations)?;
+                file.add_common(Common::Annotations, &pairs, *force)
+            }
+            Leaf::Base { paths } => file.add_bases(&paths.split(',').collect::<Vec<_>>()),
+            Leaf::BuildMetadata { options } => {
+                file.add_build_metadata(&options.split(',').collect::<Vec<_>>())
+            }
+            Leaf::Component { paths } => file.add_paths(Paths::Components, paths, true),
+            Leaf::ConfigMap(args) => {
+                let behavior = args.behavior.clone();
+                file.add_generated(Generated::ConfigMap, &Addition { behavior, ..args.data.addition() })
+            }
+            Leaf::Configuration { paths } => file.add_paths(Paths::Configurations, paths, true),
+            Leaf::Generator { paths } => file.add_paths(Paths::Generators, paths, true),
+            Leaf::Label { pairs, force, without_selector, include_templates } => {
+                let pairs = Pair::parse_all(pairs, Common::Labels)?;
+                match without_selector {
+                    true => file.add_labels_without_selector(&pairs, *include_templates, *force),
+                    false => file.add_common(Common::Labels, &pairs, *force),
+                }
+            }
+            Leaf::Patch(args) => {
+                file.add_patch(&args.entry(true)?);
+                Ok(())
+            }
+            Leaf::Resource { paths, no_verify } => file.add_paths(Paths::Resources, paths, !no_verify),
+            Leaf::Secret(args) => {
+                let secret_type = args.secret_type.clone();
+                file.add_generated(Generated::Secret, &Addition { secret_type, ..args.data.addition() })
+            }
+            Leaf::Transformer { paths } => file.add_paths(Paths::Transformers, paths, true),
+            Leaf::Validator { paths } => file.add_paths(Paths::Validators, paths, true),
+        }
+    }
+}

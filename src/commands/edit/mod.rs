@@ -1,0 +1,123 @@
+//! `krm edit`: changes of kustomization files, by the words of `kustomize edit`.
+
+mod add;
+mod remove;
+mod set;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use krm_engine::edit::{self, File};
+use krm_engine::files::folder::Files;
+use krm_engine::{Result, World};
+
+use crate::cli::examples;
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// Edit a kustomization file: add, set and remove entries
+///
+/// Only the lines that are meant change: comments, order, blank lines, quotes and line ends stay as they are.
+#[derive(Debug, Args)]
+#[command(after_help = examples::EDIT)]
+pub struct EditArgs {
+    #[command(subcommand)]
+    verb: Verb,
+
+    /// The folder of the kustomization, if not this one; may be a pattern, and may be given several times
+    #[arg(short = 'C', long = "dir", global = true, value_name = "DIR", display_order = 800)]
+    dirs: Vec<String>,
+
+    /// Show what would change, and change nothing
+    #[arg(long, global = true, display_order = 801)]
+    diff: bool,
+
+    /// Change nothing; only say whether it could be done
+    #[arg(long, global = true, display_order = 802)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    Add(add::AddArgs),
+    Set(set::SetArgs),
+    Remove(remove::RemoveArgs),
+    #[command(hide = true)]
+    AlphaListBuiltinPlugin,
+}
+
+pub fn run(args: EditArgs, report: &Report) -> Result<()> {
+    let target = Target { dirs: args.dirs, diff: args.diff, dry_run: args.dry_run };
+    match args.verb {
+        Verb::Add(args) => target.edit(report, |file| args.apply(file)),
+        Verb::Set(args) => target.edit(report, |file| args.apply(file)),
+        Verb::Remove(args) => target.edit(report, |file| args.apply(file)),
+        Verb::AlphaListBuiltinPlugin => list_builtins(),
+    }
+}
+
+/// Which kustomizations are edited, and whether they are written.
+struct Target {
+    dirs: Vec<String>,
+    diff: bool,
+    dry_run: bool,
+}
+
+impl Target {
+    /// Makes the same edit in every folder: in all of them or, if one fails, in none.
+    fn edit(&self, report: &Report, apply: impl Fn(&mut File) -> Result<()>) -> Result<()> {
+        let disk: Arc<dyn World> = Arc::new(Disk::default());
+        let files = Files::new(disk.clone(), report.sources.clone());
+        let mut edited = Vec::new();
+        for dir in self.folders(&*disk)? {
+            let mut file = File::open(&files, &dir)?;
+            apply(&mut file)?;
+            edited.push(file);
+        }
+        self.finish(&edited)
+    }
+
+    fn folders(&self, world: &dyn World) -> Result<Vec<String>> {
+        if self.dirs.is_empty() {
+            return Ok(vec![".".into()]);
+        }
+        let mut all = Vec::new();
+        for dir in &self.dirs {
+            let found = edit::expand(world, &PathBuf::from("."), dir)?;
+            // One that matches nothing is reported as a folder that is not there.
+            all.extend(if found.is_empty() { vec![dir.clone()] } else { found });
+        }
+        Ok(all)
+    }
+
+    fn finish(&self, files: &[File]) -> Result<()> {
+        let mut changes = os::Changes::default();
+        for file in files {
+            for note in file.notes() {
+                eprintln!("{note}");
+            }
+            if !file.is_changed() {
+                if file.notes().is_empty() {
+                    eprintln!("nothing changes in `{}`", file.shown());
+                }
+                continue;
+            }
+            let text = file.text();
+            if self.diff {
+                os::print(edit::diff(file.shown(), file.source().text(), &text).as_bytes())?;
+            } else if !self.dry_run {
+                changes.write(file.path(), text.as_bytes())?;
+            }
+        }
+        changes.commit()
+    }
+}
+
+fn list_builtins() -> Result<()> {
+    let mut text = String::from("Builtin plugins:\n\n");
+    for kind in krm_engine::transformers::kinds() {
+        text.push_str(&format!(" * {kind}\n"));
+    }
+    os::print(text.as_bytes())
+}
