@@ -148,8 +148,7 @@ fn a_hang() {
 fn half_a_document() {
     // Cut within a value: what was printed before is whole, and must not count.
     let script = "#!/usr/bin/env python3\nimport sys\ntext = sys.stdin.read()\nsys.stdout.write(text[:text.index('\"db\"') + 2])\n";
-    let told =
-        ["error[function-output-malformed]", "it printed what is no list of resources", "exit status 0"];
+    let told = ["error[function-output-malformed]", "its output is not a list of resources", "exit status 0"];
     refused("half", script, &[], &told);
 }
 

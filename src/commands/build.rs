@@ -22,9 +22,10 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let Built { targets: built, warnings } = session.build_once(&args.targets);
     drop(spinner);
     if built.iter().any(Result::is_err) {
-        // What went wrong first, what is merely odd after it.
+        // What is merely odd goes first: the last line on the screen is the one that matters.
+        warnings.iter().for_each(|warning| report.show(warning));
         let errors = built.into_iter().filter_map(Result::err);
-        return Err(Diagnostic::join(errors.chain(warnings)).expect("there is an error"));
+        return Err(Diagnostic::join(errors).expect("there is an error"));
     }
     match args.strict {
         true => Diagnostic::join(warnings.into_iter().map(Diagnostic::into_error)).map_or(Ok(()), Err)?,

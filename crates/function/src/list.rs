@@ -147,9 +147,7 @@ impl ResourceList {
             None => None,
         };
         let raw_results = envelope.remove("results").filter(|results| !results.is_null());
-        // Older functions wrap the results once more: `results: {name: ..., items: [...]}`.
-        let results =
-            raw_results.as_ref().map(|raw| raw.get("items").unwrap_or(raw)).map_or(&[][..], Node::items);
+        let results = raw_results.as_ref().map(results_in).unwrap_or_default();
         Ok(Self {
             items: objects(items)?,
             function_config,
@@ -158,6 +156,20 @@ impl ResourceList {
             format: Format::Yaml,
             raw_results,
         })
+    }
+
+    /// Refuses a list without `items`, which the specification requires. Reading does not ask for it, so that a function
+    /// can be tried out with its configuration alone; whoever takes the list for all there is must: forgotten items would
+    /// pass for deleted ones.
+    pub fn require_items(&self) -> Result<()> {
+        let Form::Wrapped(envelope) = &self.form else { return Ok(()) };
+        if envelope.get("items").is_some() {
+            return Ok(());
+        }
+        let message = format!("this {} has no `items`", self.kind().unwrap_or(KIND));
+        Err(Diagnostic::error("list-malformed", message)
+            .at(envelope.span())
+            .help("a list without resources has `items: []`"))
     }
 
     /// The results as they came, whatever their shape.
@@ -257,6 +269,18 @@ fn say_kind(item: &mut Node, list: &Node) {
         if let Some(version) = text("apiVersion").filter(|_| !has_version) {
             map.insert_at(0, Node::from("apiVersion"), Node::from(version));
         }
+    }
+}
+
+/// The single results in what `results` holds. What has another shape than the schema asks for is a result too: what a
+/// function says must be seen, however it says it.
+fn results_in(raw: &Node) -> &[Node] {
+    // Older functions wrap the results once more: `results: {name: ..., items: [...]}`.
+    let inner = raw.get("items").unwrap_or(raw);
+    match inner.is_seq() {
+        true => inner.items(),
+        false if inner.is_empty() => &[],
+        false => std::slice::from_ref(inner),
     }
 }
 

@@ -124,9 +124,47 @@ impl FunctionResult {
 
 /// Reading one, in today's shape and in the older ones.
 impl FunctionResult {
-    /// What it says.
+    /// What it says; of a result that is a text and nothing else, that text.
     pub fn message(&self) -> &str {
-        self.text(&["message"]).unwrap_or_default()
+        self.text(&["message"]).or_else(|| self.0.text()).unwrap_or_default()
+    }
+
+    /// In which ways it breaks the schema of results. It is understood as well as it can be all the same.
+    ///
+    /// ```
+    /// use krm_function::{FunctionResult, Node};
+    /// let result = FunctionResult::from(Node::from_iter([("severity", "fatal")]));
+    /// assert_eq!(result.faults(), ["it has no `message`", "`severity` is `fatal`, not `error`, `warning` or `info`"]);
+    /// ```
+    pub fn faults(&self) -> Vec<String> {
+        if !self.0.is_map() {
+            return vec![format!("it is {}, not a map with a `message`", self.0.kind_name())];
+        }
+        let mut faults = Vec::new();
+        if self.message().is_empty() {
+            faults.push("it has no `message`".to_owned());
+        }
+        // Older functions say `warn`, and some write capitals: there is no doubt what they mean.
+        let is_known = |severity: &Node| {
+            let word = severity.as_str().unwrap_or_default().to_ascii_lowercase();
+            matches!(word.as_str(), "error" | "warning" | "warn" | "info")
+        };
+        match self.0.get("severity").filter(|severity| !severity.is_null()) {
+            Some(severity) if !is_known(severity) => {
+                let found =
+                    severity.text().map_or(severity.kind_name().to_owned(), |text| format!("`{text}`"));
+                faults.push(format!("`severity` is {found}, not `error`, `warning` or `info`"));
+            }
+            _ => {}
+        }
+        for key in ["resourceRef", "field", "file", "tags"] {
+            if let Some(part) = self.0.get(key).filter(|part| !part.is_map() && !part.is_null()) {
+                faults.push(format!("`{key}` is {}, not a map", part.kind_name()));
+            }
+        }
+        let index = self.text(&["file", "index"]).filter(|text| text.parse::<usize>().is_err());
+        faults.extend(index.map(|index| format!("`file.index` is `{index}`, not a whole number")));
+        faults
     }
 
     /// An error where it does not say.
@@ -177,7 +215,10 @@ impl FunctionResult {
 
     /// Which document of the file it is, from 0.
     pub fn file_index(&self) -> usize {
-        self.text(&["file", "index"]).and_then(|text| text.parse().ok()).unwrap_or(0)
+        let text = self.text(&["file", "index"]).unwrap_or_default();
+        // Programs that know only one kind of number write `1.0`.
+        let rounded = || text.parse::<f64>().ok().filter(|index| index.fract() == 0.0 && *index >= 0.0);
+        text.parse().ok().or_else(|| rounded().map(|index| index as usize)).unwrap_or(0)
     }
 
     /// What it holds for other tools.
@@ -227,6 +268,10 @@ impl fmt::Display for FunctionResult {
         let resource = self.resource().map(|r| r.to_string()).filter(|text| !text.is_empty());
         let about: Vec<&str> = resource.as_deref().into_iter().chain(self.field_path()).collect();
         about.iter().try_for_each(|part| write!(f, " {part}"))?;
-        write!(f, "{} {}", if about.is_empty() { "" } else { ":" }, self.message())
+        write!(f, "{} ", if about.is_empty() { "" } else { ":" })?;
+        match self.message() {
+            "" => f.write_str(&krm_yaml::json::compact(&self.0)),
+            message => f.write_str(message),
+        }
     }
 }

@@ -3,12 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use krm_engine::functions::{Answer, Function, Item};
+use krm_engine::functions::{Answer, Function, Item, Locator};
 use krm_engine::package::{Change, Observer};
 use krm_engine::{Diagnostic, Node, Result, Span};
-use krm_function::{FunctionResult, Object};
+use krm_function::FunctionResult;
 use krm_yaml::emit::preserve;
-use rustc_hash::FxHashMap;
 
 use crate::cli::FnOutput;
 use crate::os;
@@ -103,11 +102,13 @@ impl<'r> Progress<'r> {
             line += &format!(", {}", answer.status);
         }
         eprintln!("{line}");
-        let places = Places::of(items, !answer.results.is_empty());
+        let located = Locator::new(items, &answer.results);
         for result in &answer.results {
             eprintln!("  {}", sanitize::inert(&result.to_string()));
-            if let Some(place) = self.place_of(result, &places) {
-                eprintln!("    --> {place}");
+            match (self.position(located.find(result)), result.file()) {
+                (Some((file, line, column)), _) => eprintln!("    --> {file}:{line}:{column}"),
+                (None, Some(file)) => eprintln!("    --> {file}"),
+                (None, None) => {}
             }
         }
         if self.log_steps && answer.failure.is_none() {
@@ -115,16 +116,33 @@ impl<'r> Progress<'r> {
         }
     }
 
-    /// File, line and column of what a result speaks of.
-    fn place_of(&self, result: &FunctionResult, places: &Places<'_>) -> Option<String> {
-        let place = places.find(result).map_or(Span::NONE, |item| field_place(result, &item.node));
-        match self.report.sources.get(place.file) {
-            Some(source) => {
-                let at = source.position(place.start as usize);
-                Some(format!("{}:{}:{}", source.name(), at.line, at.column))
-            }
-            None => result.file().map(str::to_owned),
+    /// File, line and column.
+    fn position(&self, place: Span) -> Option<(String, usize, usize)> {
+        let source = self.report.sources.get(place.file)?;
+        let at = source.position(place.start as usize);
+        Some((source.name().to_owned(), at.line, at.column))
+    }
+
+    /// A result for programs: as it came, and where what it is about was written.
+    fn told_result(&self, result: &FunctionResult, place: Span) -> Node {
+        let mut told = match result.node().is_map() {
+            true => result.node().clone(),
+            false => FunctionResult::error(result.message()).node().clone(),
+        };
+        if let Some((file, line, column)) = self.position(place) {
+            let mut location = Node::map();
+            location.set("file", file);
+            location.set("line", line as i64);
+            location.set("column", column as i64);
+            told.set("location", location);
         }
+        told
+    }
+
+    fn told(&self, function: &Function, answer: &Answer, items: &[Item]) -> Node {
+        let located = Locator::new(items, &answer.results);
+        let results = answer.results.iter().map(|result| self.told_result(result, located.find(result)));
+        told(function, answer, self.running, results.collect())
     }
 }
 
@@ -143,63 +161,14 @@ impl Observer for Progress<'_> {
         if self.for_people() {
             self.tell(function, answer, items);
         }
-        self.told.push(told(function, answer, self.running));
+        self.told.push(self.told(function, answer, items));
+        function.malformed_results(answer).iter().for_each(|warning| self.report.show(warning));
         self.count += 1;
         Ok(())
     }
 }
 
-/// Finds resources by what results say of them: file and index, or what they are called.
-#[derive(Default)]
-struct Places<'i> {
-    by_home: FxHashMap<(&'i str, usize), &'i Item>,
-    by_name: FxHashMap<[String; 4], &'i Item>,
-}
-
-impl<'i> Places<'i> {
-    /// Empty where there is nothing to be found.
-    fn of(items: &'i [Item], wanted: bool) -> Self {
-        let mut places = Self::default();
-        for item in items.iter().filter(|_| wanted) {
-            if let Some(home) = &item.home {
-                places.by_home.entry((&home.path, home.index)).or_insert(item);
-            }
-            let object = Object::from(item.node.clone());
-            let name = [object.api_version(), object.kind(), object.namespace(), object.name()];
-            places.by_name.entry(name.map(str::to_owned)).or_insert(item);
-        }
-        places
-    }
-
-    fn find(&self, result: &FunctionResult) -> Option<&'i Item> {
-        let at_home = result.file().and_then(|file| self.by_home.get(&(file, result.file_index())));
-        let named = || {
-            let named = result.resource()?;
-            let name = [named.api_version, named.kind, named.namespace, named.name];
-            self.by_name.get(&name.map(str::to_owned))
-        };
-        at_home.or_else(named).copied()
-    }
-}
-
-/// The place of the field a result names; or of what is there of the way to it.
-fn field_place(result: &FunctionResult, root: &Node) -> Span {
-    let path = result.field_path().unwrap_or_default().replace('[', ".").replace(']', "");
-    let mut node = root;
-    for name in path.split('.').filter(|name| !name.is_empty()) {
-        let below = match node.as_seq() {
-            Some(items) => name.parse().ok().and_then(|index: usize| items.get(index)),
-            None => node.get(name),
-        };
-        match below {
-            Some(below) if !below.span().is_none() => node = below,
-            _ => break,
-        }
-    }
-    node.span()
-}
-
-fn told(function: &Function, answer: &Answer, count: usize) -> Node {
+fn told(function: &Function, answer: &Answer, count: usize, results: Vec<Node>) -> Node {
     let mut object = Node::map();
     object.set("function", function.name());
     object.set("resources", count as i64);
@@ -213,7 +182,6 @@ fn told(function: &Function, answer: &Answer, count: usize) -> Node {
     if !answer.stderr.is_empty() {
         object.set("stderr", answer.stderr.as_str());
     }
-    let results: Vec<Node> = answer.results.iter().map(|result| result.node().clone()).collect();
     object.set("results", Node::from(results));
     object
 }

@@ -66,7 +66,11 @@ impl Target {
     fn read(dir: Option<&Path>, disk: &Disk, sources: &Sources) -> Result<Self> {
         match dir {
             Some(dir) => Ok(Target::Folder(Package::read(disk, dir, sources)?)),
-            None => Ok(Target::Stream(ResourceList::decode(&stdin(sources)?)?)),
+            None => {
+                let list = ResourceList::decode(&stdin(sources)?)?;
+                list.require_items()?;
+                Ok(Target::Stream(list))
+            }
         }
     }
 

@@ -22,6 +22,7 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
         ));
     }
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
+    list.require_items()?;
     let mut items: Vec<Item> = list.items.into_iter().map(Item::stated).collect::<Result<_>>()?;
     package::settle(&mut items, "")?;
     let mut changes = Changes::to_output(&args.dir)?;

@@ -26,6 +26,9 @@ pub const JSON_SCHEMA: &str = include_str!("../../data/composition.schema.json")
 
 pub const API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
+/// What the apiVersion of every Composition of ours begins with.
+const GROUP: &str = "kustomize.config.k8s.io/";
+
 /// A Composition as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
@@ -93,12 +96,18 @@ pub fn find_in(folder: &Folder, place: Span) -> Result<&'static str> {
     })
 }
 
-/// The file of a folder's Composition, if it has one. Beside a kustomization, or twice, it is an error.
+/// The file of a folder's Composition, if it has one. Beside a kustomization, or twice, it is an error. Other tools have
+/// Compositions too, and kustomizations list them as resources: those do not count.
 pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
-    let mut found = FILE_NAMES.into_iter().filter(|name| folder.has_file(name));
+    if !FILE_NAMES.into_iter().any(|name| folder.has_file(name)) {
+        return Ok(None);
+    }
+    let kustomization = crate::files::KUSTOMIZATION_FILES.into_iter().find(|name| folder.has_file(name));
+    let mut found = FILE_NAMES
+        .into_iter()
+        .filter(|name| folder.has_file(name) && counts(folder, name, place, kustomization.is_some()));
     let (Some(name), second) = (found.next(), found.next()) else { return Ok(None) };
-    let other =
-        second.or_else(|| crate::files::KUSTOMIZATION_FILES.into_iter().find(|name| folder.has_file(name)));
+    let other = second.or(kustomization);
     match other {
         None => Ok(Some(name)),
         Some(other) => {
@@ -107,6 +116,20 @@ pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
                 .at(place)
                 .help("a folder is described by one of them; move the other into a folder of its own"))
         }
+    }
+}
+
+/// Whether a file that is called like a Composition is meant as one. Where there is a kustomization it must say so; where
+/// there is none, only the type of another tool says otherwise, and mistakes are left to the reading.
+fn counts(folder: &Folder, name: &str, place: Span, beside_kustomization: bool) -> bool {
+    let read = folder.load(name, place).and_then(|source| krm_yaml::parse(&source));
+    let Ok(documents) = read else { return !beside_kustomization };
+    let text = |key: &str| documents.first()?.root.get(key)?.text();
+    match (text("apiVersion"), text("kind")) {
+        (Some(version), _) if version.starts_with(GROUP) => true,
+        (None, Some("Composition")) => true,
+        (Some(_), Some("Composition")) => false,
+        _ => !beside_kustomization,
     }
 }
 

@@ -169,6 +169,10 @@ fn split_words(line: &str) -> Option<Vec<String>> {
 }
 
 impl Transformer for LegacyPlugin {
+    fn is_program(&self) -> bool {
+        true
+    }
+
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         if self.generates {
             let made = self.read(self.run(Vec::new())?, cx)?;

@@ -6,6 +6,7 @@
 
 mod decode;
 mod legacy;
+mod locate;
 mod reconcile;
 mod spec;
 mod transform;
@@ -21,6 +22,7 @@ use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Style};
 use crate::runtime::{Output, Program, Runtime, Status};
 
 pub use legacy::LegacyPlugin;
+pub use locate::Locator;
 pub use reconcile::reconcile;
 pub use spec::FunctionSpec;
 
@@ -244,14 +246,19 @@ impl Function {
         let not_a_list = |what: String| {
             Diagnostic::error(
                 "function-output-malformed",
-                format!("it printed what is no list of resources: {what}"),
+                format!("its output is not a list of resources: {what}"),
             )
         };
         let name = format!("output of {}", self.name());
         let text = krm_yaml::decode(stdout).map_err(|_| not_a_list("it is not UTF-8".into()))?;
         // What it printed cannot be opened and looked at, so the place is shown with its text.
         let source = sources.add(name, text);
-        let mut list = ResourceList::decode(&source).map_err(|e| not_a_list(e.to_string()).at(e.place()))?;
+        let mut list = ResourceList::decode(&source)
+            .and_then(|list| list.require_items().map(|()| list))
+            .map_err(|e| {
+                let refused = not_a_list(e.to_string()).at(e.place());
+                e.advice().iter().fold(refused, |d, advice| d.help(advice.clone()))
+            })?;
         if list.format() == Format::Json {
             // The braces and quotes of JSON are no wish to see them in a file of YAML.
             list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));

@@ -1,9 +1,9 @@
 //! A function in a build.
 
-use krm_function::Severity;
+use krm_function::{FunctionResult, Severity};
 use krm_yaml::{Diagnostic, Node, Result, Span, Style};
 
-use super::{Function, Item, each_node};
+use super::{Answer, Function, Item, Locator, each_node};
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::history;
@@ -15,6 +15,10 @@ const NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
 const BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
 
 impl Transformer for Function {
+    fn is_program(&self) -> bool {
+        true
+    }
+
     /// Runs on what is there; on nothing, the program is given its own configuration as the only resource, since some
     /// expect one.
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
@@ -28,12 +32,18 @@ impl Transformer for Function {
             config: self.config().map_or(self.place, Node::span),
         });
         let answer = self.call(&sent, cx.sources)?;
+        let located = Locator::new(&sent, &answer.results);
+        self.malformed_results(&answer).into_iter().for_each(|warning| cx.warn(warning));
         if let Some(failure) = answer.failure {
-            return Err(failure);
+            return Err(with_results(failure, &answer.results, &located));
         }
         for result in answer.results.iter().filter(|result| result.severity() != Severity::Info) {
             let message = format!("function `{}` says: {result}", self.name());
-            cx.warn(Diagnostic::warning("function-result", message).at(self.place));
+            let warning = Diagnostic::warning("function-result", message).at(self.place);
+            cx.warn(match located.find(result) {
+                found if found.is_none() => warning,
+                found => warning.note("about this", found),
+            });
         }
         let mut old: Vec<Option<Resource>> = std::mem::take(items).into_vec().into_iter().map(Some).collect();
         let mut added = Vec::new();
@@ -62,6 +72,38 @@ impl Transformer for Function {
                 .at(self.place)
                 .help("each resource must have a kind and name of its own")
         })
+    }
+}
+
+impl Function {
+    /// A warning for each result that breaks the schema, which says what is wrong with it.
+    pub fn malformed_results(&self, answer: &Answer) -> Vec<Diagnostic> {
+        let malformed = answer.results.iter().filter_map(|result| {
+            let faults = result.faults();
+            let message =
+                format!("a result of function `{}` breaks the schema: {}", self.name(), faults.join("; "));
+            (!faults.is_empty()).then(|| {
+                Diagnostic::warning("function-result-malformed", message)
+                    .at(result.node().span())
+                    .at(self.place)
+                    .help(
+                        "a result is a map with a `message` and a `severity` of `error`, `warning` or `info`",
+                    )
+            })
+        });
+        malformed.collect()
+    }
+}
+
+/// Why a function failed, with what it has to say about that: a program that prints results need not write to stderr.
+fn with_results(failure: Diagnostic, results: &[FunctionResult], located: &Locator) -> Diagnostic {
+    /// More than anyone reads in one error.
+    const MOST: usize = 50;
+    let shown = results.iter().take(MOST);
+    let failure = shown.fold(failure, |d, result| d.note(result.to_string(), located.find(result)));
+    match results.len().saturating_sub(MOST) {
+        0 => failure,
+        more => failure.note(format!("and {more} results more"), Span::NONE),
     }
 }
 

@@ -11,7 +11,7 @@ use super::plan::{Inherited, LoadedFile, Plan, shown};
 use crate::composition::{self, Entry, Planner, consolidate};
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
-use crate::pipeline::{Context, Pipeline, Role, Step, StepName, Transformer, Work};
+use crate::pipeline::{Context, Pipeline, Role, Step, StepName, Transformer, Work, output_discarded};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 use crate::schema::Schema;
@@ -171,12 +171,7 @@ impl Transformer for Discarded {
         let same =
             copy.len() == items.len() && copy.iter().zip(items.iter()).all(|(a, b)| a.node() == b.node());
         if !same {
-            let message = "a Composition under `validators:` changed the resources; its changes are not kept";
-            cx.warn(
-                Diagnostic::warning("validator-output-discarded", message)
-                    .at(self.1)
-                    .help("list it under `transformers:` if they are wanted"),
-            );
+            cx.warn(output_discarded("a Composition under `validators:` changed the resources", self.1));
         }
         Ok(())
     }

@@ -240,9 +240,13 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
             let message = format!("there is neither a kustomization nor a Composition in `{shown}`");
             let diagnostic = Diagnostic::error("kustomization-not-found", message).at(place);
             let entries = folder.entries();
-            let mut names = entries.iter().filter_map(|entry| entry.name.to_str());
-            let near = names.find(|name| nearest(name, FILE_NAMES).is_some());
+            let names = || entries.iter().filter_map(|entry| entry.name.to_str());
+            let near = names().find(|name| nearest(name, FILE_NAMES).is_some());
+            let other_tool = names().find(|name| crate::composition::FILE_NAMES.contains(name));
             Err(match near {
+                None if let Some(name) = other_tool => {
+                    diagnostic.help(format!("`{name}` in it is a Composition of another tool"))
+                }
                 Some(near) => diagnostic.help(format!("rename `{near}` to `{}`", FILE_NAMES[0])),
                 None => {
                     let names = format!("`{}` or `composition.yaml`", FILE_NAMES[0]);

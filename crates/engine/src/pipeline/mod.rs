@@ -20,7 +20,7 @@ use self::trace::{Cause, Note};
 
 pub use base::{Base, bases, run as run_on_nothing, run_traced};
 pub use policy::{Helm, Policy};
-pub use run::Pipeline;
+pub use run::{Pipeline, output_discarded};
 pub use step::{Role, Step, StepName, Work};
 pub use trace::{Trace, Tracer};
 
@@ -40,6 +40,11 @@ pub trait Transformer: Send + Sync {
     /// The steps it is made of, if it is a pipeline in disguise.
     fn pipeline(&self) -> Option<&Pipeline> {
         None
+    }
+
+    /// Whether it is a program, whose answer is a list of its own and not an edit of the list that is there.
+    fn is_program(&self) -> bool {
+        false
     }
 }
 

@@ -141,28 +141,50 @@ fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
 }
 
 /// Runs a validator, and refuses it where it changed anything but the label `validated-by`.
+///
+/// Like the reference, what is compared are the resources that still have their id. What a program leaves out, adds or
+/// renames is not kept, which earns a warning: it may believe that it was heard.
 fn validate(validator: &Step, items: &mut Resources, cx: &Context) -> Result<()> {
     const MARK: &str = "validated-by";
     let before = items.clone();
     validator.apply(items, cx)?;
-    let changed = before.len() != items.len()
-        || before.iter().any(|old| {
-            let [at] = items.find(old.id()) else { return true };
-            let mut new = items.as_slice()[*at as usize].node().clone();
-            if new.at(["metadata", "labels", MARK]).is_some()
-                && let Some(meta) = new.get_mut("metadata")
-                && let Some(labels) = meta.get_mut("labels")
-            {
-                labels.remove(MARK);
-                if labels.is_empty() {
-                    meta.remove("labels");
-                }
+    let is_program = validator.is_program();
+    let mut other_list = before.len() != items.len();
+    let changed = before.iter().any(|old| {
+        let [at] = items.find(old.id()) else {
+            other_list = true;
+            return !is_program;
+        };
+        let mut new = items.as_slice()[*at as usize].node().clone();
+        if new.at(["metadata", "labels", MARK]).is_some()
+            && let Some(meta) = new.get_mut("metadata")
+            && let Some(labels) = meta.get_mut("labels")
+        {
+            labels.remove(MARK);
+            if labels.is_empty() {
+                meta.remove("labels");
             }
-            new != *old.node()
-        });
-    match changed {
-        false => Ok(()),
-        true => Err(Diagnostic::error("validator-changes", "a validator changed the resources")
-            .help("list it under `transformers:` if it is meant to change them")),
+        }
+        new != *old.node()
+    });
+    if changed || (other_list && !is_program) {
+        return Err(Diagnostic::error("validator-changes", "a validator changed the resources")
+            .help("list it under `transformers:` if it is meant to change them"));
     }
+    if other_list {
+        cx.warn(output_discarded("a validator returned other resources than it was given", validator.place));
+        let kept = before.iter().map(|old| match items.find(old.id()) {
+            [at] => items.as_slice()[*at as usize].clone(),
+            _ => old.clone(),
+        });
+        *items = Resources::from_vec(kept.collect());
+    }
+    Ok(())
+}
+
+/// The warning for a validator whose output comes to nothing.
+pub fn output_discarded(what: &str, place: Span) -> Diagnostic {
+    Diagnostic::warning("validator-output-discarded", format!("{what}; its changes are not kept"))
+        .at(place)
+        .help("list it under `transformers:` if they are wanted")
 }

@@ -137,6 +137,11 @@ impl Step {
         }
     }
 
+    /// Whether a program does the work: see [`Transformer::is_program`].
+    pub(super) fn is_program(&self) -> bool {
+        matches!(&self.work, Work::Transform(transformer) if transformer.is_program())
+    }
+
     /// What the step makes of nothing. What it alone holds is given away, not copied: who wants to run it again runs a
     /// clone.
     pub(super) fn produce(&mut self, cx: &Context) -> Made {

@@ -1,0 +1,58 @@
+//! Where in the user's files a result of a function points to.
+
+use krm_function::{FunctionResult, Object};
+use krm_yaml::{Node, Span};
+use rustc_hash::FxHashMap;
+
+use super::Item;
+
+/// Finds resources by what results say about them: file and index, or identity.
+#[derive(Default)]
+pub struct Locator<'i> {
+    by_home: FxHashMap<(&'i str, usize), &'i Item>,
+    by_name: FxHashMap<[String; 4], &'i Item>,
+}
+
+impl<'i> Locator<'i> {
+    /// Indexes the resources a function was given; no work when there are no results to look up.
+    pub fn new(items: &'i [Item], results: &[FunctionResult]) -> Self {
+        let mut locator = Self::default();
+        for item in items.iter().filter(|_| !results.is_empty()) {
+            if let Some(home) = &item.home {
+                locator.by_home.entry((&home.path, home.index)).or_insert(item);
+            }
+            let object = Object::from(item.node.clone());
+            let name = [object.api_version(), object.kind(), object.namespace(), object.name()];
+            locator.by_name.entry(name.map(str::to_owned)).or_insert(item);
+        }
+        locator
+    }
+
+    /// The field a result names, or the innermost part of the way to it that exists; `Span::NONE` when the result names
+    /// no resource that was sent.
+    pub fn find(&self, result: &FunctionResult) -> Span {
+        let at_home = result.file().and_then(|file| self.by_home.get(&(file, result.file_index())));
+        let named = || {
+            let named = result.resource()?;
+            let name = [named.api_version, named.kind, named.namespace, named.name];
+            self.by_name.get(&name.map(str::to_owned))
+        };
+        at_home.or_else(named).map_or(Span::NONE, |item| field_span(result, &item.node))
+    }
+}
+
+fn field_span(result: &FunctionResult, root: &Node) -> Span {
+    let path = result.field_path().unwrap_or_default().replace('[', ".").replace(']', "");
+    let mut node = root;
+    for name in path.split('.').filter(|name| !name.is_empty()) {
+        let below = match node.as_seq() {
+            Some(items) => name.parse().ok().and_then(|index: usize| items.get(index)),
+            None => node.get(name),
+        };
+        match below {
+            Some(below) if !below.span().is_none() => node = below,
+            _ => break,
+        }
+    }
+    node.span()
+}

@@ -1,0 +1,4 @@
+#!/bin/sh
+cat
+echo 'results: everything is wrong'
+exit 1
