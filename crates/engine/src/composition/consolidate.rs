@@ -6,10 +6,12 @@ use std::sync::Arc;
 use krm_yaml::{Diagnostic, Node, Result, Span, nearest};
 use rustc_hash::FxHashMap;
 
+use super::directives;
 use super::identity::Identity;
 use super::{Composition, Import, ImportMode, Ordered};
 use crate::files::folder::{Folder, more_than_anyone_reads};
 use crate::files::world::Loader;
+use crate::functions::FunctionSpec;
 use crate::merge::{self, Merged, two_way};
 use crate::schema::Schema;
 
@@ -203,29 +205,62 @@ impl Consolidation<'_> {
         imported: &mut [Entry],
         own: &[Entry],
     ) -> Result<Vec<usize>> {
-        let (mut removed, mut errors) = (Vec::new(), Vec::new());
+        let mut removed: Vec<(usize, Span)> = Vec::new();
+        let mut errors = Vec::new();
         for written in &composition.transformer_overrides {
             let mut patch = written.clone();
             let target = Identity::complete(&mut patch, written.span())
-                .and_then(|identity| find_target(&identity, written.span(), imported, own));
+                .and_then(|identity| find_target(&identity, written.span(), imported, own, &removed));
             match target {
                 Err(error) => errors.push(error),
-                Ok(at) if patch.get("$patch").and_then(Node::text) == Some("delete") => removed.push(at),
-                Ok(at) => {
-                    let entry = &mut imported[at];
-                    replace_other_runtime(&mut entry.config, &patch);
-                    match two_way(&patch, &entry.config, self.planner.schema(), merge::Options::default())? {
-                        Merged::Changed(config) => entry.config = config,
-                        Merged::Same => {}
-                        Merged::Deleted => removed.push(at),
-                    }
-                    adopt_places(&mut entry.config, &patch);
-                    entry.overrides.push(Override { place: written.span(), folder: folder.clone() });
+                Ok(at) if patch.get("$patch").and_then(Node::text) == Some("delete") => {
+                    removed.push((at, written.span()));
                 }
+                Ok(at) => match self.apply_override(&mut patch, &mut imported[at]) {
+                    Err(error) => errors.push(error.at(written.span())),
+                    Ok(Change::Removed) => removed.push((at, written.span())),
+                    Ok(Change::Kept) => {
+                        let change = Override { place: written.span(), folder: folder.clone() };
+                        imported[at].overrides.push(change);
+                    }
+                },
             }
         }
+        let removed = removed.into_iter().map(|(at, _)| at).collect();
         Diagnostic::join(errors).map_or(Ok(removed), Err)
     }
+
+    /// Merges one override into the transformer it is for.
+    fn apply_override(&self, patch: &mut Node, entry: &mut Entry) -> Result<Change> {
+        one_declaration(patch, &mut entry.config)?;
+        replace_other_runtime(&mut entry.config, patch);
+        let orders = directives::apply(patch, &mut entry.config)?;
+        match two_way(patch, &entry.config, self.planner.schema(), merge::Options::default())? {
+            Merged::Changed(config) => entry.config = config,
+            Merged::Same => {}
+            Merged::Deleted => return Ok(Change::Removed),
+        }
+        orders.apply(&mut entry.config);
+        adopt_places(&mut entry.config, patch);
+        Ok(Change::Kept)
+    }
+}
+
+/// What an override did to its transformer.
+enum Change {
+    Kept,
+    Removed,
+}
+
+/// The program may be named by an annotation on one side and by `runtime` on the other: that is one declaration, which
+/// `runtime` then holds.
+fn one_declaration(patch: &mut Node, config: &mut Node) -> Result<()> {
+    let in_field = |node: &Node| node.get("runtime").is_some_and(Node::is_map);
+    if FunctionSpec::names_program(patch) && (in_field(patch) != in_field(config)) {
+        FunctionSpec::move_to_runtime(patch)?;
+        FunctionSpec::move_to_runtime(config)?;
+    }
+    Ok(())
 }
 
 /// What an override says was written by the override, also where it says what was there before: a relative path with the
@@ -259,9 +294,22 @@ fn replace_other_runtime(config: &mut Node, patch: &Node) {
     }
 }
 
-fn find_target(wanted: &Identity, place: Span, imported: &[Entry], own: &[Entry]) -> Result<usize> {
+fn find_target(
+    wanted: &Identity,
+    place: Span,
+    imported: &[Entry],
+    own: &[Entry],
+    removed: &[(usize, Span)],
+) -> Result<usize> {
     let mut fitting = imported.iter().enumerate().filter(|(_, entry)| entry.identity == *wanted);
     match (fitting.next(), fitting.next()) {
+        (Some((at, _)), None) if removed.iter().any(|(gone, _)| *gone == at) => {
+            let by = removed.iter().find(|(gone, _)| *gone == at).map_or(Span::NONE, |(_, by)| *by);
+            Err(Diagnostic::error("override-removed", format!("an earlier override removes {wanted}"))
+                .at(place)
+                .note("removed here", by)
+                .help("keep one of the two overrides"))
+        }
         (Some((at, _)), None) => Ok(at),
         (Some((_, first)), Some((_, second))) => {
             Err(Diagnostic::error("override-ambiguous", format!("two imports have a {wanted}"))

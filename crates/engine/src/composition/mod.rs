@@ -5,6 +5,7 @@
 //! however deep that goes, [`consolidate`] makes one list of it before anything runs.
 
 mod consolidate;
+mod directives;
 mod identity;
 
 use std::sync::Arc;

@@ -93,6 +93,7 @@ impl FunctionSpec {
     }
 
     fn in_metadata(config: &Node) -> Result<Option<(Self, Span)>> {
+        refuse_odd_annotations(config)?;
         let annotation = |key| {
             let node = config.at(["metadata", "annotations", key])?;
             node.text().filter(|text| !text.is_empty()).map(|text| (key, text, node.span()))
@@ -115,6 +116,47 @@ impl FunctionSpec {
         }))
     }
 
+    /// Whether a configuration, or an override of one, names a program.
+    pub fn names_program(config: &Node) -> bool {
+        config.get("runtime").is_some_and(names_a_program) || declaration(config).is_some()
+    }
+
+    /// Has a program that is named in the metadata be named by `runtime` instead.
+    pub fn move_to_runtime(config: &mut Node) -> Result<()> {
+        let Some((keys, value)) = declaration(config).map(|(keys, value)| (keys, value.clone())) else {
+            return Ok(());
+        };
+        let (key, place) = (keys[keys.len() - 1], value.span());
+        let mut spec = match value.text() {
+            _ if value.is_map() => value,
+            Some(image) if key == LEGACY_CONTAINER => {
+                let container: Node = [("image", image)].into_iter().collect();
+                [("container", container)].into_iter().collect()
+            }
+            text => {
+                let parsed = krm_yaml::parse_str(text.unwrap_or_default());
+                let parsed = parsed.map_err(|e| malformed(key, &e, place))?;
+                parsed.into_iter().next().map_or_else(Node::null, |doc| doc.root)
+            }
+        };
+        set_spans(&mut spec, place);
+        let holder = keys[..keys.len() - 1].iter().try_fold(&mut *config, |node, key| node.get_mut(key));
+        if let Some(holder) = holder {
+            holder.remove(key);
+        }
+        for map in [&["metadata", "annotations"][..], &["metadata"]] {
+            let (last, above) = map.split_last().expect("there is a key");
+            let holder = above.iter().try_fold(&mut *config, |node, key| node.get_mut(key));
+            if let Some(holder) = holder
+                && holder.get(last).is_some_and(Node::is_empty)
+            {
+                holder.remove(last);
+            }
+        }
+        config.set("runtime", spec);
+        Ok(())
+    }
+
     /// The program to start. `dir` is where it runs and what its paths are relative to, `local` the folder of the
     /// functionConfig.
     pub fn program(&self, dir: &Path, local: Option<&Path>, place: Span) -> Result<Program> {
@@ -122,6 +164,17 @@ impl FunctionSpec {
             return Err(Diagnostic::error("function-starlark", "functions in Starlark are not supported")
                 .at(place)
                 .help("run the script with the catalog's `starlark` function, an image that takes it as configuration"));
+        }
+        let given = [
+            self.container.as_ref().filter(|container| !container.image.is_empty()).map(|_| "container"),
+            self.exec.as_ref().filter(|exec| !exec.path.is_empty()).map(|_| "exec"),
+            self.wasm.as_ref().filter(|wasm| !wasm.path.is_empty()).map(|_| "wasm"),
+        ];
+        if let [first, second, ..] = given.into_iter().flatten().collect::<Vec<_>>()[..] {
+            let message = format!("the function names two programs: `{first}` and `{second}`");
+            return Err(Diagnostic::error("function-two-programs", message)
+                .at(place)
+                .help("keep one of them"));
         }
         if let Some(container) = self.container.as_ref().filter(|container| !container.image.is_empty()) {
             return container.program(dir, local, place);
@@ -191,9 +244,57 @@ impl MountSpec {
     }
 }
 
+/// Refuses annotations that mean to name a program and do not: no function would run, and nobody would know.
+fn refuse_odd_annotations(config: &Node) -> Result<()> {
+    const KEYS: [&str; 3] = [FUNCTION, LEGACY_FUNCTION, LEGACY_CONTAINER];
+    let annotations = config.at(["metadata", "annotations"]).and_then(Node::as_map);
+    for entry in annotations.into_iter().flatten() {
+        let key = entry.key.text().unwrap_or_default();
+        if KEYS.contains(&key) {
+            if entry.value.text().is_none() {
+                let message = format!("`{key}` must be text, not {}", entry.value.kind_name());
+                return Err(Diagnostic::error("function-malformed", message)
+                    .at(entry.value.span())
+                    .help("put `|` after the colon and indent what follows, so that it is text"));
+            }
+        } else if let Some((group @ ("config.kubernetes.io" | "config.k8s.io"), name)) = key.split_once('/')
+            && krm_yaml::nearest(name, ["function"]).is_some()
+        {
+            let message = format!("there is no annotation `{key}`");
+            return Err(Diagnostic::error("function-annotation-unknown", message)
+                .at(entry.key.span())
+                .help(format!("did you mean `{group}/function`?")));
+        }
+    }
+    Ok(())
+}
+
 /// Whether a field called `runtime` is the one that names a program: other kinds may have one of their own.
 fn names_a_program(runtime: &Node) -> bool {
     ["container", "exec", "wasm", "starlark"].iter().any(|key| runtime.get(key).is_some_and(Node::is_map))
+}
+
+/// Where in the metadata a program is named, and how.
+fn declaration(config: &Node) -> Option<(&'static [&'static str], &Node)> {
+    const PLACES: [&[&str]; 4] = [
+        &["metadata", "annotations", FUNCTION],
+        &["metadata", "annotations", LEGACY_FUNCTION],
+        &["metadata", "configFn"],
+        &["metadata", "annotations", LEGACY_CONTAINER],
+    ];
+    PLACES.into_iter().find_map(|keys| {
+        let value = config.at(keys.iter().copied()).filter(|value| !value.is_empty())?;
+        Some((keys, value))
+    })
+}
+
+/// A text within a text has lines of its own: what is read from it was written where the text is.
+fn set_spans(node: &mut Node, place: Span) {
+    node.set_span(place);
+    if let Some(map) = node.as_map_mut() {
+        map.values_mut().for_each(|(_, value)| set_spans(value, place));
+    }
+    node.as_seq_mut().into_iter().flatten().for_each(|item| set_spans(item, place));
 }
 
 fn malformed(what: &str, error: &Diagnostic, place: Span) -> Diagnostic {

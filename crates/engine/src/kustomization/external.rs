@@ -101,7 +101,20 @@ impl Plan<'_> {
                 });
             };
             let loader: Arc<dyn Loader> = folder.clone();
-            return make(config.node(), &Setup { loader: &loader, defaults });
+            let setup = Setup { loader: &loader, defaults };
+            let (made, noticed) = krm_yaml::de::noticing(|| make(config.node(), &setup));
+            let unknown = transformers::unknown_fields(config.node(), noticed);
+            return match defaults {
+                // The reference passes over what it does not know, and so must a kustomization.
+                None => {
+                    self.warn(unknown);
+                    made
+                }
+                Some(_) => match Diagnostic::join(unknown.into_iter().map(Diagnostic::into_error)) {
+                    Some(errors) => Err(errors),
+                    None => made,
+                },
+            };
         }
         // A program is looked for, and runs, where it was named.
         let runtime_at = config.node().get("runtime").map_or(config.span(), innermost);

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Node, Result, de};
+use krm_yaml::de::{self, Noticed};
+use krm_yaml::{Diagnostic, Node, Result, Span};
 use serde::Deserialize;
 
 use crate::files::world::Loader;
@@ -110,6 +111,36 @@ const TABLE: &[(&str, Make)] = &[
 /// Reads a built-in's configuration as loosely as the reference does.
 fn read_config<'n, T: Deserialize<'n>>(config: &'n Node) -> Result<T> {
     de::from_node_with(config, lenient::CONFIGURATION)
+}
+
+/// A warning for each field of a built-in's configuration that it does not know, and so does nothing.
+pub fn unknown_fields(config: &Node, noticed: Vec<Noticed>) -> Vec<Diagnostic> {
+    let keys = |node: Option<&Node>| -> Vec<Span> {
+        node.and_then(Node::as_map).into_iter().flatten().map(|entry| entry.key.span()).collect()
+    };
+    // What else the metadata says is for others to read.
+    let (own, metadata) = (keys(Some(config)), keys(config.get("metadata")));
+    let unknown: Vec<&Noticed> =
+        noticed.iter().filter(|key| key.field.is_none() && !metadata.contains(&key.place)).collect();
+    // A configuration may be read in two parts, each of which knows its own fields.
+    let known = |key: &Noticed| -> bool {
+        let names_it = |known: &[&str]| known.iter().any(|field| field.eq_ignore_ascii_case(&key.key));
+        names_it(&["apiVersion", "kind", "metadata"])
+            || unknown.iter().any(|other| own.contains(&other.place) && names_it(other.known))
+    };
+    let mut warnings: Vec<Diagnostic> = Vec::new();
+    for key in unknown.iter().filter(|key| !own.contains(&key.place) || !known(key)) {
+        if warnings.iter().any(|warning| warning.place() == key.place) {
+            continue;
+        }
+        let message = format!("unknown field `{}`", key.key);
+        let warning = Diagnostic::warning("builtin-unknown-field", message).at(key.place);
+        warnings.push(match krm_yaml::nearest(&key.key, key.known.iter().copied()) {
+            Some(near) => warning.help(format!("did you mean `{near}`?")),
+            None => warning.help(format!("known fields are `{}`", key.known.join("`, `"))),
+        });
+    }
+    warnings
 }
 
 /// The built-in of this kind.

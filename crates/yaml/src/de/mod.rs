@@ -28,6 +28,7 @@
 
 mod error;
 mod handed;
+mod noticed;
 mod read;
 
 pub use handed::strict;
@@ -43,6 +44,8 @@ use serde::de::DeserializeOwned;
 use crate::diag::{Diagnostic, Result};
 use crate::node::Node;
 use crate::source::Span;
+
+pub use noticed::{Noticed, noticing};
 
 /// Reads a typed value from a tree. Unknown fields are refused where the type says `deny_unknown_fields`.
 pub fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T> {

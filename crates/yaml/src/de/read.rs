@@ -5,6 +5,7 @@ use serde::de::{self, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::error::Error;
+use super::noticed::notice;
 use super::{Options, handed};
 use crate::map::{Entry, Map};
 use crate::node::{Node, Style, Tag, Value};
@@ -378,7 +379,12 @@ fn names_of(entries: &[Entry], fields: &'static [&'static str]) -> Vec<Name> {
         .map(|(at, entry)| {
             let key = entry.key.text()?;
             let exact = fields.iter().position(|field| *field == key);
-            let field = exact.or_else(|| fields.iter().position(|field| folds_to(key, field)))?;
+            let folded = || {
+                let field = fields.iter().position(|field| folds_to(key, field))?;
+                notice(&entry.key, Some(fields[field]), fields);
+                Some(field)
+            };
+            let field = exact.or_else(folded)?;
             last[field] = at;
             Some(field)
         })
@@ -431,7 +437,10 @@ impl<'n> de::MapAccess<'n> for MapAccess<'n> {
             };
             let key = match field {
                 Some(_) if entry.value.is_null() => continue,
-                None if self.options.unknown_fields && !self.fields.is_empty() => continue,
+                None if self.options.unknown_fields && !self.fields.is_empty() => {
+                    notice(&entry.key, None, self.fields);
+                    continue;
+                }
                 Some(field) => seed.deserialize(StrDeserializer::new(field)),
                 None => seed.deserialize(Reader { node: &entry.key, options: self.options, key: true }),
             };
