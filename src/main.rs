@@ -8,6 +8,9 @@ mod spinner;
 
 use std::io::Write;
 
+#[cfg(target_os = "linux")]
+use krm_engine::runtime::supervisor;
+
 use crate::cli::{Cli, Command, FnCommand};
 use crate::report::Report;
 
@@ -24,6 +27,10 @@ fn main() -> ! {
 }
 
 fn run() -> i32 {
+    #[cfg(target_os = "linux")]
+    if supervisor::is_asked_for(std::env::args_os().nth(1).as_deref()) {
+        supervisor::main(std::env::args_os().skip(2));
+    }
     report::own_up_to_panics();
     os::survive_file_limits();
     let cli = match Cli::read() {

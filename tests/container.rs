@@ -262,25 +262,26 @@ fn one_that_hangs_is_stopped_and_gone() {
 }
 
 #[test]
-fn a_container_does_not_outlive_an_interrupted_krm() {
+fn a_container_does_not_outlive_krm_whatever_ends_it() {
     let Some(engine) = engine() else { return };
-    let mut krm = engine.start("interrupted", &image(PLAIN, ""), "hang", &[]);
-    let name = format!("name=krm-fn-{}-", krm.id());
-    let running = || {
-        let list = command(engine.binary).args(["ps", "-q", "--filter", &name]).output();
-        !text(&list.expect("the engine starts").stdout).trim().is_empty()
-    };
-    let deadline = Instant::now() + Duration::from_secs(20);
-    while !running() {
-        assert!(Instant::now() < deadline, "it never ran");
-    }
-    assert!(
-        Command::new("kill").args(["-INT", &krm.id().to_string()]).status().expect("kill starts").success()
-    );
-    assert!(!krm.wait().expect("krm ends").success());
-    while running() {
-        assert!(Instant::now() < deadline, "the container is still there");
-        std::thread::sleep(Duration::from_millis(200));
+    for signal in ["INT", "QUIT", "KILL"] {
+        let mut krm = engine.start(&format!("ended-{signal}"), &image(PLAIN, ""), "hang", &[]);
+        let name = format!("name=krm-fn-{}-", krm.id());
+        let running = || {
+            let list = command(engine.binary).args(["ps", "-q", "--filter", &name]).output();
+            !text(&list.expect("the engine starts").stdout).trim().is_empty()
+        };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !running() {
+            assert!(Instant::now() < deadline, "it never ran");
+        }
+        let kill = Command::new("kill").args([&format!("-{signal}"), &krm.id().to_string()]).status();
+        assert!(kill.expect("kill starts").success());
+        assert!(!krm.wait().expect("krm ends").success());
+        while running() {
+            assert!(Instant::now() < deadline, "after SIG{signal} the container is still there");
+            std::thread::sleep(Duration::from_millis(200));
+        }
     }
 }
 

@@ -126,3 +126,26 @@ fn faults_of_plugins_are_told() {
     place.plugin("");
     place.refused("plugin-args");
 }
+
+#[test]
+fn a_type_is_a_name_and_never_a_path() {
+    let place = Place::new("names", "generators", "");
+    let marker = place.0.join("ran");
+    let evil = place.0.join("app/evil");
+    fs::write(&evil, format!("#!/bin/sh\ntouch {}\n", marker.display())).unwrap();
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
+    let evil = evil.display().to_string();
+    // The folder of plugins has a folder of each name that is asked for, so that `..` leads somewhere.
+    fs::create_dir_all(place.0.join("home/acme.io/v1/..")).unwrap();
+    for (version, kind) in [
+        ("acme.io/v1", evil.as_str()),
+        ("acme.io/v1", "../../../../app/evil"),
+        ("acme.io/..", "../../app/evil"),
+        ("../..", "evil"),
+    ] {
+        place.write("app/plug.yaml", &format!("apiVersion: {version}\nkind: {kind}\nmetadata:\n  name: p\n"));
+        let error = place.build(&["--enable-alpha-plugins"]).unwrap_err();
+        assert!(!marker.exists(), "{version} {kind} started a program");
+        assert!(error.starts_with("error["), "{error}");
+    }
+}

@@ -157,8 +157,8 @@ pub struct AccessArgs {
     pub mount: Vec<String>,
 
     /// An environment variable for functions, as `NAME=value` or `NAME`; may be given several times
-    #[arg(short, long, value_name = "VARIABLE")]
-    pub env: Vec<String>,
+    #[arg(short, long, value_name = "VARIABLE", value_parser = variable)]
+    pub env: Vec<EnvVar>,
 
     /// Run containers as the present user, not as `nobody`
     #[arg(long)]
@@ -212,9 +212,10 @@ impl AccessArgs {
             network_name: self.network_name.clone(),
             as_current_user: self.as_current_user,
             mounts,
-            env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            env: self.env.clone(),
             container_engine: os::container_engine(),
             cache_dir: os::cache_dir(),
+            supervisor: os::supervisor(),
             plugin_homes: os::plugin_homes(),
             ..Policy::default()
         })
@@ -349,6 +350,16 @@ pub struct FnDocArgs {
 
     #[command(flatten)]
     pub sandbox: SandboxArgs,
+}
+
+/// `NAME=value`, or `NAME` to pass on the caller's.
+fn variable(text: &str) -> Result<EnvVar, String> {
+    let variable = EnvVar::parse(text);
+    // Some container engines would take a pattern for all the variables it matches.
+    match variable.is_a_name() {
+        true => Ok(variable),
+        false => Err("expected `NAME=value` or `NAME`".into()),
+    }
 }
 
 /// `30s`, `5m`, `1h`, `500ms`, or a number of seconds.

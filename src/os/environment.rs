@@ -32,3 +32,9 @@ pub fn plugin_homes() -> Vec<PathBuf> {
     ];
     homes.into_iter().flatten().collect()
 }
+
+/// What keeps watch over programs that are started: this very program, if the system has the means.
+pub fn supervisor() -> Option<PathBuf> {
+    // By this name it is found also when a new version has been put in its place.
+    cfg!(target_os = "linux").then(|| "/proc/self/exe".into())
+}

@@ -16,7 +16,7 @@ use krm_engine::{Diagnostic, Result};
 
 pub use changes::Changes;
 pub use disk::Disk;
-pub use environment::{cache_dir, container_engine, plugin_homes};
+pub use environment::{cache_dir, container_engine, plugin_homes, supervisor};
 pub use system::{exit, survive_file_limits};
 
 /// Writes to standard output. A reader that went away (`krm build | head`) wanted no more: that is success.

@@ -3,15 +3,16 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use krm_engine::files::repository::Repository;
 use krm_engine::files::world::{Download, Fetched};
 use krm_engine::pipeline::policy::Limits;
-use krm_engine::runtime::{Scratch, Status, run_tool};
+use krm_engine::runtime::{Argument, Permission, Scratch, Status, Tool, run_tool};
 use krm_engine::{Diagnostic, Result};
+
+use super::supervisor;
 
 /// What was fetched so far.
 #[derive(Default)]
@@ -30,7 +31,7 @@ impl Remote {
 
     /// What is at an address.
     pub fn get(&self, address: &str) -> Result<Download> {
-        self.files.get(address.to_owned(), || download(address).map(Download::new))
+        self.files.get(address.to_owned(), || download(address, LONGEST).map(Download::new))
     }
 }
 
@@ -81,26 +82,33 @@ impl Checkout {
 /// Runs git and gives what it prints.
 fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>> {
     let address = &repository.address;
-    let mut command = Command::new("git");
-    command.current_dir(folder).args(args);
+    // Messages are for our reports, whatever language the user prefers.
+    let mut env = vec![("LC_ALL".to_owned(), Some("C".to_owned()))];
     if std::env::var_os("GIT_TERMINAL_PROMPT").is_none() {
         // Nobody would see the question, or everybody at once: better an error that says what is missing.
-        command.env("GIT_TERMINAL_PROMPT", "0");
+        env.push(("GIT_TERMINAL_PROMPT".to_owned(), Some("0".to_owned())));
     }
-    // Messages are for our reports, whatever language the user prefers.
-    command.env("LC_ALL", "C");
     // A repository around us, as in a git hook, is none of git's business here.
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
-        command.env_remove(name);
+        env.push((name.to_owned(), None));
     }
-    let limits = Limits { timeout: repository.timeout, ..Limits::default() };
-    let output = run_tool(command, Vec::new(), &limits).map_err(|error| {
-        Diagnostic::error(
-            "git-not-started",
-            format!("`{address}` is a repository, but git cannot be started: {error}"),
-        )
-        .help("install git; it must be in PATH")
-    })?;
+    let tool = Tool {
+        program: "git".to_owned(),
+        args: args.iter().map(|arg| Argument::from(*arg)).collect(),
+        env,
+        dir: Some(folder.to_owned()),
+        files: Vec::new(),
+        needs: Permission::Given,
+        timeout: Some(repository.timeout),
+    };
+    let output =
+        run_tool(&tool, Vec::new(), &Limits::default(), supervisor().as_deref())?.map_err(|error| {
+            Diagnostic::error(
+                "git-not-started",
+                format!("`{address}` is a repository, but git cannot be started: {error}"),
+            )
+            .help("install git; it must be in PATH")
+        })?;
     // It may have ended on its own just when its time was over: late is late.
     if matches!(output.status, Status::TimedOut(_)) || output.elapsed > repository.timeout {
         let limit = repository.timeout.as_secs_f64();
@@ -126,8 +134,10 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>>
 
 /// More than any resource file has.
 const MOST: u64 = 1 << 30;
+/// How long a file may take from beginning to end, however slowly it comes.
+const LONGEST: Duration = Duration::from_secs(120);
 
-fn download(address: &str) -> Result<Vec<u8>> {
+fn download(address: &str, within: Duration) -> Result<Vec<u8>> {
     let failed = |error: ureq::Error| {
         Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {error}"))
     };
@@ -138,6 +148,7 @@ fn download(address: &str) -> Result<Vec<u8>> {
         .user_agent(concat!("krm/", env!("CARGO_PKG_VERSION")))
         .timeout_connect(Some(Duration::from_secs(27)))
         .timeout_recv_response(Some(Duration::from_secs(60)))
+        .timeout_global(Some(within))
         .build()
         .into();
     let mut response = agent.get(address).call().map_err(failed)?;
@@ -149,4 +160,30 @@ fn download(address: &str) -> Result<Vec<u8>> {
         );
     }
     response.body_mut().with_config().limit(MOST).read_to_vec().map_err(failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::net::TcpListener;
+    use std::time::Instant;
+
+    use super::*;
+
+    #[test]
+    fn a_file_that_comes_in_drops_is_given_up() {
+        let server = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}/a.yaml", server.local_addr().unwrap());
+        std::thread::spawn(move || {
+            let (mut client, _) = server.accept().unwrap();
+            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+            while client.write_all(b"#").is_ok() {
+                std::thread::sleep(Duration::from_millis(20));
+            }
+        });
+        let start = Instant::now();
+        let error = download(&address, Duration::from_millis(300)).unwrap_err();
+        assert_eq!(error.code(), "http-failed");
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
 }

@@ -70,24 +70,6 @@ fn a_module_reads_stdin_and_writes_stdout() {
 }
 
 #[test]
-fn compiled_code_is_kept_and_used_again() {
-    let (_, dir) = start("kept", COPY, policy(), b"a");
-    let kept: Vec<_> = std::fs::read_dir(dir.join("cache/modules")).expect("it was made").collect();
-    assert_eq!(kept.len(), 1);
-    let file = kept[0].as_ref().expect("it can be read").path();
-    let written = file.metadata().expect("it is there").modified().expect("it has a time");
-    let module = Module { path: dir.join("fn.wasm").to_str().unwrap().into(), args: vec![], env: vec![] };
-    let policy = Policy { cache_dir: Some(dir.join("cache")), ..policy() };
-    let output = Runtime::new(policy.clone()).run(&Program::Wasm(module.clone()), b"b".to_vec()).unwrap();
-    assert_eq!(output.stdout, b"b");
-    assert_eq!(file.metadata().unwrap().modified().unwrap(), written, "it was not compiled again");
-    // Half a file, as of a disk that was full, is no reason to fail.
-    std::fs::write(&file, b"half").unwrap();
-    let output = Runtime::new(policy).run(&Program::Wasm(module), b"c".to_vec()).unwrap();
-    assert_eq!(output.stdout, b"c");
-}
-
-#[test]
 fn outputs_are_kept_only_on_demand() {
     let (_, dir) = start("outputs", COPY, policy(), b"a");
     assert!(!dir.join("cache/outputs").exists());
@@ -180,11 +162,126 @@ fn what_is_no_module_is_told() {
     let dir = folder("no-module");
     std::fs::write(dir.join("fn.wasm"), b"not wasm").unwrap();
     for (name, told) in
-        [("fn.wasm", "is no module we can run"), ("none.wasm", "cannot be read: No such file")]
+        [("fn.wasm", "is not a module krm can run"), ("none.wasm", "cannot be read: No such file")]
     {
         let module = Module { path: dir.join(name).to_str().unwrap().into(), args: vec![], env: vec![] };
         let error = Runtime::new(policy()).run(&Program::Wasm(module), vec![]).unwrap_err();
-        assert_eq!(error.code(), "wasm-not-loaded");
         assert!(error.to_string().contains(told), "{error}");
+    }
+}
+
+/// A module that is text as it is, without what the others have in common.
+fn run_text(name: &str, text: &str, policy: Policy) -> Result<Output, krm_engine::Diagnostic> {
+    let dir = folder(name);
+    let path = dir.join("fn.wasm");
+    std::fs::write(&path, wat::parse_str(text).expect("the module is well formed"))
+        .expect("it can be written");
+    let module = Module { path: path.to_str().unwrap().into(), args: vec![], env: vec![] };
+    Runtime::new(policy).run(&Program::Wasm(module), vec![])
+}
+
+fn within(timeout: u64) -> Policy {
+    let mut policy = policy();
+    policy.limits.timeout = Duration::from_millis(timeout);
+    policy
+}
+
+#[test]
+fn a_time_limit_holds_within_calls_to_the_host() {
+    // Each call asks for 8,000 buffers of a megabyte, to where it costs no memory; and that for ever.
+    let write = r#"(module
+        (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+        (memory (export "memory") 32)
+        (func (export "_start") (local $i i32)
+          (loop $fill
+            (i32.store (i32.mul (local.get $i) (i32.const 8)) (i32.const 65536))
+            (i32.store (i32.add (i32.mul (local.get $i) (i32.const 8)) (i32.const 4)) (i32.const 1048576))
+            (local.set $i (i32.add (local.get $i) (i32.const 1)))
+            (br_if $fill (i32.lt_u (local.get $i) (i32.const 8000))))
+          (loop $for_ever
+            (drop (call $write (i32.const 2) (i32.const 0) (i32.const 8000) (i32.const 65528)))
+            (br $for_ever))))"#;
+    let chance = r#"(module
+        (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+        (memory (export "memory") 512)
+        (func (export "_start")
+          (loop $for_ever (drop (call $random (i32.const 0) (i32.const 16777216))) (br $for_ever))))"#;
+    for (name, text) in [("writes", write), ("chance", chance)] {
+        let start = Instant::now();
+        let output = run_text(name, text, within(300)).expect("the module starts");
+        assert_eq!(output.status, Status::TimedOut(Duration::from_millis(300)), "{name}");
+        assert!(start.elapsed() < Duration::from_secs(5), "{name} took {:?}", start.elapsed());
+    }
+}
+
+#[test]
+fn one_call_cannot_make_the_host_fill_the_memory() {
+    // A list of a hundred million buffers or events, of which each would take room.
+    let text = r#"(module
+        (import "wasi_snapshot_preview1" "fd_read" (func $read (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "poll_oneoff" (func $poll (param i32 i32 i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+        (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+        (memory (export "memory") 16384)
+        (func (export "_start")
+          (if (i32.ne (i32.const 0) (call $read (i32.const 0) (i32.const 0) (i32.const 100000000) (i32.const 0)))
+            (then (call $exit (i32.const 1))))
+          (if (i32.ne (i32.const 28) (call $poll (i32.const 0) (i32.const 0) (i32.const 20000000) (i32.const 0)))
+            (then (call $exit (i32.const 2))))
+          (if (i32.ne (i32.const 28) (call $random (i32.const 0) (i32.const 1000000000)))
+            (then (call $exit (i32.const 3))))))"#;
+    assert_eq!(run_text("giant-calls", text, policy()).unwrap().status, Status::Exited(0));
+}
+
+#[test]
+fn memory_is_counted_for_the_module_as_a_whole() {
+    let mut policy = policy();
+    policy.limits.memory = 1 << 20;
+    // What a module begins with counts as what it asks for later does.
+    let output = run_text(
+        "begins-large",
+        r#"(module (memory (export "memory") 1000) (func (export "_start")))"#,
+        policy.clone(),
+    );
+    assert_eq!(output.unwrap().status, Status::Trapped("it wanted more than 1 MiB of memory".into()));
+    let two = r#"(module (memory 10) (memory 10) (func (export "_start")))"#;
+    assert!(run_text("two-memories", two, policy).is_err(), "one memory is all there is");
+}
+
+#[test]
+fn what_is_set_up_counts_as_time() {
+    let text =
+        r#"(module (func $start (loop $for_ever (br $for_ever))) (start $start) (func (export "_start")))"#;
+    let start = Instant::now();
+    let output = run_text("start", text, within(300)).unwrap();
+    assert_eq!(output.status, Status::TimedOut(Duration::from_millis(300)));
+    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+}
+
+#[test]
+fn a_module_that_is_hard_to_translate_is_bounded() {
+    // A table of jumps, each of which would move a thousand values.
+    let types = "i64 ".repeat(900);
+    let values = "(i64.const 0)".repeat(900);
+    let targets = "0 ".repeat(60_000);
+    let text = format!(
+        "(module (func $f (result {types}) (block (result {types}) {values} (br_table {targets} (i32.const 1))))
+         (func (export \"_start\") (call $f) {}))",
+        "drop ".repeat(900)
+    );
+    let start = Instant::now();
+    let output = run_text("translate", &text, within(1000));
+    assert!(start.elapsed() < Duration::from_secs(8), "{:?}: {output:?}", start.elapsed());
+}
+
+#[test]
+fn only_regular_files_are_read() {
+    let dir = folder("fifo");
+    let fifo = dir.join("fn.wasm");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    for path in [fifo.to_str().unwrap(), "/dev/zero", "/"] {
+        let module = Module { path: path.into(), args: vec![], env: vec![] };
+        let error = Runtime::new(policy()).run(&Program::Wasm(module), vec![]).unwrap_err();
+        assert_eq!(error.message(), format!("`{path}` cannot be read: it is not a regular file"));
     }
 }

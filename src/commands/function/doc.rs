@@ -18,6 +18,7 @@ pub fn run(args: FnDocArgs) -> Result<()> {
         Program::Image(image) => image.args = help,
         Program::Exec(exec) => exec.args = help,
         Program::Wasm(module) => module.args = help,
+        Program::Tool(_) => unreachable!("a tool is not a function"),
     }
     let output = runtime.run(&program, Vec::new())?;
     // Some print it to the one, some to the other; and some call it a failure to be asked.

@@ -31,6 +31,9 @@ pub struct Repository {
 /// Long enough for most; `?timeout=2m` for the others.
 const TIMEOUT: Duration = Duration::from_secs(27);
 
+/// Nobody waits longer, and the clock does not reach everything that can be written.
+const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
+
 /// Whether a file is to be loaded over the network.
 pub fn is_http(path: &str) -> bool {
     let scheme = path.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
@@ -58,6 +61,11 @@ impl Repository {
             timeout,
             submodules,
         })
+    }
+
+    /// Whether it is on this machine.
+    pub fn is_local(&self) -> bool {
+        self.url.starts_with("file://")
     }
 
     /// Whether asking for a file behind the address can be spared: GitHub has none at addresses like these.
@@ -185,7 +193,7 @@ impl Query {
         }
         .to_owned();
         if let Some(timeout) = seconds(get("timeout")) {
-            parsed.timeout = timeout;
+            parsed.timeout = timeout.min(LONGEST_TIMEOUT);
         }
         match get("submodules") {
             "1" | "t" | "T" | "TRUE" | "true" | "True" => parsed.submodules = true,
@@ -324,6 +332,8 @@ mod tests {
             ("timeout=1.5h", 5_400_000),
             ("timeout=250ms&ref=x", 250),
             ("timeout=0", 27_000),
+            ("timeout=18446744073709551615", 86_400_000),
+            ("timeout=9999999999999h", 86_400_000),
             ("timeout=-5s", 27_000),
             ("timeout=soon", 27_000),
             ("timeout=5x", 27_000),

@@ -5,7 +5,6 @@
 //! in the environment.
 
 use std::path::PathBuf;
-use std::process::Command;
 
 use krm_function::Object;
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
@@ -14,13 +13,12 @@ use serde::Deserialize;
 
 use super::{last_lines, transform};
 use crate::files::world::Loader;
-use crate::pipeline::policy::Limits;
 use crate::pipeline::{Context, Role, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{IdKey, Resource, ResourceId};
 use crate::resource::{history, lenient, read};
 use crate::runtime::plugin::{self, Found};
-use crate::runtime::{Runtime, Scratch, run_tool};
+use crate::runtime::{Argument, Permission, Program, Runtime, Tool};
 
 /// A plugin of the old kind and its configuration.
 #[derive(Debug)]
@@ -31,7 +29,6 @@ pub struct LegacyPlugin {
     /// The kustomization's folder, where it runs.
     root: PathBuf,
     generates: bool,
-    limits: Limits,
     place: Span,
 }
 
@@ -54,7 +51,7 @@ impl LegacyPlugin {
             |code, message: String, help: &str| Err(Diagnostic::error(code, message).at(place).help(help));
         let program = match plugin::find(&runtime.policy().plugin_homes, &gvk.group, &gvk.version, &gvk.kind)
         {
-            Found::NoHome | Found::Nothing(_) => return Ok(None),
+            Found::Nothing => return Ok(None),
             Found::Go(path) => {
                 let message =
                     format!("`{}` is a Go plugin, which only programs in Go can load", path.display());
@@ -79,28 +76,29 @@ impl LegacyPlugin {
             config: krm_yaml::canonical(config.node()),
             root: loader.root().to_owned(),
             generates: role == Role::Generate,
-            limits: runtime.policy().limits.clone(),
             place,
         }))
     }
 
-    fn run(&self, input: Vec<u8>) -> Result<String> {
-        let scratch = Scratch::new("krm-plugin")?;
-        let file = scratch.write("config.yaml", self.config.as_bytes())?;
-        let mut command = Command::new(&self.program);
-        command.arg(file).args(&self.args).current_dir(&self.root);
-        let root = self.root.display().to_string();
-        for (name, value) in
-            [("KUSTOMIZE_PLUGIN_CONFIG_STRING", &self.config), ("KUSTOMIZE_PLUGIN_CONFIG_ROOT", &root)]
-        {
-            if name.len() + 1 + value.len() <= LONGEST_VARIABLE {
-                command.env(name, value);
-            }
-        }
+    fn run(&self, input: Vec<u8>, cx: &Context) -> Result<String> {
         let name = self.program.display();
-        let output = run_tool(command, input, &self.limits).map_err(|error| {
-            Diagnostic::error("plugin-not-started", format!("the plugin `{name}` cannot be started: {error}"))
-                .at(self.place)
+        let root = self.root.display().to_string();
+        let variables =
+            [("KUSTOMIZE_PLUGIN_CONFIG_STRING", &self.config), ("KUSTOMIZE_PLUGIN_CONFIG_ROOT", &root)];
+        let variables =
+            variables.into_iter().filter(|(n, value)| n.len() + 1 + value.len() <= LONGEST_VARIABLE);
+        let tool = Tool {
+            program: name.to_string(),
+            args: std::iter::once(Argument::File(0)).chain(self.args.iter().map(Argument::from)).collect(),
+            env: variables.map(|(name, value)| (name.to_owned(), Some(value.clone()))).collect(),
+            dir: Some(self.root.clone()),
+            files: vec![("config.yaml".to_owned(), self.config.clone().into_bytes())],
+            needs: Permission::Plugins,
+            timeout: None,
+        };
+        let output = cx.runtime.run(&Program::Tool(tool), input).map_err(|error| {
+            let message = format!("the plugin `{name}` cannot be started: {error}");
+            Diagnostic::error("plugin-not-started", message).at(self.place)
         })?;
         if !output.status.is_success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -175,11 +173,11 @@ impl Transformer for LegacyPlugin {
 
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         if self.generates {
-            let made = self.read(self.run(Vec::new())?, cx)?;
+            let made = self.read(self.run(Vec::new(), cx)?, cx)?;
             return made.into_iter().try_for_each(|r| items.push(transform::with_options(r, cx)?));
         }
         let texts: Vec<String> = items.iter().map(sent).collect();
-        let mut returned = self.read(self.run(texts.join("---\n").into_bytes())?, cx)?;
+        let mut returned = self.read(self.run(texts.join("---\n").into_bytes(), cx)?, cx)?;
         for r in &mut returned {
             r.edit(cx.schema, |node| {
                 let mut object = Object::from(node.take());

@@ -216,6 +216,12 @@ impl ContainerSpec {
 impl MountSpec {
     /// A file that is handed around must not reach beyond its own folder; whoever runs it may, with `--mount`.
     fn resolve(&self, dir: &Path, place: Span) -> Result<Mount> {
+        if !["", "bind", "tmpfs"].contains(&self.r#type.as_str()) {
+            let message = format!("a function may not declare a mount of type `{}`", self.r#type);
+            return Err(Diagnostic::error("function-mount-type", message).at(place).help(
+                "a file may declare `bind` mounts below its folder, and `tmpfs`; others can be given with `--mount`",
+            ));
+        }
         let source = Path::new(self.src.as_str());
         let leaves = source.components().try_fold(0_i32, |depth, part| match part {
             Component::ParentDir => (depth > 0).then_some(depth - 1),

@@ -30,6 +30,9 @@ pub struct Policy {
     /// The program that runs containers; the first that works if none is named.
     pub container_engine: Option<String>,
     pub limits: Limits,
+    /// The program that keeps watch over what is started and ends all of it, also when this process is killed. It is
+    /// started with [`supervisor::COMMAND`](crate::runtime::supervisor::COMMAND); only Linux has the means.
+    pub supervisor: Option<PathBuf>,
     /// The folder for what can be made again; without one nothing is kept.
     pub cache_dir: Option<PathBuf>,
     /// Which outputs are kept: `--cache`.

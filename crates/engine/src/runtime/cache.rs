@@ -1,75 +1,42 @@
 //! Outputs kept for the next time.
 //!
-//! The name of an entry is the digest of all an output can depend on: what the program *is* (the image's id, the
-//! module's bytes), its arguments, its environment, what it can see of the machine, and its input. So an entry is never
-//! wrong, only unused.
+//! The name of an entry is the digest of everything an output can depend on, by content ([`Action`](super::Action)). So an
+//! entry is never wrong, only unused. That holds only for a folder that nobody else can write to: in any other, nothing
+//! is read or kept.
 
-use std::fs;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::fs::{self, File, OpenOptions};
+use std::hash::{BuildHasher, RandomState};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
-use super::{EnvVar, Output, Program, Runtime, Status, environment};
-use crate::files::world::hex;
-use crate::pipeline::policy::{Keep, Pull};
-
-/// Changes whenever the layout of an entry does.
-const LAYOUT: &str = "krm function output 1";
-
-/// Folders with more files than this are not looked through, and functions that see them not cached.
-const MOST_FILES: usize = 10_000;
+use super::{Call, Output, Program, Runner, Status};
+use crate::pipeline::policy::Keep;
 
 /// Where the output of one call is kept.
-pub(super) struct Key {
+pub(super) struct Entry {
     file: PathBuf,
 }
 
-/// The place for the output of a call; `None` where it must not be kept.
-pub(super) fn key(runtime: &Runtime, program: &Program, input: &[u8]) -> Option<Key> {
-    let policy = runtime.policy();
-    let dir = policy.cache_dir.as_ref()?;
-    if policy.cache == Keep::Nothing {
+/// The place for the output of a call; `None` if it must not be kept.
+pub(super) fn entry(runner: &dyn Runner, call: &Call) -> Option<Entry> {
+    let dir = call.policy.cache_dir.as_ref()?;
+    let wanted = match call.program {
+        Program::Image(_) | Program::Wasm(_) => call.policy.cache != Keep::Nothing,
+        Program::Exec(_) => call.policy.cache == Keep::Everything,
+        Program::Tool(_) => false,
+    };
+    if !wanted {
         return None;
     }
-    let mut hash = Fields(Sha256::new());
-    hash.add(LAYOUT);
-    match program {
-        Program::Image(image) => {
-            // What it reads there may change under the same name; and so may the image, before it is fetched.
-            let sees_more =
-                (image.network && policy.network) || !image.mounts.is_empty() || !policy.mounts.is_empty();
-            if sees_more || policy.pull == Pull::Always {
-                return None;
-            }
-            hash.add("image").add(runtime.engine().ok()?.image_id(&image.image)?);
-            hash.add([u8::from(policy.as_current_user)]);
-            hash.add_env(environment(&image.env, policy)).add_all(&image.args);
-            if let Some(local) = &image.local {
-                hash.add_folder(local)?;
-            }
-        }
-        Program::Wasm(module) => {
-            hash.add("wasm").add(runtime.digests.of(Path::new(&module.path)).ok()?);
-            hash.add_env(environment(&module.env, policy)).add_all(&module.args);
-        }
-        Program::Exec(_) if policy.cache != Keep::Everything => return None,
-        Program::Exec(exec) => {
-            hash.add("exec")
-                .add(runtime.digests.of(&exec.find().ok()?).ok()?)
-                .add(exec.dir.as_os_str().as_encoded_bytes());
-            hash.add_env(environment(&exec.env, policy)).add_all(&exec.args);
-        }
-    }
-    hash.add(input);
-    Some(Key { file: dir.join("outputs").join(hex(&hash.0.finalize())) })
+    let dir = private_dir(dir)?;
+    Some(Entry { file: dir.join(runner.describe(call)?.digest()) })
 }
 
-impl Key {
+impl Entry {
     /// The output of an earlier call.
     pub(super) fn load(&self) -> Option<Output> {
         let start = std::time::Instant::now();
-        let bytes = fs::read(&self.file).ok()?;
+        let bytes = read_own(&self.file).ok()?;
         let (length, rest) = bytes.split_first_chunk::<8>()?;
         let (stderr, stdout) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
         Some(Output {
@@ -82,7 +49,7 @@ impl Key {
         })
     }
 
-    /// Keeps an output. A cache that cannot be written to is none: that is no reason to fail.
+    /// Keeps an output. A cache that cannot be written to is no reason to fail.
     pub(super) fn store(&self, output: &Output) {
         let mut bytes = (output.stderr.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(&output.stderr);
@@ -91,69 +58,99 @@ impl Key {
     }
 }
 
-/// Writes a file of the cache, whole or not at all, for this user alone.
-pub(super) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
-    if let Some(dir) = file.parent() {
-        make_dir(dir)?;
+/// The folder for outputs: made if need be, ours, and closed to writing by others. What it holds is taken for true.
+fn private_dir(cache: &Path) -> Option<PathBuf> {
+    let dir = cache.join("outputs");
+    let mut builder = fs::DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&dir).ok()?;
+    let ours = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && is_ours(&meta));
+    (ours(&dir) && ours(cache)).then_some(dir)
+}
+
+/// Whether a file belongs to this user, and nobody else can write to it.
+#[cfg(unix)]
+fn is_ours(meta: &fs::Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
+}
+
+/// Elsewhere the folder of a user's caches is closed to others by the system.
+#[cfg(not(unix))]
+fn is_ours(_meta: &fs::Metadata) -> bool {
+    true
+}
+
+/// Reads a file of the cache, if it is a file of ours. It is asked once it is open: what a name leads to may change.
+fn read_own(path: &Path) -> io::Result<Vec<u8>> {
+    if !path.symlink_metadata()?.is_file() {
+        return Err(io::ErrorKind::InvalidInput.into());
     }
-    let half = file.with_extension(format!("{}.tmp", std::process::id()));
-    fs::write(&half, bytes).and_then(|()| fs::rename(&half, file)).inspect_err(|_| {
+    let mut file = File::open(path)?;
+    let meta = file.metadata()?;
+    if !meta.is_file() || !is_ours(&meta) {
+        return Err(io::ErrorKind::PermissionDenied.into());
+    }
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Writes a file of the cache, whole or not at all, for this user alone.
+fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let half = file.with_extension(format!("{:016x}", unguessable()));
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let written = options.open(&half).and_then(|mut open| open.write_all(bytes));
+    written.and_then(|()| fs::rename(&half, file)).inspect_err(|_| {
         let _ = fs::remove_file(&half);
     })
 }
 
-/// Makes a folder of the cache, and those above, for this user alone.
-pub(super) fn make_dir(dir: &Path) -> std::io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+/// A number nobody can foresee: every state is seeded anew, by the operating system at first.
+pub(super) fn unguessable() -> u64 {
+    RandomState::new().hash_one(std::process::id())
 }
 
-/// A digest of fields: each with its length in front, so that no two lists of fields run together.
-struct Fields(Sha256);
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
 
-impl Fields {
-    fn add(&mut self, bytes: impl AsRef<[u8]>) -> &mut Self {
-        let bytes = bytes.as_ref();
-        self.0.update((bytes.len() as u64).to_le_bytes());
-        self.0.update(bytes);
-        self
-    }
+    use super::*;
 
-    fn add_all(&mut self, all: &[String]) -> &mut Self {
-        self.add((all.len() as u64).to_le_bytes());
-        all.iter().for_each(|text| {
-            self.add(text);
-        });
-        self
-    }
-
-    fn add_env(&mut self, env: Vec<EnvVar>) -> &mut Self {
-        let all: Vec<String> =
-            env.iter().map(|var| format!("{}={}", var.name, var.resolve().unwrap_or_default())).collect();
-        self.add_all(&all)
-    }
-
-    /// Everything in a folder, by what the file system says of it: reading it all could cost more than the function.
-    fn add_folder(&mut self, dir: &Path) -> Option<()> {
-        let mut waiting = vec![dir.to_path_buf()];
-        let mut count = 0;
-        while let Some(dir) = waiting.pop() {
-            let mut entries: Vec<_> = fs::read_dir(&dir).ok()?.collect::<Result<_, _>>().ok()?;
-            entries.sort_by_key(fs::DirEntry::file_name);
-            count += entries.len();
-            if count > MOST_FILES {
-                return None;
-            }
-            for entry in entries {
-                let meta = entry.metadata().ok()?;
-                self.add(entry.path().as_os_str().as_encoded_bytes());
-                for number in [meta.len(), meta.ino(), meta.ctime() as u64, meta.ctime_nsec() as u64] {
-                    self.add(number.to_le_bytes());
-                }
-                if meta.is_dir() {
-                    waiting.push(entry.path());
-                }
-            }
+    #[test]
+    fn a_folder_that_others_can_write_to_is_not_trusted() {
+        let dir = std::env::temp_dir().join(format!("krm-cache-{:016x}", unguessable()));
+        let outputs = private_dir(&dir).expect("a folder of ours");
+        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+        for open in [&dir, &outputs] {
+            mode(open, 0o777);
+            assert_eq!(private_dir(&dir), None, "{}", open.display());
+            mode(open, 0o700);
         }
-        Some(())
+        let entry = Entry { file: outputs.join("entry") };
+        let output = Output {
+            stdout: b"out".to_vec(),
+            stderr: b"err".to_vec(),
+            stderr_dropped: 0,
+            status: Status::Exited(0),
+            elapsed: std::time::Duration::ZERO,
+            cached: false,
+        };
+        entry.store(&output);
+        assert_eq!(entry.load().expect("it was kept").stdout, b"out");
+        assert_eq!(fs::read_dir(&outputs).unwrap().count(), 1, "nothing half-written is left");
+        mode(&entry.file, 0o666);
+        assert!(entry.load().is_none(), "a file that others can write to");
+        mode(&entry.file, 0o600);
+        // A link may lead to what someone else chose.
+        fs::rename(&entry.file, outputs.join("elsewhere")).unwrap();
+        std::os::unix::fs::symlink(outputs.join("elsewhere"), &entry.file).unwrap();
+        assert!(entry.load().is_none(), "a link");
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

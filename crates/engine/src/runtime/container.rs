@@ -4,100 +4,17 @@
 //! way to gain others, a file system it cannot write to, and bounds on memory and processes.
 
 use std::collections::HashMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{EnvVar, Output, Policy, Status, environment, process};
+use super::digests::describe;
+use super::{Action, Call, File, Identity, Image, Mount, Output, Program, Runner, Status, process};
 use crate::files::world::clean;
-use crate::pipeline::policy::Pull;
-
-/// An image and what it asks for.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Image {
-    pub image: String,
-    /// It asks for the network; it gets it if the user agrees.
-    pub network: bool,
-    /// With relative sources already made absolute.
-    pub mounts: Vec<Mount>,
-    pub env: Vec<EnvVar>,
-    /// The folder of the functionConfig, to be seen read-only at `/local`.
-    pub local: Option<PathBuf>,
-    /// What follows the image on the command line.
-    pub args: Vec<String>,
-}
-
-/// Something of this machine to be seen in the container.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct Mount {
-    /// `bind`, `volume` or `tmpfs`.
-    pub kind: String,
-    pub source: String,
-    pub target: String,
-    /// It may be written to.
-    pub writable: bool,
-}
-
-impl Mount {
-    /// Reads `type=bind,src=/data,dst=/data,rw=true`. What is not known is passed over, as the reference does.
-    pub fn parse(text: &str) -> Self {
-        let mut mount = Mount::default();
-        for (key, value) in text.split(',').filter_map(|option| option.split_once('=')) {
-            match key {
-                "type" => mount.kind = value.into(),
-                "src" | "source" => mount.source = value.into(),
-                "dst" | "target" => mount.target = value.into(),
-                "rw" => mount.writable = value == "true",
-                _ => {}
-            }
-        }
-        mount
-    }
-
-    /// The same with a source that does not depend on where the engine's daemon runs.
-    pub fn within(mut self, dir: &Path) -> Self {
-        if (self.kind.is_empty() || self.kind == "bind") && !Path::new(&self.source).is_absolute() {
-            self.source = dir.join(&self.source).to_string_lossy().into_owned();
-        }
-        self
-    }
-
-    /// The same with links followed; `None` where they lead out of the folder. What is not there is left for the engine to
-    /// complain about.
-    pub fn really_within(mut self, dir: &Path) -> Option<Self> {
-        let is_bind = self.kind.is_empty() || self.kind.eq_ignore_ascii_case("bind");
-        if let (true, Ok(real), Ok(dir)) =
-            (is_bind, Path::new(&self.source).canonicalize(), dir.canonicalize())
-        {
-            if !real.starts_with(dir) {
-                return None;
-            }
-            self.source = real.to_string_lossy().into_owned();
-        }
-        Some(self)
-    }
-
-    /// What `--mount` takes: comma-separated values, quoted where they hold a comma themselves.
-    fn option(&self) -> String {
-        let kind = if self.kind.is_empty() { "bind" } else { &self.kind };
-        let mut fields = vec![format!("type={kind}")];
-        if !self.source.is_empty() {
-            fields.push(format!("source={}", self.source));
-        }
-        fields.push(format!("target={}", self.target));
-        if !self.writable && kind != "tmpfs" {
-            fields.push("readonly".into());
-        }
-        let quoted = fields.iter().map(|field| match field.contains([',', '"']) {
-            true => format!("\"{}\"", field.replace('"', "\"\"")),
-            false => field.clone(),
-        });
-        quoted.collect::<Vec<_>>().join(",")
-    }
-}
+use crate::pipeline::policy::{Policy, Pull};
 
 fn pull_option(pull: Pull) -> &'static str {
     match pull {
@@ -105,6 +22,24 @@ fn pull_option(pull: Pull) -> &'static str {
         Pull::IfNotPresent => "--pull=missing",
         Pull::Never => "--pull=never",
     }
+}
+
+/// What `--mount` takes: comma-separated values, quoted where they hold a comma themselves.
+fn mount_option(mount: &Mount) -> String {
+    let kind = if mount.kind.is_empty() { "bind" } else { &mount.kind };
+    let mut fields = vec![format!("type={kind}")];
+    if !mount.source.is_empty() {
+        fields.push(format!("source={}", mount.source));
+    }
+    fields.push(format!("target={}", mount.target));
+    if !mount.writable && kind != "tmpfs" {
+        fields.push("readonly".into());
+    }
+    let quoted = fields.iter().map(|field| match field.contains([',', '"']) {
+        true => format!("\"{}\"", field.replace('"', "\"\"")),
+        false => field.clone(),
+    });
+    quoted.collect::<Vec<_>>().join(",")
 }
 
 /// Nobody's numbers, for images that have no list of users.
@@ -154,30 +89,20 @@ impl Engine {
         version.status().is_ok_and(|status| status.success())
     }
 
-    pub(super) fn run(&self, image: &Image, policy: &Policy, input: Arc<Vec<u8>>) -> Result<Output> {
-        let user = match policy.as_current_user {
-            true => format!("{}:{}", rustix::process::getuid().as_raw(), rustix::process::getgid().as_raw()),
-            false => "nobody".into(),
-        };
-        let output = self.run_as(&user, image, policy, input.clone())?;
-        if user == "nobody" && lacks_users(&output) {
-            return self.run_as(NOBODY, image, policy, input);
-        }
-        Ok(output)
-    }
-
-    fn run_as(&self, user: &str, image: &Image, policy: &Policy, input: Arc<Vec<u8>>) -> Result<Output> {
+    fn run_as(&self, user: &str, call: &Call) -> Result<Output> {
         let name = container_name();
         let mut command = Command::new(self.binary);
-        command.args(self.arguments(&name, user, image, policy));
+        command.args(self.arguments(&name, user, call));
         // Killing the command line would leave the container running.
         let stop = [self.binary.to_string(), "kill".into(), name];
-        process::run(command, &stop, input, &policy.limits).map_err(|e| {
+        let supervisor = call.policy.supervisor.as_deref();
+        process::run(command, &stop, call.input.clone(), &call.policy.limits, supervisor).map_err(|e| {
             Diagnostic::error("container-engine-failed", format!("`{}` cannot be started: {e}", self.binary))
         })
     }
 
-    fn arguments(&self, name: &str, user: &str, image: &Image, policy: &Policy) -> Vec<String> {
+    fn arguments(&self, name: &str, user: &str, call: &Call) -> Vec<String> {
+        let (image, policy) = (image(call), call.policy);
         let network = match image.network && policy.network {
             true => policy.network_name.as_deref().unwrap_or("host"),
             false => "none",
@@ -194,19 +119,13 @@ impl Engine {
         args.push(format!("--memory-swap={}", limits.memory));
         args.push(format!("--pids-limit={}", limits.processes));
         args.push(pull_option(policy.pull).into());
-        if policy.as_current_user && self.binary == "podman" && !rustix::process::getuid().is_root() {
+        if policy.as_current_user && self.binary == "podman" && !is_root() {
             args.push("--userns=keep-id".into());
         }
-        let local = image.local.iter().map(|dir| Mount {
-            kind: "bind".into(),
-            source: clean(dir).to_string_lossy().into_owned(),
-            target: "/local".into(),
-            writable: false,
-        });
-        for mount in local.chain(image.mounts.iter().cloned()).chain(policy.mounts.iter().cloned()) {
-            args.extend(["--mount".into(), mount.option()]);
+        for mount in mounts(call) {
+            args.extend(["--mount".into(), mount_option(&mount)]);
         }
-        for var in environment(&image.env, policy) {
+        for var in call.environment() {
             args.push("-e".into());
             args.push(match var.value {
                 Some(value) => format!("{}={value}", var.name),
@@ -218,8 +137,8 @@ impl Engine {
         args
     }
 
-    /// What an image's name means here and now, where the image is here.
-    pub(super) fn image_id(&self, image: &str) -> Option<String> {
+    /// What an image's name means here and now, if the image is here.
+    fn image_id(&self, image: &str) -> Option<String> {
         let mut ids = self.ids.lock().expect("no one panics while holding the ids");
         if let Some(id) = ids.get(image) {
             return Some(id.clone());
@@ -231,6 +150,87 @@ impl Engine {
         ids.insert(image.to_owned(), id.clone());
         Some(id)
     }
+}
+
+impl Runner for Engine {
+    fn describe(&self, call: &Call) -> Option<Action> {
+        let (image, policy) = (image(call), call.policy);
+        // What comes over the network may change under the same name; and so may an image that is fetched each time.
+        if (image.network && policy.network) || policy.pull == Pull::Always {
+            return None;
+        }
+        let id = Identity::Image(self.image_id(&image.image)?);
+        let mut action = Action::new(id, &policy.limits, &call.input);
+        action.arguments = image.args.clone();
+        action.user = user(policy);
+        for var in call.environment() {
+            if let Some(value) = var.value.or_else(|| std::env::var(&var.name).ok()) {
+                action.environment.insert(var.name, value);
+            }
+        }
+        for mount in mounts(call) {
+            match mount.kind.as_str() {
+                "tmpfs" => drop(action.files.insert(mount.target, File::Scratch)),
+                // What is written there is an output that is not kept.
+                _ if mount.writable || !mount.is_bind() => return None,
+                _ => describe(Path::new(&mount.source), &mount.target, &mut action.files)?,
+            }
+        }
+        Some(action)
+    }
+
+    fn run(&self, call: &Call) -> Result<Output> {
+        let user = user(call.policy);
+        let output = self.run_as(&user, call)?;
+        if user == "nobody" && lacks_users(&output) {
+            return self.run_as(NOBODY, call);
+        }
+        Ok(output)
+    }
+}
+
+fn image<'c>(call: &'c Call) -> &'c Image {
+    match call.program {
+        Program::Image(image) => image,
+        _ => unreachable!("each kind of program has its own runner"),
+    }
+}
+
+/// What is mounted: the folder of the configuration, what the function declares, what the user says.
+fn mounts(call: &Call) -> impl Iterator<Item = Mount> {
+    let image = image(call);
+    let local = image.local.iter().map(|dir| Mount {
+        kind: "bind".into(),
+        source: clean(dir).to_string_lossy().into_owned(),
+        target: "/local".into(),
+        writable: false,
+    });
+    local.chain(image.mounts.iter().cloned()).chain(call.policy.mounts.iter().cloned())
+}
+
+#[cfg(unix)]
+fn user(policy: &Policy) -> String {
+    use rustix::process::{getgid, getuid};
+    match policy.as_current_user {
+        true => format!("{}:{}", getuid().as_raw(), getgid().as_raw()),
+        false => "nobody".into(),
+    }
+}
+
+/// Elsewhere an engine runs in a machine of its own, and knows nothing of the users of this one.
+#[cfg(not(unix))]
+fn user(_policy: &Policy) -> String {
+    "nobody".into()
+}
+
+#[cfg(unix)]
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+#[cfg(not(unix))]
+fn is_root() -> bool {
+    false
 }
 
 /// Whether the engine could not find `nobody` in the image: one made from scratch has no list of users.

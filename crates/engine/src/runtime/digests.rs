@@ -1,32 +1,144 @@
-//! Programs known by what is in their files. A file is read once in a run, and again only when it has changed.
+//! Files known by what is in them. A program is read once in a run, and again only when it has changed.
 
-use std::io;
-use std::os::unix::fs::MetadataExt;
+use std::collections::BTreeMap;
+use std::fs::{self, Metadata};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
+use super::File;
 use crate::files::world::hex;
+
+/// No program is larger; and reading a device would have no end.
+const LARGEST: u64 = 1 << 30;
+
+/// Folders with more in them are not described, and functions that see them not cached: reading it all could cost more
+/// than the function.
+const MOST_FILES: usize = 10_000;
+const MOST_BYTES: u64 = 256 << 20;
 
 /// Digests by path.
 #[derive(Default)]
 pub(super) struct Digests(Mutex<FxHashMap<PathBuf, (Stamp, String)>>);
 
-/// What changes when a file does: its device, number and length, and when it was last written to.
+/// What changes when a file does. It says only whether to read a file again within one run, and is part of no key.
 type Stamp = (u64, u64, u64, i64, i64);
 
+#[cfg(unix)]
+fn stamp(meta: &Metadata) -> Stamp {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec())
+}
+
+#[cfg(not(unix))]
+fn stamp(meta: &Metadata) -> Stamp {
+    let time = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let time = time.unwrap_or_default();
+    (0, 0, meta.len(), time.as_secs() as i64, time.subsec_nanos() as i64)
+}
+
 impl Digests {
+    /// The SHA-256 of a file.
     pub(super) fn of(&self, path: &Path) -> io::Result<String> {
-        let meta = path.metadata()?;
-        let stamp = (meta.dev(), meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec());
+        let stamp = stamp(&path.metadata()?);
         let known = || self.0.lock().expect("no one panics while holding the digests");
         if let Some((_, digest)) = known().get(path).filter(|(then, _)| *then == stamp) {
             return Ok(digest.clone());
         }
-        let digest = hex(&Sha256::digest(std::fs::read(path)?));
+        let digest = hex(&Sha256::digest(read(path)?));
         known().insert(path.to_path_buf(), (stamp, digest.clone()));
         Ok(digest)
+    }
+}
+
+/// The bytes of a regular file. A pipe or a device is refused: it may have no end, or never begin.
+pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
+    let meta = path.metadata()?;
+    if !meta.is_file() {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file"));
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(meta.len().min(LARGEST)).unwrap_or_default());
+    fs::File::open(path)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    match bytes.len() as u64 > LARGEST {
+        true => Err(io::Error::new(io::ErrorKind::FileTooLarge, "it is larger than 1 GiB")),
+        false => Ok(bytes),
+    }
+}
+
+/// Adds a file, or everything in a folder, as it is seen at `target`; `None` if that cannot be told by content.
+pub(super) fn describe(source: &Path, target: &str, files: &mut BTreeMap<String, File>) -> Option<()> {
+    let mut waiting = vec![(source.to_path_buf(), target.to_owned())];
+    let mut room = MOST_BYTES;
+    // What is mounted is what the path leads to.
+    let mut meta = source.metadata().ok()?;
+    while let Some((path, seen_as)) = waiting.pop() {
+        if path != source {
+            meta = path.symlink_metadata().ok()?;
+        }
+        if files.len() >= MOST_FILES {
+            return None;
+        }
+        let file = if meta.is_dir() {
+            for entry in fs::read_dir(&path).ok()? {
+                let entry = entry.ok()?;
+                waiting.push((entry.path(), format!("{seen_as}/{}", entry.file_name().to_str()?)));
+            }
+            File::Folder
+        } else if meta.is_symlink() {
+            File::Link(fs::read_link(&path).ok()?.to_str()?.to_owned())
+        } else {
+            room = room.checked_sub(meta.len())?;
+            File::Content {
+                sha256: hex(&Sha256::digest(read(&path).ok()?)),
+                executable: is_executable(&meta),
+            }
+        };
+        files.insert(seen_as, file);
+    }
+    Some(())
+}
+
+/// Whether a file may be started.
+#[cfg(unix)]
+pub(super) fn is_executable(meta: &Metadata) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    meta.permissions().mode() & 0o111 != 0
+}
+
+#[cfg(not(unix))]
+pub(super) fn is_executable(meta: &Metadata) -> bool {
+    meta.is_file()
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_known_by_content_alone() {
+        let dir = std::env::temp_dir().join(format!("krm-digests-{}", std::process::id()));
+        let make = |name: &str, text: &str| {
+            let folder = dir.join(name);
+            fs::create_dir_all(folder.join("below")).unwrap();
+            fs::write(folder.join("below/a"), text).unwrap();
+            std::os::unix::fs::symlink("below/a", folder.join("link")).unwrap();
+            let mut files = BTreeMap::new();
+            describe(&folder, "/local", &mut files).map(|()| files)
+        };
+        let (one, two, other) = (make("one", "a"), make("two", "a"), make("other", "b"));
+        assert_eq!(one, two, "other files with the same content");
+        assert_ne!(one, other);
+        assert_eq!(
+            one.unwrap().keys().collect::<Vec<_>>(),
+            ["/local", "/local/below", "/local/below/a", "/local/link"]
+        );
+        assert!(
+            describe(Path::new("/dev/null"), "/x", &mut BTreeMap::new()).is_none(),
+            "a device has no content"
+        );
+        fs::remove_dir_all(&dir).unwrap();
     }
 }

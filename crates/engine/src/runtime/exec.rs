@@ -2,57 +2,90 @@
 
 use std::fs::File;
 use std::io::{ErrorKind, Read};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result, Span};
 
-use super::{EnvVar, Output, Policy, environment, process};
+use super::digests::{Digests, is_executable};
+use super::{Action, Call, Exec, Identity, Output, Program, Runner, process};
 use crate::files::world::clean;
 
 /// What the system says of a file it cannot run: `ENOEXEC`.
 const EXEC_FORMAT: i32 = 8;
 
-/// An executable and how to start it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exec {
-    /// A name to be found in `PATH`, or a path; a relative one is relative to `dir`.
-    pub path: String,
-    pub args: Vec<String>,
-    /// On top of the environment we have.
-    pub env: Vec<EnvVar>,
-    /// Where it runs: the folder of the kustomization, or the one the command was given in.
-    pub dir: PathBuf,
+/// Variables that a shell changes from one command to the next, and nothing depends on.
+const OF_THE_SHELL: [&str; 3] = ["_", "SHLVL", "OLDPWD"];
+
+/// Runs executables.
+pub(super) struct Executables {
+    digests: Arc<Digests>,
 }
 
-impl Exec {
-    pub(super) fn run(&self, policy: &Policy, input: Arc<Vec<u8>>) -> Result<Output> {
-        if !self.dir.is_absolute() || self.dir == Path::new("/") {
-            let message = format!("`{}` cannot run in `{}`", self.path, self.dir.display());
+impl Executables {
+    pub(super) fn new(digests: Arc<Digests>) -> Self {
+        Self { digests }
+    }
+}
+
+fn exec<'c>(call: &'c Call) -> &'c Exec {
+    match call.program {
+        Program::Exec(exec) => exec,
+        _ => unreachable!("each kind of program has its own runner"),
+    }
+}
+
+impl Runner for Executables {
+    /// An executable sees the whole environment; and of its folder, at least the name.
+    fn describe(&self, call: &Call) -> Option<Action> {
+        let exec = exec(call);
+        let digest = self.digests.of(&exec.find().ok()?).ok()?;
+        let mut action = Action::new(Identity::Executable(digest), &call.policy.limits, &call.input);
+        action.arguments = exec.args.clone();
+        action.folder = exec.dir.to_str()?.to_owned();
+        for (name, value) in std::env::vars_os() {
+            let (name, value) = (name.into_string().ok()?, value.into_string().ok()?);
+            if !OF_THE_SHELL.contains(&name.as_str()) {
+                action.environment.insert(name, value);
+            }
+        }
+        let set = call.environment().into_iter().filter_map(|var| Some((var.name, var.value?)));
+        action.environment.extend(set);
+        Some(action)
+    }
+
+    fn run(&self, call: &Call) -> Result<Output> {
+        let exec = exec(call);
+        if !exec.dir.is_absolute() || exec.dir == Path::new("/") {
+            let message = format!("`{}` cannot run in `{}`", exec.path, exec.dir.display());
             return Err(Diagnostic::error("exec-bad-folder", message)
                 .help("run the command in a folder other than the root of the file system"));
         }
-        let file = self.find()?;
+        let file = exec.find()?;
         let mut command = Command::new(&file);
-        command.args(&self.args).current_dir(&self.dir);
-        for var in environment(&self.env, policy) {
+        command.args(&exec.args).current_dir(&exec.dir);
+        for var in call.environment() {
             // Without a value it is passed on, which it is anyway.
             if let Some(value) = var.value {
                 command.env(var.name, value);
             }
         }
-        process::run(command, &[], input, &policy.limits).map_err(|e| self.not_started(&file, &e))
+        let supervisor = call.policy.supervisor.as_deref();
+        process::run(command, &[], call.input.clone(), &call.policy.limits, supervisor)
+            .map_err(|e| exec.not_started(&file, &e))
     }
+}
 
+impl Exec {
     /// The file to start.
-    pub(super) fn find(&self) -> Result<PathBuf> {
+    fn find(&self) -> Result<PathBuf> {
         if self.path.contains('/') {
             let path = self.dir.join(&self.path);
             return match path.metadata() {
                 Ok(meta) if meta.is_dir() => Err(self.refused("it is a folder")),
-                Ok(meta) if meta.permissions().mode() & 0o111 == 0 => Err(self
+                Ok(meta) if !meta.is_file() => Err(self.refused("it is not a regular file")),
+                Ok(meta) if !is_executable(&meta) => Err(self
                     .refused("it is not executable")
                     .help(format!("chmod +x {}", clean(&path).display()))),
                 Ok(_) => Ok(path),
@@ -65,11 +98,10 @@ impl Exec {
         }
         let found = std::env::var_os("PATH").and_then(|all| {
             // Relative folders in PATH would let the folder one happens to be in decide what runs.
-            std::env::split_paths(&all).filter(|dir| dir.is_absolute()).map(|dir| dir.join(&self.path)).find(
-                |path| {
-                    path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
-                },
-            )
+            std::env::split_paths(&all)
+                .filter(|dir| dir.is_absolute())
+                .map(|dir| dir.join(&self.path))
+                .find(|path| path.metadata().is_ok_and(|meta| meta.is_file() && is_executable(&meta)))
         });
         found.ok_or_else(|| {
             self.refused("it is not in PATH")
@@ -86,7 +118,7 @@ impl Exec {
             Some(String::from_utf8_lossy(line).trim().to_owned())
         };
         match error.kind() {
-            // The file was found just now: it is who should run it that was not.
+            // The file was found just now: it is what should run it that was not.
             ErrorKind::NotFound => match start() {
                 Some(line) => self
                     .refused(&format!("there is no `{line}`, which its first line asks for"))
@@ -95,7 +127,7 @@ impl Exec {
             },
             _ => match error.raw_os_error() {
                 Some(EXEC_FORMAT) => self
-                    .refused("it is no program for this machine")
+                    .refused("it is not a program for this machine")
                     .help("a script begins with a line such as `#!/bin/sh`"),
                 _ => self.refused(&error.to_string()),
             },

@@ -1,183 +1,72 @@
 //! Starting programs: bytes in, bytes out.
 //!
-//! A [`Program`] says what to start; a [`Runtime`] starts it, within what its [`Policy`] allows and its limits leave
-//! room for. This is the one place of the engine that touches processes, the environment and files of its own (the
-//! caches), and it knows nothing of resources.
+//! A [`Program`] says what to start; a [`Runtime`] has it started by a [`Runner`], within what its [`Policy`] allows and
+//! its limits leave room for. This is the one place of the engine that touches processes, the environment and files of
+//! its own (the cache), and it knows nothing of resources. Without the feature `run` there are no runners of this
+//! machine, and every call is refused.
 
 // Everywhere else in the engine these are forbidden.
 #![allow(clippy::disallowed_methods, clippy::disallowed_types)]
 
-mod cache;
-pub mod container;
-mod digests;
-pub mod exec;
+mod action;
+mod output;
 pub mod plugin;
+mod program;
+mod runner;
+
+#[cfg(feature = "run")]
+mod cache;
+#[cfg(feature = "run")]
+mod container;
+#[cfg(feature = "run")]
+mod digests;
+#[cfg(feature = "run")]
+mod exec;
+#[cfg(feature = "run")]
 mod process;
+#[cfg(feature = "run")]
 mod signals;
+#[cfg(all(feature = "run", target_os = "linux"))]
+pub mod supervisor;
+#[cfg(feature = "run")]
 mod tool;
 #[cfg(feature = "wasm")]
 mod wasi;
-pub mod wasm;
+#[cfg(feature = "run")]
+mod wasm;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
-use crate::pipeline::policy::Policy;
-pub use container::{Image, Mount};
-use digests::Digests;
-pub use exec::Exec;
+pub use action::{Action, ActionLimits, File, Identity};
+pub use output::{Output, Status};
+pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
+pub use runner::{Call, Runner};
+#[cfg(feature = "run")]
 pub use tool::{Scratch, run_tool};
-pub use wasm::Module;
 
-/// What to start.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Program {
-    /// A container image, through the docker, podman or nerdctl at hand.
-    Image(Image),
-    /// An executable of this machine.
-    Exec(Exec),
-    /// A WebAssembly module that speaks WASI preview 1.
-    Wasm(Module),
-}
+use crate::pipeline::policy::Policy;
 
-impl Program {
-    /// What the program is called in messages: the image, the path.
-    pub fn name(&self) -> &str {
-        match self {
-            Program::Image(image) => &image.image,
-            Program::Exec(exec) => &exec.path,
-            Program::Wasm(module) => &module.path,
-        }
-    }
-}
-
-/// A variable for a function's environment.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EnvVar {
-    pub name: String,
-    /// `None` passes on the value it has here.
-    pub value: Option<String>,
-}
-
-impl EnvVar {
-    /// Reads `NAME=value` or `NAME`.
-    pub fn parse(text: &str) -> Self {
-        match text.split_once('=') {
-            Some((name, value)) => Self { name: name.into(), value: Some(value.into()) },
-            None => Self { name: text.into(), value: None },
-        }
-    }
-
-    /// The value it has, here if it is passed on.
-    fn resolve(&self) -> Option<String> {
-        self.value.clone().or_else(|| std::env::var(&self.name).ok())
-    }
-}
-
-/// Variables every function gets: what the catalog's functions read to behave.
-const STANDARD_ENV: [&str; 2] = ["LOG_TO_STDERR=true", "STRUCTURED_RESULTS=true"];
-
-/// The variables set for a function, by name. Later ones win: ours, the function's own, the user's.
-fn environment(own: &[EnvVar], policy: &Policy) -> Vec<EnvVar> {
-    let standard = STANDARD_ENV.map(EnvVar::parse);
-    let all = standard.iter().chain(own).chain(&policy.env);
-    let by_name: std::collections::BTreeMap<&str, &EnvVar> =
-        all.map(|var| (var.name.as_str(), var)).collect();
-    by_name.into_values().cloned().collect()
-}
-
-/// What a program left behind.
-#[derive(Clone, Debug)]
-pub struct Output {
-    pub stdout: Vec<u8>,
-    /// The end of it, where it is long.
-    pub stderr: Vec<u8>,
-    /// How many bytes of stderr came before the ones kept.
-    pub stderr_dropped: u64,
-    pub status: Status,
-    pub elapsed: Duration,
-    /// Taken from the cache: nothing was started.
-    pub cached: bool,
-}
-
-/// How a program ended.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Status {
-    Exited(i32),
-    /// By a signal.
-    Killed(i32),
-    /// Stopped by us, after this long.
-    TimedOut(Duration),
-    /// Stopped by us.
-    TooMuchOutput,
-    /// It ended, but a process it had started kept its output open.
-    LeftOpen,
-    /// A module did what it must not: ran out of memory, touched memory it does not have, executed `unreachable`.
-    Trapped(String),
-}
-
-impl Status {
-    pub fn is_success(&self) -> bool {
-        *self == Status::Exited(0)
-    }
-
-    /// The exit status as a number, where it has one.
-    pub fn code(&self) -> Option<i32> {
-        match self {
-            Status::Exited(code) => Some(*code),
-            _ => None,
-        }
-    }
-}
-
-impl fmt::Display for Status {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Status::Exited(code) => write!(f, "exit status {code}"),
-            Status::Killed(signal) => match rustix::process::Signal::from_named_raw(*signal) {
-                Some(named) => write!(f, "killed by signal {signal} ({})", signal_name(named)),
-                None => write!(f, "killed by signal {signal}"),
-            },
-            Status::TimedOut(after) => write!(f, "stopped after {} s, its time limit", after.as_secs_f64()),
-            Status::TooMuchOutput => write!(f, "stopped for printing too much"),
-            Status::LeftOpen => {
-                write!(f, "it ended, but a process it had started kept its output open and was stopped")
-            }
-            Status::Trapped(why) => write!(f, "trapped: {why}"),
-        }
-    }
-}
-
-fn signal_name(signal: rustix::process::Signal) -> &'static str {
-    use rustix::process::Signal as S;
-    match signal {
-        S::HUP => "SIGHUP",
-        S::INT => "SIGINT",
-        S::QUIT => "SIGQUIT",
-        S::ILL => "SIGILL",
-        S::ABORT => "SIGABRT",
-        S::BUS => "SIGBUS",
-        S::FPE => "SIGFPE",
-        S::KILL => "SIGKILL",
-        S::SEGV => "SIGSEGV",
-        S::PIPE => "SIGPIPE",
-        S::TERM => "SIGTERM",
-        _ => "another signal",
-    }
-}
-
-/// Starts programs. Made once for a run: it remembers the container engine it found and the modules it compiled.
+/// Has programs run. Made once for a run: it remembers the container engine it found and the modules it read.
 pub struct Runtime {
     policy: Policy,
-    engine: OnceLock<Result<container::Engine>>,
-    wasm: OnceLock<Result<wasm::Engine>>,
-    digests: Digests,
+    runners: Runners,
     locks: Mutex<FxHashMap<PathBuf, Arc<Mutex<()>>>>,
+}
+
+/// Who runs what.
+enum Runners {
+    /// One for all programs.
+    Given(Arc<dyn Runner>),
+    /// This machine.
+    #[cfg(feature = "run")]
+    Local(Box<local::Local>),
+    #[cfg(not(feature = "run"))]
+    None,
 }
 
 impl fmt::Debug for Runtime {
@@ -187,14 +76,18 @@ impl fmt::Debug for Runtime {
 }
 
 impl Runtime {
+    /// Runs programs on this machine.
     pub fn new(policy: Policy) -> Self {
-        Self {
-            policy,
-            engine: OnceLock::new(),
-            wasm: OnceLock::new(),
-            digests: Digests::default(),
-            locks: Mutex::default(),
-        }
+        #[cfg(feature = "run")]
+        let runners = Runners::Local(Box::default());
+        #[cfg(not(feature = "run"))]
+        let runners = Runners::None;
+        Self { policy, runners, locks: Mutex::default() }
+    }
+
+    /// Has programs run by another runner. The policy holds all the same.
+    pub fn with_runner(policy: Policy, runner: Arc<dyn Runner>) -> Self {
+        Self { policy, runners: Runners::Given(runner), locks: Mutex::default() }
     }
 
     /// What the user allows.
@@ -213,61 +106,129 @@ impl Runtime {
     pub fn check(&self, program: &Program) -> Result<()> {
         let policy = &self.policy;
         let name = program.name();
+        if let Program::Tool(tool) = program {
+            let allowed = match tool.needs {
+                Permission::Plugins => policy.functions,
+                Permission::Helm => policy.helm.is_some(),
+                Permission::Given => true,
+            };
+            // Those who make tools say more about what is missing, and where; this is the last line.
+            let message = || format!("`{name}` may not be started: nothing on the command line allows it");
+            return if allowed { Ok(()) } else { Err(Diagnostic::error("tool-not-enabled", message())) };
+        }
         if !policy.functions {
             return Err(Diagnostic::error(
                 "functions-not-enabled",
                 format!("`{name}` is a function, and functions are not enabled"),
             )
-            .help(
-                "functions run programs: where you trust this configuration, pass `--enable-alpha-plugins`",
-            ));
+            .help("functions run programs: if you trust this configuration, pass `--enable-alpha-plugins`"));
         }
         match program {
             Program::Exec(_) if !policy.exec => {
                 let message = format!("`{name}` is an executable, and executables are not enabled");
                 Err(Diagnostic::error("exec-not-enabled", message).help(
-                    "it would run with your rights: where you trust this configuration, pass `--enable-exec`",
+                    "it would run with your rights: if you trust this configuration, pass `--enable-exec`",
                 ))
             }
             Program::Image(image) if image.image.starts_with('-') => {
-                // It would stand where the engine takes options.
+                // It would be where the engine takes options.
                 Err(Diagnostic::error("image-is-an-option", format!("no image can be called `{name}`"))
                     .help("name an image, as `registry.example.com/name:tag`"))
             }
             Program::Image(image) if image.network && !policy.network => {
                 let message = format!("`{name}` asks for the network, which is not enabled");
                 Err(Diagnostic::error("network-not-enabled", message)
-                    .help("where you trust the function with it, pass `--network`"))
+                    .help("if you trust the function with it, pass `--network`"))
+            }
+            Program::Image(Image { env, .. }) | Program::Wasm(Module { env, .. }) => {
+                env.iter().try_for_each(|var| self.check_variable(name, var))
             }
             _ => Ok(()),
         }
     }
 
+    /// A configuration may set variables for a program in a sandbox, but not have it read ours.
+    fn check_variable(&self, name: &str, var: &EnvVar) -> Result<()> {
+        let named = |given: &EnvVar| given.name == var.name;
+        if var.is_a_name() && (var.value.is_some() || self.policy.env.iter().any(named)) {
+            return Ok(());
+        }
+        let message = format!("`{name}` asks for `{}` of your environment", var.name);
+        let error = Diagnostic::error("function-env-not-given", message);
+        Err(match var.is_a_name() {
+            true => error.help(format!("if you trust the function with it, pass `--env {}`", var.name)),
+            false => error.help("a configuration names variables one by one, as `NAME=value`"),
+        })
+    }
+
     /// Runs a program to its end, or takes its output from the cache. An error says that it could not be started; how
     /// it ended is in the output.
     pub fn run(&self, program: &Program, input: impl Into<Arc<Vec<u8>>>) -> Result<Output> {
-        let input = input.into();
         self.check(program)?;
-        let key = cache::key(self, program, &input);
-        if let Some(output) = key.as_ref().and_then(cache::Key::load) {
-            return Ok(output);
+        let call = Call { program, input: input.into(), policy: &self.policy };
+        match &self.runners {
+            Runners::Given(runner) => runner.run(&call),
+            #[cfg(feature = "run")]
+            Runners::Local(local) => local.run(&call),
+            #[cfg(not(feature = "run"))]
+            Runners::None => Err(Diagnostic::error(
+                "programs-not-built",
+                format!("`{}` cannot be started: this program was built without the means", program.name()),
+            )
+            .help("build it with the feature `run`")),
         }
-        let output = match program {
-            Program::Image(image) => self.engine()?.run(image, &self.policy, input),
-            Program::Exec(exec) => exec.run(&self.policy, input),
-            Program::Wasm(module) => self.wasm()?.run(module, &self.policy, &self.digests, input),
-        }?;
-        if let Some(key) = key.filter(|_| output.status.is_success()) {
-            key.store(&output);
-        }
-        Ok(output)
+    }
+}
+
+/// This machine.
+#[cfg(feature = "run")]
+mod local {
+    use std::sync::{Arc, OnceLock};
+
+    use krm_yaml::Result;
+
+    use super::digests::Digests;
+    use super::{Call, Output, Program, Runner, cache, container, exec, tool, wasm};
+
+    /// The runners of this machine, each made when it is first needed.
+    #[derive(Default)]
+    pub(super) struct Local {
+        digests: Arc<Digests>,
+        containers: OnceLock<Result<container::Engine>>,
+        modules: OnceLock<Result<wasm::Modules>>,
+        executables: OnceLock<exec::Executables>,
     }
 
-    fn engine(&self) -> Result<&container::Engine> {
-        self.engine.get_or_init(|| container::Engine::find(&self.policy)).as_ref().map_err(Clone::clone)
-    }
+    impl Local {
+        fn runner(&self, call: &Call) -> Result<&dyn Runner> {
+            let digests = || self.digests.clone();
+            match call.program {
+                Program::Image(_) => {
+                    let engine = self.containers.get_or_init(|| container::Engine::find(call.policy));
+                    engine.as_ref().map(|engine| engine as &dyn Runner).map_err(Clone::clone)
+                }
+                Program::Wasm(_) => {
+                    let modules = self.modules.get_or_init(|| wasm::Modules::new(digests()));
+                    modules.as_ref().map(|modules| modules as &dyn Runner).map_err(Clone::clone)
+                }
+                Program::Exec(_) => {
+                    Ok(self.executables.get_or_init(|| exec::Executables::new(digests())) as &dyn Runner)
+                }
+                Program::Tool(_) => Ok(&tool::Tools as &dyn Runner),
+            }
+        }
 
-    fn wasm(&self) -> Result<&wasm::Engine> {
-        self.wasm.get_or_init(|| wasm::Engine::new(&self.policy)).as_ref().map_err(Clone::clone)
+        pub(super) fn run(&self, call: &Call) -> Result<Output> {
+            let runner = self.runner(call)?;
+            let entry = cache::entry(runner, call);
+            if let Some(output) = entry.as_ref().and_then(cache::Entry::load) {
+                return Ok(output);
+            }
+            let output = runner.run(call)?;
+            if let Some(entry) = entry.filter(|_| output.status.is_success()) {
+                entry.store(&output);
+            }
+            Ok(output)
+        }
     }
 }

@@ -1,21 +1,27 @@
-//! A process fed, drained, watched and, where need be, stopped with all it started.
+//! A process fed, drained, watched and, if need be, stopped with everything it started.
 
 use std::io::{self, ErrorKind, Read, Write};
+#[cfg(unix)]
 use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+#[cfg(unix)]
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
 
 use super::{Output, Status, signals};
 use crate::pipeline::policy::Limits;
 
-/// How long the output may stay open once the program itself has ended: whoever still holds it then is no longer the
-/// function.
-const GRACE: Duration = Duration::from_secs(2);
+/// How long the output may stay open once the program itself has ended: what still holds it then is not the function
+/// any more.
+pub(super) const GRACE: Duration = Duration::from_secs(2);
+
+/// How long a supervisor may take to end everything: stopping a container takes a moment.
+pub(super) const TO_END: Duration = Duration::from_secs(10);
 
 /// How much of stderr is kept: its end, where the reason stands.
 const STDERR_KEPT: usize = 64 * 1024;
@@ -37,32 +43,33 @@ struct Capture {
 
 /// Runs a command to its end: `input` goes to its stdin, stdout and the end of stderr come back.
 ///
-/// The process leads a group of its own, and nothing of the group outlives this call. `stop` is a command that stops what
-/// is not in the group, as a container is not; it runs when the process has to be stopped.
+/// Nothing it starts outlives this call, nor this process: a supervisor, if there is one, ends all of it, also what left
+/// the process group; without one, what stayed in the group ends. `stop` is a command that stops what is not below this
+/// process at all, as a container is not; it runs when the process has to be stopped.
 pub(super) fn run(
-    mut command: Command,
+    command: Command,
     stop: &[String],
     input: Arc<Vec<u8>>,
     limits: &Limits,
+    supervisor: Option<&Path>,
 ) -> io::Result<Output> {
     let start = Instant::now();
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
-    let mut child = command.spawn()?;
-    let group = Group::of(&child, stop);
+    let is_supervised = supervisor.is_some();
+    let mut command = match supervisor {
+        Some(supervisor) => supervised(supervisor, &command, stop),
+        None => command,
+    };
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut group = Group::start(&mut command, if is_supervised { &[] } else { stop }, is_supervised)?;
     let (tell, events) = mpsc::channel();
-    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
     let most = limits.output_for(input.len());
 
     drain(stdout, Keep::All(most), tell.clone(), Event::Stdout);
     drain(stderr, Keep::End(STDERR_KEPT), tell.clone(), Event::Stderr);
-    let watched = group.pid;
-    thread::spawn(move || {
-        // Without reaping it: as long as the dead process is there its number names this group and no other.
-        let _ = waitid(WaitId::Pid(watched), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-        let _ = tell.send(Event::Ended);
-    });
+    group.tell_its_end(tell);
 
-    let stdin = child.stdin.take();
+    let stdin = group.child.stdin.take();
     thread::spawn(move || {
         // A program may leave its input unread: a closed pipe is no error.
         if let Some(mut stdin) = stdin {
@@ -70,38 +77,105 @@ pub(super) fn run(
         }
     });
 
-    let mut watch = Watch::new(events, start + limits.timeout);
+    let mut watch = Watch::new(events, deadline(start, limits.timeout));
     watch.until_done();
     if watch.verdict.is_some() {
-        signals::stop(stop);
+        match is_supervised {
+            true => {
+                group.ask_to_end();
+                watch.collect_rest(TO_END);
+            }
+            false => signals::stop(stop),
+        }
     }
     group.kill();
-    watch.collect_rest();
-    let status = child.wait()?;
-    Ok(watch.output(status, start.elapsed(), limits))
+    watch.collect_rest(GRACE);
+    let status = group.child.wait()?;
+    let output = watch.output(status, start.elapsed(), limits);
+    #[cfg(target_os = "linux")]
+    if is_supervised {
+        return super::supervisor::read(output);
+    }
+    Ok(output)
 }
 
-/// The processes started for one function.
+/// The moment after which something takes too long. Further off than the clock reaches means never.
+pub(super) fn deadline(start: Instant, timeout: Duration) -> Instant {
+    const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
+    start.checked_add(timeout).unwrap_or(start + YEAR)
+}
+
+#[cfg(target_os = "linux")]
+fn supervised(supervisor: &Path, command: &Command, stop: &[String]) -> Command {
+    super::supervisor::wrap(supervisor, command, stop)
+}
+
+/// Elsewhere there is no way to keep watch over what a process starts.
+#[cfg(not(target_os = "linux"))]
+fn supervised(_supervisor: &Path, _command: &Command, _stop: &[String]) -> Command {
+    unreachable!("a policy for this system names no supervisor")
+}
+
+/// The processes started for one program.
 struct Group {
+    child: Child,
+    #[cfg(unix)]
     pid: Pid,
 }
 
+#[cfg(unix)]
 impl Group {
-    fn of(child: &Child, stop: &[String]) -> Self {
-        let group = Self { pid: Pid::from_child(child) };
-        signals::add(group.pid, stop);
-        group
+    fn start(command: &mut Command, stop: &[String], is_supervised: bool) -> io::Result<Self> {
+        // Before anything is started, so that no signal comes too early.
+        signals::watch();
+        let child = command.process_group(0).spawn()?;
+        let group = Self { pid: Pid::from_child(&child), child };
+        signals::add(group.pid, stop, is_supervised);
+        Ok(group)
     }
 
-    fn kill(&self) {
+    fn tell_its_end(&self, tell: Sender<Event>) {
+        let watched = self.pid;
+        thread::spawn(move || {
+            // Without reaping it: as long as the dead process is there its number names this group and no other.
+            let _ = waitid(WaitId::Pid(watched), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+            let _ = tell.send(Event::Ended);
+        });
+    }
+
+    /// Has the supervisor end everything.
+    fn ask_to_end(&self) {
+        let _ = kill_process(self.pid, Signal::TERM);
+    }
+
+    fn kill(&mut self) {
         // An error says that there is nobody left.
         let _ = kill_process_group(self.pid, Signal::KILL);
     }
 }
 
+#[cfg(unix)]
 impl Drop for Group {
     fn drop(&mut self) {
         signals::remove(self.pid);
+    }
+}
+
+#[cfg(not(unix))]
+impl Group {
+    fn start(command: &mut Command, _stop: &[String], _is_supervised: bool) -> io::Result<Self> {
+        Ok(Self { child: command.spawn()? })
+    }
+
+    /// Without a way to wait for a process that someone else ends: its streams tell.
+    fn tell_its_end(&self, tell: Sender<Event>) {
+        let _ = tell.send(Event::Ended);
+    }
+
+    fn ask_to_end(&self) {}
+
+    fn kill(&mut self) {
+        let _ = self.child.kill();
     }
 }
 
@@ -158,8 +232,8 @@ impl Watch {
 
     /// What was in the pipes when the group died. A process that left the group may hold them open for ever; it is not
     /// waited for.
-    fn collect_rest(&mut self) {
-        let deadline = Instant::now() + GRACE;
+    fn collect_rest(&mut self, patience: Duration) {
+        let deadline = Instant::now() + patience;
         while !self.done() {
             match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(event) => self.take(event),
@@ -173,10 +247,7 @@ impl Watch {
             Some(Verdict::TimedOut) => Status::TimedOut(limits.timeout),
             Some(Verdict::TooMuchOutput) => Status::TooMuchOutput,
             Some(Verdict::LeftOpen) => Status::LeftOpen,
-            None => match (status.code(), status.signal()) {
-                (Some(code), _) => Status::Exited(code),
-                (None, signal) => Status::Killed(signal.unwrap_or_default()),
-            },
+            None => ended(status),
         };
         let taken = |capture: Option<io::Result<Capture>>| capture.and_then(Result::ok).unwrap_or_default();
         let (stdout, stderr) = (taken(self.stdout), taken(self.stderr));
@@ -189,6 +260,19 @@ impl Watch {
             cached: false,
         }
     }
+}
+
+#[cfg(unix)]
+fn ended(status: ExitStatus) -> Status {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => Status::Exited(code),
+        (None, signal) => Status::Killed(signal.unwrap_or_default()),
+    }
+}
+
+#[cfg(not(unix))]
+fn ended(status: ExitStatus) -> Status {
+    Status::Exited(status.code().unwrap_or_default())
 }
 
 /// What to keep of a stream.

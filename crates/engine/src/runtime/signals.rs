@@ -5,29 +5,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Mutex, Once};
+use std::sync::Mutex;
+#[cfg(unix)]
+use std::sync::Once;
 
-use rustix::process::{Pid, Signal, kill_process_group};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-
-/// The groups alive, and the commands that stop what is theirs outside. A signal is an affair of the whole process, hence
-/// so is this list.
-static ALIVE: Mutex<Vec<(Pid, Vec<String>)>> = Mutex::new(Vec::new());
-/// Folders to be removed.
+/// Folders to be removed. A signal is an affair of the whole process, hence so are these lists.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-static WATCHING: Once = Once::new();
-
-pub(super) fn add(group: Pid, stop: &[String]) {
-    WATCHING.call_once(watch);
-    alive(|groups| groups.push((group, stop.to_vec())));
-}
-
-pub(super) fn remove(group: Pid) {
-    alive(|groups| groups.retain(|(g, _)| *g != group));
-}
 
 pub(super) fn add_folder(path: &Path) {
-    WATCHING.call_once(watch);
+    watch();
     folders(|all| all.push(path.to_owned()));
 }
 
@@ -43,27 +29,89 @@ fn folders<T>(look: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
 pub(super) fn stop(command: &[String]) {
     let Some((binary, args)) = command.split_first() else { return };
     let mut command = Command::new(binary);
-    // It fails where the container ended by itself in the meantime.
+    // It fails if the container ended by itself in the meantime.
     let _ = command.args(args).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
 }
 
-fn alive<T>(look: impl FnOnce(&mut Vec<(Pid, Vec<String>)>) -> T) -> T {
-    look(&mut ALIVE.lock().expect("no one panics while holding the list of groups"))
+/// Sees to it that a signal ends what is alive first.
+#[cfg(unix)]
+pub(super) fn watch() {
+    static WATCHING: Once = Once::new();
+    WATCHING.call_once(unix::watch);
 }
 
-fn watch() {
-    // Without a handler the default stays in force: the process ends, and its functions may go on for a while.
-    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGHUP, SIGINT, SIGTERM]) else { return };
-    std::thread::spawn(move || {
-        for signal in signals.forever() {
-            for (group, command) in alive(std::mem::take) {
-                stop(&command);
-                let _ = kill_process_group(group, Signal::KILL);
+/// Elsewhere processes of a console end with it.
+#[cfg(not(unix))]
+pub(super) fn watch() {}
+
+#[cfg(unix)]
+pub(super) use unix::{add, remove};
+
+#[cfg(unix)]
+mod unix {
+    use std::sync::Mutex;
+    use std::time::{Duration, Instant};
+
+    use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+    use super::super::process::TO_END;
+
+    /// A group that is alive.
+    struct Group {
+        pid: Pid,
+        /// The command that stops what is its own outside.
+        stop: Vec<String>,
+        is_supervised: bool,
+    }
+
+    static ALIVE: Mutex<Vec<Group>> = Mutex::new(Vec::new());
+
+    pub(in super::super) fn add(pid: Pid, stop: &[String], is_supervised: bool) {
+        alive(|groups| groups.push(Group { pid, stop: stop.to_vec(), is_supervised }));
+    }
+
+    pub(in super::super) fn remove(pid: Pid) {
+        alive(|groups| groups.retain(|group| group.pid != pid));
+    }
+
+    fn alive<T>(look: impl FnOnce(&mut Vec<Group>) -> T) -> T {
+        look(&mut ALIVE.lock().expect("no one panics while holding the list of groups"))
+    }
+
+    pub(super) fn watch() {
+        // Without a handler the default stays in force: the process ends, and supervisors notice that.
+        let all = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+        let Ok(mut signals) = signal_hook::iterator::Signals::new(all) else { return };
+        std::thread::spawn(move || {
+            for signal in signals.forever() {
+                end(&alive(std::mem::take));
+                for folder in super::folders(std::mem::take) {
+                    let _ = std::fs::remove_dir_all(folder);
+                }
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
-            for folder in folders(std::mem::take) {
-                let _ = std::fs::remove_dir_all(folder);
+        });
+    }
+
+    fn end(groups: &[Group]) {
+        // All are asked before the first is waited for.
+        for group in groups {
+            match group.is_supervised {
+                true => drop(kill_process(group.pid, Signal::TERM)),
+                false => super::stop(&group.stop),
             }
-            let _ = signal_hook::low_level::emulate_default_handler(signal);
         }
-    });
+        let deadline = Instant::now() + TO_END;
+        for group in groups {
+            let gone = || {
+                let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+                !matches!(waitid(WaitId::Pid(group.pid), how), Ok(None))
+            };
+            while group.is_supervised && !gone() && Instant::now() < deadline {
+                std::thread::sleep(Duration::from_millis(2));
+            }
+            let _ = kill_process_group(group.pid, Signal::KILL);
+        }
+    }
 }

@@ -1,24 +1,73 @@
-//! Programs that are no functions but tools of ours, such as git and helm; and room for the files they need.
+//! Programs that are not functions but tools of ours, such as git and helm; and room for the files they need.
 
 use std::fs::DirBuilder;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{Output, process, signals};
+use super::{Action, Argument, Call, Output, Program, Runner, Tool, cache, process, signals};
 use crate::pipeline::policy::Limits;
 
-/// Runs a tool to its end. It leads a process group of its own, so that a time limit ends it with all it started.
-pub fn run_tool(command: Command, input: Vec<u8>, limits: &Limits) -> io::Result<Output> {
-    process::run(command, &[], Arc::new(input), limits)
+/// Runs tools.
+pub(super) struct Tools;
+
+impl Runner for Tools {
+    /// Tools read what they like: helm its repositories, a plugin anything.
+    fn describe(&self, _call: &Call) -> Option<Action> {
+        None
+    }
+
+    fn run(&self, call: &Call) -> Result<Output> {
+        let Program::Tool(tool) = call.program else {
+            unreachable!("each kind of program has its own runner")
+        };
+        let supervisor = call.policy.supervisor.as_deref();
+        run_tool(tool, call.input.clone(), &call.policy.limits, supervisor)?.map_err(|error| {
+            let message = format!("`{}` cannot be started: {error}", tool.program);
+            Diagnostic::error("tool-not-started", message)
+        })
+    }
 }
 
-/// A folder for a while: made empty, for the present user alone, and removed with all that is in it.
+/// Runs a tool to its end, for a command that needs no permission to do so. The inner error says why it did not start.
+pub fn run_tool(
+    tool: &Tool,
+    input: impl Into<Arc<Vec<u8>>>,
+    limits: &Limits,
+    supervisor: Option<&Path>,
+) -> Result<io::Result<Output>> {
+    let limits = &Limits { timeout: tool.timeout.unwrap_or(limits.timeout), ..limits.clone() };
+    let scratch = match tool.files.is_empty() {
+        true => None,
+        false => Some(Scratch::new("krm-files")?),
+    };
+    let mut paths = Vec::new();
+    for (name, bytes) in &tool.files {
+        paths.extend(scratch.as_ref().map(|scratch| scratch.write(name, bytes)).transpose()?);
+    }
+    let mut command = Command::new(&tool.program);
+    for argument in &tool.args {
+        match argument {
+            Argument::Text(text) => command.arg(text),
+            Argument::File(number) => command.arg(&paths[*number]),
+        };
+    }
+    for (name, value) in &tool.env {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    if let Some(dir) = &tool.dir {
+        command.current_dir(dir);
+    }
+    Ok(process::run(command, &[], input.into(), limits, supervisor))
+}
+
+/// A folder for a while: made empty, for the current user alone, and removed with all that is in it.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
 
@@ -29,13 +78,14 @@ impl Scratch {
             Diagnostic::error("no-temporary-folder", format!("cannot make a temporary folder: {error}"))
                 .help("the variable TMPDIR says where temporary files go")
         };
-        // Links resolved: whoever asks whether a path is in here compares real paths.
+        // Links resolved: those who ask whether a path is in here compare real paths.
         let parent = std::env::temp_dir().canonicalize().map_err(failed)?;
+        let mut builder = DirBuilder::new();
+        #[cfg(unix)]
+        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         loop {
-            // Every state is seeded anew, by the operating system at first: nobody can guess the name.
-            let number = RandomState::new().hash_one(std::process::id());
-            let path = parent.join(format!("{name}-{number:016x}"));
-            match DirBuilder::new().mode(0o700).create(&path) {
+            let path = parent.join(format!("{name}-{:016x}", cache::unguessable()));
+            match builder.create(&path) {
                 Ok(()) => {
                     signals::add_folder(&path);
                     return Ok(Self(path));
@@ -62,7 +112,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // What cannot be removed now is left to whoever cleans up temporary files.
+        // What cannot be removed now is left to whatever cleans up temporary files.
         let _ = std::fs::remove_dir_all(&self.0);
         signals::remove_folder(&self.0);
     }

@@ -3,10 +3,16 @@
 //! A module sees three open streams, its arguments and its environment. There is no file to open and no socket: every
 //! call about them answers that it is not capable. Time is made up (it begins in 2000 and moves on as it is asked for),
 //! and so is chance: the same input gives the same output.
+//!
+//! What one call can make the host do is bounded: streams take and give a part at a time, as they may, and every byte
+//! that is moved is charged to the module like an instruction.
 
 use std::sync::Arc;
 
-use wasmtime::{Caller, Extern, FuncType, Linker, Memory, Module, Result, Val, ValType};
+use wasmi::errors::HostError;
+use wasmi::{Caller, Error, Extern, Linker, Module, Val, ValType};
+
+type Result<T> = std::result::Result<T, Error>;
 
 const WASI: &str = "wasi_snapshot_preview1";
 
@@ -24,6 +30,14 @@ const BEGINNING: u64 = 946_684_800_000_000_000;
 const TICK: u64 = 1_000;
 
 const STDERR_KEPT: usize = 64 * 1024;
+
+/// How many buffers of a list, and how many bytes in all, one call reads or writes. The module is told how many bytes it
+/// was, and calls again.
+const MOST_BUFFERS: i32 = 1024;
+const MOST_BYTES: usize = 1 << 20;
+/// How many bytes of chance one call gives, and how many events it waits for.
+const MOST_CHANCE: usize = 16 << 20;
+const MOST_EVENTS: i32 = 4096;
 
 /// All a module can touch.
 pub(super) struct Machine {
@@ -53,6 +67,7 @@ impl std::fmt::Display for Exit {
     }
 }
 impl std::error::Error for Exit {}
+impl HostError for Exit {}
 
 impl std::fmt::Display for TooMuchOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -60,6 +75,7 @@ impl std::fmt::Display for TooMuchOutput {
     }
 }
 impl std::error::Error for TooMuchOutput {}
+impl HostError for TooMuchOutput {}
 
 impl Machine {
     pub(super) fn new(args: Vec<String>, env: Vec<String>, input: Arc<Vec<u8>>, most_stdout: usize) -> Self {
@@ -81,7 +97,9 @@ impl Machine {
 
     fn write(&mut self, fd: i32, bytes: &[u8]) -> Result<()> {
         match fd {
-            1 if self.stdout.len() + bytes.len() > self.most_stdout => return Err(TooMuchOutput.into()),
+            1 if self.stdout.len() + bytes.len() > self.most_stdout => {
+                return Err(Error::host(TooMuchOutput));
+            }
             1 => self.stdout.extend_from_slice(bytes),
             _ => {
                 self.stderr.extend_from_slice(bytes);
@@ -138,12 +156,10 @@ impl Bytes<'_> {
         self.put(address, number.to_le_bytes())
     }
 
-    /// The buffers of a list of them: address and length each.
-    fn buffers(&mut self, list: i32, count: i32) -> Option<Vec<(i32, usize)>> {
-        let one = |at: i32, bytes: &mut Self| {
-            Some((bytes.u32(at)? as i32, bytes.u32(at.wrapping_add(4))? as usize))
-        };
-        (0..count).map(|i| one(list.wrapping_add(i.checked_mul(8)?), self)).collect()
+    /// One buffer of a list of them: address and length.
+    fn buffer(&mut self, list: i32, number: i32) -> Option<(i32, usize)> {
+        let at = list.checked_add(number.checked_mul(8)?)?;
+        Some((self.u32(at)? as i32, self.u32(at.checked_add(4)?)? as usize))
     }
 
     /// Writes texts that end in zero, and a list of where each begins.
@@ -181,7 +197,7 @@ pub(super) fn define<T: 'static>(
 ) -> Result<()> {
     streams(linker, machine)?;
     surroundings(linker, machine)?;
-    linker.func_wrap(WASI, "proc_exit", |code: i32| -> Result<()> { Err(Exit(code).into()) })?;
+    linker.func_wrap(WASI, "proc_exit", |code: i32| -> Result<()> { Err(Error::host(Exit(code))) })?;
     linker.func_wrap(WASI, "sched_yield", || SUCCESS)?;
     // No folder was opened for it in advance, which is how a module finds out that there are none.
     linker.func_wrap(WASI, "fd_prestat_get", |_: i32, _: i32| BAD_FD)?;
@@ -193,15 +209,13 @@ pub(super) fn define<T: 'static>(
 fn refuse_the_rest<T: 'static>(linker: &mut Linker<T>, module: &Module) -> Result<()> {
     for import in module.imports().filter(|import| import.module() == WASI) {
         let Some(wanted) = import.ty().func().cloned() else { continue };
-        linker.allow_shadowing(false);
         let refuse = |_: Caller<'_, T>, _: &[Val], results: &mut [Val]| {
             results.iter_mut().for_each(|result| *result = Val::I32(NOT_CAPABLE));
             Ok(())
         };
-        let answers = FuncType::new(module.engine(), wanted.params(), wanted.results());
-        if wanted.results().all(|ty| matches!(ty, ValType::I32)) {
+        if wanted.results().iter().all(|ty| matches!(ty, ValType::I32)) {
             // Fails for those defined above: they stay.
-            let _ = linker.func_new(WASI, import.name(), answers, refuse);
+            let _ = linker.func_new(WASI, import.name(), wanted, refuse);
         }
     }
     Ok(())
@@ -215,9 +229,14 @@ fn with<T: 'static, R>(
     act: impl FnOnce(&mut Bytes<'_>, &mut Machine) -> R,
 ) -> R {
     let Some(memory) = caller.get_export("memory").and_then(Extern::into_memory) else { return absent };
-    let memory: Memory = memory;
     let (bytes, data) = memory.data_and_store_mut(caller);
     act(&mut Bytes(bytes), machine(data))
+}
+
+/// Charges a module for bytes that were moved on its behalf.
+fn charge<T>(caller: &mut Caller<'_, T>, bytes: usize) {
+    let left = caller.get_fuel().unwrap_or_default().saturating_sub(bytes as u64);
+    caller.set_fuel(left).expect("fuel is counted");
 }
 
 fn streams<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut Machine) -> Result<()> {
@@ -225,20 +244,23 @@ fn streams<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut Machi
         if fd != 0 {
             return BAD_FD;
         }
-        with(&mut caller, machine, FAULT, |bytes, machine| {
+        let (answer, total) = with(&mut caller, machine, (FAULT, 0), |bytes, machine| {
+            let mut total = 0;
             let mut copy = || {
-                let mut total = 0;
-                for (at, length) in bytes.buffers(list, count)? {
+                for number in 0..count.min(MOST_BUFFERS) {
+                    let (at, length) = bytes.buffer(list, number)?;
                     let rest = &machine.input[machine.read..];
-                    let n = length.min(rest.len());
+                    let n = length.min(rest.len()).min(MOST_BYTES - total);
                     bytes.at(at, n)?.copy_from_slice(&rest[..n]);
                     machine.read += n;
                     total += n;
                 }
                 bytes.put_u32(done, total)
             };
-            answer(copy())
-        })
+            (answer(copy()), total)
+        });
+        charge(&mut caller, total);
+        answer
     };
     linker.func_wrap(WASI, "fd_read", read)?;
 
@@ -246,16 +268,23 @@ fn streams<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut Machi
         if !matches!(fd, 1 | 2) {
             return Ok(BAD_FD);
         }
-        with(&mut caller, machine, Ok(FAULT), |bytes, machine| {
-            let Some(buffers) = bytes.buffers(list, count) else { return Ok(FAULT) };
-            let mut total = 0;
-            for (at, length) in buffers {
-                let Some(text) = bytes.at(at, length) else { return Ok(FAULT) };
+        let mut total = 0;
+        let answer = with(&mut caller, machine, Ok(FAULT), |bytes, machine| {
+            for number in 0..count.min(MOST_BUFFERS) {
+                let Some((at, length)) = bytes.buffer(list, number) else { return Ok(FAULT) };
+                let n = length.min(MOST_BYTES - total);
+                // All of it must be the module's own, whatever part of it is taken.
+                if bytes.at(at, length).is_none() {
+                    return Ok(FAULT);
+                }
+                let Some(text) = bytes.at(at, n) else { return Ok(FAULT) };
                 machine.write(fd, text)?;
-                total += length;
+                total += n;
             }
             Ok(answer(bytes.put_u32(done, total)))
-        })
+        });
+        charge(&mut caller, total);
+        answer
     };
     linker.func_wrap(WASI, "fd_write", write)?;
 
@@ -319,8 +348,13 @@ fn surroundings<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut 
     linker.func_wrap(WASI, "clock_res_get", resolution)?;
 
     let random = move |mut caller: Caller<'_, T>, at: i32, length: i32| {
+        let length = length as u32 as usize;
+        if length > MOST_CHANCE {
+            return INVALID;
+        }
+        charge(&mut caller, length);
         with(&mut caller, machine, FAULT, |bytes, machine| {
-            let Some(place) = bytes.at(at, length as u32 as usize) else { return FAULT };
+            let Some(place) = bytes.at(at, length) else { return FAULT };
             place.chunks_mut(8).for_each(|chunk| {
                 chunk.copy_from_slice(&machine.chance().to_le_bytes()[..chunk.len()]);
             });
@@ -330,9 +364,10 @@ fn surroundings<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut 
     linker.func_wrap(WASI, "random_get", random)?;
 
     let poll = move |mut caller: Caller<'_, T>, list: i32, events: i32, count: i32, done: i32| {
-        if count <= 0 {
+        if !(1..=MOST_EVENTS).contains(&count) {
             return INVALID;
         }
+        charge(&mut caller, 48 * count as usize);
         with(&mut caller, machine, FAULT, |bytes, machine| {
             answer(poll(bytes, machine, list, events, count, done))
         })
@@ -357,11 +392,12 @@ fn poll(
     let mut waits = Vec::new();
     for i in 0..count {
         let at = list.checked_add(i.checked_mul(48)?)?;
-        let (user, [kind]) = (bytes.u64(at)?, bytes.get::<1>(at + 8)?);
+        let (user, [kind]) = (bytes.u64(at)?, bytes.get::<1>(at.checked_add(8)?)?);
         if kind != CLOCK {
             ready.push((user, kind));
             continue;
         }
+        at.checked_add(48)?;
         let (clock, timeout, [flags]) = (bytes.u32(at + 16)?, bytes.u64(at + 24)?, bytes.get::<1>(at + 40)?);
         let until = match (flags & ABSOLUTE, clock) {
             (0, _) => machine.time.saturating_add(timeout),

@@ -1,251 +1,339 @@
 //! WebAssembly modules that speak WASI preview 1: stdin to stdout, and nothing else of the machine.
 //!
-//! A module is compiled once; the machine code is kept on disk under the digest of the module, so that the next run
-//! starts in a fraction of a millisecond.
-
-use super::EnvVar;
+//! Modules are interpreted. Nothing is compiled to machine code, so a module that has never run before starts as fast as
+//! one that has, and none can make the compiler work for minutes; every instruction is counted, so a time limit holds
+//! wherever the module is.
 
 #[cfg(not(feature = "wasm"))]
-pub(super) use absent::Engine;
+pub(super) use absent::Modules;
 #[cfg(feature = "wasm")]
-pub(super) use engine::Engine;
-
-/// A module and how to start it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Module {
-    /// The file; a relative one is relative to where this process runs.
-    pub path: String,
-    pub args: Vec<String>,
-    /// All the environment it gets, besides the user's own additions.
-    pub env: Vec<EnvVar>,
-}
+pub(super) use interpreter::Modules;
 
 #[cfg(feature = "wasm")]
-mod engine {
+mod interpreter {
     use std::collections::HashMap;
-    use std::fs;
-    use std::os::unix::fs::MetadataExt;
-    use std::path::{Path, PathBuf};
+    use std::path::Path;
+    use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::mpsc::{self, RecvTimeoutError};
     use std::sync::{Arc, Mutex};
     use std::time::Instant;
 
     use krm_yaml::{Diagnostic, Result};
-    use wasmtime::{Config, Linker, ResourceLimiter, Store, Trap, UpdateDeadline};
+    use wasmi::errors::ErrorKind;
+    use wasmi::{
+        CompilationMode, Config, Engine, Error, Linker, ResourceLimiter, Store, TrapCode, TypedResumableCall,
+    };
+    use wasmi_core::LimiterError;
 
     use crate::pipeline::policy::Limits;
-    use crate::runtime::digests::Digests;
+    use crate::runtime::digests::{self, Digests};
     use crate::runtime::wasi::{self, Exit, Machine, TooMuchOutput};
-    use crate::runtime::{Output, Policy, Status, cache, environment};
+    use crate::runtime::{Action, Call, Identity, Module, Output, Program, Runner, Status, process};
 
-    /// Room for a module's own calls, and with a reserve for ours, for the thread it runs on.
-    const STACK: usize = 2 << 20;
-    const THREAD_STACK: usize = STACK + (4 << 20);
+    /// How deep a module may call, and how much room its own stack has.
+    const DEEPEST: usize = 20_000;
+    const STACK: usize = 16 << 20;
+    /// The thread a module runs on needs little: the interpreter keeps the module's stack elsewhere.
+    const THREAD_STACK: usize = 4 << 20;
 
-    /// Compiles and runs modules.
-    pub(in crate::runtime) struct Engine {
-        engine: wasmtime::Engine,
-        /// Where machine code is kept; `None` where there is no place that is ours alone.
-        dir: Option<PathBuf>,
-        loaded: Mutex<HashMap<String, wasmtime::Module>>,
-    }
+    /// Instructions, about, between two looks at the clock: a few milliseconds.
+    const SLICE: u64 = 5_000_000;
+    /// What a module may do while it is set up, before the clock is looked at.
+    const SETUP: u64 = 500_000_000;
 
-    /// Entries of a table; the largest programs have some ten thousand functions.
+    /// Bytes of a module. Reading one takes time and memory in proportion.
+    const LARGEST: usize = 64 << 20;
+    /// Entries of all tables together; the largest programs have some ten thousand functions.
     const MOST_ENTRIES: usize = 1_000_000;
 
-    /// What belongs to one call.
-    struct Call {
-        machine: Machine,
-        most_memory: usize,
+    /// Reads and runs modules.
+    pub(in crate::runtime) struct Modules {
+        engine: Engine,
+        digests: Arc<Digests>,
+        loaded: Mutex<HashMap<String, wasmi::Module>>,
     }
 
-    impl ResourceLimiter for Call {
+    impl Modules {
+        pub(in crate::runtime) fn new(digests: Arc<Digests>) -> Result<Self> {
+            let mut config = Config::default();
+            config
+                .consume_fuel(true)
+                .compilation_mode(CompilationMode::Lazy)
+                .ignore_custom_sections(true)
+                .wasm_multi_memory(false)
+                .set_max_stack_height(STACK)
+                .set_max_recursion_depth(DEEPEST);
+            Ok(Self { engine: Engine::new(&config), digests, loaded: Mutex::default() })
+        }
+    }
+
+    fn module<'c>(call: &'c Call) -> &'c Module {
+        match call.program {
+            Program::Wasm(module) => module,
+            _ => unreachable!("each kind of program has its own runner"),
+        }
+    }
+
+    /// The variables a module sees, by name and value.
+    fn environment(call: &Call) -> impl Iterator<Item = (String, String)> {
+        let all = call.environment().into_iter();
+        all.filter_map(|var| Some((var.value.or_else(|| std::env::var(&var.name).ok())?, var.name)))
+            .map(|(value, name)| (name, value))
+    }
+
+    impl Runner for Modules {
+        fn describe(&self, call: &Call) -> Option<Action> {
+            let module = module(call);
+            let digest = self.digests.of(Path::new(&module.path)).ok()?;
+            let mut action = Action::new(Identity::Module(digest), &call.policy.limits, &call.input);
+            // Its own name is the first argument it sees.
+            action.arguments = std::iter::once(&module.path).chain(&module.args).cloned().collect();
+            action.environment.extend(environment(call));
+            Some(action)
+        }
+
+        fn run(&self, call: &Call) -> Result<Output> {
+            let module = module(call);
+            let digest =
+                self.digests.of(Path::new(&module.path)).map_err(|e| unreadable(&module.path, &e))?;
+            let env = environment(call).map(|(name, value)| format!("{name}={value}"));
+            let args = std::iter::once(module.path.clone()).chain(module.args.iter().cloned());
+            let limits = &call.policy.limits;
+            let most = limits.output_for(call.input.len());
+            let machine = Machine::new(args.collect(), env.collect(), call.input.clone(), most);
+            let loaded = || self.loaded.lock().expect("no one panics while holding the modules");
+            let known = loaded().get(&digest).cloned();
+            let bytes = match known {
+                Some(_) => Vec::new(),
+                None => digests::read(Path::new(&module.path)).map_err(|e| unreadable(&module.path, &e))?,
+            };
+            let Ran { module: read, output } = run(self.engine.clone(), known, bytes, machine, limits)
+                .map_err(|e| match e {
+                    Fault::NotLoaded(e) => Diagnostic::error(
+                        "wasm-not-loaded",
+                        format!("`{}` is not a module krm can run: {e}", module.path),
+                    )
+                    .help("build it for WASI preview 1, as Rust does for its target `wasm32-wasip1`"),
+                    Fault::NotStarted(e) => Diagnostic::error(
+                        "wasm-not-started",
+                        format!("`{}` cannot be started: {e}", module.path),
+                    ),
+                })?;
+            if let Some(read) = read {
+                loaded().insert(digest, read);
+            }
+            Ok(output)
+        }
+    }
+
+    fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
+        Diagnostic::error("wasm-not-read", format!("`{path}` cannot be read: {error}"))
+    }
+
+    /// What belongs to one call.
+    struct Instance {
+        machine: Machine,
+        /// Bytes of memory and entries of tables that are still to be had, all together.
+        memory_left: usize,
+        entries_left: usize,
+        wanted_too_much: bool,
+    }
+
+    impl ResourceLimiter for Instance {
         fn memory_growing(
             &mut self,
-            _now: usize,
+            now: usize,
             wanted: usize,
             _most: Option<usize>,
-        ) -> wasmtime::Result<bool> {
-            // Ended rather than told no: few programs can do anything about it, and none can say it as clearly.
-            if wanted > self.most_memory { Err(TooMuchMemory.into()) } else { Ok(true) }
+        ) -> std::result::Result<bool, LimiterError> {
+            match self.memory_left.checked_sub(wanted.saturating_sub(now)) {
+                Some(left) => {
+                    self.memory_left = left;
+                    Ok(true)
+                }
+                // Ended rather than refused: few programs can do anything about it, and none can say it as clearly.
+                None => {
+                    self.wanted_too_much = true;
+                    Err(LimiterError::ResourceLimiterDeniedAllocation)
+                }
+            }
         }
 
         fn table_growing(
             &mut self,
-            _now: usize,
+            now: usize,
             wanted: usize,
             _most: Option<usize>,
-        ) -> wasmtime::Result<bool> {
-            Ok(wanted <= MOST_ENTRIES)
+        ) -> std::result::Result<bool, LimiterError> {
+            let left = self.entries_left.checked_sub(wanted.saturating_sub(now));
+            self.entries_left = left.unwrap_or(self.entries_left);
+            Ok(left.is_some())
+        }
+
+        fn instances(&self) -> usize {
+            1
+        }
+
+        fn tables(&self) -> usize {
+            100
+        }
+
+        fn memories(&self) -> usize {
+            1
         }
     }
 
-    #[derive(Debug)]
-    struct TooMuchMemory;
+    /// Why a module did not run.
+    enum Fault {
+        NotLoaded(Error),
+        NotStarted(String),
+    }
 
-    impl std::fmt::Display for TooMuchMemory {
-        fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-            write!(f, "too much memory")
+    struct Ran {
+        /// Read on the way, if it was not before.
+        module: Option<wasmi::Module>,
+        output: Output,
+    }
+
+    /// Runs a module on a thread of its own; this one keeps time. Should the module find a way to keep the interpreter busy
+    /// past its time, the thread is given up: it can touch nothing but its own memory.
+    fn run(
+        engine: Engine,
+        known: Option<wasmi::Module>,
+        bytes: Vec<u8>,
+        machine: Machine,
+        limits: &Limits,
+    ) -> std::result::Result<Ran, Fault> {
+        let start = Instant::now();
+        let deadline = process::deadline(start, limits.timeout);
+        let memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
+        let given_up = Arc::new(AtomicBool::new(false));
+        let (tell, ended) = mpsc::channel();
+        let stop = given_up.clone();
+        let work = move || {
+            let loaded = match &known {
+                Some(module) => Ok(module.clone()),
+                None if bytes.len() > LARGEST => {
+                    Err(Error::new(format!("it is larger than {} MiB", LARGEST >> 20)))
+                }
+                None => wasmi::Module::new(&engine, &bytes[..]),
+            };
+            let result = loaded.map_err(Fault::NotLoaded).map(|module| {
+                let instance = Instance {
+                    machine,
+                    memory_left: memory,
+                    entries_left: MOST_ENTRIES,
+                    wanted_too_much: false,
+                };
+                let mut store = Store::new(&engine, instance);
+                store.limiter(|instance| instance);
+                let is_over = || stop.load(Ordering::Relaxed) || Instant::now() >= deadline;
+                let end = enter(&mut store, &module, is_over);
+                (end, store.into_data(), known.is_none().then_some(module))
+            });
+            let _ = tell.send(result);
+        };
+        std::thread::Builder::new()
+            .name("wasm".into())
+            .stack_size(THREAD_STACK)
+            .spawn(work)
+            .map_err(|error| Fault::NotStarted(error.to_string()))?;
+        let patience = process::deadline(deadline, process::GRACE);
+        let output = |status, stdout, stderr| Output {
+            stdout,
+            stderr,
+            stderr_dropped: 0,
+            status,
+            elapsed: start.elapsed(),
+            cached: false,
+        };
+        match ended.recv_timeout(patience.saturating_duration_since(Instant::now())) {
+            Ok(result) => {
+                let (end, instance, module) = result?;
+                let status = status(end, instance.wanted_too_much, limits)?;
+                let (stdout, stderr) = instance.machine.into_output();
+                Ok(Ran { module, output: output(status, stdout, stderr) })
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                given_up.store(true, Ordering::Relaxed);
+                let status = Status::TimedOut(limits.timeout);
+                Ok(Ran { module: None, output: output(status, Vec::new(), Vec::new()) })
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(Fault::NotStarted("the thread it ran on broke down".into()))
+            }
         }
     }
-    impl std::error::Error for TooMuchMemory {}
 
-    impl Engine {
-        pub(in crate::runtime) fn new(policy: &Policy) -> Result<Self> {
-            let mut config = Config::new();
-            config.epoch_interruption(true).max_wasm_stack(STACK);
-            let engine = wasmtime::Engine::new(&config).map_err(|e| {
-                Diagnostic::error(
-                    "wasm-not-available",
-                    format!("WebAssembly does not run on this machine: {e}"),
-                )
-            })?;
-            let dir = policy.cache_dir.as_deref().and_then(private_dir);
-            Ok(Self { engine, dir, loaded: Mutex::default() })
-        }
+    /// How a module ended, unless by itself.
+    enum End {
+        Status(Status),
+        TimedOut,
+        /// What it needs to begin is missing.
+        NotStarted(Error),
+    }
 
-        pub(in crate::runtime) fn run(
-            &self,
-            module: &super::Module,
-            policy: &Policy,
-            digests: &Digests,
-            input: Arc<Vec<u8>>,
-        ) -> Result<Output> {
-            let compiled = self.load(&module.path, digests)?;
-            let env = environment(&module.env, policy);
-            let env = env.iter().filter_map(|var| Some(format!("{}={}", var.name, var.resolve()?)));
-            let args = std::iter::once(module.path.clone()).chain(module.args.iter().cloned());
-            let most = policy.limits.output_for(input.len());
-            let machine = Machine::new(args.collect(), env.collect(), input, most);
-            self.call(compiled, machine, &policy.limits).map_err(|e| {
-                Diagnostic::error("wasm-not-started", format!("`{}` cannot be started: {e}", module.path))
+    impl End {
+        /// What an error means: an end the module asked for, one it was given, or a trap.
+        fn of(error: &Error) -> Self {
+            End::Status(match error.downcast_ref() {
+                Some(Exit(code)) => Status::Exited(*code),
+                None if error.downcast_ref::<TooMuchOutput>().is_some() => Status::TooMuchOutput,
+                None => Status::Trapped(error.to_string()),
             })
         }
-
-        /// The machine code of a module: loaded before, kept on disk, or made now.
-        fn load(&self, path: &str, digests: &Digests) -> Result<wasmtime::Module> {
-            let refused = |why: String| Diagnostic::error("wasm-not-loaded", format!("`{path}` {why}"));
-            let unreadable = |error: std::io::Error| refused(format!("cannot be read: {error}"));
-            let digest = digests.of(Path::new(path)).map_err(unreadable)?;
-            let mut loaded = self.loaded.lock().expect("no one panics while holding the modules");
-            if let Some(module) = loaded.get(&digest) {
-                return Ok(module.clone());
-            }
-            let kept =
-                self.dir.as_ref().map(|dir| dir.join(format!("{digest}.{}", env!("CARGO_PKG_VERSION"))));
-            let module = match kept.as_deref().and_then(|file| self.read_kept(file)) {
-                Some(module) => module,
-                None => {
-                    let bytes = fs::read(path).map_err(unreadable)?;
-                    let module = wasmtime::Module::from_binary(&self.engine, &bytes).map_err(|e| {
-                        refused(format!("is no module we can run: {e:#}"))
-                            .help("build it for WASI preview 1, as Rust does for its target `wasm32-wasip1`")
-                    })?;
-                    if let (Some(file), Ok(code)) = (&kept, module.serialize()) {
-                        // Without it the next run compiles again; that is no reason to fail this one.
-                        let _ = cache::write(file, &code);
-                    }
-                    module
-                }
-            };
-            loaded.insert(digest, module.clone());
-            Ok(module)
-        }
-
-        /// Machine code an earlier run left behind. Code of another version of the engine, or for another processor, is
-        /// refused by the engine itself and made anew.
-        #[allow(unsafe_code)]
-        fn read_kept(&self, file: &Path) -> Option<wasmtime::Module> {
-            // Read rather than mapped: a file cut short while it is mapped ends the process.
-            let code = fs::read(file).ok()?;
-            // SAFETY: these must be bytes that `Module::serialize` gave. They come from a folder that belongs to this user
-            // and that no one else can write to (`private_dir`), and are only ever put there whole (`cache::write`).
-            unsafe { wasmtime::Module::deserialize(&self.engine, code) }.ok()
-        }
-
-        /// Runs a module on a thread of its own, with a stack that does not depend on who calls; this one keeps time.
-        fn call(
-            &self,
-            module: wasmtime::Module,
-            machine: Machine,
-            limits: &Limits,
-        ) -> wasmtime::Result<Output> {
-            let start = Instant::now();
-            let deadline = start + limits.timeout;
-            let engine = self.engine.clone();
-            let most_memory = usize::try_from(limits.memory).unwrap_or(usize::MAX);
-            let (tell, ended) = mpsc::channel();
-            let run = move || {
-                let mut store = Store::new(&engine, Call { machine, most_memory });
-                store.limiter(|call| call);
-                // The epoch is the engine's, the deadline this call's: a tick for another call changes nothing here.
-                store.epoch_deadline_callback(move |_| match Instant::now() >= deadline {
-                    true => Ok(UpdateDeadline::Interrupt),
-                    false => Ok(UpdateDeadline::Continue(1)),
-                });
-                store.set_epoch_deadline(1);
-                let result = enter(&mut store, &module);
-                let _ = tell.send((result, store.into_data().machine));
-            };
-            std::thread::Builder::new().name("wasm".into()).stack_size(THREAD_STACK).spawn(run)?;
-            let (result, machine) = loop {
-                match ended.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                    Ok(done) => break done,
-                    Err(RecvTimeoutError::Timeout) => self.engine.increment_epoch(),
-                    Err(RecvTimeoutError::Disconnected) => wasmtime::bail!("the thread it ran on broke down"),
-                }
-            };
-            let status = status(result, limits)?;
-            let (stdout, stderr) = machine.into_output();
-            let elapsed = start.elapsed();
-            Ok(Output { stdout, stderr, stderr_dropped: 0, status, elapsed, cached: false })
-        }
     }
 
-    fn enter(store: &mut Store<Call>, module: &wasmtime::Module) -> wasmtime::Result<()> {
+    fn enter(
+        store: &mut Store<Instance>,
+        module: &wasmi::Module,
+        is_over: impl Fn() -> bool,
+    ) -> std::result::Result<(), End> {
         let mut linker = Linker::new(module.engine());
-        wasi::define(&mut linker, module, |call: &mut Call| &mut call.machine)?;
-        let instance = linker.instantiate(&mut *store, module)?;
-        instance.get_typed_func::<(), ()>(&mut *store, "_start")?.call(store, ())
+        wasi::define(&mut linker, module, |instance: &mut Instance| &mut instance.machine)
+            .map_err(End::NotStarted)?;
+        store.set_fuel(SETUP).expect("fuel is counted");
+        let instance =
+            linker.instantiate_and_start(&mut *store, module).map_err(|e| match e.as_trap_code() {
+                Some(TrapCode::OutOfFuel) => End::TimedOut,
+                Some(_) => End::of(&e),
+                None if matches!(e.kind(), ErrorKind::Host(_)) => End::of(&e),
+                None => End::NotStarted(e),
+            })?;
+        let start = instance.get_typed_func::<(), ()>(&*store, "_start").map_err(End::NotStarted)?;
+        store.set_fuel(SLICE).expect("fuel is counted");
+        let mut step = start.call_resumable(&mut *store, ()).map_err(|e| End::of(&e))?;
+        loop {
+            step = match step {
+                TypedResumableCall::Finished(()) => return Ok(()),
+                TypedResumableCall::HostTrap(trap) => return Err(End::of(trap.host_error())),
+                TypedResumableCall::OutOfFuel(_) if is_over() => return Err(End::TimedOut),
+                TypedResumableCall::OutOfFuel(paused) => {
+                    let fuel = SLICE.saturating_add(paused.required_fuel());
+                    store.set_fuel(fuel).expect("fuel is counted");
+                    paused.resume(&mut *store).map_err(|e| End::of(&e))?
+                }
+            };
+        }
     }
 
     /// What became of it. An error is one of starting: imports we do not have, no `_start`.
-    fn status(result: wasmtime::Result<()>, limits: &Limits) -> wasmtime::Result<Status> {
-        let Err(error) = result else { return Ok(Status::Exited(0)) };
-        if let Some(Exit(code)) = error.downcast_ref() {
-            return Ok(Status::Exited(*code));
-        }
-        if error.is::<TooMuchOutput>() {
-            return Ok(Status::TooMuchOutput);
-        }
-        if error.is::<TooMuchMemory>() {
-            let why = format!("it wanted more than {} MiB of memory", limits.memory >> 20);
-            return Ok(Status::Trapped(why));
-        }
-        match error.downcast_ref::<Trap>() {
-            Some(Trap::Interrupt) => Ok(Status::TimedOut(limits.timeout)),
-            Some(trap) => Ok(Status::Trapped(trap.to_string())),
-            None => Err(error),
+    fn status(
+        end: std::result::Result<(), End>,
+        wanted_too_much: bool,
+        limits: &Limits,
+    ) -> std::result::Result<Status, Fault> {
+        match end {
+            Ok(()) => Ok(Status::Exited(0)),
+            Err(_) if wanted_too_much => {
+                let why = format!("it wanted more than {} MiB of memory", limits.memory >> 20);
+                Ok(Status::Trapped(why))
+            }
+            Err(End::TimedOut) => Ok(Status::TimedOut(limits.timeout)),
+            Err(End::Status(status)) => Ok(status),
+            Err(End::NotStarted(error)) => Err(Fault::NotStarted(error.to_string())),
         }
     }
-
-    /// A folder for machine code: ours, and closed to writing by others. What it holds is executed.
-    fn private_dir(cache: &Path) -> Option<PathBuf> {
-        let dir = cache.join("modules");
-        cache::make_dir(&dir).ok()?;
-        let ours = |path: &Path| {
-            path.metadata().is_ok_and(|meta| {
-                meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
-            })
-        };
-        (ours(&dir) && ours(cache)).then_some(dir)
-    }
-
-    // Modules are shared between threads that run functions at the same time.
-    const _: fn() = || {
-        fn shared<T: Send + Sync>() {}
-        shared::<Arc<Engine>>();
-    };
 }
 
 #[cfg(not(feature = "wasm"))]
@@ -255,24 +343,24 @@ mod absent {
     use krm_yaml::{Diagnostic, Result};
 
     use crate::runtime::digests::Digests;
-    use crate::runtime::{Output, Policy};
+    use crate::runtime::{Action, Call, Output, Runner};
 
-    /// There is none: this program was built without.
-    pub(in crate::runtime) enum Engine {}
+    /// There are none: this program was built without.
+    pub(in crate::runtime) enum Modules {}
 
-    impl Engine {
-        pub(in crate::runtime) fn new(_policy: &Policy) -> Result<Self> {
+    impl Modules {
+        pub(in crate::runtime) fn new(_digests: Arc<Digests>) -> Result<Self> {
             Err(Diagnostic::error("wasm-not-built", "this program was built without WebAssembly")
                 .help("build it with the feature `wasm`"))
         }
+    }
 
-        pub(in crate::runtime) fn run(
-            &self,
-            _: &super::Module,
-            _: &Policy,
-            _: &Digests,
-            _: Arc<Vec<u8>>,
-        ) -> Result<Output> {
+    impl Runner for Modules {
+        fn describe(&self, _call: &Call) -> Option<Action> {
+            match *self {}
+        }
+
+        fn run(&self, _call: &Call) -> Result<Output> {
             match *self {}
         }
     }

@@ -1,7 +1,6 @@
 //! `helmCharts:` inflates charts, by the user's own `helm`.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,13 +11,13 @@ use serde::Deserialize;
 use super::{Setup, read_config};
 use crate::files::world::{Loader, clean};
 use crate::merge::{self, Merged};
-use crate::pipeline::policy::{Helm, Limits};
+use crate::pipeline::policy::Helm;
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::read;
 use crate::resource::{Resource, Track};
-use crate::runtime::{Output, Scratch, run_tool};
+use crate::runtime::{Argument, Output, Permission, Program, Tool};
 
 /// Inflates helm charts into resources. Needs `--enable-helm`.
 ///
@@ -205,13 +204,11 @@ impl Run<'_> {
             let lock = cx.runtime.lock_of(&folder);
             let _alone = lock.lock().expect("no one panics while pulling a chart");
             if !cx.world.is_dir(&folder) {
-                self.pull(&home, &folder)?;
+                self.pull(&home, &folder, cx)?;
             }
         }
-        let scratch = Scratch::new("krm-helm")?;
-        let values =
-            scratch.write(&format!("{}-values.yaml", self.file_name()), &self.values(&folder, cx)?)?;
-        let output = self.run(&self.template_args(&folder, &values)?)?;
+        let values = (format!("{}-values.yaml", self.file_name()), self.values(&folder, cx)?);
+        let output = self.run(self.template_args(&folder)?, vec![values], cx)?;
         let text = String::from_utf8_lossy(&output.stdout);
         self.read(&text, cx)
     }
@@ -232,7 +229,7 @@ impl Run<'_> {
         }
     }
 
-    fn pull(&self, home: &Path, folder: &Path) -> Result<()> {
+    fn pull(&self, home: &Path, folder: &Path, cx: &Context) -> Result<()> {
         let Chart { name, version, repo, devel, .. } = self.chart;
         if repo.is_empty() {
             let message = format!("there is no chart `{name}`, and no repository to pull it from");
@@ -253,7 +250,7 @@ impl Run<'_> {
         if *devel {
             args.push("--devel".into());
         }
-        self.run(&args).map(drop)
+        self.run(args.into_iter().map(Argument::Text).collect(), Vec::new(), cx).map(drop)
     }
 
     /// The values to inflate the chart with.
@@ -285,32 +282,32 @@ impl Run<'_> {
         Ok(krm_yaml::canonical(&merged).into_bytes())
     }
 
-    fn template_args(&self, folder: &Path, values: &Path) -> Result<Vec<String>> {
+    /// The arguments of `helm template`; the first file is the values.
+    fn template_args(&self, folder: &Path) -> Result<Vec<Argument>> {
         let Chart { release_name, namespace, name_template, kube_version, .. } = self.chart;
-        let mut args = vec!["template".to_owned()];
-        args.push(if release_name.is_empty() { "--generate-name".into() } else { release_name.to_string() });
-        args.push(folder.display().to_string());
-        let mut option = |name: &str, value: &str| {
-            if !value.is_empty() {
-                args.extend([name.to_owned(), value.to_owned()]);
+        let name = if release_name.is_empty() { "--generate-name" } else { release_name.as_str() };
+        let mut args: Vec<Argument> =
+            vec!["template".into(), name.into(), folder.display().to_string().into()];
+        let mut option = |name: &str, value: Argument| {
+            if value != Argument::Text(String::new()) {
+                args.extend([name.into(), value]);
             }
         };
-        option("--namespace", namespace);
-        option("--name-template", name_template);
-        option("-f", &values.display().to_string());
+        option("--namespace", namespace.as_str().into());
+        option("--name-template", name_template.as_str().into());
+        option("-f", Argument::File(0));
         for path in &self.chart.additional_values_files {
             // Read only to see whether it may be.
             self.loader.load_bytes(path, path.span)?;
-            option("-f", &self.loader.root().join(path.as_str()).display().to_string());
+            option("-f", self.loader.root().join(path.as_str()).display().to_string().into());
         }
         match self.chart.api_versions.is_empty() {
-            true => self.helm.api_versions.iter().for_each(|version| option("--api-versions", version)),
-            false => self.chart.api_versions.iter().for_each(|version| option("--api-versions", version)),
+            true => self.helm.api_versions.iter().for_each(|v| option("--api-versions", v.as_str().into())),
+            false => self.chart.api_versions.iter().for_each(|v| option("--api-versions", v.as_str().into())),
         }
-        option(
-            "--kube-version",
-            if kube_version.is_empty() { &self.helm.kube_version } else { kube_version },
-        );
+        let kube_version =
+            if kube_version.is_empty() { &self.helm.kube_version } else { kube_version.as_str() };
+        option("--kube-version", kube_version.into());
         let flags = [
             (self.chart.include_crds, "--include-crds"),
             (self.chart.skip_tests, "--skip-tests"),
@@ -318,23 +315,40 @@ impl Run<'_> {
             (self.chart.debug || self.helm.debug, "--debug"),
             (self.chart.devel, "--devel"),
         ];
-        args.extend(flags.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag.to_owned()));
+        args.extend(flags.into_iter().filter(|(wanted, _)| *wanted).map(|(_, flag)| flag.into()));
         Ok(args)
     }
 
-    fn run(&self, args: &[String]) -> Result<Output> {
+    fn run(&self, args: Vec<Argument>, files: Vec<(String, Vec<u8>)>, cx: &Context) -> Result<Output> {
         let program = &self.helm.command;
-        let mut command = Command::new(program);
-        command.args(args);
+        let mut env = Vec::new();
         if !self.globals.config_home.is_empty() {
             let home = Path::new(self.globals.config_home.as_str());
-            command.env("HELM_CONFIG_HOME", home);
-            command.env("HELM_CACHE_HOME", home.join(".cache"));
-            command.env("HELM_DATA_HOME", home.join(".data"));
+            for (name, folder) in [
+                ("HELM_CONFIG_HOME", home.to_owned()),
+                ("HELM_CACHE_HOME", home.join(".cache")),
+                ("HELM_DATA_HOME", home.join(".data")),
+            ] {
+                env.push((name.to_owned(), Some(folder.display().to_string())));
+            }
         }
-        let limits = Limits { timeout: TIMEOUT, ..Limits::default() };
-        let output = run_tool(command, Vec::new(), &limits).map_err(|error| {
-            Diagnostic::error("helm-not-started", format!("`{program}` cannot be started: {error}"))
+        let shown = args.iter().map(|argument| match argument {
+            Argument::Text(text) => self.shown(text),
+            Argument::File(number) => files[*number].0.as_str(),
+        });
+        let shown = shown.collect::<Vec<_>>().join(" ");
+        let verb = shown.split(' ').next().unwrap_or_default().to_owned();
+        let tool = Tool {
+            program: program.clone(),
+            args,
+            env,
+            dir: None,
+            files,
+            needs: Permission::Helm,
+            timeout: Some(TIMEOUT),
+        };
+        let output = cx.runtime.run(&Program::Tool(tool), Vec::new()).map_err(|error| {
+            Diagnostic::error("helm-not-started", error.message().to_owned())
                 .help("install helm 3 or 4, or say where it is with `--helm-command`")
         })?;
         if output.status.is_success() {
@@ -342,11 +356,10 @@ impl Run<'_> {
         }
         let stderr = String::from_utf8_lossy(&output.stderr);
         let said = stderr.trim().replace('\n', "\n  ");
-        let shown: Vec<&str> = args.iter().map(|arg| self.shown(arg)).collect();
-        let message = format!("helm {} failed for chart `{}`: {}", args[0], self.chart.name, output.status);
+        let message = format!("helm {verb} failed for chart `{}`: {}", self.chart.name, output.status);
         Err(Diagnostic::error("helm-failed", message)
             .note(format!("helm says: {said}"), Span::NONE)
-            .help(format!("the command was `{program} {}`", shown.join(" "))))
+            .help(format!("the command was `{program} {shown}`")))
     }
 
     /// A path as it would be written in the kustomization.
