@@ -336,3 +336,22 @@ fn a_page_that_is_no_resource_may_be_a_repository() {
     krm.env("GIT_CONFIG_VALUE_0", format!("{url}/acme/shop"));
     assert_eq!(place.outcome(krm).unwrap(), named("two-cm"));
 }
+
+#[test]
+fn what_comes_over_the_network_names_nothing_of_this_machine() {
+    let place = Place::new("of-this-machine");
+    let secret = place.repository("secret");
+    place.repository("public");
+    place.write("public/base/kustomization.yaml", &format!("resources: ['{secret}//base']\n"));
+    place.commit("public");
+    let public = format!("file://{}", place.0.join("public").display());
+    // Named by someone on this machine, it may.
+    assert!(place.build(&format!("{public}//base")).is_ok());
+    // git is told to find the address of a server on this machine: for krm it is one of the network all the same.
+    let mut krm = place.command("https://git.example.com/acme/public//base");
+    krm.env("GIT_CONFIG_COUNT", "2");
+    krm.env("GIT_CONFIG_KEY_1", format!("url.file://{}/.insteadOf", place.0.display()));
+    krm.env("GIT_CONFIG_VALUE_1", "https://git.example.com/acme/");
+    let error = place.outcome(krm).unwrap_err();
+    assert!(error.starts_with("error[repository-of-this-machine]"), "{error}");
+}

@@ -154,10 +154,7 @@ impl Folder {
             return Self::cloned(&self.files, repository, Some(self.clone()), place, &self.dependencies);
         }
         if Path::new(path).is_absolute() {
-            let message = format!("the path of a base must be relative, not `{path}`");
-            return Err(Diagnostic::error("base-absolute", message).at(place).help(
-                "write it relative to this kustomization's folder, so that both can be moved together",
-            ));
+            return Err(absolute("a base", path, place));
         }
         if let Some(part) = path.split('/').find(|part| part.contains("..") && *part != "..") {
             // Two list items with wrong indentation become one such path, and cleaning it would hide that.
@@ -238,8 +235,20 @@ impl Folder {
             let folder = Self::cloned(&self.files, repository, parent, place, &self.dependencies)?;
             return Ok((folder, None));
         }
+        if Path::new(path).is_absolute() {
+            return Err(absolute("an import", path, place));
+        }
         let world = self.world();
         let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
+        // Errors show lines of a file: of anything else it could be, none may be read.
+        let is_yaml = ENDINGS.iter().any(|ending| real.to_string_lossy().ends_with(ending));
+        let may_be_one = world.is_dir(&real) || (is_yaml && world.is_file(&real));
+        if !may_be_one {
+            let message = format!("`{path}` is neither a folder nor a file of YAML");
+            return Err(Diagnostic::error("import-not-a-composition", message)
+                .at(place)
+                .help("name a folder that holds a `composition.yaml`, or such a file"));
+        }
         let (root, shown, file) = match world.is_dir(&real) {
             true => (real, clean(&self.shown.join(path)), None),
             false => {
@@ -310,10 +319,21 @@ impl Folder {
         }
     }
 
-    /// An address may not be, nor begin with, one that led to it.
+    /// An address may not be, nor begin with, one that led to it; and one that came over the network may not name what is on
+    /// this machine.
     fn refuse_repository_cycle(&self, repository: &Repository, place: Span) -> Result<()> {
         let mut folder = Some(self);
         while let Some(visited) = folder {
+            if let Some(checkout) = &visited.checkout
+                && repository.is_local()
+                && !checkout.repository.is_local()
+            {
+                let message = format!("`{}` is a repository of this machine", repository.address);
+                return Err(Diagnostic::error("repository-of-this-machine", message)
+                    .at(place)
+                    .note(format!("it is named by `{}`", checkout.repository.address), Span::NONE)
+                    .help("what comes over the network may name only what is on the network"));
+            }
             if let Some(checkout) = &visited.checkout
                 && checkout.repository.address.starts_with(&repository.address)
             {
@@ -497,6 +517,16 @@ fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
         let line = line.trim();
         (!line.is_empty()).then_some((start, line))
     })
+}
+
+/// Endings of files that may hold a Composition.
+const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+fn absolute(what: &str, path: &str, place: Span) -> Diagnostic {
+    let message = format!("the path of {what} must be relative, not `{path}`");
+    Diagnostic::error("base-absolute", message)
+        .at(place)
+        .help("write it relative to the folder of this file, so that both can be moved together")
 }
 
 fn no_target(target: &str) -> Diagnostic {

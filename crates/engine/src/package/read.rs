@@ -19,9 +19,7 @@ pub const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
 /// The files with one of these endings in a folder and those below, relative to it, in the order of their names. Those a
 /// `.krmignore` names are left out.
 pub fn files(world: &dyn World, root: &Path, endings: &[&str]) -> Result<Vec<String>> {
-    let mut walk = Walk { world, endings, paths: Vec::new() };
-    walk.folder(root, "", &Ignored::default())?;
-    Ok(walk.paths)
+    Ok(Walk::of(world, root, endings)?.paths)
 }
 
 /// Whether a `.krmignore` of a package names a file or a folder above it, be it there or not.
@@ -39,11 +37,26 @@ pub fn leaves_out(world: &dyn World, root: &Path, path: &str) -> Result<bool> {
     Ok(ignored.names(path, false))
 }
 
+/// Refuses a link to a file outside: functions are given what is in the package, and nothing else of the machine.
+fn refuse_leaving(world: &dyn World, root: &Path, links: &[String]) -> Result<()> {
+    let Ok(real_root) = world.real_path(root) else { return Ok(()) };
+    for path in links {
+        if world.real_path(&root.join(path)).is_ok_and(|real| !real.starts_with(&real_root)) {
+            let message = format!("`{path}` is a link to a file outside the package");
+            return Err(Diagnostic::error("package-file-outside", message)
+                .help(format!("put the file itself there, or name the link in {IGNORE}")));
+        }
+    }
+    Ok(())
+}
+
 impl Package {
     /// Reads every file of configuration in a folder and those below, in the order of their names; or a single file.
     pub fn read(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
         let (root, paths) = if world.is_dir(root) {
-            (root.to_path_buf(), files(world, root, &ENDINGS)?)
+            let Walk { paths, links, .. } = Walk::of(world, root, &ENDINGS)?;
+            refuse_leaving(world, root, &links)?;
+            (root.to_path_buf(), paths)
         } else if world.is_file(root) {
             let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -120,6 +133,8 @@ struct Walk<'w> {
     world: &'w dyn World,
     endings: &'w [&'w str],
     paths: Vec<String>,
+    /// Those that are links.
+    links: Vec<String>,
 }
 
 /// The patterns that hold in a folder, and the folder they are relative to.
@@ -153,7 +168,13 @@ impl Ignored {
     }
 }
 
-impl Walk<'_> {
+impl<'w> Walk<'w> {
+    fn of(world: &'w dyn World, root: &Path, endings: &'w [&'w str]) -> Result<Self> {
+        let mut walk = Walk { world, endings, paths: Vec::new(), links: Vec::new() };
+        walk.folder(root, "", &Ignored::default())?;
+        Ok(walk)
+    }
+
     fn folder(&mut self, dir: &Path, below: &str, outer: &Ignored) -> Result<()> {
         let entries = self.world.list(dir).map_err(|error| unreadable(dir, &error))?;
         let has = |name: &str| entries.iter().any(|entry| entry.name == name);
@@ -181,7 +202,10 @@ impl Walk<'_> {
                 EntryKind::Folder => self.folder(&place, &path, inner)?,
                 EntryKind::File => self.paths.push(path),
                 // Links to folders are not followed: they may lead anywhere, and round in circles.
-                EntryKind::Link if self.world.is_file(&place) => self.paths.push(path),
+                EntryKind::Link if self.world.is_file(&place) => {
+                    self.links.push(path.clone());
+                    self.paths.push(path);
+                }
                 EntryKind::Link | EntryKind::Other => {}
             }
         }
