@@ -92,7 +92,8 @@ impl Target {
     }
 
     fn finish(&self, files: &[File]) -> Result<()> {
-        let mut changes = os::Changes::default();
+        let paths: Vec<PathBuf> = files.iter().map(File::path).collect();
+        let mut changes = os::Changes::in_packages(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
         for file in files {
             for note in file.notes() {
                 eprintln!("{note}");
@@ -107,7 +108,7 @@ impl Target {
             if self.diff {
                 os::print(edit::diff(file.shown(), file.source().text(), &text).as_bytes())?;
             } else if !self.dry_run {
-                changes.write(file.path(), text.as_bytes())?;
+                changes.write(&file.path(), text.as_bytes())?;
             }
         }
         changes.commit()
