@@ -22,6 +22,7 @@ const LAYERS: &[&str] = &[
     "composition",
     "package",
     "kustomization",
+    "workspace",
     "session",
     "edit",
     "lib",

@@ -1,14 +1,16 @@
 //! What `krm plan` shows: the consolidated list, as a Composition that builds to the same resources.
 
-use std::path::{Component, Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use krm_yaml::{Entry, Node, Span};
 
 use crate::composition::{Entry as Listed, default_name};
 use crate::files::folder::Folder;
+use crate::files::relative;
 use crate::files::world::{Loader, clean};
 use crate::kustomization::Kustomization;
+use crate::workspace::PATH_FIELDS;
 
 /// An entry of the list, made to stand in the target's folder.
 pub struct Outlined {
@@ -20,58 +22,6 @@ pub struct Outlined {
     pub overrides: Vec<Span>,
 }
 
-/// Where transformers name files: a kind, and the way to the field; `*` is every item.
-///
-/// Fields of an inline kustomization count too. What a function's own configuration means by a path is its own affair.
-const PATHS: &[(&str, &[&str])] = &[
-    ("ResourceAccumulator", &["paths", "*"]),
-    ("ResourceAccumulator", &["files", "*"]),
-    ("ResourceAccumulator", &["resources", "*"]),
-    ("ResourceGenerator", &["paths", "*"]),
-    ("ResourceGenerator", &["files", "*"]),
-    ("ResourceGenerator", &["resources", "*"]),
-    ("PatchTransformer", &["path"]),
-    ("PatchJson6902Transformer", &["path"]),
-    ("PatchStrategicMergeTransformer", &["paths", "*"]),
-    ("ReplacementTransformer", &["replacements", "*", "path"]),
-    ("ConfigMapGenerator", &["files", "*"]),
-    ("ConfigMapGenerator", &["envs", "*"]),
-    ("ConfigMapGenerator", &["env"]),
-    ("SecretGenerator", &["files", "*"]),
-    ("SecretGenerator", &["envs", "*"]),
-    ("SecretGenerator", &["env"]),
-    ("HelmChartInflationGenerator", &["valuesFile"]),
-    ("HelmChartInflationGenerator", &["additionalValuesFiles", "*"]),
-    ("HelmChartInflationGenerator", &["chartHome"]),
-    ("HelmChartInflationGenerator", &["configHome"]),
-    ("Kustomization", &["resources", "*"]),
-    ("Kustomization", &["bases", "*"]),
-    ("Kustomization", &["components", "*"]),
-    ("Kustomization", &["crds", "*"]),
-    ("Kustomization", &["configurations", "*"]),
-    ("Kustomization", &["openapi", "path"]),
-    ("Kustomization", &["generators", "*"]),
-    ("Kustomization", &["transformers", "*"]),
-    ("Kustomization", &["validators", "*"]),
-    ("Kustomization", &["patches", "*", "path"]),
-    ("Kustomization", &["patchesStrategicMerge", "*"]),
-    ("Kustomization", &["patchesJson6902", "*", "path"]),
-    ("Kustomization", &["replacements", "*", "path"]),
-    ("Kustomization", &["configMapGenerator", "*", "files", "*"]),
-    ("Kustomization", &["configMapGenerator", "*", "envs", "*"]),
-    ("Kustomization", &["configMapGenerator", "*", "env"]),
-    ("Kustomization", &["secretGenerator", "*", "files", "*"]),
-    ("Kustomization", &["secretGenerator", "*", "envs", "*"]),
-    ("Kustomization", &["secretGenerator", "*", "env"]),
-    ("Kustomization", &["helmGlobals", "chartHome"]),
-    ("Kustomization", &["helmGlobals", "configHome"]),
-    ("Kustomization", &["helmCharts", "*", "valuesFile"]),
-    ("Kustomization", &["helmCharts", "*", "additionalValuesFiles", "*"]),
-    ("", &["runtime", "exec", "path"]),
-    ("", &["runtime", "wasm", "path"]),
-    ("", &["runtime", "container", "mounts", "*", "src"]),
-];
-
 impl Outlined {
     /// Makes an entry stand in the target's folder.
     pub fn new(entry: &Listed, target: &Folder) -> Self {
@@ -80,7 +30,7 @@ impl Outlined {
             "Component" => "Kustomization",
             kind => kind,
         };
-        for (_, path) in PATHS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
+        for (_, path) in PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
             rewrite(&mut config, path, entry, target);
         }
         let overrides = entry.overrides.iter().map(|change| change.place).collect();
@@ -165,29 +115,4 @@ fn moved(text: &str, from: &Folder, to: &Folder) -> Option<String> {
         Some(key) => format!("{key}={moved}"),
         None => moved,
     })
-}
-
-/// The way from a folder to a path, both absolute.
-fn relative(path: &Path, folder: &Path) -> String {
-    let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();
-    let up = folder.components().skip(shared).map(|_| Component::ParentDir);
-    let way: PathBuf = up.chain(path.components().skip(shared)).collect();
-    way.to_string_lossy().replace('\\', "/")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ways_between_folders() {
-        for (path, folder, way) in [
-            ("/a/b/c", "/a/b", "c"),
-            ("/a/b/c", "/a/d", "../b/c"),
-            ("/x", "/a/b", "../../x"),
-            ("/a/b", "/a/b", ""),
-        ] {
-            assert_eq!(relative(Path::new(path), Path::new(folder)), way);
-        }
-    }
 }

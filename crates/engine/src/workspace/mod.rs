@@ -1,0 +1,292 @@
+//! A tree of kustomizations: which folders hold one, and which files and folders each of them names.
+//!
+//! Nothing is built, and a file that cannot be read harms no other: this is for questions about a whole repository, such as
+//! who uses a base.
+
+mod references;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Node, Result, Source, Sources};
+use rayon::prelude::*;
+
+use crate::composition;
+use crate::files::world::{EntryKind, World};
+use crate::files::{KUSTOMIZATION_FILES, relative};
+
+pub use references::{PATH_FIELDS, Reference, Target};
+
+/// Folders with a kustomization or a Composition, by their real paths.
+#[derive(Debug, Default)]
+pub struct Workspace {
+    layers: BTreeMap<PathBuf, Layer>,
+}
+
+/// A folder with a kustomization or a Composition.
+#[derive(Debug)]
+pub struct Layer {
+    /// Its real path.
+    pub folder: PathBuf,
+    /// As seen from the current folder.
+    pub shown: String,
+    pub kind: LayerKind,
+    /// The file that makes it one.
+    pub file: PathBuf,
+    pub source: Option<Arc<Source>>,
+    /// The file as a tree, unless it cannot be read.
+    pub root: Option<Node>,
+    /// Every file, folder and address it names, in the order of the file.
+    pub references: Vec<Reference>,
+    /// Why the file cannot be read.
+    pub error: Option<Diagnostic>,
+}
+
+/// What makes a folder a layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum LayerKind {
+    Kustomization,
+    Component,
+    Composition,
+}
+
+impl LayerKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            LayerKind::Kustomization => "kustomization",
+            LayerKind::Component => "component",
+            LayerKind::Composition => "composition",
+        }
+    }
+}
+
+/// Folders that hold no configuration of ours, however many files they have.
+const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
+
+impl Workspace {
+    /// Finds every layer in a folder and those below it, and whatever these name elsewhere.
+    pub fn scan(world: &dyn World, sources: &Sources, root: &Path) -> Result<Self> {
+        let start = world.real_path(root).map_err(|error| {
+            Diagnostic::error("folder-unreadable", format!("cannot read `{}`: {error}", root.display()))
+        })?;
+        let mut folders = Vec::new();
+        let mut open = vec![start];
+        while let Some(folder) = open.pop() {
+            // A folder that nobody may read holds nothing for us.
+            let Ok(entries) = world.list(&folder) else { continue };
+            let below = entries.iter().filter(|entry| entry.kind == EntryKind::Folder);
+            let below = below.filter(|entry| !PASSED_OVER.iter().any(|name| *entry.name == **name));
+            open.extend(below.map(|entry| folder.join(&entry.name)));
+            folders.push(folder);
+        }
+        Ok(Self::of(world, sources, folders))
+    }
+
+    /// The layers in these folders, and all that they are made of.
+    pub fn of(world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) -> Self {
+        let here = world.real_path(Path::new(".")).unwrap_or_default();
+        let mut workspace = Self::default();
+        let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut open = folders;
+        while !open.is_empty() {
+            open.retain(|folder| known.insert(folder.clone()));
+            let read = |folder: PathBuf| Layer::read(world, sources, &here, folder);
+            let layers: Vec<Layer> = std::mem::take(&mut open).into_par_iter().filter_map(read).collect();
+            for layer in layers {
+                open.extend(layer.layers_named().map(|(_, folder)| folder.to_owned()));
+                workspace.layers.insert(layer.folder.clone(), layer);
+            }
+        }
+        workspace
+    }
+
+    /// All layers, in the order of their paths.
+    pub fn layers(&self) -> impl Iterator<Item = &Layer> {
+        self.layers.values()
+    }
+
+    /// The layer in a folder.
+    pub fn layer(&self, folder: &Path) -> Option<&Layer> {
+        self.layers.get(folder)
+    }
+
+    /// Every place that names a file or folder, and the layer it is in.
+    pub fn users<'w>(&'w self, path: &'w Path) -> impl Iterator<Item = (&'w Layer, &'w Reference)> {
+        self.layers().flat_map(move |layer| {
+            let names =
+                layer.references.iter().filter(move |reference| reference.target.path() == Some(path));
+            names.map(move |reference| (layer, reference))
+        })
+    }
+
+    /// The layers that no other includes, components apart: what there is to build.
+    pub fn roots(&self) -> Vec<&Layer> {
+        let used: BTreeSet<&Path> =
+            self.layers().flat_map(|layer| layer.layers_named().map(|(_, folder)| folder)).collect();
+        let is_root = |layer: &&Layer| layer.kind != LayerKind::Component && !used.contains(&*layer.folder);
+        self.layers().filter(is_root).collect()
+    }
+
+    /// A layer and everything it is made of, each once, itself first.
+    pub fn closure<'w>(&'w self, layer: &'w Layer) -> Vec<&'w Layer> {
+        let mut known = BTreeSet::from([&*layer.folder]);
+        let mut all = vec![layer];
+        let mut next = 0;
+        while let Some(one) = all.get(next).copied() {
+            next += 1;
+            let below = one.layers_named().filter_map(|(_, folder)| self.layer(folder));
+            all.extend(below.filter(|below| known.insert(&below.folder)));
+        }
+        all
+    }
+
+    /// The layers that a change to these files reaches, as far as names tell: those that name one of them, or have it as
+    /// their own file, and whatever includes these. Paths are real ones.
+    pub fn reached_from(&self, changed: &[PathBuf]) -> BTreeSet<&Path> {
+        let touches = |path: &Path| {
+            changed.iter().any(|changed| {
+                path.starts_with(changed) || {
+                    // Whoever takes a folder whole takes every file in it.
+                    changed.starts_with(path)
+                }
+            })
+        };
+        let is_own = |layer: &Layer| {
+            let names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
+            names.map(|name| layer.folder.join(name)).any(|file| changed.contains(&file))
+        };
+        let is_touched = |layer: &&Layer| {
+            let mut named = layer.references.iter().filter(|reference| !reference.target.is_layer());
+            is_own(layer) || named.any(|reference| reference.target.path().is_some_and(touches))
+        };
+        let mut reached: BTreeSet<&Path> =
+            self.layers().filter(is_touched).map(|layer| &*layer.folder).collect();
+        loop {
+            let uses = |layer: &&Layer| layer.layers_named().any(|(_, folder)| reached.contains(folder));
+            let more: Vec<&Path> = self.layers().filter(uses).map(|layer| &*layer.folder).collect();
+            let before = reached.len();
+            reached.extend(more);
+            if reached.len() == before {
+                return reached;
+            }
+        }
+    }
+}
+
+/// Other projects have Compositions too.
+fn is_ours(api_version: &str) -> bool {
+    api_version.starts_with("kustomize.config.k8s.io/")
+}
+
+impl Layer {
+    fn read(world: &dyn World, sources: &Sources, here: &Path, folder: PathBuf) -> Option<Self> {
+        let names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
+        let files = names.map(|name| folder.join(name)).filter(|file| world.is_file(file));
+        let mut layer = None;
+        for file in files {
+            let read = Self::of_file(world, sources, here, &folder, file);
+            // Somebody else's `composition.yaml` may lie beside a kustomization, or alone.
+            match (&layer, read) {
+                (None, Some(read)) => layer = Some(read),
+                (Some(_), _) | (None, None) => {}
+            }
+        }
+        layer
+    }
+
+    fn of_file(
+        world: &dyn World,
+        sources: &Sources,
+        here: &Path,
+        folder: &Path,
+        file: PathBuf,
+    ) -> Option<Self> {
+        let shown_file = relative(&file, here);
+        let read = world.read(&file).map_err(|error| {
+            Diagnostic::error("file-unreadable", format!("cannot read `{shown_file}`: {error}"))
+        });
+        let source = read.and_then(|bytes| sources.add_bytes(shown_file, bytes));
+        let root = source.as_ref().map_err(Clone::clone).and_then(|source| {
+            let documents = krm_yaml::parse(source)?;
+            Ok(documents.into_iter().next().map_or_else(Node::null, |document| document.root))
+        });
+        let is_composition = composition::FILE_NAMES.iter().any(|name| file.ends_with(name));
+        let text = |key| root.as_ref().ok().and_then(|root: &Node| root.get(key)).and_then(Node::as_str);
+        let kind = match text("kind") {
+            Some("Component") if !is_composition => LayerKind::Component,
+            Some("Composition") if text("apiVersion").is_some_and(is_ours) => LayerKind::Composition,
+            _ if is_composition => return None,
+            _ => LayerKind::Kustomization,
+        };
+        let references = match &root {
+            Ok(root) => references::of(world, sources, folder, root),
+            Err(_) => Vec::new(),
+        };
+        let shown = match relative(folder, here) {
+            shown if shown.is_empty() => ".".to_owned(),
+            shown => shown,
+        };
+        let (root, error) = match root {
+            Ok(root) => (Some(root), None),
+            Err(error) => (None, Some(error)),
+        };
+        let source = source.ok();
+        Some(Self { folder: folder.to_owned(), shown, kind, file, source, root, references, error })
+    }
+
+    /// The other layers it is made of.
+    pub fn layers_named(&self) -> impl Iterator<Item = (&Reference, &Path)> {
+        self.references.iter().filter_map(|reference| match &reference.target {
+            Target::Layer(folder) => Some((reference, &**folder)),
+            _ => None,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::memory_world::MemoryWorld;
+
+    #[test]
+    fn a_tree_is_read_with_all_it_names() {
+        let world = MemoryWorld::new([
+            (
+                "base/kustomization.yaml",
+                "resources: [web.yaml]\nconfigMapGenerator:\n- name: a\n  files: [k=a.txt]\n",
+            ),
+            ("base/web.yaml", "kind: Deployment\n"),
+            ("base/a.txt", "a"),
+            (
+                "top/kustomization.yml",
+                "resources: [../base, https://example.com/x.yaml]\ncomponents: [../part]\n",
+            ),
+            ("part/kustomization.yaml", "kind: Component\npatches: [{path: missing.yaml}]\n"),
+            ("other/composition.yaml", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"),
+            ("broken/kustomization.yaml", "a: [\n"),
+        ]);
+        let workspace = Workspace::scan(&world, &Sources::new(), Path::new("/")).unwrap();
+        let names: Vec<&str> = workspace.layers().map(|layer| layer.shown.as_str()).collect();
+        assert_eq!(names, ["base", "broken", "part", "top"]);
+        let roots: Vec<&str> = workspace.roots().into_iter().map(|layer| layer.shown.as_str()).collect();
+        assert_eq!(roots, ["broken", "top"]);
+        for (changed, reached) in [
+            ("/base/a.txt", vec!["/base", "/top"]),
+            ("/base/kustomization.yml", vec!["/base", "/top"]),
+            ("/part/missing.yaml", vec!["/part", "/top"]),
+            ("/other/composition.yaml", vec![]),
+        ] {
+            let found = workspace.reached_from(&[changed.into()]);
+            assert_eq!(
+                found.into_iter().collect::<Vec<_>>(),
+                reached.iter().map(Path::new).collect::<Vec<_>>()
+            );
+        }
+        let users: Vec<String> = workspace
+            .users(Path::new("/base"))
+            .map(|(layer, reference)| format!("{} {}", layer.shown, reference.field))
+            .collect();
+        assert_eq!(users, ["top resources[0]"]);
+    }
+}
