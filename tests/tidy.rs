@@ -160,6 +160,7 @@ const OUT_OF_REACH: &[&str] = &[
     "file-not-kept",
     "file-unreadable",
     "folder-not-found",
+    "folder-unreadable",
     "function-config",
     "git-not-started",
     "http-status",
