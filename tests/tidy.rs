@@ -177,7 +177,6 @@ const OUT_OF_REACH: &[&str] = &[
     "package-file-unreadable",
     "package-folder-unreadable",
     "package-in-use",
-    "path-bad-pattern",
     "path-bad-selector",
     "path-empty-field",
     "path-index-out-of-range",

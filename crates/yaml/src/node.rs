@@ -118,6 +118,11 @@ impl Node {
         Self::scalar("null", Tag::Null, Style::Any, Span::NONE)
     }
 
+    /// An empty scalar: a null of which nothing is written.
+    pub fn empty() -> Self {
+        Self::scalar("", Tag::Null, Style::Any, Span::NONE)
+    }
+
     /// An empty map.
     pub fn map() -> Self {
         Self::from(Map::new())

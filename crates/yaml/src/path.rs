@@ -6,6 +6,8 @@
 //! | `spec.containers.[name=web].image`, `a.0.b`, `a.*`, `a.-` | [`Path::dotted`] | replacements, results |
 //! | `/spec/containers/0/~1x` | [`Path::pointer`] | JSON patches (RFC 6901) |
 //!
+//! All are followed by one walker, [`visit`] and [`edit`](edit()), which takes as parameters what they differ in.
+//!
 //! [`Path::get`] and [`Path::get_all`] look; [`Path::set`], [`Path::insert`], [`Path::append`], [`Path::remove`] and
 //! [`Path::edit`] change, and copy nothing but the way to what they change.
 //!
@@ -24,11 +26,13 @@ mod edit;
 mod walk;
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Result};
-use crate::node::Text;
+use crate::node::{Node, Text};
 
 pub use edit::Missing;
+pub use walk::{Children, Edits, Leaf, Rules, Trail, child, child_mut, edit, first, reaches, step, visit};
 
 /// A parsed field path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
@@ -36,43 +40,107 @@ pub struct Path(pub Vec<Segment>);
 
 /// One step of a path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Segment {
-    /// A map key; also an index where a sequence stands and the key is a number.
+    /// A map key; also an index where it meets a list and is a number, if the [rules](Rules::KEYS_INDEX) say so.
     Key(Text),
-    /// A map key of a field spec: sequences on the way to it are entered, item by item.
+    /// A map key of a field spec: lists on the way to it are entered, item by item.
     Field(Text),
-    /// `name[]` in a field spec: every item of the sequence.
-    Each,
-    /// `[k=v]`: the items whose field `k` is `v`; an empty `k` (`[=v]`) matches scalar items.
-    Match { key: Text, value: Text },
-    /// The same, with the value a regular expression that may match anywhere: see [`Path::dotted_patterns`].
-    Pattern { key: Text, pattern: Text },
-    /// `*`: every value of a map, every item of a sequence.
+    /// The item of a list at an index.
+    Index(usize),
+    /// `name[]` in a field spec: a list is expected here. It is entered by the name that follows.
+    List,
+    /// `[k=v]`: the items that match.
+    Match(Box<Select>),
+    /// `*`: every item of a list, every value of a map.
     Any,
-    /// `-`: behind the last item; where something is looked up, the last item.
-    Append,
+    /// `-`: after the last item; when something is looked up, the last item.
+    Last,
+}
+
+/// What `[k=v]` chooses: the items whose field `k` is `v`; an empty `k` (`[=v]`) chooses scalar items.
+#[derive(Clone)]
+pub struct Select {
+    /// The field of the item; empty for the item itself.
+    pub key: Text,
+    /// The value as it is written in the path.
+    pub value: Text,
+    /// What decides in place of equality, for paths that have patterns.
+    pub test: Option<Test>,
+}
+
+/// Whether a node is what a path asks for. An error says that the path is wrong.
+pub type Test = Arc<dyn Fn(&Node) -> Result<bool> + Send + Sync>;
+
+impl Select {
+    /// Whether an item of a list is chosen.
+    pub fn matches(&self, item: &Node) -> Result<bool> {
+        let subject = if self.key.is_empty() { Some(item) } else { item.get(&self.key) };
+        match (subject, &self.test) {
+            (None, _) => Ok(false),
+            (Some(node), None) => Ok(node.text() == Some(&self.value)),
+            (Some(node), Some(test)) => test(node),
+        }
+    }
+
+    /// An item that is chosen by equality.
+    pub fn item(&self) -> Node {
+        let value = Node::from(self.value.clone());
+        if self.key.is_empty() { value } else { Node::from_iter([(self.key.clone(), value)]) }
+    }
+}
+
+/// Two are equal if they are written alike.
+impl PartialEq for Select {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.key, &self.value) == (&other.key, &other.value)
+    }
+}
+
+impl Eq for Select {}
+
+impl std::hash::Hash for Select {
+    fn hash<H: std::hash::Hasher>(&self, state: &mut H) {
+        (&self.key, &self.value).hash(state);
+    }
+}
+
+impl fmt::Debug for Select {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "[{}={}]", self.key, self.value)
+    }
 }
 
 impl Path {
-    /// Parses the path of a field spec: names between slashes, `\/` for a slash within a name, `name[]` where a
-    /// sequence must stand.
+    /// Parses the path of a field spec: names between slashes, `\/` for a slash within a name, `name[]` where a list is
+    /// expected.
     pub fn slashed(text: &str) -> Result<Self> {
-        let mut segments = Vec::new();
-        for name in split(text, '/') {
-            let field = name.strip_suffix("[]").unwrap_or(&name);
-            if field.is_empty() {
-                return Err(Diagnostic::error(
-                    "path-empty-field",
-                    format!("the path `{text}` has an empty field name"),
-                )
-                .help("write the names of the fields with one slash between them, as in `spec/replicas`"));
-            }
+        let path = Self::slashed_loosely(text);
+        if path.0.iter().any(|segment| matches!(segment, Segment::Field(name) if name.is_empty())) {
+            return Err(Diagnostic::error(
+                "path-empty-field",
+                format!("the path `{text}` has an empty field name"),
+            )
+            .help("write the names of the fields with one slash between them, as in `spec/replicas`"));
+        }
+        Ok(path)
+    }
+
+    /// As [`Path::slashed`], but leaves it to the [rules](Rules::allow) of a walk what to do about empty names.
+    pub fn slashed_loosely(text: &str) -> Self {
+        let mut segments = Vec::with_capacity(1 + text.bytes().filter(|b| *b == b'/').count());
+        let mut push = |name: &str| {
+            let field = name.strip_suffix("[]").unwrap_or(name);
             segments.push(Segment::Field(field.into()));
             if field.len() < name.len() {
-                segments.push(Segment::Each);
+                segments.push(Segment::List);
             }
+        };
+        match text.contains('\\') {
+            true => split(text, '/').iter().for_each(|name| push(name)),
+            false => text.strip_prefix('/').unwrap_or(text).split('/').for_each(push),
         }
-        Ok(Self(segments))
+        Self(segments)
     }
 
     /// Parses the path of a replacement: names between dots, `\.` for a dot within a name. Brackets hold together what
@@ -93,7 +161,7 @@ impl Path {
             }
             segments.push(match part.as_str() {
                 "*" => Segment::Any,
-                "-" => Segment::Append,
+                "-" => Segment::Last,
                 _ if part.starts_with('[') && part.ends_with(']') => selector(&part, text)?,
                 _ => Segment::Key(part.into()),
             });
@@ -101,21 +169,7 @@ impl Path {
         Ok(Self(segments))
     }
 
-    /// As [`Path::dotted`], but `[k=v]` takes `v` for a regular expression that may match anywhere in the value as it
-    /// is written. So the reference reads the paths of a replacement's targets: `[name=web]` also finds `webhook`.
-    pub fn dotted_patterns(text: &str) -> Result<Self> {
-        let mut path = Self::dotted(text)?;
-        for segment in &mut path.0 {
-            if let Segment::Match { key, value } = segment {
-                let (key, pattern) = (std::mem::take(key), std::mem::take(value));
-                walk::check_pattern(&pattern, text)?;
-                *segment = Segment::Pattern { key, pattern };
-            }
-        }
-        Ok(path)
-    }
-
-    /// Parses a JSON pointer: empty for the root, else each name behind a slash, with `~1` for a slash and `~0` for a
+    /// Parses a JSON pointer: empty for the root, else each name after a slash, with `~1` for a slash and `~0` for a
     /// tilde.
     pub fn pointer(text: &str) -> Result<Self> {
         let Some(names) = text.strip_prefix('/') else {
@@ -129,7 +183,7 @@ impl Path {
             .help(format!("write `/{text}`")));
         };
         let segment = |name: &str| match name {
-            "-" => Segment::Append,
+            "-" => Segment::Last,
             _ => Segment::Key(name.replace("~1", "/").replace("~0", "~").into()),
         };
         Ok(Self(names.split('/').map(segment).collect()))
@@ -146,8 +200,18 @@ impl Path {
     }
 }
 
-/// Splits at a delimiter; a backslash before one keeps it. A delimiter at the very start does not count.
-fn split(text: &str, delimiter: char) -> Vec<String> {
+/// The number of an item in a list of `len`, where a name is one; below zero it counts from the end, if that is allowed.
+pub fn index(name: &str, len: usize, from_end: bool) -> Option<usize> {
+    match name.strip_prefix('-') {
+        Some(back) if from_end => len.checked_sub(back.parse().ok()?),
+        Some(_) => None,
+        None if name.starts_with('+') && !from_end => None,
+        None => name.parse().ok(),
+    }
+}
+
+/// Splits a path into its names: at a delimiter, unless a backslash is before it. One at the very start does not count.
+pub fn split(text: &str, delimiter: char) -> Vec<String> {
     let mut parts = text.split(delimiter).peekable();
     let first = parts.next().unwrap_or("");
     let first = if first.is_empty() && parts.peek().is_some() { parts.next().unwrap_or("") } else { first };
@@ -174,7 +238,7 @@ fn selector(part: &str, whole: &str) -> Result<Segment> {
         )
         .help("write `[field=value]` to find an item of a list, or a number to count"));
     };
-    Ok(Segment::Match { key: key.into(), value: value.into() })
+    Ok(Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None })))
 }
 
 /// The path as people write it: with slashes where it is that of a field spec, else with dots.
@@ -183,23 +247,30 @@ impl fmt::Display for Path {
         let slashed = self.0.iter().any(|s| matches!(s, Segment::Field(_)));
         let delimiter = if slashed { '/' } else { '.' };
         for (at, segment) in self.0.iter().enumerate() {
-            if at > 0 && *segment != Segment::Each {
+            if at > 0 && *segment != Segment::List {
                 write!(f, "{delimiter}")?;
             }
             match segment {
                 Segment::Key(name) | Segment::Field(name) if name.contains(delimiter) => {
                     f.write_str(&name.replace(delimiter, &format!("\\{delimiter}")))?;
                 }
-                Segment::Key(name) | Segment::Field(name) => f.write_str(name)?,
-                Segment::Each => f.write_str("[]")?,
-                Segment::Match { key, value } | Segment::Pattern { key, pattern: value } => {
-                    write!(f, "[{key}={value}]")?;
-                }
-                Segment::Any => f.write_str("*")?,
-                Segment::Append => f.write_str("-")?,
+                segment => write!(f, "{segment}")?,
             }
         }
         Ok(())
+    }
+}
+
+impl fmt::Display for Segment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Segment::Key(name) | Segment::Field(name) => f.write_str(name),
+            Segment::Index(at) => write!(f, "{at}"),
+            Segment::List => f.write_str("[]"),
+            Segment::Match(select) => write!(f, "{select:?}"),
+            Segment::Any => f.write_str("*"),
+            Segment::Last => f.write_str("-"),
+        }
     }
 }
 
@@ -216,7 +287,7 @@ mod tests {
     }
 
     fn item(key: &str, value: &str) -> Segment {
-        Segment::Match { key: key.into(), value: value.into() }
+        Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None }))
     }
 
     #[test]
@@ -224,7 +295,7 @@ mod tests {
         let cases: &[(&str, &[Segment])] = &[
             ("spec/replicas", &[field("spec"), field("replicas")]),
             ("/spec/replicas", &[field("spec"), field("replicas")]),
-            ("a/b[]/c", &[field("a"), field("b"), Segment::Each, field("c")]),
+            ("a/b[]/c", &[field("a"), field("b"), Segment::List, field("c")]),
             (r"metadata/annotations/x.io\/y", &[field("metadata"), field("annotations"), field("x.io/y")]),
         ];
         for (text, segments) in cases {
@@ -249,7 +320,7 @@ mod tests {
                 r"metadata.annotations.x\.io/y.z",
                 &[key("metadata"), key("annotations"), key("x.io/y"), key("z")],
             ),
-            ("a.0.*.-", &[key("a"), key("0"), Segment::Any, Segment::Append]),
+            ("a.0.*.-", &[key("a"), key("0"), Segment::Any, Segment::Last]),
             ("a.[k=v.open", &[key("a"), key("[k=v.open")]),
         ];
         for (text, segments) in cases {
@@ -264,7 +335,7 @@ mod tests {
         assert_eq!(Path::pointer("/").unwrap().0, [key("")]);
         assert_eq!(
             Path::pointer("/a~1b/~01/0/-").unwrap().0,
-            [key("a/b"), key("~1"), key("0"), Segment::Append]
+            [key("a/b"), key("~1"), key("0"), Segment::Last]
         );
         assert_eq!(Path::pointer("a/b").unwrap_err().code(), "path-no-slash");
     }

@@ -1,27 +1,17 @@
 //! Searching for fields: `spec.replicas>3`, `spec.template.spec.containers[name=nginx].image=nginx:1.9`.
 
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use krm_yaml::path::{self, Path, Rules, Segment, Select};
 use krm_yaml::{Diagnostic, Node, Result, Style};
 use regex::Regex;
 
 use super::{Item, quantity};
 
-/// One step of a field path.
-#[derive(Clone, Debug)]
-enum Step {
-    Field(String),
-    Index(usize),
-    /// `[name=regex]`: items whose field fits; `[=regex]`: scalar items that fit.
-    Items {
-        key: String,
-        value: Regex,
-    },
-    /// `[*]` or `*`: every item or value.
-    All,
-}
-
 /// A field path that may lead to several fields.
 #[derive(Clone, Debug)]
-pub struct FieldPath(Vec<Step>);
+pub struct FieldPath(Path);
 
 /// A node that a path led to, and the values that chose list items on the way.
 pub struct Found<'n> {
@@ -29,41 +19,63 @@ pub struct Found<'n> {
     pub chosen_by: Vec<&'n str>,
 }
 
+/// Numbers count the items of a list and name the fields of a map; what does not match leads nowhere.
+struct Search;
+
+impl Rules for Search {
+    const KEYS_INDEX: bool = true;
+}
+
 impl FieldPath {
     /// Reads `a.b[name=c].d`; `\.` is a dot within a name, dots within brackets are plain.
     pub fn parse(text: &str) -> Result<Self> {
-        split(text)?.iter().map(|part| Step::parse(part)).collect::<Result<_>>().map(Self)
+        split(text)?.iter().map(|part| segment(part)).collect::<Result<_>>().map(|path| Self(Path(path)))
     }
 
     /// Every field the path leads to.
     pub fn find<'n>(&self, root: &'n Node) -> Vec<Found<'n>> {
         let mut found = Vec::new();
-        follow(root, &self.0, Vec::new(), &mut found);
+        let see = &mut |node: &'n Node, trail: &Vec<usize>| {
+            found.push(Found { node, chosen_by: self.chosen_by(root, trail) });
+            Ok(ControlFlow::Continue(()))
+        };
+        let _ = path::visit(&Search, self.0.segments(), root, &mut Vec::new(), see)
+            .expect("no test of ours fails");
         found
+    }
+
+    /// The values for which `[name=value]` chose the items on the way.
+    fn chosen_by<'n>(&self, root: &'n Node, trail: &[usize]) -> Vec<&'n str> {
+        let mut node = root;
+        let mut chosen_by = Vec::new();
+        for (segment, at) in self.0.segments().iter().zip(trail) {
+            node = path::child(node, *at);
+            if let Segment::Match(select) = segment {
+                let value = if select.key.is_empty() { Some(node) } else { node.get(&select.key) };
+                chosen_by.extend(value.and_then(Node::text));
+            }
+        }
+        chosen_by
     }
 }
 
-impl Step {
-    fn parse(text: &str) -> Result<Self> {
-        let Some(inside) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
-            return Ok(match text.parse() {
-                Ok(index) => Step::Index(index),
-                Err(_) if text == "*" => Step::All,
-                Err(_) => Step::Field(text.to_owned()),
-            });
-        };
-        if inside == "*" {
-            return Ok(Step::All);
-        }
-        if let Ok(index) = inside.parse() {
-            return Ok(Step::Index(index));
-        }
-        let Some((key, value)) = inside.split_once('=') else {
-            return Err(Diagnostic::error("field-path", format!("`[{inside}]` chooses no list item"))
-                .help("write `[name=value]`, `[0]` or `[*]`"));
-        };
-        Ok(Step::Items { key: key.to_owned(), value: regex(value)? })
+fn segment(text: &str) -> Result<Segment> {
+    let Some(inside) = text.strip_prefix('[').and_then(|t| t.strip_suffix(']')) else {
+        return Ok(if text == "*" { Segment::Any } else { Segment::Key(text.into()) });
+    };
+    if inside == "*" {
+        return Ok(Segment::Any);
     }
+    if inside.parse::<usize>().is_ok() {
+        return Ok(Segment::Key(inside.into()));
+    }
+    let Some((key, value)) = inside.split_once('=') else {
+        return Err(Diagnostic::error("field-path", format!("`[{inside}]` chooses no list item"))
+            .help("write `[name=value]`, `[0]` or `[*]`"));
+    };
+    let pattern = regex(value)?;
+    let test: path::Test = Arc::new(move |node| Ok(node.text().is_some_and(|text| pattern.is_match(text))));
+    Ok(Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: Some(test) })))
 }
 
 fn regex(pattern: &str) -> Result<Regex> {
@@ -108,40 +120,6 @@ fn split(text: &str) -> Result<Vec<String>> {
                 .help("write one as `spec.replicas`"))
         }
         false => Ok(parts),
-    }
-}
-
-fn follow<'n>(node: &'n Node, steps: &[Step], chosen_by: Vec<&'n str>, found: &mut Vec<Found<'n>>) {
-    let Some((step, rest)) = steps.split_first() else {
-        found.push(Found { node, chosen_by });
-        return;
-    };
-    match step {
-        Step::Field(name) => {
-            if let Some(child) = node.get(name) {
-                follow(child, rest, chosen_by, found);
-            }
-        }
-        Step::Index(at) => {
-            let child = node.items().get(*at).or_else(|| node.get(&at.to_string()));
-            if let Some(child) = child {
-                follow(child, rest, chosen_by, found);
-            }
-        }
-        Step::Items { key, value } => {
-            for item in node.items() {
-                let text = if key.is_empty() { item.text() } else { item.get(key).and_then(Node::text) };
-                if let Some(text) = text.filter(|text| value.is_match(text)) {
-                    let chosen_by = chosen_by.iter().copied().chain([text]).collect();
-                    follow(item, rest, chosen_by, found);
-                }
-            }
-        }
-        Step::All => {
-            node.items().iter().for_each(|item| follow(item, rest, chosen_by.clone(), found));
-            let values = node.as_map().into_iter().flatten().map(|entry| &entry.value);
-            values.for_each(|value| follow(value, rest, chosen_by.clone(), found));
-        }
     }
 }
 

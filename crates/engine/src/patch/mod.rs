@@ -1,5 +1,6 @@
 //! JSON patches (RFC 6902), read from JSON or YAML, with the reference's reading of the standard.
 
+use krm_yaml::path::{self, Children, Edits, Rules, Segment};
 use krm_yaml::{Diagnostic, Map, Node, Result, Span, Style, Tag, Text};
 
 use crate::limits;
@@ -116,8 +117,7 @@ impl Operation {
             }
             "copy" => {
                 let from = self.from()?;
-                let (container, key) = find(root, from).ok_or_else(|| missing(from))?;
-                let copied = get(container, &key, from)?.cloned().unwrap_or_else(Node::null);
+                let copied = get(root, from)?.cloned().unwrap_or_else(Node::null);
                 limits::refuse_giant(&copied)?;
                 add(root, self.path()?, copied)
             }
@@ -163,13 +163,10 @@ impl Operation {
         let wanted = self.value.as_ref();
         let holds = match path {
             "" => wanted.is_some_and(|wanted| root == wanted),
-            _ => {
-                let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
-                match get(container, &key, path)?.filter(|value| !value.is_null()) {
-                    None => wanted.is_none_or(Node::is_null),
-                    Some(value) => wanted.is_some_and(|wanted| same(value, wanted)),
-                }
-            }
+            _ => match get(root, path)?.filter(|value| !value.is_null()) {
+                None => wanted.is_none_or(Node::is_null),
+                Some(value) => wanted.is_some_and(|wanted| same(value, wanted)),
+            },
         };
         match holds {
             true => Ok(()),
@@ -210,9 +207,9 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
     }
     let (mut node, mut reached) = (root, String::new());
     for part in path.split('/') {
-        let next = match node.as_seq() {
-            Some(items) => index(part, items.len()).and_then(|at| items.get(at)),
-            None => node.get(&decode(part)),
+        let next = match path::step(&Pointer, &Segment::Key(decode(part).into()), node) {
+            Ok(Children::One(at)) => Some(path::child(node, at)),
+            _ => None,
         };
         let Some(next) = next else {
             let near = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
@@ -242,30 +239,62 @@ fn missing(path: &str) -> Diagnostic {
         .help("all of a path must be there, but for the last part of an `add`")
 }
 
-/// The map or list that holds what a path leads to, and the last part of the path.
-fn find<'n>(root: &'n mut Node, path: &str) -> Option<(&'n mut Node, String)> {
-    let (_, path) = path.split_once('/')?;
-    let (parts, last) = path.rsplit_once('/').map_or((None, path), |(parts, last)| (Some(parts), last));
-    let mut node = root;
-    for part in parts.into_iter().flat_map(|parts| parts.split('/')) {
-        node = match node.as_seq() {
-            Some(items) => {
-                let at = index(part, items.len()).filter(|at| *at < items.len())?;
-                &mut node.as_seq_mut()?[at]
-            }
-            None => node.get_mut(&decode(part))?,
-        };
+/// JSON pointers as the reference follows them: an index may count from the end.
+struct Pointer;
+
+impl Rules for Pointer {
+    const KEYS_INDEX: bool = true;
+    const FROM_END: bool = true;
+}
+
+/// A pointer: the way to the map or list that holds what it names, and the last part. What is before the first slash does
+/// not count, and without any it leads nowhere.
+fn pointer(path: &str) -> Result<(Vec<Segment>, String)> {
+    let (_, parts) = path.split_once('/').ok_or_else(|| missing(path))?;
+    let mut parts: Vec<&str> = parts.split('/').collect();
+    let last = decode(parts.pop().unwrap_or_default());
+    Ok((parts.into_iter().map(|part| Segment::Key(decode(part).into())).collect(), last))
+}
+
+/// Lets the map or list be changed that holds what a path names.
+fn change<T>(root: &mut Node, path: &str, change: impl FnOnce(&mut Node, &str) -> Result<T>) -> Result<T> {
+    let (parents, last) = pointer(path)?;
+    let mut edit = Change { last: &last, change: Some(change), done: None };
+    path::edit(&mut edit, &parents, root)?;
+    edit.done.ok_or_else(|| missing(path))
+}
+
+struct Change<'p, F, T> {
+    last: &'p str,
+    change: Option<F>,
+    done: Option<T>,
+}
+
+impl<F, T> Rules for Change<'_, F, T> {
+    const KEYS_INDEX: bool = true;
+    const FROM_END: bool = true;
+}
+
+impl<F: FnOnce(&mut Node, &str) -> Result<T>, T> Edits for Change<'_, F, T> {
+    fn leaf(&mut self, container: &mut Node) -> Result<()> {
+        if (container.is_map() || container.is_seq())
+            && let Some(change) = self.change.take()
+        {
+            self.done = Some(change(container, self.last)?);
+        }
+        Ok(())
     }
-    (node.is_map() || node.is_seq()).then(|| (node, decode(last)))
+}
+
+/// The position of an item in a list.
+fn position(key: &str, items: &[Node], path: &str) -> Result<usize> {
+    let at = index(key, items.len()).filter(|at| *at < items.len());
+    at.ok_or_else(|| bad_index(key, path))
 }
 
 /// An index into a list of a certain length; from the end where it is negative.
 fn index(text: &str, len: usize) -> Option<usize> {
-    let at: i64 = text.parse().ok()?;
-    match at < 0 {
-        true => len.checked_sub(at.unsigned_abs() as usize),
-        false => usize::try_from(at).ok(),
-    }
+    path::index(text, len, true)
 }
 
 fn bad_index(key: &str, path: &str) -> Diagnostic {
@@ -273,30 +302,32 @@ fn bad_index(key: &str, path: &str) -> Diagnostic {
         .help("indexes count from 0; `-` is behind the last element")
 }
 
-fn get<'n>(container: &'n Node, key: &str, path: &str) -> Result<Option<&'n Node>> {
+/// What a path leads to; `None` where a map has no such field.
+fn get<'n>(root: &'n Node, path: &str) -> Result<Option<&'n Node>> {
+    let (parents, last) = pointer(path)?;
+    let container = path::first(&Pointer, &parents, root)?.filter(|node| node.is_map() || node.is_seq());
+    let container = container.ok_or_else(|| missing(path))?;
     match container.as_seq() {
-        Some(items) => {
-            let at = index(key, items.len()).filter(|at| *at < items.len());
-            at.map(|at| Some(&items[at])).ok_or_else(|| bad_index(key, path))
-        }
-        None => Ok(container.get(key)),
+        Some(items) => position(&last, items, path).map(|at| Some(&items[at])),
+        None => Ok(container.get(&last)),
     }
 }
 
 fn add(root: &mut Node, path: &str, value: Node) -> Result<()> {
-    let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
-    let Some(items) = container.as_seq_mut() else {
-        put(container, &key, value);
-        return Ok(());
-    };
-    let at = match key.as_str() {
-        "-" => items.len(),
-        key => {
-            index(key, items.len() + 1).filter(|at| *at <= items.len()).ok_or_else(|| bad_index(key, path))?
-        }
-    };
-    items.insert(at, value);
-    Ok(())
+    change(root, path, |container, key| {
+        let Some(items) = container.as_seq_mut() else {
+            put(container, key, value);
+            return Ok(());
+        };
+        let at = match key {
+            "-" => items.len(),
+            key => index(key, items.len() + 1)
+                .filter(|at| *at <= items.len())
+                .ok_or_else(|| bad_index(key, path))?,
+        };
+        items.insert(at, value);
+        Ok(())
+    })
 }
 
 /// Sets a field to just this value: nothing of the one before it stays.
@@ -317,26 +348,23 @@ fn replace(root: &mut Node, path: &str, value: Node) -> Result<()> {
         *root = value;
         return Ok(());
     }
-    let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
-    match container.as_seq_mut() {
-        None => put(container, &key, value),
-        Some(items) => {
-            let at = index(&key, items.len()).filter(|at| *at < items.len());
-            items[at.ok_or_else(|| bad_index(&key, path))?] = value;
+    change(root, path, |container, key| {
+        match container.as_seq_mut() {
+            None => put(container, key, value),
+            Some(items) => {
+                let at = position(key, items, path)?;
+                items[at] = value;
+            }
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 fn remove(root: &mut Node, path: &str) -> Result<Node> {
-    let (container, key) = find(root, path).ok_or_else(|| missing(path))?;
-    match container.as_seq_mut() {
-        Some(items) => {
-            let at = index(&key, items.len()).filter(|at| *at < items.len());
-            Ok(items.remove(at.ok_or_else(|| bad_index(&key, path))?))
-        }
-        None => container.remove(&key).ok_or_else(|| missing(path)),
-    }
+    change(root, path, |container, key| match container.as_seq_mut() {
+        Some(items) => Ok(items.remove(position(key, items, path)?)),
+        None => container.remove(key).ok_or_else(|| missing(path)),
+    })
 }
 
 /// Makes of a value what the reference does, which reads patches by the rules of YAML 1.1: `yes` is true.

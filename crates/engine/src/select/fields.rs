@@ -1,9 +1,11 @@
 //! Choosing fields in resources; resources are chosen by a [`Selector`](crate::Selector).
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use krm_yaml::de::strict;
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
+use krm_yaml::path::{self, Edits, Path, Rules, Segment};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 
@@ -30,11 +32,7 @@ pub struct FieldSpec {
 }
 
 /// What to put where a field is missing and the spec says `create`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Create {
-    Scalar,
-    Map,
-}
+pub use krm_yaml::path::Leaf as Create;
 
 impl FieldSpec {
     /// The field of every kind.
@@ -85,67 +83,76 @@ impl FieldSpec {
 pub struct FieldPath {
     text: Text,
     /// Taken apart when it is first followed: most of the built-in ones never are.
-    steps: OnceLock<Arc<[Step]>>,
+    path: OnceLock<Arc<Path>>,
     /// Where it was written; the built-in ones were nowhere.
     span: Span,
 }
 
-#[derive(Clone, Debug, PartialEq)]
-struct Step {
-    name: Text,
-    /// Written with `[]`: a list is expected there, and never made.
-    list: bool,
+/// How field specs are followed: a scalar in the way is a mistake, and so are names that name nothing.
+struct Spec;
+
+impl Rules for Spec {
+    #[cold]
+    fn mismatch(&self, _: &Segment, node: &Node) -> Result<()> {
+        let message = format!("expected a map or a list, found {}", node.kind_name());
+        Err(Diagnostic::error("field-not-a-container", message)
+            .at(node.span())
+            .help("correct the value here, or the path of the field spec"))
+    }
+
+    #[inline]
+    fn allow(&self, segment: &Segment) -> Result<()> {
+        match segment {
+            Segment::Field(name) if name.is_empty() => {
+                Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name").help(
+                    "write the path as names with single slashes between them: `spec/template/metadata`",
+                ))
+            }
+            Segment::Field(name) if name == "*" => {
+                Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
+                    .help("name each field; lists on the way are entered by themselves"))
+            }
+            _ => Ok(()),
+        }
+    }
 }
 
-impl Step {
-    /// Whether this field can be asked for in a node that is no list and not null.
-    fn enters(&self, node: &Node) -> Result<()> {
-        if !node.is_map() {
-            let message = format!("expected a map or a list, found {}", node.kind_name());
-            return Err(Diagnostic::error("field-not-a-container", message)
-                .at(node.span())
-                .help("correct the value here, or the path of the field spec"));
-        }
-        if self.name.is_empty() {
-            return Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name")
-                .help("write the path as names with single slashes between them: `spec/template/metadata`"));
-        }
-        if self.name == "*" {
-            return Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
-                .help("name each field; lists on the way are entered by themselves"));
-        }
-        Ok(())
+/// An edit at the end of a field spec.
+struct SpecEdit<'e> {
+    create: Option<Create>,
+    edit: &'e mut dyn FnMut(&mut Node) -> Result<()>,
+}
+
+impl Rules for SpecEdit<'_> {
+    fn mismatch(&self, segment: &Segment, node: &Node) -> Result<()> {
+        Spec.mismatch(segment, node)
+    }
+
+    #[inline]
+    fn allow(&self, segment: &Segment) -> Result<()> {
+        Spec.allow(segment)
+    }
+}
+
+impl Edits for SpecEdit<'_> {
+    const FILLS_NULL: bool = true;
+
+    fn leaf(&mut self, node: &mut Node) -> Result<()> {
+        (self.edit)(node)
+    }
+
+    fn create(&self) -> Option<Create> {
+        self.create
     }
 }
 
 impl FieldPath {
     pub fn new(text: impl Into<Text>) -> Self {
-        Self { text: text.into(), steps: OnceLock::new(), span: Span::NONE }
+        Self { text: text.into(), path: OnceLock::new(), span: Span::NONE }
     }
 
-    fn steps(&self) -> &[Step] {
-        self.steps.get_or_init(|| {
-            let step = |name: &str| match name.strip_suffix("[]") {
-                Some(name) => Step { name: name.into(), list: true },
-                None => Step { name: name.into(), list: false },
-            };
-            // One leading slash is allowed.
-            let text = self.text.strip_prefix('/').unwrap_or(&self.text);
-            if !text.contains('\\') {
-                return text.split('/').map(step).collect();
-            }
-            let mut names: Vec<String> = Vec::new();
-            let mut goes_on = false;
-            for part in text.split('/') {
-                let (part, escaped) = part.strip_suffix('\\').map_or((part, false), |part| (part, true));
-                match names.last_mut().filter(|_| goes_on) {
-                    Some(name) => name.extend(["/", part]),
-                    None => names.push(part.to_owned()),
-                }
-                goes_on = escaped;
-            }
-            names.iter().map(|name| step(name)).collect()
-        })
+    fn segments(&self) -> &[Segment] {
+        self.path.get_or_init(|| Arc::new(Path::slashed_loosely(&self.text))).segments()
     }
 
     pub fn as_str(&self) -> &str {
@@ -164,16 +171,15 @@ impl FieldPath {
         create: Option<Create>,
         edit: &mut dyn FnMut(&mut Node) -> Result<()>,
     ) -> Result<()> {
-        if create.is_none() && !reaches(root, self.steps()) {
-            return Ok(());
-        }
-        walk(root, self.steps(), create, edit).map_err(|d| self.explain(d))
+        let edited = path::edit(&mut SpecEdit { create, edit }, self.segments(), root);
+        edited.map(drop).map_err(|d| self.explain(d))
     }
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where
     /// [`edit`](Self::edit) would.
     pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
-        visit(root, self.steps(), see).map_err(|d| self.explain(d))
+        let mut see = |node: &'n Node, (): &()| see(node).map(ControlFlow::Continue);
+        path::visit(&Spec, self.segments(), root, &mut (), &mut see).map(drop).map_err(|d| self.explain(d))
     }
 
     /// Says what was looked for when something was wrong.
@@ -210,91 +216,6 @@ impl<'de> Deserialize<'de> for FieldPath {
             return Err(serde::de::Error::custom("the path has more names than any tree is deep"));
         }
         Ok(Self { span: text.span, ..Self::new(text.value) })
-    }
-}
-
-fn walk(
-    node: &mut Node,
-    path: &[Step],
-    create: Option<Create>,
-    edit: &mut dyn FnMut(&mut Node) -> Result<()>,
-) -> Result<()> {
-    let Some((step, rest)) = path.split_first() else { return edit(node) };
-    if node.is_null() {
-        return Ok(());
-    }
-    if node.is_seq() {
-        // Looked through without copying first: most items are not concerned.
-        let concerned = |item: &Node| create.is_some() || reaches(item, path);
-        if !node.items().iter().any(concerned) {
-            return Ok(());
-        }
-        let items = node.as_seq_mut().expect("just seen to be a sequence");
-        return items
-            .iter_mut()
-            .filter(|item| concerned(item))
-            .try_for_each(|item| walk(item, path, create, edit));
-    }
-    step.enters(node)?;
-    // What a missing or null field becomes on the way.
-    let becomes = match create {
-        _ if step.list => None,
-        Some(kind) if rest.is_empty() => Some(kind),
-        kind => kind.map(|_| Create::Map),
-    };
-    let Some(field) = node.get_mut(&step.name) else {
-        if let Some(kind) = becomes {
-            let mut made = match kind {
-                Create::Map => Node::map(),
-                // An empty scalar, waiting for its value.
-                Create::Scalar => Node::scalar("", Tag::Null, Style::Any, Span::NONE),
-            };
-            walk(&mut made, rest, create, edit)?;
-            node.set(&step.name, made);
-        }
-        return Ok(());
-    };
-    if field.is_null() {
-        match becomes {
-            // `volumes[]` of a null ends in an empty list, whatever else the path says.
-            None if step.list => {
-                field.assign(Node::seq());
-                return Ok(());
-            }
-            Some(Create::Map) => field.assign(Node::map()),
-            _ => {}
-        }
-    }
-    walk(field, rest, create, edit)
-}
-
-/// Whether the path leads anywhere, so that a shared tree is not copied for nothing. Trees where it meets a scalar count
-/// as reached: the error is the walk's to find.
-fn reaches(node: &Node, path: &[Step]) -> bool {
-    let Some((step, rest)) = path.split_first() else { return true };
-    if let Some(items) = node.as_seq() {
-        return items.iter().any(|item| reaches(item, path));
-    }
-    match node.as_map() {
-        Some(_) if step.name.is_empty() || step.name == "*" => true,
-        Some(map) => map.get(&step.name).is_some_and(|n| reaches(n, rest) || (step.list && n.is_null())),
-        None => !node.is_null(),
-    }
-}
-
-fn visit<'n>(node: &'n Node, path: &[Step], see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
-    let Some((step, rest)) = path.split_first() else { return see(node) };
-    if let Some(items) = node.as_seq() {
-        return items.iter().try_for_each(|item| visit(item, path, see));
-    }
-    if node.is_null() {
-        return Ok(());
-    }
-    step.enters(node)?;
-    match node.get(&step.name) {
-        Some(field) if step.list && field.is_null() => see(field),
-        Some(field) => visit(field, rest, see),
-        None => Ok(()),
     }
 }
 
@@ -433,16 +354,12 @@ mod tests {
     use super::*;
 
     fn names(path: &str) -> Vec<String> {
-        FieldPath::new(path)
-            .steps()
-            .iter()
-            .map(|s| format!("{}{}", s.name, if s.list { "[]" } else { "" }))
-            .collect()
+        FieldPath::new(path).segments().iter().map(ToString::to_string).collect()
     }
 
     #[test]
     fn paths_split_at_slashes_that_are_not_escaped() {
-        assert_eq!(names("spec/containers[]/image"), ["spec", "containers[]", "image"]);
+        assert_eq!(names("spec/containers[]/image"), ["spec", "containers", "[]", "image"]);
         assert_eq!(names("/metadata/annotations/a.b\\/c"), ["metadata", "annotations", "a.b/c"]);
         assert_eq!(names(""), [""]);
     }

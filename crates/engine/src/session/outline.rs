@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use krm_yaml::{Entry, Node, Span};
+use krm_yaml::path::{self, Edits, Rules, Segment};
+use krm_yaml::{Entry, Node, Result, Span};
 
 use crate::composition::{Entry as Listed, default_name};
 use crate::files::folder::Folder;
@@ -30,8 +31,13 @@ impl Outlined {
             "Component" => "Kustomization",
             kind => kind,
         };
-        for (_, path) in PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
-            rewrite(&mut config, path, entry, target);
+        for (_, names) in PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
+            let segment = |name: &&str| match *name {
+                "*" => Segment::Any,
+                name => Segment::Key(name.into()),
+            };
+            let path: Vec<Segment> = names.iter().map(segment).collect();
+            path::edit(&mut Move { entry, target }, &path, &mut config).expect("nothing here fails");
         }
         let overrides = entry.overrides.iter().map(|change| change.place).collect();
         Self { config, place: entry.place, overrides }
@@ -69,25 +75,24 @@ fn kustomization(name: &str) -> Node {
     config
 }
 
-fn rewrite(node: &mut Node, path: &[&str], entry: &Listed, target: &Folder) {
-    match path.split_first() {
-        None => {
-            let Some(text) = node.as_str() else { return };
-            let written_in = folder_of(entry, node.span());
-            if let Some(moved) = moved(text, written_in, target) {
-                node.assign(Node::from(moved));
-            }
+/// Rewrites a path to start from the target's folder.
+struct Move<'a> {
+    entry: &'a Listed,
+    target: &'a Folder,
+}
+
+impl Rules for Move<'_> {
+    const ANY_VALUE: bool = false;
+}
+
+impl Edits for Move<'_> {
+    fn leaf(&mut self, node: &mut Node) -> Result<()> {
+        let Some(text) = node.as_str() else { return Ok(()) };
+        let written_in = folder_of(self.entry, node.span());
+        if let Some(moved) = moved(text, written_in, self.target) {
+            node.assign(Node::from(moved));
         }
-        Some((&"*", rest)) => {
-            if let Some(items) = node.as_seq_mut() {
-                items.iter_mut().for_each(|item| rewrite(item, rest, entry, target));
-            }
-        }
-        Some((field, rest)) => {
-            if let Some(child) = node.get_mut(field) {
-                rewrite(child, rest, entry, target);
-            }
-        }
+        Ok(())
     }
 }
 

@@ -8,7 +8,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
 use serde::Deserialize;
 
 use self::embedded::Outcome;
-use self::field::{Edit, FieldPath, Kind};
+use self::field::{Edit, FieldPath};
 use super::Setup;
 use crate::files::world::Loader;
 use crate::limits;
@@ -440,7 +440,7 @@ impl Place {
     fn write(&self, r: &mut Resource, path: &FieldPath, value: &Node, cx: &Context) -> Result<()> {
         let id = r.id().clone();
         let place = r.span();
-        let create = self.options.create.then(|| Kind::of(value));
+        let create = self.options.create.then(|| field::leaf_for(value));
         let mut set = |node: &mut Node| self.set(node, value, path.span());
         let (found, misfit, lost) = r
             .edit(cx.schema, |root| {
@@ -448,8 +448,8 @@ impl Place {
                     return Ok((1, false, lost));
                 }
                 let mut edit = Edit::new(create, &mut set);
-                edit.walk(root, path.steps()?)?;
-                Ok::<_, Diagnostic>((edit.found, edit.misfit, edit.lost))
+                let found = edit.walk(root, path.ways()?.edit.segments())?;
+                Ok::<_, Diagnostic>((found, edit.misfit, edit.lost))
             })
             .map_err(|d| d.at(path.span()).note(format!("the target is {id}"), place))?;
         r.follow_shared();

@@ -1,6 +1,7 @@
 //! `ValueAddTransformer` writes one value into fields of many resources.
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text};
+use krm_yaml::path::{self, Edits, Leaf, Path, Rules, Segment, Select};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
 
 use super::{Namespace, Setup, read_config, setter};
@@ -46,7 +47,7 @@ struct Target {
 enum Field {
     /// The namespace is more than a field.
     Namespace(Namespace),
-    Path(Vec<Text>, Span),
+    Path(Path, Span),
 }
 
 #[derive(Deserialize)]
@@ -124,28 +125,32 @@ impl Target {
         };
         let field = match field_path.as_str() {
             "metadata/namespace" => Field::Namespace(Namespace::new(value.clone(), Default::default())),
-            path => Field::Path(split(path), field_path.span),
+            path => Field::Path(Path(segments(path)), field_path.span),
         };
-        if let Field::Path(names, place) = &field {
-            limits::refuse_long(names.len()).map_err(|d| d.at(*place))?;
+        if let Field::Path(path, place) = &field {
+            limits::refuse_long(path.segments().len()).map_err(|d| d.at(*place))?;
         }
         Ok(Self { resources: selector.map(|s| s.compile()).transpose()?, field, position })
     }
 }
 
-/// Splits at `/`; `\/` is a slash within a name. Empty names do not count.
-fn split(path: &str) -> Vec<Text> {
-    let mut names: Vec<String> = Vec::new();
-    for part in path.split('/') {
-        match names.last_mut() {
-            Some(last) if last.ends_with('\\') => {
-                last.pop();
-                last.extend(["/", part]);
-            }
-            _ => names.push(part.to_owned()),
+/// Reads names between slashes, of which numbers, `-` and `[field=value]` are items of lists; `\/` is a slash within a name.
+/// Empty names do not count.
+fn segments(path: &str) -> Vec<Segment> {
+    let names = path::split(path, '/');
+    names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).map(segment).collect()
+}
+
+fn segment(name: &str) -> Segment {
+    let inside = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
+    match (name, inside.and_then(|inside| inside.split_once('=')), name.parse()) {
+        ("-", ..) => Segment::Last,
+        (_, Some((key, value)), _) => {
+            Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None }))
         }
+        (_, None, Ok(index)) => Segment::Index(index),
+        (_, None, Err(_)) => Segment::Key(name.into()),
     }
-    names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).map(Text::from).collect()
 }
 
 impl Transformer for ValueAdd {
@@ -159,7 +164,10 @@ impl Transformer for ValueAdd {
                 items.edit_at(at, |r| match &target.field {
                     Field::Namespace(namespace) => namespace.put(r, cx),
                     Field::Path(path, span) => r
-                        .edit(cx.schema, |root| self.write(root, path, target.position))
+                        .edit(cx.schema, |root| {
+                            let mut write = Write { add: self, position: target.position };
+                            path::edit(&mut write, path.segments(), root).map(drop)
+                        })
                         .map_err(|d| d.at(*span)),
                 })?;
             }
@@ -168,83 +176,35 @@ impl Transformer for ValueAdd {
     }
 }
 
-impl ValueAdd {
-    fn write(&self, root: &mut Node, path: &[Text], position: usize) -> Result<()> {
-        let Some(field) = find_or_make(root, path)? else { return Ok(()) };
-        let text = match position {
-            0 => self.value.to_string(),
-            n => insert_part(field.text().unwrap_or_default(), n - 1, &self.value),
-        };
-        setter::untyped(field, &text, self.value.span)
+/// Writes the value where a path ends. A null or the end of a list on the way is where it ends in vain.
+struct Write<'a> {
+    add: &'a ValueAdd,
+    position: usize,
+}
+
+impl Rules for Write<'_> {
+    const FIRST_MATCH: bool = true;
+    const ANY_VALUE: bool = false;
+
+    fn mismatch(&self, segment: &Segment, node: &Node) -> Result<()> {
+        let wanted = if matches!(segment, Segment::Key(_)) { "a map" } else { "a list" };
+        let message = format!("`{segment}` needs {wanted}, but comes after {}", node.kind_name());
+        Err(Diagnostic::error("value-add-path", message).note("here", node.span()))
     }
 }
 
-/// The node at the end of a path; maps, lists and the node itself are made where they are missing. `None` where a null
-/// or the end of a list is in the way.
-fn find_or_make<'n>(root: &'n mut Node, path: &[Text]) -> Result<Option<&'n mut Node>> {
-    let mut node = root;
-    for (at, name) in path.iter().enumerate() {
-        if node.is_null() {
-            return Ok(None);
-        }
-        let wrong = |wanted: &str, node: &Node| {
-            let message = format!("`{name}` needs {wanted}, but stands behind {}", node.kind_name());
-            Diagnostic::error("value-add-path", message).note("here", node.span())
+impl Edits for Write<'_> {
+    fn leaf(&mut self, field: &mut Node) -> Result<()> {
+        let value = &self.add.value;
+        let text = match self.position {
+            0 => value.to_string(),
+            n => insert_part(field.text().unwrap_or_default(), n - 1, value),
         };
-        let index = match name.as_str() {
-            "-" => Some(node.items().len().wrapping_sub(1)),
-            name => name.parse().ok(),
-        };
-        let item = name.strip_prefix('[').and_then(|n| n.strip_suffix(']')).and_then(|n| n.split_once('='));
-        node = if index.is_some() || item.is_some() {
-            if !node.is_seq() {
-                return Err(wrong("a list", node));
-            }
-            let items = node.as_seq_mut().expect("just seen to be a list");
-            match (index, item) {
-                (_, Some((key, value))) => item_or_new(items, key, value),
-                (Some(index), None) => match items.get_mut(index) {
-                    Some(item) => item,
-                    None => return Ok(None),
-                },
-                (None, None) => unreachable!("one of them was just seen"),
-            }
-        } else {
-            if !node.is_map() {
-                return Err(wrong("a map", node));
-            }
-            if node.get(name).is_none() {
-                node.set(name, missing(path.get(at + 1)));
-            }
-            node.get_mut(name).expect("it was there, or was just made")
-        };
+        setter::untyped(field, &text, value.span)
     }
-    Ok(Some(node))
-}
 
-fn item_or_new<'n>(items: &'n mut Vec<Node>, key: &str, value: &str) -> &'n mut Node {
-    let text = |node: &Node| node.text() == Some(value);
-    let found = items.iter().position(|item| match key {
-        "" => text(item),
-        key => item.get(key).is_some_and(text),
-    });
-    let at = found.unwrap_or_else(|| {
-        items.push(match key {
-            "" => Node::from(value),
-            key => [(key, value)].into_iter().collect(),
-        });
-        items.len() - 1
-    });
-    &mut items[at]
-}
-
-/// What a path goes on from where nothing is yet.
-fn missing(next: Option<&Text>) -> Node {
-    match next {
-        None => Node::scalar("", Tag::Null, Style::Any, Span::NONE),
-        Some(name) if name.starts_with('[') && name.ends_with(']') => Node::seq(),
-        Some(name) if name.bytes().all(|b| b.is_ascii_digit()) => Node::seq(),
-        Some(_) => Node::map(),
+    fn create(&self) -> Option<Leaf> {
+        Some(Leaf::Scalar)
     }
 }
 
@@ -281,6 +241,8 @@ mod tests {
 
     #[test]
     fn paths_split_at_slashes_that_are_not_escaped() {
-        assert_eq!(split("/metadata/annotations/a.io\\/b"), ["metadata", "annotations", "a.io/b"]);
+        let names: Vec<_> =
+            segments("/metadata/annotations/a.io\\/b").iter().map(ToString::to_string).collect();
+        assert_eq!(names, ["metadata", "annotations", "a.io/b"]);
     }
 }

@@ -1,7 +1,9 @@
-//! Editing at the end of a path.
+//! Looking and editing by a [`Path`] alone, by the rules of this crate.
 
-use super::walk::{Children, child, children, enters_items, index, leads_somewhere};
-use super::{Path, Segment};
+use std::ops::ControlFlow;
+
+use super::walk::{self, Children, Edits, Leaf, Rules, child, child_mut, reaches, step, visit};
+use super::{Path, Segment, index};
 use crate::diag::{Diagnostic, Result};
 use crate::node::{Node, Value};
 
@@ -13,21 +15,82 @@ pub enum Missing {
     /// It leaves everything as it is.
     Skip,
     /// It makes what is missing: maps for names, lists for numbers and `[k=v]`, the item with `k: v` for `[k=v]`, and a
-    /// null at the end, for the edit to replace. A number makes an item only right behind the last one.
+    /// null at the end, for the edit to replace. A number makes an item only right after the last one.
     Create,
 }
 
+/// Numbers count items, and what does not match leads nowhere.
+struct Plain;
+
+impl Rules for Plain {
+    const KEYS_INDEX: bool = true;
+}
+
+/// The same for an edit.
+struct Change<'p, F> {
+    path: &'p Path,
+    create: bool,
+    edit: F,
+}
+
+impl<F> Rules for Change<'_, F> {
+    const KEYS_INDEX: bool = true;
+
+    fn mismatch(&self, segment: &Segment, node: &Node) -> Result<()> {
+        if self.create { Err(self.path.wrong_kind(segment, node)) } else { Ok(()) }
+    }
+
+    fn beyond(&self, at: usize, node: &Node) -> Result<()> {
+        match self.create {
+            true => Err(self.path.out_of_range(&at.to_string(), node.items().len()).at(node.span())),
+            false => Ok(()),
+        }
+    }
+}
+
+impl<F: FnMut(&mut Node) -> Result<()>> Edits for Change<'_, F> {
+    const FILLS_NULL: bool = true;
+    const EXTENDS: bool = true;
+    const APPENDS: bool = true;
+
+    fn leaf(&mut self, node: &mut Node) -> Result<()> {
+        (self.edit)(node)
+    }
+
+    fn create(&self) -> Option<Leaf> {
+        self.create.then_some(Leaf::Scalar)
+    }
+}
+
 impl Path {
+    /// The first node the path leads to.
+    pub fn get<'n>(&self, root: &'n Node) -> Option<&'n Node> {
+        walk::first(&Plain, &self.0, root).ok().flatten()
+    }
+
+    /// All nodes the path leads to, in their order.
+    pub fn get_all<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
+        let mut found = Vec::new();
+        let _ = visit(&Plain, &self.0, root, &mut (), &mut |node, ()| {
+            found.push(node);
+            Ok(ControlFlow::Continue(()))
+        });
+        found
+    }
+
     /// Calls `edit` on every node the path leads to, and says how many there were. What is not on the way to one of
     /// them stays shared with other copies of the tree.
     pub fn edit(
         &self,
         root: &mut Node,
         missing: Missing,
-        mut edit: impl FnMut(&mut Node) -> Result<()>,
+        edit: impl FnMut(&mut Node) -> Result<()>,
     ) -> Result<usize> {
         let create = missing == Missing::Create;
-        let count = self.walk(&self.0, root, create, &mut edit)?;
+        if create && root.is_null() && !self.is_root() {
+            root.assign(if wants_seq(self.0.first()) { Node::seq() } else { Node::map() });
+        }
+        let count = walk::edit(&mut Change { path: self, create, edit }, &self.0, root)?;
         if count == 0 && missing == Missing::Refuse {
             return Err(self.not_found(root));
         }
@@ -44,7 +107,7 @@ impl Path {
     }
 
     /// Adds a value: as a field of a map (in place where the field exists), before the item of a list that the path
-    /// ends with, or behind the last for `-`. `missing` is about the map or list it is added to.
+    /// ends with, or after the last for `-`. `missing` is about the map or list it is added to.
     pub fn insert(&self, root: &mut Node, value: Node, missing: Missing) -> Result<()> {
         let Some((last, parents)) = self.0.split_last() else {
             root.assign(value);
@@ -58,11 +121,10 @@ impl Path {
             let span = node.span();
             match (last, node.value_mut()) {
                 (Segment::Key(name) | Segment::Field(name), Value::Map(_)) => node.set(name, value.clone()),
-                (Segment::Append, Value::Seq(_)) => {
-                    node.as_seq_mut().expect("a sequence").push(value.clone())
-                }
+                (Segment::Last, Value::Map(_)) => node.set("-", value.clone()),
+                (Segment::Last, Value::Seq(_)) => node.as_seq_mut().expect("a sequence").push(value.clone()),
                 (Segment::Key(name), Value::Seq(items)) => {
-                    let at = index(name).filter(|at| *at <= items.len());
+                    let at = index(name, items.len(), false).filter(|at| *at <= items.len());
                     let Some(at) = at else { return Err(self.out_of_range(name, items.len()).at(span)) };
                     node.as_seq_mut().expect("a sequence").insert(at, value.clone());
                 }
@@ -73,89 +135,27 @@ impl Path {
         Ok(())
     }
 
-    /// Adds a value behind the last item of the list the path leads to.
+    /// Adds a value after the last item of the list the path leads to.
     pub fn append(&self, root: &mut Node, value: Node, missing: Missing) -> Result<()> {
         let mut path = self.clone();
-        path.0.push(Segment::Append);
+        path.0.push(Segment::Last);
         path.insert(root, value, missing)
     }
 
-    /// Removes everything the path leads to, and gives it back in the order it stood.
+    /// Removes everything the path leads to, and gives it back in its order.
     pub fn remove(&self, root: &mut Node, missing: Missing) -> Result<Vec<Node>> {
         let mut removed = Vec::new();
-        if let Some((last, parents)) = self.0.split_last() {
-            remove_under(parents, last, root, &mut removed);
-        } else {
-            removed.push(root.take());
+        match self.0.split_last() {
+            Some((last, parents)) if reaches(&Plain, &self.0, root) => {
+                Path(parents.to_vec()).edit(root, Missing::Skip, |node| remove(last, node, &mut removed))?;
+            }
+            Some(_) => {}
+            None => removed.push(root.take()),
         }
         if removed.is_empty() && missing == Missing::Refuse {
             return Err(self.not_found(root));
         }
         Ok(removed)
-    }
-
-    fn walk(
-        &self,
-        path: &[Segment],
-        node: &mut Node,
-        create: bool,
-        edit: &mut dyn FnMut(&mut Node) -> Result<()>,
-    ) -> Result<usize> {
-        let Some((segment, rest)) = path.split_first() else {
-            edit(node)?;
-            return Ok(1);
-        };
-        if create && node.is_null() {
-            node.assign(if wants_seq(Some(segment)) { Node::seq() } else { Node::map() });
-        }
-        let rest = if enters_items(segment, node) { path } else { rest };
-        let mut found = match children(segment, node) {
-            Children::None => Vec::new(),
-            Children::One(at) => vec![at],
-            Children::All(all) => all.collect(),
-            Children::Some(some) => some,
-        };
-        if create && (found.is_empty() || *segment == Segment::Append) {
-            found = self.make(segment, rest.first(), node)?.into_iter().collect();
-        } else if !create {
-            found.retain(|at| leads_somewhere(rest, child(node, *at)));
-        }
-        let mut count = 0;
-        for at in found {
-            count += self.walk(rest, child_mut(node, at), create, edit)?;
-        }
-        Ok(count)
-    }
-
-    /// Makes the child a segment leads to, fit for the segment behind it.
-    fn make(&self, segment: &Segment, next: Option<&Segment>, node: &mut Node) -> Result<Option<usize>> {
-        let fresh = || match next {
-            None => Node::null(),
-            next if wants_seq(next) => Node::seq(),
-            Some(_) => Node::map(),
-        };
-        match (segment, node.value()) {
-            (Segment::Key(name) | Segment::Field(name), Value::Map(_)) => {
-                let map = node.as_map_mut().expect("a map");
-                map.push(Node::from(name.clone()), fresh());
-                Ok(Some(map.len() - 1))
-            }
-            (Segment::Key(name), Value::Seq(items)) if index(name).is_some_and(|at| at > items.len()) => {
-                Err(self.out_of_range(name, items.len()).at(node.span()))
-            }
-            (Segment::Key(name), Value::Seq(_)) if index(name).is_none() => {
-                Err(self.wrong_kind(segment, node))
-            }
-            (Segment::Append | Segment::Key(_), Value::Seq(_)) => Ok(Some(push(node, fresh()))),
-            (Segment::Match { key, value } | Segment::Pattern { key, pattern: value }, Value::Seq(_)) => {
-                let value = Node::from(value.clone());
-                let item = if key.is_empty() { value } else { Node::from_iter([(key.clone(), value)]) };
-                Ok(Some(push(node, item)))
-            }
-            (Segment::Each | Segment::Any | Segment::Field(_), Value::Seq(_))
-            | (Segment::Any, Value::Map(_)) => Ok(None),
-            _ => Err(self.wrong_kind(segment, node)),
-        }
     }
 
     fn not_found(&self, root: &Node) -> Diagnostic {
@@ -170,7 +170,7 @@ impl Path {
             "path-index-out-of-range",
             format!("the path `{self}` wants item {name} of a list of {len} {items}"),
         )
-        .help("items are counted from 0; `-` stands for the place behind the last")
+        .help("items are counted from 0; `-` is the position after the last")
     }
 
     fn wrong_kind(&self, segment: &Segment, node: &Node) -> Diagnostic {
@@ -187,62 +187,42 @@ impl Path {
 /// Whether a segment leads on from a list rather than from a map.
 fn wants_seq(segment: Option<&Segment>) -> bool {
     match segment {
-        Some(Segment::Key(name)) => index(name).is_some(),
-        Some(Segment::Each | Segment::Match { .. } | Segment::Pattern { .. } | Segment::Append) => true,
+        Some(Segment::Key(name)) => index(name, 0, false).is_some(),
+        Some(Segment::List | Segment::Index(_) | Segment::Match(_) | Segment::Last) => true,
         Some(Segment::Field(_) | Segment::Any) | None => false,
     }
 }
 
-fn push(node: &mut Node, item: Node) -> usize {
-    let items = node.as_seq_mut().expect("asked only of sequences");
-    items.push(item);
-    items.len() - 1
-}
-
-fn child_mut(node: &mut Node, at: usize) -> &mut Node {
-    if node.is_map() {
-        return node.as_map_mut().expect("a map").value_at_mut(at);
+/// Removes what the last segment of a path leads to.
+fn remove(last: &Segment, node: &mut Node, removed: &mut Vec<Node>) -> Result<()> {
+    if matches!(last, Segment::Field(_)) && node.is_seq() {
+        let concerned = (0..node.items().len())
+            .filter(|at| reaches(&Plain, std::slice::from_ref(last), child(node, *at)))
+            .collect::<Vec<_>>();
+        return concerned.into_iter().try_for_each(|at| remove(last, child_mut(node, at), removed));
     }
-    &mut node.as_seq_mut().expect("positions are of maps and sequences")[at]
-}
-
-fn remove_under(parents: &[Segment], last: &Segment, node: &mut Node, removed: &mut Vec<Node>) {
-    let segment = parents.first().unwrap_or(last);
-    let inner = enters_items(segment, node);
-    let mut found = match children(segment, node) {
-        Children::None => return,
+    let found = match step(&Plain, last, node)? {
+        Children::None => return Ok(()),
         Children::One(at) => vec![at],
-        Children::All(all) => all.collect(),
-        Children::Some(some) => some,
+        Children::All(count) => (0..count).collect(),
+        Children::Some(found) => found,
     };
-    if inner || !parents.is_empty() {
-        let rest = if inner { parents } else { &parents[1..] };
-        let mut path = rest.to_vec();
-        path.push(last.clone());
-        found.retain(|at| leads_somewhere(&path, child(node, *at)));
-        for at in found {
-            remove_under(rest, last, child_mut(node, at), removed);
-        }
-        return;
-    }
-    if found.is_empty() {
-        return;
-    }
     let mut found = found.into_iter().peekable();
     let mut at = 0;
-    let mut taken = |value: &mut Node| {
-        let hit = found.next_if_eq(&at).is_some();
-        if hit {
-            removed.push(std::mem::replace(value, Node::null()));
+    let mut stays = |value: &mut Node| {
+        let goes = found.next_if_eq(&at).is_some();
+        if goes {
+            removed.push(value.take());
         }
         at += 1;
-        !hit
+        !goes
     };
-    match node.value_mut() {
-        Value::Map(_) => node.as_map_mut().expect("a map").retain(|entry| taken(&mut entry.value)),
-        Value::Seq(_) => node.as_seq_mut().expect("a sequence").retain_mut(taken),
-        Value::Scalar(_) => {}
+    if let Some(map) = node.as_map_mut() {
+        map.retain(|entry| stays(&mut entry.value));
+    } else if let Some(items) = node.as_seq_mut() {
+        items.retain_mut(stays);
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -274,14 +254,10 @@ mod tests {
         assert_eq!(dotted("spec.containers.-.name"), ["webhook"]);
         assert!(dotted("spec.containers.name").is_empty());
         assert!(dotted("spec.containers.2").is_empty());
-        let patterns = |text| texts(Path::dotted_patterns(text).unwrap(), &pod);
-        assert_eq!(patterns("spec.containers.[name=web].name"), ["web", "webhook"]);
-        assert_eq!(patterns("spec.containers.[name=^web$].name"), ["web"]);
         let slashed = |text| texts(Path::slashed(text).unwrap(), &pod);
         assert_eq!(slashed("spec/containers/name"), ["web", "webhook"]);
         assert_eq!(slashed("spec/containers[]/name"), ["web", "webhook"]);
         assert_eq!(texts(Path::pointer("/metadata/labels/a.b~1c").unwrap(), &pod), ["y"]);
-        assert_eq!(Path::dotted_patterns("a.[b=(]").unwrap_err().code(), "path-bad-pattern");
     }
 
     #[test]

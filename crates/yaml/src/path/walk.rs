@@ -1,110 +1,428 @@
-//! Following a path.
+//! The one walker: where a path leads in a tree.
+//!
+//! Field specs, replacements, JSON pointers, queries and the SDK all step by [`step`]. What they do not agree on are
+//! parameters: [`Rules`] for looking, [`Edits`] for changing.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
-use regex::Regex;
+use super::{Segment, Select, index};
+use crate::diag::Result;
+use crate::node::{Node, Value};
 
-use super::{Path, Segment};
-use crate::diag::{Diagnostic, Result};
-use crate::emit::preserve::fresh;
-use crate::node::{Node, Style, Value};
+/// How a path is read against a tree. The defaults are the mildest: what does not match leads nowhere.
+pub trait Rules {
+    /// Whether a [`Segment::Key`] that is a number is the index of an item where it meets a list.
+    const KEYS_INDEX: bool = false;
+    /// Whether such an index may count from the end: `-1` is the last item.
+    const FROM_END: bool = false;
+    /// Whether `[k=v]` leads to the first item that matches only.
+    const FIRST_MATCH: bool = false;
+    /// Whether `*` is every value of a map as well as every item of a list.
+    const ANY_VALUE: bool = true;
+    /// Whether an empty key stays at the node it is asked of.
+    const EMPTY_STAYS: bool = false;
 
-impl Path {
-    /// The first node the path leads to.
-    pub fn get<'n>(&self, root: &'n Node) -> Option<&'n Node> {
-        let mut found = None;
-        let _ = visit(&self.0, root, &mut |node| {
-            found = Some(node);
-            ControlFlow::Break(())
-        });
-        found
+    /// Called where a node is neither null nor of a kind that the segment leads on from. `Ok` passes it over.
+    fn mismatch(&self, _segment: &Segment, _node: &Node) -> Result<()> {
+        Ok(())
     }
 
-    /// All nodes the path leads to, in the order they stand.
-    pub fn get_all<'n>(&self, root: &'n Node) -> Vec<&'n Node> {
-        let mut found = Vec::new();
-        let _ = visit(&self.0, root, &mut |node| {
-            found.push(node);
-            ControlFlow::Continue(())
-        });
-        found
+    /// Called where a list has no item of an index. `Ok` passes it over.
+    fn beyond(&self, _index: usize, _node: &Node) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called before a [`Segment::Field`] or a [`Segment::Any`] is followed. An error refuses it.
+    #[inline]
+    fn allow(&self, _segment: &Segment) -> Result<()> {
+        Ok(())
     }
 }
 
-/// Whether the path leads anywhere from here: asked before an edit copies what it goes through.
-pub(super) fn leads_somewhere(path: &[Segment], node: &Node) -> bool {
-    visit(path, node, &mut |_| ControlFlow::Break(())).is_break()
-}
+/// What an edit does at the end of a path, and where the path ends too early.
+pub trait Edits: Rules {
+    /// Whether a null on the way becomes the map or list that the path goes on with, if anything is to be created.
+    const FILLS_NULL: bool = false;
+    /// Whether an index right after the last item creates one.
+    const EXTENDS: bool = false;
+    /// Whether `-` is a new item; otherwise it is the last.
+    const APPENDS: bool = false;
+    /// Whether `[=v]` is the end of the path, whatever follows it.
+    const SCALAR_MATCH_ENDS: bool = false;
 
-fn visit<'n>(
-    path: &[Segment],
-    node: &'n Node,
-    found: &mut impl FnMut(&'n Node) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let Some((segment, rest)) = path.split_first() else { return found(node) };
-    let rest = if enters_items(segment, node) { path } else { rest };
-    match children(segment, node) {
-        Children::None => ControlFlow::Continue(()),
-        Children::One(at) => visit(rest, child(node, at), found),
-        Children::All(all) => {
-            for at in all {
-                visit(rest, child(node, at), found)?;
-            }
-            ControlFlow::Continue(())
+    /// Changes a node that the path leads to.
+    fn leaf(&mut self, node: &mut Node) -> Result<()>;
+
+    /// What to create at the end of the path if it is missing; `None` to create nothing.
+    fn create(&self) -> Option<Leaf> {
+        None
+    }
+
+    /// The path goes on from a null. Says how many nodes count as found.
+    fn null(&mut self, segment: &Segment, node: &Node) -> Result<usize> {
+        match segment {
+            Segment::Index(at) => self.beyond(*at, node).map(|()| 0),
+            _ => Ok(0),
         }
-        Children::Some(some) => {
-            for at in some {
-                visit(rest, child(node, at), found)?;
-            }
-            ControlFlow::Continue(())
+    }
+
+    /// The path goes on from a scalar. `None` to step on, which is a [mismatch](Rules::mismatch), else how many nodes count
+    /// as found.
+    fn scalar(&mut self, _node: &Node, _rest: &[Segment]) -> Result<Option<usize>> {
+        Ok(None)
+    }
+
+    /// The item to create where none that `[k=v]` matches leads anywhere; `matched` says how many it matches.
+    fn item(&mut self, select: &Select, matched: usize) -> Result<Option<Node>> {
+        Ok((matched == 0).then(|| select.item()))
+    }
+
+    /// The last word on an item that was created and edited.
+    fn created(&mut self, _select: &Select, item: Node) -> Node {
+        item
+    }
+}
+
+/// What is created where the end of a path is missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Leaf {
+    /// An empty scalar, waiting for its value.
+    Scalar,
+    /// An empty map.
+    Map,
+    /// An empty list.
+    Seq,
+}
+
+impl Leaf {
+    fn node(self) -> Node {
+        match self {
+            Leaf::Scalar => Node::empty(),
+            Leaf::Map => Node::map(),
+            Leaf::Seq => Node::seq(),
         }
     }
 }
 
-/// Whether the segment stays in force for the items of this sequence: the names of a field spec look through lists.
-pub(super) fn enters_items(segment: &Segment, node: &Node) -> bool {
-    matches!(segment, Segment::Field(_)) && node.is_seq()
-}
-
-/// Where a segment leads from a node.
-pub(super) enum Children {
+/// Where a segment leads from a node: positions among its entries or items.
+#[derive(Debug)]
+pub enum Children {
+    /// Nowhere.
     None,
+    /// To one of them.
     One(usize),
-    All(Range<usize>),
+    /// To all of them, so many.
+    All(usize),
+    /// To some of them.
     Some(Vec<usize>),
 }
 
-/// The positions, among the entries or items of a node, that a segment leads to.
-pub(super) fn children(segment: &Segment, node: &Node) -> Children {
+/// Takes one step. Names that look through lists ([`Segment::Field`]) and [`Segment::List`] are for the walk to handle.
+#[inline]
+pub fn step<R: Rules>(rules: &R, segment: &Segment, node: &Node) -> Result<Children> {
     let one = |at: Option<usize>| at.map_or(Children::None, Children::One);
-    match (segment, node.value()) {
-        (Segment::Key(name) | Segment::Field(name), Value::Map(map)) => one(map.position(name)),
-        (Segment::Key(name), Value::Seq(items)) => one(index(name).filter(|at| *at < items.len())),
-        (Segment::Field(_) | Segment::Each | Segment::Any, Value::Seq(items)) => {
-            Children::All(0..items.len())
+    Ok(match (segment, node.value()) {
+        (Segment::Field(name), Value::Map(map)) => {
+            rules.allow(segment)?;
+            one(map.position(name))
         }
-        (Segment::Any, Value::Map(map)) => Children::All(0..map.len()),
-        (Segment::Append, Value::Seq(items)) => one(items.len().checked_sub(1)),
-        (Segment::Match { key, value }, Value::Seq(items)) => {
-            some(items, key, |node| node.text() == Some(value.as_str()))
+        (Segment::Key(name), Value::Map(map)) => one(map.position(name)),
+        (Segment::Key(name), Value::Seq(items)) if R::KEYS_INDEX => {
+            one(index(name, items.len(), R::FROM_END).filter(|at| *at < items.len()))
         }
-        (Segment::Pattern { key, pattern }, Value::Seq(items)) => {
-            let pattern = Pattern::new(pattern);
-            some(items, key, |node| pattern.matches(node))
+        (Segment::Index(at), Value::Seq(items)) if *at < items.len() => Children::One(*at),
+        (Segment::Index(at), Value::Seq(_)) => {
+            rules.beyond(*at, node)?;
+            Children::None
         }
-        _ => Children::None,
+        (Segment::Any, _) => {
+            rules.allow(segment)?;
+            match node.value() {
+                Value::Seq(items) => Children::All(items.len()),
+                Value::Map(map) if R::ANY_VALUE => Children::All(map.len()),
+                _ => strays(rules, segment, node)?,
+            }
+        }
+        (Segment::Last, Value::Seq(items)) => one(items.len().checked_sub(1)),
+        (Segment::Last, Value::Map(map)) if R::KEYS_INDEX => one(map.position("-")),
+        (Segment::Match(select), Value::Seq(items)) => matching::<R>(select, items)?,
+        _ => strays(rules, segment, node)?,
+    })
+}
+
+/// The path and the tree part here.
+#[cold]
+fn strays<R: Rules>(rules: &R, segment: &Segment, node: &Node) -> Result<Children> {
+    match segment {
+        _ if !node.is_null() => rules.mismatch(segment, node)?,
+        Segment::Index(at) => rules.beyond(*at, node)?,
+        _ => {}
+    }
+    Ok(Children::None)
+}
+
+fn matching<R: Rules>(select: &Select, items: &[Node]) -> Result<Children> {
+    let mut found = Vec::new();
+    for (at, item) in items.iter().enumerate() {
+        if select.matches(item)? {
+            if R::FIRST_MATCH {
+                return Ok(Children::One(at));
+            }
+            found.push(at);
+        }
+    }
+    Ok(Children::Some(found))
+}
+
+/// Takes note of the positions that lead to a node.
+pub trait Trail {
+    /// One level down.
+    fn push(&mut self, at: usize);
+    /// One level up.
+    fn pop(&mut self);
+}
+
+/// No note is taken.
+impl Trail for () {
+    #[inline]
+    fn push(&mut self, _: usize) {}
+    #[inline]
+    fn pop(&mut self) {}
+}
+
+impl Trail for Vec<usize> {
+    fn push(&mut self, at: usize) {
+        self.push(at);
+    }
+    fn pop(&mut self) {
+        self.pop();
     }
 }
 
-/// The items whose field `key`, or which themselves where `key` is empty, pass a test.
-fn some(items: &[Node], key: &str, test: impl Fn(&Node) -> bool) -> Children {
-    let subject = |item| if key.is_empty() { Some(item) } else { Node::get(item, key) };
-    let fits = |at: &usize| subject(&items[*at]).is_some_and(&test);
-    Children::Some((0..items.len()).filter(fits).collect())
+/// Calls `see` on every node the path leads to, and on a null where it expects a list, until that breaks off.
+pub fn visit<'n, R: Rules, T: Trail>(
+    rules: &R,
+    path: &[Segment],
+    node: &'n Node,
+    trail: &mut T,
+    see: &mut impl FnMut(&'n Node, &T) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    let Some((segment, rest)) = path.split_first() else { return see(node, trail) };
+    let (rest, children) = match segment {
+        Segment::List if node.is_null() => return see(node, trail),
+        Segment::List => return visit(rules, rest, node, trail, see),
+        Segment::Key(name) if R::EMPTY_STAYS && name.is_empty() => {
+            return visit(rules, rest, node, trail, see);
+        }
+        Segment::Field(_) if node.is_seq() => (path, Children::All(node.items().len())),
+        _ => (rest, step(rules, segment, node)?),
+    };
+    let mut follow = |at: usize| {
+        trail.push(at);
+        let flow = visit(rules, rest, child(node, at), trail, see);
+        trail.pop();
+        flow
+    };
+    match children {
+        Children::None => Ok(ControlFlow::Continue(())),
+        Children::One(at) => follow(at),
+        Children::All(count) => until_break(0..count, follow),
+        Children::Some(found) => until_break(found.into_iter(), follow),
+    }
 }
 
-/// The child at a position given by [`children`].
-pub(super) fn child(node: &Node, at: usize) -> &Node {
+fn until_break(
+    mut all: impl Iterator<Item = usize>,
+    mut follow: impl FnMut(usize) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    all.find_map(|at| match follow(at) {
+        Ok(ControlFlow::Continue(())) => None,
+        other => Some(other),
+    })
+    .unwrap_or(Ok(ControlFlow::Continue(())))
+}
+
+/// The first node the path leads to.
+pub fn first<'n, R: Rules>(rules: &R, path: &[Segment], node: &'n Node) -> Result<Option<&'n Node>> {
+    let mut found = None;
+    let flow = visit(rules, path, node, &mut (), &mut |node, ()| {
+        found = Some(node);
+        Ok(ControlFlow::Break(()))
+    });
+    flow.map(|_| found)
+}
+
+/// Whether the path leads anywhere or fails: asked before an edit copies what it goes through.
+pub fn reaches<R: Rules>(rules: &R, path: &[Segment], node: &Node) -> bool {
+    visit(rules, path, node, &mut (), &mut |_, _| Ok(ControlFlow::Break(())))
+        .map_or(true, |flow| flow.is_break())
+}
+
+/// Lets every node the path leads to be changed, creates what is missing as the [`Edits`] say, and says how many there were.
+/// What is not on the way to one of them stays shared with other copies of the tree.
+pub fn edit<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Result<usize> {
+    match edits.create().is_some() || reaches(edits, path, node) {
+        true => descend(edits, path, node),
+        false => Ok(0),
+    }
+}
+
+/// The same, from a node that is known to be on the way.
+fn descend<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Result<usize> {
+    let Some((segment, rest)) = path.split_first() else {
+        edits.leaf(node)?;
+        return Ok(1);
+    };
+    match segment {
+        // `volumes[]` of a null ends in an empty list, whatever else the path says.
+        Segment::List if node.is_null() => {
+            node.assign(Node::seq());
+            return Ok(0);
+        }
+        Segment::List => return descend(edits, rest, node),
+        Segment::Field(_) if node.is_seq() => {
+            let items = 0..node.items().len();
+            return descend_into(edits, segment, path, node, items);
+        }
+        _ if node.is_null() => return edits.null(segment, node),
+        _ => {}
+    }
+    if edits.create().is_some() && is_new_item::<E>(segment, node) {
+        return extend(edits, rest, node);
+    }
+    let children = step(edits, segment, node)?;
+    let rest = match segment {
+        Segment::Match(select) if E::SCALAR_MATCH_ENDS && select.key.is_empty() => &[],
+        _ => rest,
+    };
+    let (matched, count) = match children {
+        Children::None => (0, 0),
+        Children::One(at) => (1, follow(edits, segment, rest, node, at)?),
+        Children::All(all) => (all, descend_into(edits, segment, rest, node, 0..all)?),
+        Children::Some(found) => (found.len(), descend_into(edits, segment, rest, node, found.into_iter())?),
+    };
+    if count > 0 || edits.create().is_none() {
+        return Ok(count);
+    }
+    create(edits, segment, rest, node, matched)
+}
+
+/// Goes on in several children. Where nothing is created, most are not concerned, and stay shared.
+fn descend_into<E: Edits>(
+    edits: &mut E,
+    segment: &Segment,
+    rest: &[Segment],
+    node: &mut Node,
+    positions: impl Iterator<Item = usize>,
+) -> Result<usize> {
+    let creates = edits.create().is_some();
+    let mut count = 0;
+    for at in positions {
+        if creates || reaches(edits, rest, child(node, at)) {
+            count += follow(edits, segment, rest, node, at)?;
+        }
+    }
+    Ok(count)
+}
+
+/// Goes on in a child.
+fn follow<E: Edits>(
+    edits: &mut E,
+    segment: &Segment,
+    rest: &[Segment],
+    node: &mut Node,
+    at: usize,
+) -> Result<usize> {
+    let by_name = node.is_map();
+    let looks_through = matches!(segment, Segment::Field(_)) && !by_name;
+    let child = child_mut(node, at);
+    if by_name
+        && !rest.is_empty()
+        && child.is_scalar()
+        && let Some(count) = edits.scalar(child, rest)?
+    {
+        return Ok(count);
+    }
+    if let (true, true, Some(leaf)) = (E::FILLS_NULL && !looks_through, child.is_null(), edits.create()) {
+        match (rest.first(), leaf) {
+            (None, Leaf::Scalar) | (Some(Segment::List), _) => {}
+            (next, leaf) => child.assign(blank::<E>(next, leaf)),
+        }
+    }
+    descend(edits, rest, child)
+}
+
+/// Whether a segment leads right behind the last item of a list, and an item is to be made there.
+fn is_new_item<E: Edits>(segment: &Segment, node: &Node) -> bool {
+    let Some(items) = node.as_seq() else { return false };
+    match segment {
+        Segment::Last => E::APPENDS,
+        Segment::Index(at) => E::EXTENDS && *at == items.len(),
+        Segment::Key(name) => {
+            E::EXTENDS && E::KEYS_INDEX && index(name, items.len(), E::FROM_END) == Some(items.len())
+        }
+        _ => false,
+    }
+}
+
+/// Makes the item after the last.
+fn extend<E: Edits>(edits: &mut E, rest: &[Segment], node: &mut Node) -> Result<usize> {
+    let mut made = blank::<E>(rest.first(), edits.create().unwrap_or(Leaf::Scalar));
+    let count = descend(edits, rest, &mut made)?;
+    node.as_seq_mut().expect("asked only of lists").push(made);
+    Ok(count)
+}
+
+/// Makes what a segment does not lead to yet.
+fn create<E: Edits>(
+    edits: &mut E,
+    segment: &Segment,
+    rest: &[Segment],
+    node: &mut Node,
+    matched: usize,
+) -> Result<usize> {
+    let leaf = edits.create().unwrap_or(Leaf::Scalar);
+    match (segment, node.value()) {
+        // A list that a field spec expects is never made.
+        (Segment::Field(_), Value::Map(_)) if matches!(rest.first(), Some(Segment::List)) => Ok(0),
+        (Segment::Key(name) | Segment::Field(name), Value::Map(_)) if matched == 0 => {
+            let mut made = blank::<E>(rest.first(), leaf);
+            let count = descend(edits, rest, &mut made)?;
+            node.set(name, made);
+            Ok(count)
+        }
+        (Segment::Key(name), Value::Seq(items)) if matched == 0 && E::KEYS_INDEX => {
+            match index(name, items.len(), E::FROM_END) {
+                Some(at) => edits.beyond(at, node)?,
+                None => edits.mismatch(segment, node)?,
+            }
+            Ok(0)
+        }
+        (Segment::Match(select), Value::Seq(_)) => {
+            let Some(mut item) = edits.item(select, matched)? else { return Ok(0) };
+            let count = descend(edits, rest, &mut item)?;
+            let item = edits.created(select, item);
+            node.as_seq_mut().expect("just seen to be a list").push(item);
+            Ok(count)
+        }
+        _ => Ok(0),
+    }
+}
+
+/// What a path goes on from where nothing is yet.
+pub(super) fn blank<E: Edits>(next: Option<&Segment>, leaf: Leaf) -> Node {
+    match next {
+        None => leaf.node(),
+        Some(Segment::Index(_) | Segment::Match(_) | Segment::List) => Node::seq(),
+        Some(Segment::Last) if E::APPENDS => Node::seq(),
+        Some(Segment::Key(name)) if E::KEYS_INDEX && index(name, 0, false).is_some() => Node::seq(),
+        Some(_) => Node::map(),
+    }
+}
+
+/// The child at a position that [`step`] gave.
+#[inline]
+pub fn child(node: &Node, at: usize) -> &Node {
     match node.value() {
         Value::Map(map) => &map.entries()[at].value,
         Value::Seq(items) => &items[at],
@@ -112,55 +430,10 @@ pub(super) fn child(node: &Node, at: usize) -> &Node {
     }
 }
 
-/// The number of an item, where a key is one.
-pub(super) fn index(name: &str) -> Option<usize> {
-    if name.starts_with('+') { None } else { name.parse().ok() }
-}
-
-/// What `[k=pattern]` looks for. Most patterns are plain names, where a search for the text is the same and quicker.
-enum Pattern<'p> {
-    Text(&'p str),
-    Regex(Regex),
-    Never,
-}
-
-impl<'p> Pattern<'p> {
-    fn new(pattern: &'p str) -> Self {
-        if regex_syntax_free(pattern) {
-            return Pattern::Text(pattern);
-        }
-        Regex::new(pattern).map_or(Pattern::Never, Pattern::Regex)
+/// The same, to be changed.
+pub fn child_mut(node: &mut Node, at: usize) -> &mut Node {
+    if node.is_map() {
+        return node.as_map_mut().expect("just seen to be a map").value_at_mut(at);
     }
-
-    /// The reference matches against the value as it would print it, quotes and comment included.
-    fn matches(&self, node: &Node) -> bool {
-        let printed;
-        let text = match node.text() {
-            Some(text) if !node.has_trivia() && node.style() == Style::Plain => text,
-            _ => {
-                printed = fresh(node);
-                printed.trim()
-            }
-        };
-        match self {
-            Pattern::Text(part) => text.contains(part),
-            Pattern::Regex(regex) => regex.is_match(text),
-            Pattern::Never => false,
-        }
-    }
-}
-
-fn regex_syntax_free(pattern: &str) -> bool {
-    pattern.bytes().all(|b| !br"\.+*?()|[]{}^$".contains(&b))
-}
-
-/// Refuses a pattern that is no regular expression.
-pub(super) fn check_pattern(pattern: &str, path: &str) -> Result<()> {
-    if regex_syntax_free(pattern) {
-        return Ok(());
-    }
-    Regex::new(pattern).map(|_| ()).map_err(|_| {
-        Diagnostic::error("path-bad-pattern", format!("`{pattern}` in the path `{path}` is not a regular expression"))
-            .help("the value in `[field=value]` is a regular expression here: put a backslash before `(`, `[`, `*` and the like")
-    })
+    &mut node.as_seq_mut().expect("positions are of maps and lists")[at]
 }

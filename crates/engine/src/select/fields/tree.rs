@@ -1,22 +1,23 @@
 //! Many paths at once: what they have in common is walked once.
 
 use krm_yaml::Node;
+use krm_yaml::path::{Children, Segment, child, step};
 
-use super::{FieldPath, Step};
+use super::{FieldPath, Spec};
 
 /// Paths, as the tree of their steps.
 #[derive(Debug, Default)]
 pub struct PathTree {
     /// The numbers of the paths that end here.
     ends: Vec<usize>,
-    below: Vec<(Step, PathTree)>,
+    below: Vec<(Segment, PathTree)>,
 }
 
 impl<'p> FromIterator<&'p FieldPath> for PathTree {
     fn from_iter<I: IntoIterator<Item = &'p FieldPath>>(paths: I) -> Self {
         let mut tree = Self::default();
         for (number, path) in paths.into_iter().enumerate() {
-            let end = path.steps().iter().fold(&mut tree, |tree, step| tree.child(step));
+            let end = path.segments().iter().fold(&mut tree, |tree, segment| tree.child(segment));
             end.ends.push(number);
         }
         tree
@@ -24,9 +25,9 @@ impl<'p> FromIterator<&'p FieldPath> for PathTree {
 }
 
 impl PathTree {
-    fn child(&mut self, step: &Step) -> &mut Self {
-        let at = self.below.iter().position(|(known, _)| known == step).unwrap_or_else(|| {
-            self.below.push((step.clone(), Self::default()));
+    fn child(&mut self, segment: &Segment) -> &mut Self {
+        let at = self.below.iter().position(|(known, _)| known == segment).unwrap_or_else(|| {
+            self.below.push((segment.clone(), Self::default()));
             self.below.len() - 1
         });
         &mut self.below[at].1
@@ -48,18 +49,11 @@ impl PathTree {
     }
 
     fn enter(&self, node: &Node, found: &mut Vec<usize>) {
-        if self.below.is_empty() || node.is_null() {
-            return;
-        }
-        if let Some(items) = node.as_seq() {
-            return items.iter().for_each(|item| self.enter(item, found));
-        }
-        for (step, below) in &self.below {
-            match node.get(&step.name) {
-                Some(field) if step.list && field.is_null() => below.all(found),
-                Some(field) => below.reach(field, found),
-                None if step.enters(node).is_err() => below.all(found),
-                None => {}
+        for (segment, below) in &self.below {
+            match segment {
+                Segment::List if node.is_null() => below.all(found),
+                Segment::List => below.reach(node, found),
+                _ => follow(segment, below, node, found),
             }
         }
     }
@@ -67,6 +61,17 @@ impl PathTree {
     fn all(&self, found: &mut Vec<usize>) {
         found.extend(&self.ends);
         self.below.iter().for_each(|(_, below)| below.all(found));
+    }
+}
+
+fn follow(segment: &Segment, below: &PathTree, node: &Node, found: &mut Vec<usize>) {
+    if let Some(items) = node.as_seq() {
+        return items.iter().for_each(|item| follow(segment, below, item, found));
+    }
+    match step(&Spec, segment, node) {
+        Ok(Children::One(at)) => below.reach(child(node, at), found),
+        Ok(_) => {}
+        Err(_) => below.all(found),
     }
 }
 

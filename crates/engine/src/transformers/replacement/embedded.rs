@@ -1,8 +1,9 @@
 //! Values within a text that is JSON or YAML itself: a `config.json` in a ConfigMap.
 
+use krm_yaml::path::{Leaf, Segment};
 use krm_yaml::{Diagnostic, Node, Result, Tag, json};
 
-use super::field::{self, Edit, FieldPath, Step};
+use super::field::{self, Edit, FieldPath, Ways};
 
 /// The tree a text holds: of its first document, as in the reference.
 pub(super) fn parse(text: &str) -> Result<Node> {
@@ -24,10 +25,10 @@ pub(super) enum Outcome {
 pub(super) fn set(
     root: &mut Node,
     path: &FieldPath,
-    create: Option<field::Kind>,
+    create: Option<Leaf>,
     set: &mut dyn FnMut(&mut Node) -> Result<bool>,
 ) -> Result<Outcome> {
-    let Some((places, mut inner, rest)) = find(root, path.steps()?) else { return Ok(Outcome::No) };
+    let Some((places, mut inner, rest)) = find(root, path.ways()?) else { return Ok(Outcome::No) };
     let scalar = field::at_mut(root, &places);
     let text = scalar.text().unwrap_or_default().to_owned();
     let is_json = text.trim_start().starts_with(['{', '[']);
@@ -45,7 +46,7 @@ pub(super) fn set(
     };
     let mut edit = Edit::new(create, &mut set_tagged);
     // Whatever goes wrong in there, the reference then takes the path for an ordinary one.
-    if edit.walk(&mut inner, rest).is_err() || edit.found == 0 || (is_json && edit.misfit) {
+    if !edit.walk(&mut inner, rest).is_ok_and(|found| found > 0) || (is_json && edit.misfit) {
         return Ok(Outcome::No);
     }
     let lost = edit.lost;
@@ -60,12 +61,12 @@ pub(super) fn set(
 }
 
 /// The first text on the path that can be read as a tree: where it is, the tree, and the rest of the path.
-fn find<'s>(root: &Node, steps: &'s [Step]) -> Option<(Vec<usize>, Node, &'s [Step])> {
-    (1..steps.len()).find_map(|end| {
-        let places = field::locate(root, &steps[..end]).ok()??;
-        let scalar = field::at(root, &places);
+fn find<'s>(root: &Node, ways: &'s Ways) -> Option<(Vec<usize>, Node, &'s [Segment])> {
+    let (get, edit) = (ways.get.segments(), ways.edit.segments());
+    (1..edit.len()).find_map(|end| {
+        let (places, scalar) = field::locate(root, &get[..end]).ok()??;
         let inner = parse(scalar.text()?).ok()?;
-        Some((places, inner, &steps[end..]))
+        Some((places, inner, &edit[end..]))
     })
 }
 

@@ -1,13 +1,15 @@
 //! The field a replacement reads or writes: finding it, making it, writing into it.
 //!
-//! Two walks, as in the reference, which differ in small ways. [`FieldPath::locate`] finds one node: `[name=web]` is the
-//! first item of just that name, `-` the last item, and `*` is a mistake. [`FieldPath::edit`] finds all: `[name=web]` is a
-//! regular expression that may fit anywhere in the value as it is written, `*` is every item, and what is missing can be
-//! made on the way.
+//! Two sets of rules, as in the reference, which differ in small ways. [`FieldPath::get`] finds one node: `[name=web]` is the
+//! first item of just that name, `-` the last item, and `*` is a mistake. [`Edit`] finds all: `[name=web]` is a regular
+//! expression that may match anywhere in the value as it is written, `*` is every item, and what is missing can be made
+//! on the way.
 
-use krm_yaml::path::{Path, Segment};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use krm_yaml::path::{self, Edits, Leaf, Path, Rules, Segment, Select, Test};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Tag, Text, resolve};
-use regex::Regex;
 
 use crate::limits;
 use crate::select::go_regex;
@@ -17,40 +19,22 @@ use crate::select::go_regex;
 pub(super) struct FieldPath {
     text: Spanned<Text>,
     /// A mistake in the path is one only once a resource needs it.
-    steps: Result<Vec<Step>>,
+    ways: Result<Ways>,
 }
 
+/// A path as it is read for looking and for writing, step by step the same.
 #[derive(Clone, Debug)]
-pub(super) enum Step {
-    Field(Text),
-    Index(usize),
-    Every,
-    Match { key: Text, value: Text, pattern: Result<Regex> },
+pub(super) struct Ways {
+    pub get: Path,
+    pub edit: Path,
 }
 
-/// What is made where a field is missing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Scalar,
-    Seq,
-    Map,
-}
-
-impl Kind {
-    pub fn of(node: &Node) -> Self {
-        match node {
-            node if node.is_map() => Kind::Map,
-            node if node.is_seq() => Kind::Seq,
-            _ => Kind::Scalar,
-        }
-    }
-
-    fn node(self) -> Node {
-        match self {
-            Kind::Scalar => Node::scalar("", Tag::Null, Style::Any, Span::NONE),
-            Kind::Seq => Node::seq(),
-            Kind::Map => Node::map(),
-        }
+/// What is made where a field is missing: what the value is that goes there.
+pub(super) fn leaf_for(value: &Node) -> Leaf {
+    match value {
+        value if value.is_map() => Leaf::Map,
+        value if value.is_seq() => Leaf::Seq,
+        _ => Leaf::Scalar,
     }
 }
 
@@ -76,11 +60,12 @@ pub(super) fn set_text(node: &mut Node, text: &str) -> bool {
 
 impl FieldPath {
     pub fn new(text: Spanned<Text>) -> Self {
-        let steps = Path::dotted(&text).and_then(|path| {
-            limits::refuse_long(path.0.len())?;
-            Ok(path.0.into_iter().map(Step::new).collect())
+        let ways = Path::dotted(&text).and_then(|path| {
+            limits::refuse_long(path.segments().len())?;
+            let get = Path(path.0.iter().map(to_get).collect());
+            Ok(Ways { get, edit: Path(path.0.into_iter().map(to_edit).collect()) })
         });
-        Self { steps: steps.map_err(|d| d.at(text.span)), text }
+        Self { ways: ways.map_err(|d| d.at(text.span)), text }
     }
 
     pub fn text(&self) -> &str {
@@ -91,112 +76,84 @@ impl FieldPath {
         self.text.span
     }
 
-    pub fn steps(&self) -> Result<&[Step]> {
-        self.steps.as_deref().map_err(Diagnostic::clone)
+    pub fn ways(&self) -> Result<&Ways> {
+        self.ways.as_ref().map_err(Diagnostic::clone)
     }
 
     /// The node the path leads to.
     pub fn get<'n>(&self, root: &'n Node) -> Result<Option<&'n Node>> {
-        let found = locate(root, self.steps()?).map_err(|d| d.at(self.span()))?;
-        Ok(found.map(|places| at(root, &places)))
+        path::first(&Look, self.ways()?.get.segments(), root).map_err(|d| d.at(self.span()))
     }
 }
 
-impl Step {
-    fn new(segment: Segment) -> Self {
+/// Names are looked for without the spaces around them.
+fn to_get(segment: &Segment) -> Segment {
+    match segment {
+        Segment::Key(name) => numbered(name.clone()).unwrap_or_else(|| Segment::Key(name.trim().into())),
+        segment => segment.clone(),
+    }
+}
+
+/// Where something is written, a value is a pattern, and `-` is a name.
+fn to_edit(segment: Segment) -> Segment {
+    match segment {
+        Segment::Last => Segment::Key("-".into()),
+        Segment::Match(select) => {
+            let pattern = go_regex::compile(&select.value).map_err(|why| {
+                let message = format!("`{}` is no regular expression: {why}", select.value);
+                Diagnostic::error("bad-regex", message)
+                    .help("in the field paths of a target, `[name=value]` takes the value for a pattern")
+            });
+            let test: Test = Arc::new(move |node| {
+                let pattern = pattern.as_ref().map_err(Diagnostic::clone)?;
+                Ok(pattern.is_match(&written(node)))
+            });
+            Segment::Match(Box::new(Select { test: Some(test), ..*select }))
+        }
+        Segment::Key(name) => numbered(name.clone()).unwrap_or(Segment::Key(name)),
+        segment => segment,
+    }
+}
+
+fn numbered(name: Text) -> Option<Segment> {
+    let is_number = name.bytes().all(|b| b.is_ascii_digit());
+    name.parse().ok().filter(|_| is_number).map(Segment::Index)
+}
+
+/// Finding the one node a path leads to.
+struct Look;
+
+impl Rules for Look {
+    const FIRST_MATCH: bool = true;
+    const EMPTY_STAYS: bool = true;
+
+    fn mismatch(&self, segment: &Segment, node: &Node) -> Result<()> {
         match segment {
-            Segment::Any => Step::Every,
-            Segment::Append => Step::Field("-".into()),
-            Segment::Match { key, value } => {
-                let pattern = go_regex::compile(&value).map_err(|why| {
-                    let message = format!("`{value}` is no regular expression: {why}");
-                    Diagnostic::error("bad-regex", message)
-                        .help("in the field paths of a target, `[name=value]` takes the value for a pattern")
-                });
-                Step::Match { key, value, pattern }
-            }
-            Segment::Key(name) => match name.parse() {
-                Ok(index) if name.bytes().all(|b| b.is_ascii_digit()) => Step::Index(index),
-                _ => Step::Field(name),
-            },
-            // Field specs have these; dotted paths do not.
-            other => Step::Field(Path(vec![other]).to_string().into()),
+            Segment::Key(_) => Err(wrong_kind("a map", node)),
+            Segment::Index(_) => Ok(()),
+            _ => Err(wrong_kind("a list", node)),
         }
     }
 
-    /// What has to be made for this step to lead on from.
-    fn needs(step: Option<&Step>, leaf: Kind) -> Kind {
-        match step {
-            None => leaf,
-            Some(Step::Match { .. } | Step::Index(_)) => Kind::Seq,
-            Some(Step::Field(_) | Step::Every) => Kind::Map,
-        }
+    fn allow(&self, _: &Segment) -> Result<()> {
+        Err(Diagnostic::error("replacement-wildcard", "a source cannot be chosen with `*`")
+            .help("name one item, by its index or as `[name=value]`"))
     }
 }
 
-fn child(node: &Node, at: usize) -> &Node {
-    match node.as_map() {
-        Some(map) => &map.entries()[at].value,
-        None => &node.items()[at],
-    }
-}
-
-/// The node at a list of positions.
-pub(super) fn at<'n>(root: &'n Node, places: &[usize]) -> &'n Node {
-    places.iter().fold(root, |node, at| child(node, *at))
-}
-
-/// The same, for editing.
+/// The node at a list of positions, for editing.
 pub(super) fn at_mut<'n>(root: &'n mut Node, places: &[usize]) -> &'n mut Node {
-    places.iter().fold(root, |node, at| match node.is_map() {
-        true => node.as_map_mut().expect("just seen to be a map").value_at_mut(*at),
-        false => &mut node.as_seq_mut().expect("positions lead through maps and lists")[*at],
-    })
+    places.iter().fold(root, |node, at| path::child_mut(node, *at))
 }
 
-/// The positions that lead to the first node a path names.
-pub(super) fn locate(root: &Node, steps: &[Step]) -> Result<Option<Vec<usize>>> {
-    let mut node = root;
-    let mut places = Vec::with_capacity(steps.len());
-    for step in steps {
-        let at = match step {
-            Step::Field(name) if name == "-" => expect_seq(node)?.len().checked_sub(1),
-            Step::Field(name) => match name.trim() {
-                "" => continue,
-                name if node.is_null() || !expect_map(node)?.contains(name) => None,
-                name => node.as_map().and_then(|map| map.position(name)),
-            },
-            Step::Index(index) => {
-                Some(*index).filter(|at| expect_seq(node).is_ok_and(|items| *at < items.len()))
-            }
-            Step::Every => {
-                return Err(Diagnostic::error("replacement-wildcard", "a source cannot be chosen with `*`")
-                    .help("name one item, by its index or as `[name=value]`"));
-            }
-            Step::Match { key, value, .. } => {
-                let fits = |item: &Node| match key.as_str() {
-                    "" => item.text().unwrap_or_default() == value,
-                    key => item.get(key).is_some_and(|field| field.text().unwrap_or_default() == value),
-                };
-                expect_seq(node)?.iter().position(fits)
-            }
-        };
-        let Some(at) = at else { return Ok(None) };
-        places.push(at);
-        node = child(node, at);
-    }
-    Ok(Some(places))
-}
-
-fn expect_map(node: &Node) -> Result<&krm_yaml::Map> {
-    node.as_map().ok_or_else(|| wrong_kind("a map", node))
-}
-
-fn expect_seq(node: &Node) -> Result<&[Node]> {
-    match node.is_seq() || node.is_null() {
-        true => Ok(node.items()),
-        false => Err(wrong_kind("a list", node)),
-    }
+/// The first node a path leads to, and the positions that lead there.
+pub(super) fn locate<'n>(root: &'n Node, path: &[Segment]) -> Result<Option<(Vec<usize>, &'n Node)>> {
+    let mut found = None;
+    let see = &mut |node: &'n Node, places: &Vec<usize>| {
+        found = Some((places.clone(), node));
+        Ok(ControlFlow::Break(()))
+    };
+    path::visit(&Look, path, root, &mut Vec::new(), see).map(|_| found)
 }
 
 fn wrong_kind(wanted: &str, node: &Node) -> Diagnostic {
@@ -207,10 +164,8 @@ fn wrong_kind(wanted: &str, node: &Node) -> Diagnostic {
 /// What is done to every node a path leads to.
 pub(super) struct Edit<'e> {
     /// What to make of the last field where it is missing; `None` to make nothing.
-    pub create: Option<Kind>,
-    pub set: &'e mut dyn FnMut(&mut Node) -> Result<bool>,
-    /// How many nodes were found.
-    pub found: usize,
+    create: Option<Leaf>,
+    set: &'e mut dyn FnMut(&mut Node) -> Result<bool>,
     /// Whether some of them were in a text within a text, or under a null: written, and lost.
     pub lost: bool,
     /// Whether a text was written into a field of another type.
@@ -218,117 +173,88 @@ pub(super) struct Edit<'e> {
 }
 
 impl<'e> Edit<'e> {
-    pub fn new(create: Option<Kind>, set: &'e mut dyn FnMut(&mut Node) -> Result<bool>) -> Self {
-        Self { create, set, found: 0, lost: false, misfit: false }
+    pub fn new(create: Option<Leaf>, set: &'e mut dyn FnMut(&mut Node) -> Result<bool>) -> Self {
+        Self { create, set, lost: false, misfit: false }
     }
 
-    /// Walks on from a node.
-    pub fn walk(&mut self, node: &mut Node, steps: &[Step]) -> Result<()> {
-        let Some((step, rest)) = steps.split_first() else {
-            self.found += 1;
-            self.misfit |= !(self.set)(node)?;
-            return Ok(());
-        };
-        match step {
-            Step::Field(name) => self.field(node, name, rest),
-            Step::Index(index) => self.index(node, *index, rest),
-            Step::Every => {
-                expect_seq(node)?;
-                node.as_seq_mut().into_iter().flatten().try_for_each(|item| self.walk(item, rest))
-            }
-            Step::Match { key, value, pattern } => {
-                self.matching(node, key, value, pattern.as_ref().map_err(Diagnostic::clone)?, rest)
-            }
-        }
+    /// Follows a path, and says how many nodes it led to.
+    pub fn walk(&mut self, node: &mut Node, path: &[Segment]) -> Result<usize> {
+        path::edit(self, path, node)
+    }
+}
+
+impl Rules for Edit<'_> {
+    const ANY_VALUE: bool = false;
+
+    fn mismatch(&self, segment: &Segment, node: &Node) -> Result<()> {
+        Err(wrong_kind(if matches!(segment, Segment::Key(_)) { "a map" } else { "a list" }, node))
     }
 
-    fn field(&mut self, node: &mut Node, name: &str, rest: &[Step]) -> Result<()> {
-        if node.is_null() {
-            // What is made below a null goes nowhere.
-            if self.create.is_some() {
-                (self.found, self.lost) = (self.found + 1, true);
-            }
-            return Ok(());
-        }
-        expect_map(node)?;
-        if node.get(name).is_none() {
-            let Some(leaf) = self.create else { return Ok(()) };
-            node.set(name, Step::needs(rest.first(), leaf).node());
-        }
-        if !rest.is_empty() && node.get(name).is_some_and(Node::is_scalar) {
-            return self.within_text(node.get(name).and_then(Node::text).unwrap_or_default(), rest);
-        }
-        self.walk(node.get_mut(name).expect("it was there, or was just made"), rest)
+    fn beyond(&self, index: usize, node: &Node) -> Result<()> {
+        let message = format!("the path asks for item {index} of a list of {}", node.items().len());
+        Err(Diagnostic::error("replacement-field", message).note("the list", node.span()))
     }
+}
 
-    /// The reference reads a text on the way as YAML, walks on in there, and never writes it back.
-    fn within_text(&mut self, text: &str, rest: &[Step]) -> Result<()> {
-        let mut inner = super::embedded::parse(text)?;
-        let mut edit = Edit::new(self.create, self.set);
-        edit.walk(&mut inner, rest)?;
-        self.lost |= edit.found > 0;
-        self.found += edit.found;
+impl Edits for Edit<'_> {
+    const EXTENDS: bool = true;
+    const SCALAR_MATCH_ENDS: bool = true;
+
+    fn leaf(&mut self, node: &mut Node) -> Result<()> {
+        self.misfit |= !(self.set)(node)?;
         Ok(())
     }
 
-    fn index(&mut self, node: &mut Node, index: usize, rest: &[Step]) -> Result<()> {
-        let len = expect_seq(node)?.len();
-        if let (true, Some(leaf), Some(items)) = (len == index, self.create, node.as_seq_mut()) {
-            items.push(Step::needs(rest.first(), leaf).node());
-        }
-        match node.as_seq_mut().and_then(|items| items.get_mut(index)) {
-            Some(item) => self.walk(item, rest),
-            None => {
-                let message = format!("the path asks for item {index} of a list of {len}");
-                Err(Diagnostic::error("replacement-field", message).note("the list", node.span()))
+    fn create(&self) -> Option<Leaf> {
+        self.create
+    }
+
+    fn null(&mut self, segment: &Segment, node: &Node) -> Result<usize> {
+        match segment {
+            // What is made below a null goes nowhere.
+            Segment::Key(_) if self.create.is_some() => {
+                self.lost = true;
+                Ok(1)
             }
+            Segment::Index(index) => self.beyond(*index, node).map(|()| 0),
+            _ => Ok(0),
         }
     }
 
-    fn matching(
-        &mut self,
-        node: &mut Node,
-        key: &str,
-        value: &str,
-        pattern: &Regex,
-        rest: &[Step],
-    ) -> Result<()> {
-        expect_seq(node)?;
-        let before = self.found;
-        // Looked at first without copying: most items are not meant.
-        let fits = |item: &Node| match key {
-            "" => pattern.is_match(&written(item)),
-            key => item.get(key).is_some_and(|field| pattern.is_match(&written(field))),
-        };
-        let fitting: Vec<usize> =
-            node.items().iter().enumerate().filter(|(_, item)| fits(item)).map(|(at, _)| at).collect();
-        // What follows a match of a scalar is not looked at.
-        let rest = if key.is_empty() { &[] } else { rest };
-        for at in fitting {
-            self.walk(&mut node.as_seq_mut().expect("it has items")[at], rest)?;
-        }
-        if self.found > before || self.create.is_none() {
-            return Ok(());
-        }
-        let Some(items) = node.as_seq_mut() else { return Ok(()) };
-        let untyped = |text: &str| Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE);
-        let mut item = match key {
-            "" => Node::string(value),
+    /// The reference reads a text on the way as YAML, walks on in there, and never writes it back.
+    fn scalar(&mut self, node: &Node, rest: &[Segment]) -> Result<Option<usize>> {
+        let mut inner = super::embedded::parse(node.text().unwrap_or_default())?;
+        let mut edit = Edit::new(self.create, self.set);
+        let found = edit.walk(&mut inner, rest)?;
+        self.lost |= found > 0;
+        Ok(Some(found))
+    }
+
+    fn item(&mut self, select: &Select, _: usize) -> Result<Option<Node>> {
+        let Select { key, value, .. } = select;
+        let item = match key.as_str() {
+            "" => Node::string(value.clone()),
             key => [(key, untyped(value))].into_iter().collect(),
         };
-        if !fits(&item) {
+        if !select.matches(&item)? {
             let message =
                 format!("`[{key}={value}]` fits no item, and none that fits can be made of a pattern");
             return Err(Diagnostic::error("replacement-field", message));
         }
-        self.walk(&mut item, rest)?;
-        if let (true, Some(text)) = (key.is_empty(), item.text()) {
-            // What was just made has the type of what is written into it.
-            item = untyped(text);
-        }
-        items.push(item);
-        Ok(())
+        Ok(Some(item))
     }
+
+    fn created(&mut self, select: &Select, item: Node) -> Node {
+        match item.text() {
+            // What was just made has the type of what is written into it.
+            Some(text) if select.key.is_empty() => untyped(text),
+            _ => item,
+        }
+    }
+}
+
+fn untyped(text: &str) -> Node {
+    Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE)
 }
 
 /// A value as it is written, quotes and comments included: what the reference holds patterns against.
