@@ -4,11 +4,9 @@ use std::collections::HashMap;
 
 use krm_yaml::Node;
 
+use crate::elements::common_key;
 use crate::list::ResourceList;
 use crate::object::Object;
-
-/// Fields by which an item of a list is known again, in the order they are tried.
-const KEYS: [&str; 7] = ["mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort"];
 
 impl ResourceList {
     /// Adds a generated object, or renews the one generated before.
@@ -108,6 +106,5 @@ fn shared_key(below: &Node, above: &Node) -> Option<&'static str> {
     if below.is_empty() || above.is_empty() {
         return None;
     }
-    let has = |key| move |item: &Node| item.get(key).is_some_and(Node::is_scalar);
-    KEYS.into_iter().find(|key| below.iter().chain(above).all(has(key)))
+    common_key(below.iter().chain(above))
 }

@@ -7,7 +7,8 @@ use krm_function::annotations::{self, INTERNAL};
 use krm_yaml::{Diagnostic, Node, Result};
 use rustc_hash::FxHashMap;
 
-use super::{Home, Item, Returned, reconcile};
+use super::reconcile::{Comments, reconcile};
+use super::{Home, Item, Returned};
 
 /// Annotations that live only between sending and receiving; those behind the first two say where a resource stands.
 const PASSING: [&str; 6] = [
@@ -29,11 +30,13 @@ const LEFT_BEHIND: [&str; 2] = [
 pub(super) fn items(sent: &[Item], received: Vec<Object>) -> Result<Vec<Returned>> {
     received.iter().try_for_each(has_a_kind)?;
     let origins = match_up(sent, &received);
+    let comments =
+        Comments::through(sent.iter().map(|item| &item.node), received.iter().map(|object| &**object));
     let returned = received.into_iter().zip(origins).map(|(object, from)| {
         let old = from.map(|from| &sent[from]);
         internal_annotations_are_kept(&object, old)?;
         let home = home(&object, old)?;
-        let node = restore(object, old);
+        let node = restore(object, old, comments);
         let document = old.and_then(|old| old.document);
         Ok(Returned { item: Item { node, home, document }, from })
     });
@@ -207,7 +210,7 @@ fn strip(mut object: Object) -> Node {
 }
 
 /// Takes away what was put on for the way, and gives back what was there before.
-fn restore(mut object: Object, old: Option<&Item>) -> Node {
+fn restore(mut object: Object, old: Option<&Item>, comments: Comments) -> Node {
     let Some(old) = old else { return strip(object) };
     let before = Object::from(old.node.clone());
     for key in PASSING.into_iter().chain(LEFT_BEHIND) {
@@ -237,5 +240,5 @@ fn restore(mut object: Object, old: Option<&Item>) -> Node {
             object.set_annotation(key, value);
         }
     }
-    reconcile(&old.node, &object)
+    reconcile(&old.node, &object, comments)
 }

@@ -23,7 +23,6 @@ use crate::runtime::{Output, Program, Runtime, Status};
 
 pub use legacy::LegacyPlugin;
 pub use locate::Locator;
-pub use reconcile::reconcile;
 pub use spec::FunctionSpec;
 
 /// A program and its configuration.

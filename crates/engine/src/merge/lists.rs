@@ -72,7 +72,10 @@ pub(super) fn merge(
 ) -> Result<Option<Vec<Node>>> {
     let lists = lists(&s);
     let used = used_keys(&lists, keys);
-    let pairs = pair(&lists, &used, w.options.prepend);
+    let mut pairs = pair(&lists, &used, w.options.prepend);
+    if !w.options.as_reference && used.first().is_some_and(|key| PORT_KEYS.contains(key)) {
+        pair_by_name(&lists, &mut pairs);
+    }
     let mut merged: Vec<Option<Node>> = Vec::with_capacity(pairs.len());
     let mut unchanged = true;
     for pair in &pairs {
@@ -175,6 +178,32 @@ fn pair(lists: &Lists, keys: &[&str], prepend: bool) -> Vec<Pair> {
         }
     }
     pairs
+}
+
+/// Keys that are numbers of ports, which have names as well.
+const PORT_KEYS: [&str; 2] = ["port", "containerPort"];
+
+/// Pairs ports that no number paired by their name: no two ports of a list may share one, so that a port of the same name
+/// and another number is the same port with another number.
+fn pair_by_name(lists: &Lists, pairs: &mut Vec<Pair>) {
+    let mut known: FxHashMap<&str, usize> = FxHashMap::default();
+    let mut gone = FxHashSet::default();
+    for at in 0..pairs.len() {
+        let elements = (0..3).filter_map(|list| Some(&lists[list][pairs[at][list]? as usize]));
+        let mut names = elements.map(|element| key_value(element, "name")).filter(|name| !name.is_empty());
+        let Some(name) = names.next() else { continue };
+        let Some(&first) = known.get(name) else {
+            known.insert(name, at);
+            continue;
+        };
+        let (one, other) = (pairs[first], pairs[at]);
+        if one.iter().zip(&other).all(|(a, b)| a.is_none() || b.is_none()) {
+            pairs[first] = std::array::from_fn(|list| one[list].or(other[list]));
+            gone.insert(at);
+        }
+    }
+    let mut at = 0..;
+    pairs.retain(|_| !gone.contains(&at.next().expect("numbers do not end")));
 }
 
 /// An element of several keys as a path shows it: `[containerPort=80][protocol=TCP]`.

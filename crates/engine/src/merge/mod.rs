@@ -24,7 +24,7 @@ use krm_yaml::Node;
 /// How lists are merged, and how closely the reference is followed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Merge lists no schema speaks of where every element carries one of [`ASSOCIATIVE_KEYS`].
+    /// Merge lists no schema speaks of where every element has one of the [keys](krm_function::elements::ASSOCIATIVE_KEYS).
     pub infer: bool,
     /// Put elements that are new to the destination first, not last.
     pub prepend: bool,
@@ -37,10 +37,6 @@ impl Options {
     /// What the patches of a build do.
     pub const PATCH: Options = Options { infer: false, prepend: true, as_reference: true };
 }
-
-/// The fields that tell list elements apart where no schema says so, the strongest first.
-pub const ASSOCIATIVE_KEYS: [&str; 7] =
-    ["mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort"];
 
 /// What became of a destination.
 #[derive(Clone, Debug)]

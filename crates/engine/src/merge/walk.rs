@@ -2,10 +2,11 @@
 
 use std::borrow::Cow;
 
-use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Text};
+use krm_function::elements::inferred_key;
+use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Tag, Text};
 
 use super::two_way::DIRECTIVE;
-use super::{ASSOCIATIVE_KEYS, Options, comments, kustomize, lists};
+use super::{Options, comments, kustomize, lists};
 use crate::resource::Gvk;
 use crate::schema::{Schema, Type};
 
@@ -205,6 +206,7 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
         Start::Clear => return Ok(Outcome::Clear),
         Start::From { dest, origin } => (dest, origin),
     };
+    let dest = dest.map(|dest| without_merge_key(dest, [origin.as_deref(), s.updated])).transpose()?;
     let from = Sources { dest: dest.as_deref(), origin: origin.as_deref(), updated: s.updated };
     let mut edits: Vec<Edit> = Vec::new();
     let dests = from.dest.and_then(Node::as_map).map_or(&[][..], Map::entries);
@@ -235,6 +237,22 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
         false => Outcome::Set(edited(dest.as_deref(), edits, fields)),
     };
     Ok(visitor.done(&s, outcome, walk))
+}
+
+/// The destination with the fields of its merge key (`<<: *base`) written out, if another tree has something to say about one
+/// of them that a field beside the merge key cannot: that it is to go, or what is in it.
+fn without_merge_key<'n>(dest: Cow<'n, Node>, others: [Option<&Node>; 2]) -> Result<Cow<'n, Node>> {
+    let Some(map) = dest.as_map().filter(|map| map.iter().any(|entry| entry.key.tag() == Tag::Merge)) else {
+        return Ok(dest);
+    };
+    let mut resolved = dest.clone().into_owned();
+    krm_yaml::merge_keys::resolve(&mut resolved)?;
+    let is_inherited = |name: &str| !map.contains(name) && resolved.get(name).is_some();
+    let reaches_in = |entry: &Entry| {
+        !(entry.value.is_scalar() && !entry.value.is_null()) && entry.key.text().is_some_and(is_inherited)
+    };
+    let mut fields = others.into_iter().flatten().filter_map(Node::as_map).flatten();
+    Ok(if fields.any(reaches_in) { Cow::Owned(resolved) } else { dest })
 }
 
 /// A change of the field at a position.
@@ -392,18 +410,15 @@ fn merge_keys<'s>(
     ty: Option<Type<'s>>,
     options: Options,
 ) -> Option<Cow<'s, [Cow<'static, str>]>> {
-    if let Some(ty) = ty {
-        return ty.merge_keys().map(Cow::Borrowed);
+    if let Some(keys) = ty.and_then(Type::merge_keys) {
+        return Some(Cow::Borrowed(keys));
     }
-    if !options.infer {
+    // A type that says nothing of a list leaves it to what the elements say.
+    if !options.infer || ty.is_some_and(Type::is_atomic) {
         return None;
     }
-    let carries = |key: &&str| {
-        let mut items = s.present().flat_map(Node::items).peekable();
-        items.peek().is_some()
-            && items.all(|item| item.get(key).is_some_and(|value| value.is_scalar() && !value.is_null()))
-    };
-    let key = ASSOCIATIVE_KEYS.into_iter().find(carries)?;
+    let lists: Vec<&[Node]> = s.present().map(Node::items).collect();
+    let key = inferred_key(&lists)?;
     Some(Cow::Owned(vec![Cow::Borrowed(key)]))
 }
 

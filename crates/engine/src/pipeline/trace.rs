@@ -11,6 +11,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::{Node, Span, Text, Value};
 use rustc_hash::FxHashMap;
 
@@ -612,9 +613,8 @@ pub fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Option<Vec<
     Some(way)
 }
 
-/// Fields by which the elements of a list are known again, in the order they are tried.
-const KEYS: [&str; 9] =
-    ["name", "mountPath", "devicePath", "ip", "type", "topologyKey", "containerPort", "port", "key"];
+/// Fields by which the elements of a list are known again besides the usual ones.
+const FURTHER_KEYS: [&str; 2] = ["port", "key"];
 
 /// Where an element of a list was before: the very same one, the one with the same key, an equal one, or, in a list that
 /// has as many elements as before, the one in the same place that is not another's.
@@ -639,7 +639,7 @@ fn element_before(old: &[Node], new: &[Node], index: usize) -> Option<usize> {
         };
         distinct(old) && distinct(new)
     };
-    if let Some(key) = KEYS.iter().find(|key| is_key(key)) {
+    if let Some(key) = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS).find(|key| is_key(key)) {
         let value = text(element, key);
         return old.iter().position(|other| text(other, key) == value);
     }

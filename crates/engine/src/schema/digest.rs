@@ -23,6 +23,8 @@ pub(super) struct Type {
     pub values: Option<u32>,
     pub items: Option<u32>,
     pub merge: Option<Cow<'static, [Cow<'static, str>]>>,
+    /// A list that is said to be one value. The built-in types do not say it.
+    pub is_atomic: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -98,6 +100,7 @@ macro_rules! ty {
             values: $values,
             items: $items,
             merge: $merge,
+            is_atomic: false,
         }
     };
 }

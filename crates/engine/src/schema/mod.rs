@@ -135,6 +135,13 @@ impl<'s> Type<'s> {
     }
 }
 
+impl Type<'_> {
+    /// Whether a list is said to be one value, which is replaced as a whole whatever its elements hold.
+    pub fn is_atomic(self) -> bool {
+        self.at.is_atomic
+    }
+}
+
 impl std::fmt::Debug for Type<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         self.at.fmt(f)

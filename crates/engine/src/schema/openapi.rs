@@ -170,7 +170,9 @@ impl Reader<'_> {
             None => ty.text() == Some("array"),
         });
         let items = schema.get("items").filter(|_| is_list).and_then(|items| self.any(items));
-        Type { fields: Cow::Owned(fields), values, items, merge: merge_keys(schema).map(Cow::Owned) }
+        let merge = merge_keys(schema).map(Cow::Owned);
+        let list_type = schema.get("x-kubernetes-list-type").and_then(Node::text);
+        Type { fields: Cow::Owned(fields), values, items, merge, is_atomic: list_type == Some("atomic") }
     }
 
     /// Copies a type of another graph, and all it leads to.
@@ -185,7 +187,8 @@ impl Reader<'_> {
         let fields = fields.map(|f| Field { at: self.copy(types, f.at), name: f.name.clone() }).collect();
         let values = ty.values.map(|at| self.copy(types, at));
         let items = ty.items.map(|at| self.copy(types, at));
-        self.types[copy as usize] = Type { fields, values, items, merge: ty.merge.clone() };
+        self.types[copy as usize] =
+            Type { fields, values, items, merge: ty.merge.clone(), is_atomic: ty.is_atomic };
         copy
     }
 }

@@ -3,10 +3,8 @@
 pub(in crate::merge) mod around;
 pub(in crate::merge) mod gaps;
 
-use std::collections::VecDeque;
-
+use krm_function::elements::by_value;
 use krm_yaml::{Entry, Map, Node, Tag, Text, Trivia};
-use rustc_hash::FxHashMap;
 
 use crate::schema::{CommentSchema, Schema};
 
@@ -166,12 +164,8 @@ pub(in crate::merge) fn with_equal_items_of(mut list: Node, dest: &Node) -> Node
 
 /// For each item the first equal one among others that is not taken.
 fn equals<'n>(items: &[Node], others: &'n [Node]) -> Vec<Option<&'n Node>> {
-    let mut known: FxHashMap<String, VecDeque<&Node>> = FxHashMap::default();
-    for other in others {
-        known.entry(krm_yaml::json::compact(other)).or_default().push_back(other);
-    }
-    let equal = |item: &Node| known.get_mut(&krm_yaml::json::compact(item))?.pop_front();
-    items.iter().map(equal).zip(items).map(|(equal, item)| equal.filter(|e| same_values(e, item))).collect()
+    let found = by_value(others, items).into_iter().map(|at| at.map(|at| &others[at]));
+    found.zip(items).map(|(equal, item)| equal.filter(|equal| same_values(equal, item))).collect()
 }
 
 fn with_line(node: &Node, line: Text) -> Node {
