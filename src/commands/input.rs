@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
-use krm_engine::functions::Item;
+use krm_engine::functions::from_list;
 use krm_engine::merge::File;
 use krm_engine::resource::wrapper::for_each_resource;
 use krm_engine::{Diagnostic, Node, Result, Sources, package};
@@ -65,16 +65,16 @@ pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
         let mut nodes = Vec::new();
         for_each_resource(&document.root, &mut |path, node, _| nodes.push((path.is_empty(), node.clone())));
         for (is_document, node) in nodes {
-            items.push(Item::stated(Object::from(node))?);
+            items.push(from_list(Object::from(node))?);
             documents.push(if is_document { document.clone() } else { Document::made(Node::null()) });
         }
     }
-    package::settle(&mut items, "")?;
+    package::give_homes(&mut items, "")?;
     let mut by_path: Vec<File> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     for (item, mut document) in items.into_iter().zip(documents) {
-        document.root = item.node;
-        let path = item.home.unwrap_or_default().path;
+        let path = item.home.clone().unwrap_or_default().path;
+        document.root = item.into_node();
         let at = *known.entry(path.clone()).or_insert_with(|| {
             by_path.push(File::made(path, Vec::new()));
             by_path.len() - 1

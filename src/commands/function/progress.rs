@@ -1,10 +1,12 @@
 //! What people and programs are told while functions run.
 
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use krm_engine::functions::{Answer, Function, Item, Locator};
-use krm_engine::package::{Change, Observer};
+use krm_engine::functions::Locator;
+use krm_engine::package::Change;
+use krm_engine::pipeline::{Call, Observer, Ran};
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_function::FunctionResult;
 use krm_yaml::emit::preserve;
@@ -22,10 +24,14 @@ pub struct Progress<'r> {
     quiet: bool,
     log_steps: bool,
     results_dir: Option<PathBuf>,
-    count: usize,
+    state: Mutex<State>,
+}
+
+/// What was told so far.
+#[derive(Default)]
+struct State {
     told: Vec<Node>,
     spinner: Option<Spinner>,
-    running: usize,
 }
 
 impl<'r> Progress<'r> {
@@ -42,17 +48,11 @@ impl<'r> Progress<'r> {
             })?;
         }
         let results_dir = results_dir.map(Path::to_path_buf);
-        Ok(Self {
-            report,
-            output,
-            quiet,
-            log_steps,
-            results_dir,
-            count: 0,
-            told: Vec::new(),
-            spinner: None,
-            running: 0,
-        })
+        Ok(Self { report, output, quiet, log_steps, results_dir, state: Mutex::default() })
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().expect("no one panics while telling")
     }
 
     fn for_people(&self) -> bool {
@@ -60,15 +60,15 @@ impl<'r> Progress<'r> {
     }
 
     /// Tells programs everything, and people what was written.
-    pub fn finish(mut self, changes: &[Change], resources_printed: bool) -> Result<()> {
-        self.spinner = None;
+    pub fn finish(self, changes: &[Change], resources_printed: bool) -> Result<()> {
+        self.state().spinner = None;
         if self.output == FnOutput::Json {
             let text = krm_yaml::json::pretty(&self.json(changes)) + "\n";
             match resources_printed {
                 true => eprint!("{text}"),
                 false => os::print(text.as_bytes())?,
             }
-        } else if self.for_people() && !resources_printed && !self.told.is_empty() {
+        } else if self.for_people() && !resources_printed && !self.state().told.is_empty() {
             eprintln!("{}", summary(changes));
         }
         Ok(())
@@ -80,20 +80,21 @@ impl<'r> Progress<'r> {
             Node::from(paths.map(|change| Node::from(change.path.as_str())).collect::<Vec<_>>())
         };
         let mut object = Node::map();
-        object.set("functions", Node::from(self.told.clone()));
+        object.set("functions", Node::from(self.state().told.clone()));
         object.set("written", files(false));
         object.set("removed", files(true));
         object
     }
 
-    fn save_results(&self, answer: &Answer) -> Result<()> {
-        let (Some(dir), Some(results)) = (&self.results_dir, &answer.raw_results) else { return Ok(()) };
-        os::write(&dir.join(format!("results-{}.yaml", self.count)), preserve::fresh(results).as_bytes())
+    fn save_results(&self, ran: &Ran) -> Result<()> {
+        let (Some(dir), Some(results)) = (&self.results_dir, ran.raw_results) else { return Ok(()) };
+        let count = self.state().told.len();
+        os::write(&dir.join(format!("results-{count}.yaml")), preserve::fresh(results).as_bytes())
     }
 
-    fn tell(&self, function: &Function, answer: &Answer, items: &[Item]) {
+    fn tell(&self, call: &Call, answer: &Ran) {
         let word = if answer.failure.is_some() { "FAIL" } else { "PASS" };
-        let mut line = format!("[{word}] {}: {}", function.name(), counted(self.running, "resource"));
+        let mut line = format!("[{word}] {}: {}", call.program, counted(call.given.len(), "resource"));
         line += &match answer.cached {
             true => " from the cache".to_string(),
             false => format!(" in {}", time(answer.elapsed)),
@@ -102,8 +103,8 @@ impl<'r> Progress<'r> {
             line += &format!(", {}", answer.status);
         }
         eprintln!("{line}");
-        let located = Locator::new(items, &answer.results);
-        for result in &answer.results {
+        let located = located(call, answer);
+        for result in answer.results {
             eprintln!("  {}", sanitize::inert(&result.to_string()));
             match (self.position(located.find(result)), result.file()) {
                 (Some((file, line, column)), _) => eprintln!("    --> {file}:{line}:{column}"),
@@ -139,39 +140,46 @@ impl<'r> Progress<'r> {
         told
     }
 
-    fn told(&self, function: &Function, answer: &Answer, items: &[Item]) -> Node {
-        let located = Locator::new(items, &answer.results);
-        let results = answer.results.iter().map(|result| self.told_result(result, located.find(result)));
-        told(function, answer, self.running, results.collect())
+    fn told(&self, call: &Call, ran: &Ran) -> Node {
+        let located = located(call, ran);
+        let results = ran.results.iter().map(|result| self.told_result(result, located.find(result)));
+        told(call, ran, results.collect())
     }
 }
 
 impl Observer for Progress<'_> {
-    fn starts(&mut self, function: &Function, count: usize) {
-        self.running = count;
+    fn starts(&self, call: &Call) {
         if self.for_people() {
-            let text = format!("running {} on {}", function.name(), counted(count, "resource"));
-            self.spinner = Spinner::start(text);
+            let text = format!("running {} on {}", call.program, counted(call.given.len(), "resource"));
+            self.state().spinner = Spinner::start(text);
         }
     }
 
-    fn ended(&mut self, function: &Function, answer: &Answer, items: &[Item]) -> Result<()> {
-        self.spinner = None;
-        self.save_results(answer)?;
+    fn ended(&self, call: &Call, ran: &Ran) -> Result<()> {
+        self.state().spinner = None;
+        self.save_results(ran)?;
         if self.for_people() {
-            self.tell(function, answer, items);
+            self.tell(call, ran);
         }
-        self.told.push(self.told(function, answer, items));
-        function.malformed_results(answer).iter().for_each(|warning| self.report.show(warning));
-        self.count += 1;
+        let told = self.told(call, ran);
+        self.state().told.push(told);
+        ran.warnings.iter().for_each(|warning| self.report.show(warning));
         Ok(())
     }
+
+    /// Shown at the end, with all others.
+    fn deferred(&self, _failure: Diagnostic) {}
 }
 
-fn told(function: &Function, answer: &Answer, count: usize, results: Vec<Node>) -> Node {
+/// Finds what results are about.
+fn located<'a>(call: &Call<'a>, ran: &Ran) -> Locator<'a> {
+    Locator::new(call.given.iter().map(|r| (r.node(), r.home.as_deref())), ran.results)
+}
+
+fn told(call: &Call, answer: &Ran, results: Vec<Node>) -> Node {
     let mut object = Node::map();
-    object.set("function", function.name());
-    object.set("resources", count as i64);
+    object.set("function", call.program);
+    object.set("resources", call.given.len() as i64);
     object.set("milliseconds", answer.elapsed.as_millis() as i64);
     object.set("cached", answer.cached);
     object.set("passed", answer.failure.is_none());
@@ -180,7 +188,7 @@ fn told(function: &Function, answer: &Answer, count: usize, results: Vec<Node>) 
         object.set("exitCode", i64::from(code));
     }
     if !answer.stderr.is_empty() {
-        object.set("stderr", answer.stderr.as_str());
+        object.set("stderr", answer.stderr);
     }
     object.set("results", Node::from(results));
     object

@@ -4,10 +4,11 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::functions::{Function, Item};
-use krm_engine::package::{self, Change, Package, Planned, Scope};
+use krm_engine::functions::{Function, Tells, from_list, to_list};
+use krm_engine::package::{self, Change, Limits, Package, Planned, Surroundings};
+use krm_engine::pipeline::Scope;
 use krm_engine::runtime::{Exec, Image, Module, Program, Runtime};
-use krm_engine::{Diagnostic, Node, Result, Source, Sources, World};
+use krm_engine::{Diagnostic, Node, Resource, Result, Source, Sources};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnOutput, FnRunArgs, ProgramArgs};
@@ -25,32 +26,34 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let changing = in_place.map(|dir| Changes::in_packages(&[dir])).transpose()?;
     let target = Target::read(args.dir.as_deref(), &disk, &report.sources)?;
     let planned = plan(&args, &target, &dir, &runtime, &disk, report)?;
-    let mut progress =
+    let progress =
         Progress::new(report, args.output, args.quiet, args.log_steps, args.results_dir.as_deref())?;
-    let items = target.items()?;
-    let in_files = args.dir.is_some() || items.iter().any(|item| item.home.is_some());
-    let package = target.package().map(|package| (package, &disk as &dyn World));
-    let options = package::Options { allow_empty: args.allow_empty, in_files, package };
-    let ran = package::run(&planned, items, options, &report.sources, &mut progress);
-    let outcome = match ran {
-        Ok(outcome) => outcome,
+    let resources = target.resources()?;
+    let in_files = args.dir.is_some() || resources.iter().any(|r| r.home.is_some());
+    let limits = Limits { allow_empty: args.allow_empty, in_files, package: target.package().cloned() };
+    let nothing_to_run = planned.is_empty();
+    let with =
+        Surroundings { world: &disk, sources: &report.sources, runtime: &runtime, observer: Some(&progress) };
+    let outcome = package::run(package::pipeline(planned, &limits), resources, with);
+    let (resources, deferred) = match outcome.finished() {
+        Ok(finished) => finished,
         Err(error) => {
             progress.finish(&[], prints)?;
             return Err(error);
         }
     };
     if prints {
-        os::print(target.text(outcome.items).as_bytes())?;
+        os::print(target.text(resources).as_bytes())?;
         progress.finish(&[], true)?;
     } else if let (Some(package), Some(changing)) = (target.package(), changing) {
-        let changes = package.changes(&outcome.items, &disk)?;
+        let changes = package.changes(&resources, &disk)?;
         write(changing, package.root(), &changes)?;
         progress.finish(&changes, false)?;
     }
-    if planned.is_empty() && args.output == FnOutput::Text && !args.quiet {
+    if nothing_to_run && args.output == FnOutput::Text && !args.quiet {
         eprintln!("no functions to run");
     }
-    match Diagnostic::join(outcome.deferred) {
+    match Diagnostic::join(deferred) {
         Some(error) => Err(error),
         None => Ok(()),
     }
@@ -58,14 +61,14 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
 
 /// What functions work on.
 enum Target {
-    Folder(Package),
+    Folder(Arc<Package>),
     Stream(ResourceList),
 }
 
 impl Target {
     fn read(dir: Option<&Path>, disk: &Disk, sources: &Sources) -> Result<Self> {
         match dir {
-            Some(dir) => Ok(Target::Folder(Package::read(disk, dir, sources)?)),
+            Some(dir) => Ok(Target::Folder(Arc::new(Package::read(disk, dir, sources)?))),
             None => {
                 let list = ResourceList::decode(&stdin(sources)?)?;
                 list.require_items()?;
@@ -74,28 +77,28 @@ impl Target {
         }
     }
 
-    fn package(&self) -> Option<&Package> {
+    fn package(&self) -> Option<&Arc<Package>> {
         match self {
             Target::Folder(package) => Some(package),
             Target::Stream(_) => None,
         }
     }
 
-    fn items(&self) -> Result<Vec<Item>> {
+    fn resources(&self) -> Result<Vec<Resource>> {
         match self {
-            Target::Folder(package) => Ok(package.items()),
-            Target::Stream(list) => list.items.iter().cloned().map(Item::stated).collect(),
+            Target::Folder(package) => Ok(package.resources()),
+            Target::Stream(list) => list.items.iter().cloned().map(from_list).collect(),
         }
     }
 
     /// The resources for printing: as a list where they came as one.
-    fn text(&self, items: Vec<Item>) -> String {
+    fn text(&self, resources: Vec<Resource>) -> String {
         let mut list = match self {
             Target::Folder(_) => ResourceList::bare(Vec::new()),
             Target::Stream(list) => list.clone(),
         };
-        let wrapped = list.kind().is_some();
-        list.items = items.into_iter().map(|item| item.with_stated_home(wrapped)).collect();
+        let tells = if list.kind().is_some() { Tells::FileAndIndex } else { Tells::File };
+        list.items = resources.into_iter().map(|r| to_list(r, tells)).collect();
         list.to_string()
     }
 }
@@ -114,15 +117,12 @@ fn plan(
         if let (Program::Image(image), Some(file)) = (&mut program, &args.fn_config) {
             image.local = os::absolute(file)?.parent().map(Path::to_path_buf);
         }
-        return Ok(vec![Planned {
-            function: Function::new(program, config, runtime)?,
-            scope: Scope::Everything,
-        }]);
+        return Ok(vec![Planned::on_everything(Function::new(program, config, runtime)?, None)]);
     }
     let mut planned = Vec::new();
     if args.fn_path.is_empty() {
         let root = target.package().map(|package| os::absolute(package.root())).transpose()?;
-        planned = Planned::declared(&target.items()?, dir, root.as_deref(), runtime)?;
+        planned = Planned::declared(&target.resources()?, dir, root.as_deref(), runtime)?;
         if !args.global_scope {
             return Ok(planned);
         }
@@ -131,11 +131,12 @@ fn plan(
         let package = Package::read(disk, path, &report.sources)?;
         let root = os::absolute(package.root())?;
         // In the order they stand in their files: they are a list, not a part of what is worked on.
-        for item in package.items() {
-            let folder = item.home.as_ref().and_then(|home| Path::new(&home.path).parent());
+        for resource in package.resources() {
+            let home = resource.home.as_deref();
+            let folder = home.and_then(|home| Path::new(&home.path).parent());
             let local = folder.map(|folder| root.join(folder));
-            if let Some(function) = Function::from_item(&item, dir, local.as_deref(), runtime)? {
-                planned.push(Planned { function, scope: Scope::Everything });
+            if let Some(function) = Function::from_resource(&resource, dir, local.as_deref(), runtime)? {
+                planned.push(Planned::on_everything(function, home));
             }
         }
     }

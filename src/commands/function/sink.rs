@@ -1,8 +1,8 @@
 //! `krm fn sink`: a list to files.
 
-use krm_engine::functions::Item;
+use krm_engine::functions::from_list;
 use krm_engine::package::{self, Package};
-use krm_engine::{Diagnostic, Result};
+use krm_engine::{Diagnostic, Resource, Result};
 use krm_function::ResourceList;
 
 use crate::cli::FnSinkArgs;
@@ -23,8 +23,8 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     }
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     list.require_items()?;
-    let mut items: Vec<Item> = list.items.into_iter().map(Item::stated).collect::<Result<_>>()?;
-    package::settle(&mut items, "")?;
+    let mut items: Vec<Resource> = list.items.into_iter().map(from_list).collect::<Result<_>>()?;
+    package::give_homes(&mut items, "")?;
     let mut changes = Changes::to_output(&args.dir)?;
     for change in Package::empty(&args.dir).changes(&items, &Disk::default())? {
         changes.write(&args.dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;

@@ -3,10 +3,10 @@
 use std::io::Write;
 use std::process::{Command, ExitStatus, Stdio};
 
-use krm_engine::functions::Item;
+use krm_engine::functions::{Tells, from_list, to_list};
 use krm_engine::merge::{Merged, Options, two_way};
 use krm_engine::package::{self, Package};
-use krm_engine::{Diagnostic, Node, Result, Schema, cfg};
+use krm_engine::{Diagnostic, Node, Resource, Result, Schema, cfg};
 use krm_function::{KIND, Object, ResourceList};
 use rustc_hash::FxHashMap;
 
@@ -43,16 +43,16 @@ pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
         false => printed.items,
     };
     if let Some(dir) = os::variable("KUST_OVERRIDE_DIR").filter(|dir| !dir.is_empty()) {
-        let patches = Package::read(&Disk::default(), dir.as_ref(), &report.sources)?.items();
-        items = merge(items.into_iter().chain(patches.into_iter().map(|item| Object::from(item.node))))?;
+        let patches = Package::read(&Disk::default(), dir.as_ref(), &report.sources)?.resources();
+        items = merge(items.into_iter().chain(patches.into_iter().map(|r| Object::from(r.into_node()))))?;
     }
-    let mut items = items.into_iter().map(Item::stated).collect::<Result<Vec<_>>>()?;
-    package::settle(&mut items, "")?;
+    let mut items = items.into_iter().map(from_list).collect::<Result<Vec<_>>>()?;
+    package::give_homes(&mut items, "")?;
     for item in &mut items {
         format(item)?;
     }
     items.sort_by(|a, b| a.home.cmp(&b.home));
-    let items = items.into_iter().map(|item| item.with_stated_home(true)).collect();
+    let items = items.into_iter().map(|r| to_list(r, Tells::FileAndIndex)).collect();
     os::print(ResourceList::new(items, None).to_string().as_bytes())
 }
 
@@ -128,10 +128,11 @@ fn merge(all: impl Iterator<Item = Object>) -> Result<Vec<Object>> {
 }
 
 /// Puts fields into their usual order.
-fn format(item: &mut Item) -> Result<()> {
-    let home = item.home.clone().unwrap_or_default();
-    let mut formatted = cfg::Item { path: home.path, index: home.index, ..cfg::Item::of(item.node.take()) };
+fn format(r: &mut Resource) -> Result<()> {
+    let home = r.home.clone().unwrap_or_default();
+    let of_node = cfg::Item::of(r.node().clone());
+    let mut formatted = cfg::Item { path: home.path, index: home.index, ..of_node };
     cfg::format::format(&mut formatted)?;
-    item.node = formatted.node;
+    r.edit(&Schema::builtin(), |node| *node = formatted.node);
     Ok(())
 }

@@ -8,7 +8,8 @@ use krm_yaml::{Diagnostic, Node, Result};
 use rustc_hash::FxHashMap;
 
 use super::reconcile::{Comments, reconcile};
-use super::{Home, Item, Returned};
+use super::{Returned, Sent};
+use crate::resource::Home;
 
 /// Annotations that live only between sending and receiving; those behind the first two say where a resource stands.
 const PASSING: [&str; 6] = [
@@ -27,7 +28,7 @@ const LEFT_BEHIND: [&str; 2] = [
 ];
 
 /// Makes what came back into edits of what was sent.
-pub(super) fn items(sent: &[Item], received: Vec<Object>) -> Result<Vec<Returned>> {
+pub(super) fn items(sent: &[Sent], received: Vec<Object>) -> Result<Vec<Returned>> {
     received.iter().try_for_each(has_a_kind)?;
     let origins = match_up(sent, &received);
     let comments =
@@ -35,10 +36,9 @@ pub(super) fn items(sent: &[Item], received: Vec<Object>) -> Result<Vec<Returned
     let returned = received.into_iter().zip(origins).map(|(object, from)| {
         let old = from.map(|from| &sent[from]);
         internal_annotations_are_kept(&object, old)?;
-        let home = home(&object, old)?;
+        let home = home(&object, old)?.map(Box::new);
         let node = restore(object, old, comments);
-        let document = old.and_then(|old| old.document);
-        Ok(Returned { item: Item { node, home, document }, from })
+        Ok(Returned { node, home, from })
     });
     returned.collect()
 }
@@ -57,7 +57,7 @@ fn has_a_kind(object: &Object) -> Result<()> {
 
 /// Finds for each object received the one it was: by the id it was sent with, or where the program dropped that, by what
 /// it is called. Each one sent is found once: a copy is a new resource.
-fn match_up(sent: &[Item], received: &[Object]) -> Vec<Option<usize>> {
+fn match_up(sent: &[Sent], received: &[Object]) -> Vec<Option<usize>> {
     let mut by_id: FxHashMap<usize, usize> = FxHashMap::default();
     let mut origins = vec![None; received.len()];
     for (at, object) in received.iter().enumerate() {
@@ -107,7 +107,7 @@ fn identity_of(node: &Node) -> Identity {
 }
 
 /// Refuses what a function did to annotations that are not its own. Dropping them all is forgiven: they are put back.
-fn internal_annotations_are_kept(object: &Object, old: Option<&Item>) -> Result<()> {
+fn internal_annotations_are_kept(object: &Object, old: Option<&Sent>) -> Result<()> {
     let annotations = object.at(["metadata", "annotations"]).and_then(Node::as_map);
     for entry in annotations.into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();
@@ -129,8 +129,8 @@ fn internal_annotations_are_kept(object: &Object, old: Option<&Item>) -> Result<
 
 /// Where the resource is to stand. The two names of each annotation may have drifted apart: the one that was changed
 /// counts.
-pub(super) fn home(object: &Object, old: Option<&Item>) -> Result<Option<Home>> {
-    let was = old.and_then(|old| old.home.as_ref());
+pub(super) fn home(object: &Object, old: Option<&Sent>) -> Result<Option<Home>> {
+    let was = old.and_then(|old| old.home.as_deref());
     let path =
         newer(object, [annotations::PATH, annotations::LEGACY_PATH], was.map(|home| home.path.as_str()))?;
     let was_index = was.map(|home| home.index.to_string());
@@ -156,7 +156,7 @@ pub(super) fn home(object: &Object, old: Option<&Item>) -> Result<Option<Home>> 
         None if was.is_none_or(|home| home.path != path) => usize::MAX,
         None => was.map_or(usize::MAX, |home| home.index),
     };
-    Ok(Some(Home { path, index }))
+    Ok(Some(Home { path, index, number: was.and_then(|was| was.number) }))
 }
 
 fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<Option<&'o str>> {
@@ -210,7 +210,7 @@ fn strip(mut object: Object) -> Node {
 }
 
 /// Takes away what was put on for the way, and gives back what was there before.
-fn restore(mut object: Object, old: Option<&Item>, comments: Comments) -> Node {
+fn restore(mut object: Object, old: Option<&Sent>, comments: Comments) -> Node {
     let Some(old) = old else { return strip(object) };
     let before = Object::from(old.node.clone());
     for key in PASSING.into_iter().chain(LEFT_BEHIND) {

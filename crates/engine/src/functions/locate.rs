@@ -4,26 +4,29 @@ use krm_function::{FunctionResult, Object};
 use krm_yaml::{Node, Span};
 use rustc_hash::FxHashMap;
 
-use super::Item;
+use crate::resource::Home;
 
 /// Finds resources by what results say about them: file and index, or identity.
 #[derive(Default)]
 pub struct Locator<'i> {
-    by_home: FxHashMap<(&'i str, usize), &'i Item>,
-    by_name: FxHashMap<[String; 4], &'i Item>,
+    by_home: FxHashMap<(&'i str, usize), &'i Node>,
+    by_name: FxHashMap<[String; 4], &'i Node>,
 }
 
 impl<'i> Locator<'i> {
     /// Indexes the resources a function was given; no work when there are no results to look up.
-    pub fn new(items: &'i [Item], results: &[FunctionResult]) -> Self {
+    pub fn new(
+        given: impl Iterator<Item = (&'i Node, Option<&'i Home>)>,
+        results: &[FunctionResult],
+    ) -> Self {
         let mut locator = Self::default();
-        for item in items.iter().filter(|_| !results.is_empty()) {
-            if let Some(home) = &item.home {
-                locator.by_home.entry((&home.path, home.index)).or_insert(item);
+        for (node, home) in given.filter(|_| !results.is_empty()) {
+            if let Some(home) = home {
+                locator.by_home.entry((&home.path, home.index)).or_insert(node);
             }
-            let object = Object::from(item.node.clone());
+            let object = Object::from(node.clone());
             let name = [object.api_version(), object.kind(), object.namespace(), object.name()];
-            locator.by_name.entry(name.map(str::to_owned)).or_insert(item);
+            locator.by_name.entry(name.map(str::to_owned)).or_insert(node);
         }
         locator
     }
@@ -37,7 +40,7 @@ impl<'i> Locator<'i> {
             let name = [named.api_version, named.kind, named.namespace, named.name];
             self.by_name.get(&name.map(str::to_owned))
         };
-        at_home.or_else(named).map_or(Span::NONE, |item| field_span(result, &item.node))
+        at_home.or_else(named).map_or(Span::NONE, |node| field_span(result, node))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Functions: programs that are transformers.
 //!
-//! A call is the one place where resources become bytes in the middle of a run: [`Function::call`] writes a list, lets the
+//! A call is the one place where resources become bytes in the middle of a run: a [`Function`] writes a list, lets the
 //! [runtime](crate::runtime) run the program, reads what comes back, and makes it edits of what was sent
 //! ([`reconcile`]). The annotations by which a resource is known again exist only in between.
 
@@ -19,7 +19,9 @@ use krm_function::annotations::{self, LOCAL_CONFIG};
 use krm_function::{Format, FunctionResult, Object, ResourceList};
 use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Style};
 
+use crate::resource::{Home, Resource};
 use crate::runtime::{Output, Program, Runtime, Status};
+use crate::schema::Schema;
 
 pub use legacy::LegacyPlugin;
 pub use locate::Locator;
@@ -32,51 +34,53 @@ pub struct Function {
     config: Option<Node>,
     /// A failure lets the others run, and is told at the end.
     pub defer_failure: bool,
+    pub form: Form,
     place: Span,
     runtime: Arc<Runtime>,
 }
 
-/// A resource on its way through functions.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub node: Node,
-    /// Where it stands; `None` where nobody keeps it in files.
-    pub home: Option<Home>,
-    /// Which document of its package it was read from; `None` of one that was not.
-    pub document: Option<usize>,
+/// How resources are written for a program, and how what it returns is taken.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Form {
+    /// As the reference's build writes them: without comments, quotes and braces, keys in order. They are in no file, keep
+    /// their order, and no two may be called the same.
+    #[default]
+    Plain,
+    /// As they are in the files of a package, which annotations name. What comes back are edits, in the order it came.
+    AsWritten,
 }
 
-impl Item {
-    /// A resource that stands nowhere.
-    pub fn new(node: Node) -> Self {
-        Self { node, home: None, document: None }
-    }
-
-    /// A resource that says by annotation where it stands, as one from a list does. The annotations go.
-    pub fn stated(object: Object) -> Result<Self> {
-        let home = decode::home(&object, None)?;
-        Ok(Self { node: decode::strip_home(object), home, document: None })
-    }
-
-    /// The resource with annotations that say where it stands; `whole` says also which document of the file it is.
-    pub fn with_stated_home(self, whole: bool) -> Object {
-        let Some(home) = self.home else { return Object::from(self.node) };
-        let mut object = with_home(self.node, &home);
-        if !whole {
-            object.remove_annotation(annotations::INDEX);
-            object.remove_annotation(annotations::LEGACY_INDEX);
-        }
-        object
-    }
+/// A resource as it was sent.
+pub(crate) struct Sent {
+    node: Node,
+    home: Option<Box<Home>>,
 }
 
-/// A place in a package.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Home {
-    /// Relative, with slashes.
-    pub path: String,
-    /// Which document of the file, from 0.
-    pub index: usize,
+/// A resource that says by annotation where it is kept, as one from a list does. The annotations go.
+pub fn from_list(object: Object) -> Result<Resource> {
+    let home = decode::home(&object, None)?;
+    let mut resource = Resource::new(decode::strip_home(object), &Schema::builtin());
+    resource.home = home.map(Box::new);
+    Ok(resource)
+}
+
+/// How much of its location a resource tells.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tells {
+    File,
+    FileAndIndex,
+}
+
+/// The resource with annotations that say where it is kept.
+pub fn to_list(resource: Resource, tells: Tells) -> Object {
+    let home = resource.home.clone();
+    let Some(home) = home else { return Object::from(resource.into_node()) };
+    let mut object = with_home(resource.into_node(), &home);
+    if tells == Tells::File {
+        object.remove_annotation(annotations::INDEX);
+        object.remove_annotation(annotations::LEGACY_INDEX);
+    }
+    object
 }
 
 /// What came back from a call.
@@ -98,7 +102,8 @@ pub struct Answer {
 /// A resource that came back.
 #[derive(Clone, Debug)]
 pub struct Returned {
-    pub item: Item,
+    pub node: Node,
+    pub home: Option<Box<Home>>,
     /// Which of those sent it is; `None` of a new one.
     pub from: Option<usize>,
 }
@@ -123,15 +128,15 @@ impl Function {
     }
 
     /// The same for a resource of a package: the program is told where its configuration stands.
-    pub fn from_item(
-        item: &Item,
+    pub fn from_resource(
+        resource: &Resource,
         dir: &Path,
         local: Option<&Path>,
         runtime: &Arc<Runtime>,
     ) -> Result<Option<Self>> {
-        let mut function = Self::from_config(&item.node, dir, local, runtime)?;
+        let mut function = Self::from_config(resource.node(), dir, local, runtime)?;
         if let Some((config, home)) =
-            function.as_mut().and_then(|f| f.config.as_mut()).zip(item.home.as_ref())
+            function.as_mut().and_then(|f| f.config.as_mut()).zip(resource.home.as_ref())
         {
             *config = with_home(config.clone(), home).into_node();
         }
@@ -145,7 +150,8 @@ impl Function {
             // It is for us; the function's own schema need not know it.
             config.remove("runtime");
         }
-        Ok(Self { program, config, defer_failure: false, place: Span::NONE, runtime: runtime.clone() })
+        let (defer_failure, form, place) = (false, Form::default(), Span::NONE);
+        Ok(Self { program, config, defer_failure, form, place, runtime: runtime.clone() })
     }
 
     /// What it is called in messages: the image or the path.
@@ -167,7 +173,7 @@ impl Function {
     }
 
     /// Runs the program on resources. An error says that it could not be started; that it failed is in the answer.
-    pub fn call(&self, items: &[Item], sources: &Sources) -> Result<Answer> {
+    fn call(&self, items: &[Sent], sources: &Sources) -> Result<Answer> {
         let input = Arc::new(self.encode(items).into_bytes());
         let output = self.runtime.run(&self.program, input.clone());
         let output = output.map_err(|d| d.at(self.named_at(sources)))?;
@@ -187,7 +193,7 @@ impl Function {
     }
 
     /// What the program is sent.
-    fn encode(&self, items: &[Item]) -> String {
+    fn encode(&self, items: &[Sent]) -> String {
         let sent = items.iter().enumerate().map(|(i, item)| {
             let mut object = match &item.home {
                 Some(home) => with_home(item.node.clone(), home),
@@ -201,7 +207,7 @@ impl Function {
         ResourceList::new(sent.collect(), self.config.clone().map(Object::from)).to_string()
     }
 
-    fn answer(&self, items: &[Item], input: &[u8], output: Output, sources: &Sources) -> Answer {
+    fn answer(&self, items: &[Sent], input: &[u8], output: Output, sources: &Sources) -> Answer {
         let Output { stdout, stderr, stderr_dropped, status, elapsed, cached } = output;
         let mut answer = Answer {
             items: Vec::new(),
@@ -286,10 +292,10 @@ impl Function {
     }
 
     /// The configuration as one of the resources: what a generator is given, there being nothing else.
-    fn config_as_item(&self) -> Option<Item> {
+    fn config_as_sent(&self) -> Option<Sent> {
         let mut object = Object::from(self.config.clone()?);
         object.set_annotation(LOCAL_CONFIG, "true");
-        Some(Item::new(object.into_node()))
+        Some(Sent { node: object.into_node(), home: None })
     }
 }
 
@@ -312,8 +318,13 @@ fn each_node(node: &mut Node, change: &dyn Fn(&mut Node)) {
     }
 }
 
-fn unchanged(items: &[Item]) -> Vec<Returned> {
-    items.iter().enumerate().map(|(i, item)| Returned { item: item.clone(), from: Some(i) }).collect()
+fn unchanged(items: &[Sent]) -> Vec<Returned> {
+    let returned = |(i, item): (usize, &Sent)| Returned {
+        node: item.node.clone(),
+        home: item.home.clone(),
+        from: Some(i),
+    };
+    items.iter().enumerate().map(returned).collect()
 }
 
 /// A resource that says where it stands, under the names of today and those of old.

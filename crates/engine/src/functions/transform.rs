@@ -3,9 +3,9 @@
 use krm_function::{FunctionResult, Severity};
 use krm_yaml::{Diagnostic, Node, Result, Span, Style};
 
-use super::{Answer, Function, Item, Locator, each_node};
+use super::{Answer, Form, Function, Locator, Sent, each_node};
 use crate::pipeline::trace::Cause;
-use crate::pipeline::{Context, Transformer};
+use crate::pipeline::{Call, Context, Ran, Transformer};
 use crate::resource::history;
 use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource, Track};
@@ -19,20 +19,29 @@ impl Transformer for Function {
         true
     }
 
-    /// Runs on what is there; on nothing, the program is given its own configuration as the only resource, since some
-    /// expect one.
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        let generating = items.is_empty();
-        let sent: Vec<Item> = match generating {
-            true => self.config_as_item().into_iter().collect(),
-            false => items.iter().map(|r| Item::new(plain(r.node().clone()))).collect(),
-        };
         cx.note(Track::NONE, Span::NONE, || Cause::Called {
             program: self.name().into(),
             config: self.config().map_or(self.place, Node::span),
         });
-        let answer = self.call(&sent, cx.sources)?;
-        let located = Locator::new(&sent, &answer.results);
+        match self.form {
+            Form::Plain => self.transform_plain(items, cx),
+            Form::AsWritten => self.edit_files(items, cx),
+        }
+    }
+}
+
+impl Function {
+    /// Runs on what is there; on nothing, the program is given its own configuration as the only resource, since some
+    /// expect one.
+    fn transform_plain(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let generating = items.is_empty();
+        let sent: Vec<Sent> = match generating {
+            true => self.config_as_sent().into_iter().collect(),
+            false => items.iter().map(|r| Sent { node: plain(r.node().clone()), home: None }).collect(),
+        };
+        let answer = self.observed(&sent, items.as_slice(), cx)?;
+        let located = Locator::new(sent.iter().map(|sent| (&sent.node, None)), &answer.results);
         self.malformed_results(&answer).into_iter().for_each(|warning| cx.warn(warning));
         if let Some(failure) = answer.failure {
             return Err(with_results(failure, &answer.results, &located));
@@ -49,7 +58,7 @@ impl Transformer for Function {
         let mut added = Vec::new();
         let mut kept: Vec<Option<Resource>> = old.iter().map(|_| None).collect();
         for returned in answer.items {
-            let node = returned.item.node;
+            let node = returned.node;
             match returned.from {
                 // Its own configuration comes back: that is no resource of the build.
                 Some(_) if generating => {}
@@ -73,11 +82,74 @@ impl Transformer for Function {
                 .help("each resource must have a kind and name of its own")
         })
     }
+
+    /// Runs on resources that are kept in files, and takes what comes back as edits of these.
+    fn edit_files(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let sent = |r: &Resource| Sent { node: r.node().clone(), home: r.home.clone() };
+        let sent: Vec<Sent> = items.iter().map(sent).collect();
+        let answer = self.observed(&sent, items.as_slice(), cx)?;
+        if let Some(failure) = answer.failure {
+            match cx.observer.filter(|_| self.defer_failure) {
+                Some(observer) => observer.deferred(failure),
+                None => return Err(failure),
+            }
+            // A program that failed without a word about what it was given has not asked for it to go.
+            if answer.items.iter().all(|returned| returned.from.is_none()) {
+                return Ok(());
+            }
+        }
+        let mut old: Vec<Option<Resource>> = std::mem::take(items).into_vec().into_iter().map(Some).collect();
+        let returned = answer.items.into_iter().map(|returned| {
+            let known = returned.from.map(|from| old[from].take().expect("each is found once"));
+            let mut resource = match known {
+                None => Resource::new(returned.node, cx.schema),
+                Some(mut known) => {
+                    if !known.node().same(&returned.node) {
+                        known.edit(cx.schema, |node| *node = returned.node);
+                    }
+                    known
+                }
+            };
+            resource.home = returned.home;
+            resource
+        });
+        *items = Resources::from_vec(returned.collect());
+        Ok(())
+    }
+
+    /// Calls the program, and tells who wants to know.
+    fn observed(&self, sent: &[Sent], given: &[Resource], cx: &Context) -> Result<Answer> {
+        let call = Call { program: self.name(), place: self.place, given };
+        if let Some(observer) = cx.observer {
+            observer.starts(&call);
+        }
+        let answer = self.call(sent, cx.sources)?;
+        if let Some(observer) = cx.observer {
+            let warnings = self.malformed_results(&answer);
+            observer.ended(&call, &answer.ran(&warnings))?;
+        }
+        Ok(answer)
+    }
+}
+
+impl Answer {
+    fn ran<'a>(&'a self, warnings: &'a [Diagnostic]) -> Ran<'a> {
+        Ran {
+            warnings,
+            results: &self.results,
+            raw_results: self.raw_results.as_ref(),
+            failure: self.failure.as_ref(),
+            status: &self.status,
+            stderr: &self.stderr,
+            elapsed: self.elapsed,
+            cached: self.cached,
+        }
+    }
 }
 
 impl Function {
     /// A warning for each result that breaks the schema, which says what is wrong with it.
-    pub fn malformed_results(&self, answer: &Answer) -> Vec<Diagnostic> {
+    fn malformed_results(&self, answer: &Answer) -> Vec<Diagnostic> {
         let malformed = answer.results.iter().filter_map(|result| {
             let faults = result.faults();
             let message =

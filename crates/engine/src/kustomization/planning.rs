@@ -137,6 +137,7 @@ impl Planning {
             runtime: &self.runtime,
             warnings: &dependencies.warnings,
             trace: None,
+            observer: None,
         }
     }
 }

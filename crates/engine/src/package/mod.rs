@@ -1,23 +1,22 @@
-//! A folder of configuration: reading it, running functions on it, writing it back in place.
+//! A folder of configuration: reading it, planning what functions run on it, writing it back in place.
 //!
 //! Reading keeps the text of every file, so that writing can change the lines a function changed and no others. Nothing
 //! is written here: [`Package::changes`] says what is to be written, for the caller to do all of it or nothing.
 
 mod ignore;
+mod plan;
 mod read;
-mod run;
-mod scope;
 mod write;
 
 use std::path::{Path, PathBuf};
 
 use krm_yaml::Document;
 
-use crate::functions::{Home, Item};
+use crate::resource::{Home, Resource};
+use crate::schema::Schema;
 
+pub use plan::{Limits, Outcome, Planned, Surroundings, give_homes, pipeline, run};
 pub use read::{IGNORE, PACKAGE_FILES, files, leaves_out};
-pub use run::{Observer, Options, Outcome, run, settle};
-pub use scope::{Planned, Scope};
 pub use write::Change;
 
 /// A folder, as it was read.
@@ -49,20 +48,26 @@ impl Package {
         &self.root
     }
 
+    /// How many resources it was read with.
+    fn count(&self) -> usize {
+        self.resources.len()
+    }
+
     /// The files it was read from.
     fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.path.as_str())
     }
 
     /// Its resources, file by file.
-    pub fn items(&self) -> Vec<Item> {
-        let mut items: Vec<Item> = Vec::with_capacity(self.resources.len());
-        for (number, (file, document)) in self.resources.iter().enumerate() {
+    pub fn resources(&self) -> Vec<Resource> {
+        let schema = Schema::builtin();
+        let resource = |(number, (file, document)): (usize, &(usize, usize))| {
             let first = self.resources.partition_point(|(f, _)| f < file);
-            let home = Home { path: self.files[*file].path.clone(), index: number - first };
-            let node = self.files[*file].documents[*document].root.clone();
-            items.push(Item { node, home: Some(home), document: Some(number) });
-        }
-        items
+            let (path, index) = (self.files[*file].path.clone(), number - first);
+            let mut resource = Resource::new(self.files[*file].documents[*document].root.clone(), &schema);
+            resource.home = Some(Box::new(Home { path, index, number: Some(number) }));
+            resource
+        };
+        self.resources.iter().enumerate().map(resource).collect()
     }
 }

@@ -9,7 +9,7 @@ use krm_yaml::{Diagnostic, Document, Result, Source};
 
 use super::{File, IGNORE, Package};
 use crate::files::world::World;
-use crate::functions::Item;
+use crate::resource::Resource;
 
 /// What is to be done to one file.
 #[derive(Clone, Debug)]
@@ -25,8 +25,8 @@ pub struct Change {
 impl Package {
     /// What has to change for the package to hold exactly these resources. Files in which nothing changed are not
     /// mentioned; in others, only what changed differs.
-    pub fn changes(&self, items: &[Item], world: &dyn World) -> Result<Vec<Change>> {
-        let mut files: BTreeMap<&str, Vec<&Item>> = BTreeMap::new();
+    pub fn changes(&self, items: &[Resource], world: &dyn World) -> Result<Vec<Change>> {
+        let mut files: BTreeMap<&str, Vec<&Resource>> = BTreeMap::new();
         for item in items {
             let home = item.home.as_ref().expect("every resource of a package has a place");
             files.entry(&home.path).or_default().push(item);
@@ -59,7 +59,7 @@ impl Package {
     }
 
     /// What a file is to hold; `None` where no resource is left in it.
-    fn text_of(&self, at: usize, file: &File, mut wanted: Vec<&Item>) -> Result<Option<String>> {
+    fn text_of(&self, at: usize, file: &File, mut wanted: Vec<&Resource>) -> Result<Option<String>> {
         let resources = self.resources.partition_point(|(f, _)| *f < at)
             ..self.resources.partition_point(|(f, _)| *f <= at);
         if resources.is_empty() && wanted.is_empty() {
@@ -95,13 +95,14 @@ impl Package {
     }
 
     /// A resource as a document: the one it was read from with its changes, or a new one.
-    fn written(&self, item: &Item) -> Result<Document> {
-        if let Some((file, document)) = item.document.and_then(|number| self.resources.get(number)) {
+    fn written(&self, item: &Resource) -> Result<Document> {
+        let number = item.home.as_ref().and_then(|home| home.number);
+        if let Some((file, document)) = number.and_then(|number| self.resources.get(number)) {
             let mut document = self.files[*file].documents[*document].clone();
-            document.root = item.node.clone();
+            document.root = item.node().clone();
             return Ok(document);
         }
-        let mut documents = krm_yaml::parse_str(&preserve::fresh(&item.node))?;
+        let mut documents = krm_yaml::parse_str(&preserve::fresh(item.node()))?;
         Ok(documents.swap_remove(0))
     }
 

@@ -1,8 +1,10 @@
 //! What runs: the one trait, what it may ask for, and the steps that an executor runs in order.
 
 mod base;
+mod observer;
 pub mod policy;
 mod run;
+mod scope;
 mod step;
 pub mod trace;
 
@@ -19,8 +21,10 @@ use crate::schema::Schema;
 use self::trace::{Cause, Note};
 
 pub use base::{Base, bases, run as run_on_nothing, run_traced};
+pub use observer::{Call, Guard, Observer, Ran};
 pub use policy::{Helm, Policy};
 pub use run::{Pipeline, output_discarded};
+pub use scope::Scope;
 pub use step::{Role, Step, StepName, Work};
 pub use trace::{Trace, Tracer};
 
@@ -65,6 +69,8 @@ pub struct Context<'a> {
     pub warnings: &'a Mutex<Vec<Diagnostic>>,
     /// Takes note of what happens, if anyone wants to know.
     pub trace: Option<&'a Tracer>,
+    /// Is told of what happens while it happens.
+    pub observer: Option<&'a dyn Observer>,
 }
 
 impl Context<'_> {

@@ -31,6 +31,9 @@ impl Pipeline {
             let (group, after) = std::mem::take(&mut rest).split_at_mut(length);
             rest = after;
             let given = items.len();
+            if let Some(observer) = cx.observer {
+                group.iter().for_each(|step| observer.step(step, given));
+            }
             run_group(group, items, cx)?;
             if let Some(tracer) = cx.trace.filter(|_| group[0].role != Role::Load) {
                 tracer.ended(&group[0], given, items);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Result, Span, Text};
 
-use super::{Base, Context, Each, Trace, Tracer, Transformer};
+use super::{Base, Context, Each, Guard, Scope, Trace, Tracer, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 
@@ -100,7 +100,11 @@ pub struct Step {
     /// The entry or field that asked for it: the place of errors that have no better one.
     pub place: Span,
     pub role: Role,
+    /// Which resources it sees.
+    pub scope: Scope,
     pub work: Work,
+    /// Checks what it left.
+    pub guard: Option<Arc<dyn Guard>>,
     /// The entries it stands for, where all entries of a field are one step: a value with a span within one of them was
     /// set by it.
     pub entries: Arc<[Span]>,
@@ -110,7 +114,8 @@ pub struct Step {
 
 impl Step {
     pub fn new(name: StepName, place: Span, role: Role, work: Work) -> Self {
-        Self { name, place, role, work, entries: Arc::default(), origin: None }
+        let (scope, guard, entries, origin) = (Scope::Everything, None, Arc::default(), None);
+        Self { name, place, role, scope, work, guard, entries, origin }
     }
 
     /// What the entry is called that wrote a value, given where the value was written.
@@ -122,18 +127,30 @@ impl Step {
     /// What it does to each resource, if that is all.
     pub(super) fn each(&self) -> Option<&dyn Each> {
         match &self.work {
-            Work::Transform(transformer) if self.role == Role::Transform && self.origin.is_none() => {
+            Work::Transform(transformer) if self.role == Role::Transform && self.is_plain() => {
                 transformer.each()
             }
             _ => None,
         }
     }
 
-    /// Changes or looks at what is there.
+    /// Whether it sees everything, is checked by nobody, and leaves no note.
+    fn is_plain(&self) -> bool {
+        matches!(self.scope, Scope::Everything) && self.guard.is_none() && self.origin.is_none()
+    }
+
+    /// Changes or looks at what is there and in its scope. Whatever happens, the rest stays.
     pub(super) fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        match &self.work {
-            Work::Transform(transformer) => transformer.transform(items, cx),
-            Work::Nothing | Work::Read(_) | Work::Base(_) => Ok(()),
+        let Work::Transform(transformer) = &self.work else { return Ok(()) };
+        let all = items.len();
+        let outside = self.scope.split(items);
+        let before = self.guard.as_ref().map(|_| items.clone());
+        let ran = transformer.transform(items, cx);
+        self.scope.join(items, outside);
+        ran?;
+        match (&self.guard, before) {
+            (Some(guard), Some(before)) => guard.check(&before, all, items, cx),
+            _ => Ok(()),
         }
     }
 

@@ -166,6 +166,26 @@ pub struct Resource {
     pub shared: Shared,
     /// Which one it is in a trace.
     pub track: Track,
+    /// Where it is kept; `None` of one that is in no file of a package.
+    pub home: Option<Box<Home>>,
+}
+
+/// A location in a package.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Home {
+    /// The file: relative to the package, with slashes.
+    pub path: String,
+    /// Which resource of the file, from 0.
+    pub index: usize,
+    /// Which one of the package it is, wherever it moves: those that were read come first. `None` of one that has not been
+    /// counted yet.
+    pub number: Option<usize>,
+}
+
+impl Home {
+    pub fn new(path: impl Into<String>, index: usize) -> Self {
+        Self { path: path.into(), index, number: None }
+    }
 }
 
 /// The number of a resource in a [trace](crate::pipeline::trace), by which it is known whatever it is called. Without a
@@ -227,6 +247,7 @@ impl Resource {
             referring_vars: Vec::new(),
             shared: Shared::default(),
             track: Track::NONE,
+            home: None,
         }
     }
 

@@ -1,0 +1,68 @@
+//! Who is told while steps run, and who checks what they left.
+
+use std::time::Duration;
+
+use krm_function::FunctionResult;
+use krm_yaml::{Diagnostic, Node, Result, Span};
+
+use super::{Context, Step};
+use crate::resource::Resource;
+use crate::resource::list::Resources;
+use crate::runtime::Status;
+
+/// Is told what happens while steps run: for progress, for results, and for failures that are not to stop the others.
+///
+/// Steps may run side by side, hence `&self`.
+pub trait Observer: Sync {
+    /// A step is about to run on so many resources.
+    fn step(&self, step: &Step, given: usize) {
+        let _ = (step, given);
+    }
+
+    /// A program is about to run.
+    fn starts(&self, call: &Call) {
+        let _ = call;
+    }
+
+    /// A program has run, well or not. An error ends everything.
+    fn ended(&self, call: &Call, ran: &Ran) -> Result<()> {
+        let _ = (call, ran);
+        Ok(())
+    }
+
+    /// A failure that does not stop the others: to be reported at the end.
+    fn deferred(&self, failure: Diagnostic);
+}
+
+/// A program and what it is given.
+#[derive(Clone, Copy)]
+pub struct Call<'a> {
+    /// The image or the path.
+    pub program: &'a str,
+    /// Where it was declared.
+    pub place: Span,
+    pub given: &'a [Resource],
+}
+
+/// What came of a call.
+#[derive(Clone, Copy)]
+pub struct Ran<'a> {
+    pub results: &'a [FunctionResult],
+    /// What is wrong with the results themselves.
+    pub warnings: &'a [Diagnostic],
+    /// The results as they came, whatever their shape.
+    pub raw_results: Option<&'a Node>,
+    /// Why it failed, if it did. There may be results all the same.
+    pub failure: Option<&'a Diagnostic>,
+    pub status: &'a Status,
+    pub stderr: &'a str,
+    pub elapsed: Duration,
+    /// Nothing was started: it had run on the same input before.
+    pub cached: bool,
+}
+
+/// Checks what a step left, and may complete it: a new resource of a package needs a file.
+pub trait Guard: Send + Sync {
+    /// `before` is what the step was given, `items` is everything there is now, and `all` how much there was of that.
+    fn check(&self, before: &Resources, all: usize, items: &mut Resources, cx: &Context) -> Result<()>;
+}
