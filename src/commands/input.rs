@@ -12,7 +12,7 @@ use krm_function::Object;
 use krm_yaml::Document;
 use rayon::prelude::*;
 
-use crate::os::Disk;
+use crate::os::{self, Disk};
 
 /// Reads a file, every YAML file of a folder but those its `.krmignore` names, or standard input (`-`). What is wrong with
 /// several files of a folder is said of all of them.
@@ -26,15 +26,17 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
     let root = Path::new(path);
     let read = |file: &Path, name: String| {
         let shown = file.display().to_string();
-        let bytes = std::fs::read(file).map_err(|error| unreadable(&shown, &error))?;
+        let bytes = os::read(file).map_err(|error| unreadable(&shown, &error))?;
         parse(&shown, name, bytes, sources)
     };
+    let disk = Disk::default();
     if !root.is_dir() {
+        disk.settle(root.parent().unwrap_or(root))?;
         // A file of its own goes by its name where it comes into a folder.
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(vec![read(root, name)?]);
     }
-    let names = package::files(&Disk::default(), root, &[".yaml", ".yml"])?;
+    let names = package::files(&disk, root, &[".yaml", ".yml"])?;
     let read: Vec<Result<File>> = names.into_par_iter().map(|name| read(&root.join(&name), name)).collect();
     let (mut files, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
     for file in read {

@@ -123,7 +123,7 @@ impl Changes {
                 digest(place.read_link().map_err(failed)?.as_os_str().as_bytes())
             }
             false => {
-                let there = fs::read(&place).map_err(failed)?;
+                let there = super::read(&place).map_err(failed)?;
                 let old = digest(&there);
                 refuse_changed(path, before, there)?;
                 old
@@ -171,9 +171,8 @@ impl Changes {
         let old = match &there {
             None if before.is_some() => return Err(changed_meanwhile(path)),
             None => None,
-            Some(there) if there.is_dir() => return Err(failed(ErrorKind::IsADirectory.into())),
             Some(_) => {
-                let old = fs::read(&place).map_err(failed)?;
+                let old = super::read(&place).map_err(failed)?;
                 if old == bytes && before.is_none() {
                     return Ok(());
                 }

@@ -46,7 +46,7 @@ impl World for Disk {
         {
             self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
         }
-        std::fs::read(path)
+        super::read(path)
     }
 
     fn is_dir(&self, path: &Path) -> bool {

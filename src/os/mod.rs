@@ -5,6 +5,7 @@ mod disk;
 mod environment;
 mod journal;
 mod lock;
+mod read;
 mod remote;
 mod system;
 
@@ -17,6 +18,7 @@ use krm_engine::{Diagnostic, Result};
 pub use changes::Changes;
 pub use disk::Disk;
 pub use environment::{cache_dir, container_engine, plugin_homes, supervisor};
+pub use read::read;
 pub use system::{exit, survive_file_limits};
 
 /// Writes to standard output. A reader that went away (`krm build | head`) wanted no more: that is success.

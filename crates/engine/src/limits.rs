@@ -12,6 +12,9 @@ const DEEPEST: usize = 500;
 /// Bytes of one value that is copied, about: ten times what a cluster would take.
 const MOST: usize = 32 << 20;
 
+/// Bytes of all that one patch or replacement copies, about.
+const MOST_COPIED: usize = 256 << 20;
+
 /// What an item of a tree counts for, however short its text.
 const ITEM: usize = 16;
 
@@ -29,15 +32,34 @@ pub fn refuse_long(names: usize) -> Result<()> {
     }
 }
 
-/// Refuses to copy a value that has become a giant.
-pub fn refuse_giant(value: &Node) -> Result<()> {
-    let why = match weigh(value, DEEPEST, MOST) {
-        Ok(_) => return Ok(()),
-        Err(Growth::Deep) => format!("it is more than {DEEPEST} levels deep"),
-        Err(Growth::Heavy) => format!("it has more than {} MiB", MOST >> 20),
-    };
-    Err(Diagnostic::error("value-too-large", format!("the value is too large to be copied: {why}"))
-        .help("see whether it is copied into itself, and grows each time"))
+/// How much one step may still copy. Copies share their memory, but the output writes out each of them.
+pub struct Copies {
+    room: usize,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Self { room: MOST_COPIED }
+    }
+}
+
+impl Copies {
+    /// Counts a copy of a value. Refuses one that is too large by itself, or together with those before it.
+    pub fn add(&mut self, value: &Node) -> Result<()> {
+        let why = match weigh(value, DEEPEST, MOST) {
+            Ok(left) => match self.room.checked_sub(MOST - left) {
+                Some(room) => {
+                    self.room = room;
+                    return Ok(());
+                }
+                None => format!("all copies together have more than {} MiB", MOST_COPIED >> 20),
+            },
+            Err(Growth::Deep) => format!("it is more than {DEEPEST} levels deep"),
+            Err(Growth::Heavy) => format!("it has more than {} MiB", MOST >> 20),
+        };
+        Err(Diagnostic::error("value-too-large", format!("the value is too large to be copied: {why}"))
+            .help("check that it is not copied into itself, which makes it grow each time"))
+    }
 }
 
 enum Growth {
@@ -63,7 +85,7 @@ mod tests {
     use super::*;
 
     fn fault(value: &Node) -> Option<String> {
-        refuse_giant(value).err().map(|error| error.to_string())
+        Copies::default().add(value).err().map(|error| error.to_string())
     }
 
     #[test]
@@ -77,6 +99,16 @@ mod tests {
             value = Node::from(vec![value.clone(), value]);
         }
         panic!("it is larger than any memory");
+    }
+
+    #[test]
+    fn many_copies_are_refused_before_the_output_fills_the_disk() {
+        let (value, mut copies) = (Node::from("x".repeat(1 << 20)), Copies::default());
+        let refused = (0..2000).find_map(|_| copies.add(&value).err()).expect("2 GB are too many");
+        assert_eq!(
+            refused.to_string(),
+            "the value is too large to be copied: all copies together have more than 256 MiB"
+        );
     }
 
     #[test]

@@ -175,7 +175,7 @@ pub(super) fn read_config(file: &Path, sources: &Sources) -> Result<Node> {
     let unreadable = |why: String| {
         Diagnostic::error("function-config-unreadable", format!("cannot read `{}`: {why}", file.display()))
     };
-    let bytes = std::fs::read(file).map_err(|e| unreadable(e.to_string()))?;
+    let bytes = os::read(file).map_err(|e| unreadable(e.to_string()))?;
     let text = krm_yaml::decode(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
     let mut list = ResourceList::decode(&sources.add(file.display().to_string(), text))?;
     match list.items.len() {

@@ -70,8 +70,9 @@ impl JsonPatch {
 
     /// Applies the operations in order. The first that does not apply is an error.
     pub fn apply(&self, root: &mut Node) -> Result<()> {
+        let mut copies = limits::Copies::default();
         for operation in &self.0 {
-            operation.apply(root).map_err(|d| how_far(d, operation, root).at(operation.span))?;
+            operation.apply(root, &mut copies).map_err(|d| how_far(d, operation, root).at(operation.span))?;
         }
         as_json(root);
         string_annotations(root);
@@ -103,7 +104,7 @@ impl Operation {
         })
     }
 
-    fn apply(&self, root: &mut Node) -> Result<()> {
+    fn apply(&self, root: &mut Node, copies: &mut limits::Copies) -> Result<()> {
         limits::refuse_long(self.path.as_deref().map_or(0, |path| path.matches('/').count()))?;
         let value = || self.value.clone().unwrap_or_else(Node::null);
         match self.op.as_str() {
@@ -112,13 +113,13 @@ impl Operation {
             "replace" => replace(root, self.path()?, value()),
             "move" => {
                 let moved = remove(root, self.from()?)?;
-                limits::refuse_giant(&moved)?;
+                limits::Copies::default().add(&moved)?;
                 add(root, self.path()?, moved)
             }
             "copy" => {
                 let from = self.from()?;
                 let copied = get(root, from)?.cloned().unwrap_or_else(Node::null);
-                limits::refuse_giant(&copied)?;
+                copies.add(&copied)?;
                 add(root, self.path()?, copied)
             }
             "test" => self.test(root, self.path()?),

@@ -239,7 +239,7 @@ impl Rule {
                 (field.value(&items.as_slice()[at])?, Some(at))
             }
         };
-        limits::refuse_giant(&value)?;
+        let mut copies = limits::Copies::default();
         for place in &self.targets {
             let targets = place.choose(items)?;
             if targets.is_empty() {
@@ -253,6 +253,7 @@ impl Rule {
             }
             for at in targets {
                 for path in &place.paths {
+                    copies.add(&value)?;
                     items.edit_at(at, |r| place.write(r, path, &value, cx))?;
                     cx.note(items.as_slice()[at].track, path.span(), || {
                         let source = match (&self.from, source_at) {
@@ -269,7 +270,6 @@ impl Rule {
                         && field.source.options.delimiter.is_empty()
                         && let Ok(now) = field.value(&items.as_slice()[at])
                     {
-                        limits::refuse_giant(&now)?;
                         value = now;
                     }
                 }

@@ -1,0 +1,47 @@
+//! Reading files, and nothing that is not one: a pipe would have krm wait forever, a device might never end.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{Error, ErrorKind, Read, Result};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+/// Reads a file. The only way the program reads one.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut file = open(path)?;
+    let size = file.metadata().map_or(0, |there| there.len());
+    let mut bytes = Vec::new();
+    // One that says it is larger than memory is not worth a panic.
+    bytes.try_reserve_exact(usize::try_from(size).unwrap_or(usize::MAX))?;
+    file.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn open(path: &Path) -> Result<File> {
+    // Opening a pipe waits for a writer, unless asked not to. For files that makes no difference.
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() || path == Path::new("/dev/null") {
+        return Ok(file);
+    }
+    // What the shell opened for us, as in `krm merge <(krm build a) b`, has a writer, and an end.
+    if is_handed_over(path) && !kind.is_dir() {
+        return File::open(path);
+    }
+    if kind.is_dir() {
+        return Err(ErrorKind::IsADirectory.into());
+    }
+    let what = name(kind);
+    Err(Error::new(ErrorKind::InvalidInput, format!("it is {what}, not a file")))
+}
+
+fn is_handed_over(path: &Path) -> bool {
+    path == Path::new("/dev/stdin") || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.starts_with(dir))
+}
+
+fn name(kind: FileType) -> &'static str {
+    match kind {
+        kind if kind.is_fifo() => "a pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    }
+}
