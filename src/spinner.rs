@@ -1,14 +1,17 @@
-//! A sign of life for whoever waits at a terminal.
+//! A sign of life for people who wait at a terminal.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// What is over sooner than this needs no sign of life.
+use crate::os;
+use crate::report::sanitize;
+
+/// What takes less time needs no sign of life.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Something that moves while one waits. It wipes itself away when dropped.
+/// Something that moves while one waits. It is wiped away when dropped.
 pub struct Spinner {
     stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -20,6 +23,7 @@ impl Spinner {
         if !std::io::stderr().is_terminal() {
             return None;
         }
+        let text = sanitize::inert(&text).replace('\n', " ");
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             let start = Instant::now();
@@ -28,13 +32,13 @@ impl Spinner {
                 return;
             }
             for frame in ['|', '/', '-', '\\'].into_iter().cycle() {
-                eprint!("\r{frame} {text} ({:.0} s)", start.elapsed().as_secs_f32().floor());
-                let _ = std::io::stderr().flush();
+                let seconds = start.elapsed().as_secs();
+                os::say(&format!("\r{frame} {text} ({seconds} s)"));
                 if !goes_on(Duration::from_millis(120)) {
                     break;
                 }
             }
-            eprint!("\r\x1b[K");
+            os::say("\r\x1b[K");
         });
         Some(Self { stop: Some(stop), thread: Some(thread) })
     }

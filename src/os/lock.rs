@@ -68,7 +68,7 @@ fn wait(path: &Path, folder: File) -> Result<Option<File>> {
                 .help("wait for it to end, or end it, and run this command again"));
         }
         if !said && start.elapsed() > Duration::from_secs(1) {
-            super::say(&format!("waiting for another krm that is changing `{}`\n", path.display()));
+            eprintln!("waiting for another krm that is changing `{}`", path.display());
             said = true;
         }
         std::thread::sleep(Duration::from_millis(if said { 50 } else { 2 }));

@@ -3,7 +3,7 @@
 pub mod sanitize;
 
 use std::fmt::Write as _;
-use std::io::{IsTerminal, Write as _};
+use std::io::IsTerminal;
 
 use krm_engine::{Diagnostic, Node, Sources, Span};
 use krm_yaml::Severity;
@@ -16,6 +16,11 @@ pub struct Report {
     pub sources: Sources,
     format: ErrorFormat,
     colour: bool,
+}
+
+/// Writes a text to standard error, for people.
+pub fn say(text: &str) {
+    crate::os::say(&shown(text));
 }
 
 /// Turns a panic into words: it is our fault, and here is what to send us.
@@ -38,8 +43,7 @@ impl Report {
     pub fn show(&self, diagnostic: &Diagnostic) {
         let mut text = String::new();
         self.write(diagnostic, &mut text);
-        // Nobody is left to tell when standard error cannot be written to.
-        let _ = std::io::stderr().lock().write_all(text.as_bytes());
+        crate::os::say(&text);
     }
 
     /// Says what was done: a line for people, or an object for programs.

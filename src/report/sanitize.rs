@@ -1,4 +1,4 @@
-//! Texts of strangers, made fit to be shown: no passwords, nothing a terminal would obey, no line without end.
+//! Makes text that others wrote fit to be shown: no passwords, nothing a terminal would obey, no endless lines.
 
 use std::borrow::Cow;
 
@@ -10,9 +10,11 @@ const AHEAD: usize = 60;
 ///
 /// `https://me:secret@example.com` has one, and so does `https://token-of-some-length@example.com`.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
+    let text = without_tokens(text);
     if !text.contains("://") {
-        return Cow::Borrowed(text);
+        return text;
     }
+    let text = &*text;
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some(at) = rest.find("://") {
@@ -36,6 +38,36 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
         }
     }
     out.push_str(rest);
+    Cow::Owned(out)
+}
+
+/// What names of parameters that give access contain.
+const GIVES_ACCESS: [&str; 8] = ["token", "secret", "passw", "pwd", "key", "sig", "auth", "credential"];
+
+/// Hides the values of parameters that give access, as in `https://example.com/a?token=secret&ref=main`.
+fn without_tokens(text: &str) -> Cow<'_, str> {
+    let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let is_value = |c: char| !c.is_whitespace() && !"&#\"'`<>".contains(c);
+    let mut out = String::new();
+    let mut copied = 0;
+    for (at, _) in text.match_indices(['?', '&']) {
+        let rest = &text[at + 1..];
+        let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
+        let Some(value) = rest[name.len()..].strip_prefix('=') else { continue };
+        let lower = name.to_ascii_lowercase();
+        if at < copied || !GIVES_ACCESS.iter().any(|word| lower.contains(word)) {
+            continue;
+        }
+        let start = text.len() - value.len();
+        let value = &value[..value.find(|c| !is_value(c)).unwrap_or(value.len())];
+        out.push_str(&text[copied..start]);
+        out.extend(value.chars().map(|_| '*'));
+        copied = start + value.len();
+    }
+    if copied == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[copied..]);
     Cow::Owned(out)
 }
 
@@ -94,6 +126,10 @@ mod tests {
             ("https://me:p@ss@example.com", "https://me:****@example.com"),
             ("https://example.com:80/a@b:c", "https://example.com:80/a@b:c"),
             ("git@example.com:a/b", "git@example.com:a/b"),
+            ("`https://a.b/c?token=abc&ref=main`", "`https://a.b/c?token=***&ref=main`"),
+            ("a.b/c?ref=main&access_token=abc: failed", "a.b/c?ref=main&access_token=**** failed"),
+            ("https://a.b/?X-Amz-Signature=0f", "https://a.b/?X-Amz-Signature=**"),
+            ("what? key=1", "what? key=1"),
         ] {
             assert_eq!(without_passwords(text), shown);
         }

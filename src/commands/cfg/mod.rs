@@ -17,7 +17,7 @@ use krm_yaml::emit::preserve::{self, Layout};
 use super::input;
 use crate::cli::examples;
 use crate::os;
-use crate::report::Report;
+use crate::report::{Report, sanitize};
 
 /// Look at configuration: draw it, print it, search it, count it, format it
 ///
@@ -137,7 +137,7 @@ fn count(args: &CountArgs, report: &Report) -> Result<()> {
             false => text.push_str(&format!("{}\n", items.len())),
         }
     }
-    os::print(text.as_bytes())
+    os::print(sanitize::inert(&text).as_bytes())
 }
 
 /// Print the resources that have a field with a value

@@ -11,7 +11,7 @@ use super::{LocalityArgs, clean, is_package, take};
 use crate::cli::examples;
 use crate::commands::input;
 use crate::os;
-use crate::report::Report;
+use crate::report::{Report, sanitize};
 
 /// Draw a package as a tree of folders, files and resources
 #[derive(Debug, Args)]
@@ -106,7 +106,7 @@ pub fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
     let tree =
         cfg::tree::tree(root, &items, &fields, structure, &|folder| is_package(&args.dir.join(folder)))?;
     let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let mut text = format!("{}\n", tree.text);
+    let mut text = format!("{}\n", sanitize::inert(&tree.text));
     draw(&tree.branches, "", colour, &mut text);
     os::print(text.as_bytes())
 }
@@ -116,12 +116,12 @@ fn draw(branches: &[Branch], indent: &str, colour: bool, out: &mut String) {
         let is_last = at + 1 == branches.len();
         out.push_str(indent);
         out.push_str(if is_last { "└── " } else { "├── " });
-        match &branch.tag {
+        match branch.tag.as_deref().map(sanitize::inert) {
             Some(tag) if colour => out.push_str(&format!("[\x1b[36m{tag}\x1b[0m]  ")),
             Some(tag) => out.push_str(&format!("[{tag}]  ")),
             None => {}
         }
-        out.push_str(&branch.text);
+        out.push_str(&sanitize::inert(&branch.text));
         out.push('\n');
         draw(&branch.branches, &format!("{indent}{}", if is_last { "    " } else { "│   " }), colour, out);
     }

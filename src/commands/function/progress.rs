@@ -89,7 +89,10 @@ impl<'r> Progress<'r> {
     fn save_results(&self, ran: &Ran) -> Result<()> {
         let (Some(dir), Some(results)) = (&self.results_dir, ran.raw_results) else { return Ok(()) };
         let count = self.state().told.len();
-        os::write(&dir.join(format!("results-{count}.yaml")), preserve::fresh(results).as_bytes())
+        // Not through a link that leads elsewhere.
+        let mut changes = os::Changes::to_output(dir)?;
+        changes.write(&dir.join(format!("results-{count}.yaml")), preserve::fresh(results).as_bytes())?;
+        changes.commit()
     }
 
     fn tell(&self, call: &Call, answer: &Ran) {

@@ -70,7 +70,7 @@ fn call(
     if let Some(config) = config {
         program.env("KUST_FUNCTION_CONFIG", config.to_string());
         for (key, value) in scalars(config) {
-            program.env(key.to_uppercase(), value);
+            program.env(variable(key, config)?, value);
             if !env_only {
                 program.arg(format!("--{key}={value}"));
             }
@@ -102,6 +102,34 @@ fn call(
 fn scalars(config: &Object) -> Vec<(&str, &str)> {
     let maps = ["metadata", "spec"].into_iter().filter_map(|key| config.get(key)?.as_map());
     maps.flatten().filter_map(|entry| Some((entry.key.text()?, entry.value.text()?))).collect()
+}
+
+/// The variable a field becomes. A field must not change which programs run, or how they are linked.
+fn variable(key: &str, config: &Object) -> Result<String> {
+    const TAKEN: [&str; 12] = [
+        "PATH",
+        "HOME",
+        "SHELL",
+        "USER",
+        "LOGNAME",
+        "PWD",
+        "TMPDIR",
+        "IFS",
+        "ENV",
+        "CDPATH",
+        "PS4",
+        "NODE_OPTIONS",
+    ];
+    const PREFIXES: [&str; 8] = ["LD_", "DYLD_", "BASH_", "PYTHON", "PERL5", "RUBY", "GIT_", "KUST_"];
+    let name = key.to_uppercase();
+    if TAKEN.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
+        let message = format!("`{key}` would set the variable `{name}`, which means something to the system");
+        let field = ["metadata", "spec"].into_iter().find_map(|map| config.get(map)?.get(key));
+        return Err(Diagnostic::error("wrapped-variable", message)
+            .at(field.map_or_else(Default::default, Node::span))
+            .help("rename the field; the program can read the whole config from `KUST_FUNCTION_CONFIG`"));
+    }
+    Ok(name)
 }
 
 /// Merges later resources into earlier ones of the same name.

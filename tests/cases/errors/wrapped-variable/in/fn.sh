@@ -1,0 +1,3 @@
+#!/bin/sh
+echo 'my reason' >&2
+exit 5

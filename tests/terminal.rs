@@ -1,0 +1,111 @@
+//! What reaches the terminal: nothing that it would obey, and nothing secret. And what happens when there is none.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("krm-terminal-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(&dir).expect("the temporary folder is writable");
+        Self(dir)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        fs::create_dir_all(path.parent().expect("within the folder")).expect("a new folder");
+        fs::write(&path, text).expect("a new file");
+        if text.starts_with("#!") {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        }
+    }
+
+    /// Runs a line of shell; `$krm` is the program.
+    fn sh(&self, line: &str) -> Output {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", line]).current_dir(&self.0).env("krm", env!("CARGO_BIN_EXE_krm"));
+        shell.output().expect("a shell is there")
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const ESCAPE: &str = "\u{1b}]0;owned\u{7}";
+
+fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+#[test]
+fn no_name_reaches_the_terminal_as_an_order() {
+    let place = Place::new("escape");
+    place.write(&format!("pkg/{ESCAPE}/a.yaml"), &config_map("a"));
+    place.write("pkg/b.yaml", "apiVersion: v1\nkind: \"Evil\\e[2J\"\nmetadata: {name: \"b\\e[2J\"}\n");
+    let result = r#"{message: "m\e[2J", severity: info, file: {path: "x\e[2J.yaml"}}"#;
+    place.write(&format!("fn{ESCAPE}"), &format!("#!/bin/sh\ncat\necho 'results: [{result}]'\n"));
+    place.write(&format!("bad{ESCAPE}/kustomization.yaml"), "resources: [\"x\\e[2J\"]\n");
+    for line in [
+        "$krm cfg tree pkg",
+        "$krm cfg count pkg; $krm cfg count pkg/*/",
+        "$krm fn run pkg --dry-run --enable-exec --exec-path ./fn* > /dev/null",
+        "$krm build bad*",
+        "$krm build bad* --error-format json",
+        "$krm build nowhere*\u{1b}[2J",
+    ] {
+        let Output { stdout, stderr, .. } = place.sh(line);
+        let all = [stdout, stderr].concat();
+        assert!(!all.is_empty(), "`{line}` says nothing");
+        assert!(!all.contains(&0x1b) && !all.contains(&7), "{line}: {}", String::from_utf8_lossy(&all));
+    }
+}
+
+#[test]
+fn a_standard_error_that_is_closed_or_full_changes_nothing() {
+    let place = Place::new("closed");
+    place.write("pkg/a.yaml", &config_map("a"));
+    place.write("fn", "#!/bin/sh\ncat\n");
+    for (line, status) in [
+        ("$krm build nowhere", 1),
+        ("$krm no-such-command", 2),
+        ("$krm fn run pkg --enable-exec --exec-path ./fn", 0),
+        ("$krm fn run pkg --dry-run --output json --enable-exec --exec-path ./fn", 0),
+        ("$krm fn run pkg", 0),
+        ("$krm build nowhere --error-format json", 1),
+    ] {
+        for to in ["2>&-", "2>/dev/full"] {
+            let output = place.sh(&format!("{line} {to}"));
+            assert_eq!(output.status.code(), Some(status), "{line} {to}");
+        }
+    }
+}
+
+#[test]
+fn tokens_in_addresses_are_not_shown() {
+    let place = Place::new("token");
+    place
+        .write("kustomization.yaml", "resources: ['https://me:geheim@localhost:9/a?token=geheim2&ref=v1']\n");
+    let stderr = String::from_utf8_lossy(&place.sh("$krm build .").stderr).into_owned();
+    assert!(stderr.contains("localhost:9") && !stderr.contains("geheim"), "{stderr}");
+}
+
+#[test]
+fn results_are_not_written_through_a_link() {
+    let place = Place::new("results");
+    place.write("pkg/a.yaml", &config_map("a"));
+    place.write("mine", "mine\n");
+    place.write("out/kept", "");
+    symlink("../mine", place.0.join("out/results-0.yaml")).expect("a new link");
+    place.write("fn", "#!/bin/sh\ncat\necho 'results: [{message: m, severity: info}]'\n");
+    let output = place.sh("$krm fn run pkg --enable-exec --exec-path ./fn --results-dir out");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && stderr.contains("error[link-leads-outside]"), "{stderr}");
+    assert_eq!(fs::read_to_string(place.0.join("mine")).expect("it is there"), "mine\n");
+}
