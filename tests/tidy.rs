@@ -136,6 +136,23 @@ fn yaml_knows_nothing_of_kubernetes() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Annotations of orchestrators, functions and builds are named in one file, so that no command forgets one.
+#[test]
+fn annotations_are_named_once() {
+    let mut faults = Vec::new();
+    for file in all_sources() {
+        if file.path.ends_with("function/src/annotations.rs") {
+            continue;
+        }
+        for (number, line) in file.code() {
+            if line.contains("\"internal.config.kubernetes.io") {
+                faults.push(format!("{}:{number}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn files_stay_readable() {
     let long = |file: &SourceFile| file.text.lines().count() > 800;

@@ -362,22 +362,10 @@ fn variable(text: &str) -> Result<EnvVar, String> {
     }
 }
 
-/// `30s`, `5m`, `1h`, `500ms`, or a number of seconds.
+/// `30s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
 fn duration(text: &str) -> Result<Duration, String> {
-    let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(split);
-    let factor = match unit {
-        "" | "s" => 1.0,
-        "ms" => 0.001,
-        "m" => 60.0,
-        "h" => 3600.0,
-        _ => return Err("expected a time such as `30s` or `5m`".into()),
-    };
-    let seconds = number.parse::<f64>().map_err(|_| "expected a number with a unit, such as `30s`")? * factor;
-    Duration::try_from_secs_f64(seconds)
-        .ok()
-        .filter(|d| !d.is_zero())
-        .ok_or_else(|| "expected a time above zero".into())
+    krm_engine::limits::duration(text)
+        .ok_or_else(|| "expected a time above zero, such as `30s` or `5m`".into())
 }
 
 /// `512Mi`, `2Gi`, `1G`, or a number of bytes.

@@ -98,11 +98,7 @@ pub fn no_input(why: &str) -> Diagnostic {
 }
 
 fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result<File> {
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        Diagnostic::error("input-not-text", format!("`{shown}` is not text: byte {at} is no UTF-8"))
-    })?;
-    File::read(name, &sources.add(shown, text))
+    File::read(name, &sources.add_bytes(shown, bytes)?)
 }
 
 fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {

@@ -4,6 +4,8 @@
 //! with many names, followed with `create`, makes a tree as deep as it is long; and a field that is copied into itself
 //! doubles each time, so that forty lines of configuration would fill any memory.
 
+use std::time::Duration;
+
 use krm_yaml::{Diagnostic, Node, Result, Value};
 
 /// As deep as what is read may be.
@@ -30,6 +32,25 @@ pub fn refuse_long(names: usize) -> Result<()> {
             .help("no resource has fields that deep")),
         false => Ok(()),
     }
+}
+
+/// Reads a limit of time: `61`, in seconds, `500ms`, `1m30s`, `1.5h`. None of no time, or of more than can be counted.
+pub fn duration(text: &str) -> Option<Duration> {
+    const UNITS: [(&str, f64); 7] =
+        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    let mut total = 0.0;
+    let mut rest = text;
+    while !rest.is_empty() {
+        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+        let number: f64 = rest[..end].parse().ok()?;
+        let (unit, length) = match &rest[end..] {
+            "" if end == text.len() => ("", 1.0),
+            unit => *UNITS.iter().find(|(name, _)| unit.starts_with(name))?,
+        };
+        total += number * length;
+        rest = &rest[end + unit.len()..];
+    }
+    Duration::try_from_secs_f64(total).ok().filter(|d| !d.is_zero())
 }
 
 /// How much one step may still copy. Copies share their memory, but the output writes out each of them.
@@ -83,6 +104,19 @@ fn weigh(value: &Node, depth: usize, room: usize) -> std::result::Result<usize, 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn times_are_read_with_and_without_units() {
+        let millis = |text: &str| duration(text).map(|d| d.as_millis());
+        for (text, expected) in
+            [("61", 61_000), ("1.5", 1_500), ("500ms", 500), ("1m30s", 90_000), ("1.5h", 5_400_000)]
+        {
+            assert_eq!(millis(text), Some(expected), "{text}");
+        }
+        for text in ["", "0", "0s", "s", "-1", "5x", "1m30", "1.2.3s", "18446744073709551615h"] {
+            assert_eq!(millis(text), None, "{text}");
+        }
+    }
 
     fn fault(value: &Node) -> Option<String> {
         Copies::default().add(value).err().map(|error| error.to_string())

@@ -158,8 +158,7 @@ fn read(file: &str, sources: &Sources) -> Result<Arc<Source>, Box<dyn Error>> {
         _ => (file, std::fs::read(file).map(|content| bytes = content)),
     };
     read.map_err(|e| format!("cannot read {name}: {e}"))?;
-    let text = krm_yaml::decode(bytes).map_err(|_| format!("{name} is not UTF-8"))?;
-    Ok(sources.add(name, text))
+    Ok(sources.add_bytes(name, bytes)?)
 }
 
 /// An error for people: with its place and advice where it has any.

@@ -181,7 +181,7 @@ impl Sources {
         source
     }
 
-    /// Takes in the bytes of a file: UTF-8, or UTF-16 with a byte order mark. What is no text is an error with its place.
+    /// Takes in the bytes of a file: UTF-8, or UTF-16 with a byte order mark. What is not text is an error with its location.
     pub fn add_bytes(&self, name: impl Into<Box<str>>, bytes: Vec<u8>) -> Result<Arc<Source>> {
         match crate::parse::decode(bytes) {
             Ok(text) => Ok(self.add(name, text)),
@@ -190,7 +190,7 @@ impl Sources {
                 let end = source.text().len().min(bad.offset + '\u{fffd}'.len_utf8());
                 Err(Diagnostic::error("yaml-encoding", format!("this is not {} text", bad.encoding))
                     .at(source.span(bad.offset, end))
-                    .help("save the file as UTF-8; what is no text belongs into a file of its own"))
+                    .help("save it as UTF-8; what is not text belongs in a file of its own"))
             }
         }
     }

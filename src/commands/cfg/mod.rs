@@ -11,6 +11,7 @@ use clap::{Args, Subcommand};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
 use krm_engine::merge::File;
 use krm_engine::{Node, Result};
+use krm_function::annotations::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH};
 use krm_yaml::Style;
 use krm_yaml::emit::preserve::{self, Layout};
 
@@ -96,11 +97,8 @@ pub(super) fn annotate(item: &mut Item) {
     let (path, index) = (item.path.clone(), item.index.to_string());
     let annotations = item.node.map_at("metadata").and_then(|meta| meta.map_at("annotations"));
     if let Some(annotations) = annotations {
-        for prefix in ["config.kubernetes.io", "internal.config.kubernetes.io"] {
-            annotations
-                .set(&format!("{prefix}/index"), Node::from(index.as_str()).with_style(Style::SingleQuoted));
-            annotations
-                .set(&format!("{prefix}/path"), Node::from(path.as_str()).with_style(Style::SingleQuoted));
+        for (key, value) in [(LEGACY_INDEX, &index), (LEGACY_PATH, &path), (INDEX, &index), (PATH, &path)] {
+            annotations.set(key, Node::from(value.as_str()).with_style(Style::SingleQuoted));
         }
     }
 }

@@ -176,8 +176,7 @@ pub(super) fn read_config(file: &Path, sources: &Sources) -> Result<Node> {
         Diagnostic::error("function-config-unreadable", format!("cannot read `{}`: {why}", file.display()))
     };
     let bytes = os::read(file).map_err(|e| unreadable(e.to_string()))?;
-    let text = krm_yaml::decode(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
-    let mut list = ResourceList::decode(&sources.add(file.display().to_string(), text))?;
+    let mut list = ResourceList::decode(&sources.add_bytes(file.display().to_string(), bytes)?)?;
     match list.items.len() {
         1 => Ok(list.items.remove(0).into_node()),
         n => Err(unreadable(format!("it holds {n} resources, and a function takes one"))),
@@ -214,8 +213,7 @@ pub(super) fn stdin(sources: &Sources) -> Result<Arc<Source>> {
     let unreadable =
         |why: String| Diagnostic::error("input-unreadable", format!("cannot read standard input: {why}"));
     std::io::stdin().lock().read_to_end(&mut bytes).map_err(|e| unreadable(e.to_string()))?;
-    let text = krm_yaml::decode(bytes).map_err(|_| unreadable("it is not UTF-8".into()))?;
-    Ok(sources.add("<stdin>", text))
+    sources.add_bytes("<stdin>", bytes)
 }
 
 /// Writes what changed, all of it or nothing.

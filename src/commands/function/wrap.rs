@@ -32,10 +32,8 @@ pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
     if !status.success() {
         return Err(Diagnostic::error("wrapped-failed", format!("`{}` failed: {status}", args.command[0])));
     }
-    let text = krm_yaml::decode(stdout).map_err(|_| {
-        Diagnostic::error("wrapped-encoding", format!("`{}` printed what is not UTF-8", args.command[0]))
-    })?;
-    let printed = ResourceList::decode(&report.sources.add(format!("output of {}", args.command[0]), text))?;
+    let printed = report.sources.add_bytes(format!("output of {}", args.command[0]), stdout)?;
+    let printed = ResourceList::decode(&printed)?;
     let wants_merge =
         os::variable("KUST_MERGE").is_none_or(|value| matches!(value.as_str(), "" | "true" | "1"));
     let mut items = match wants_merge {

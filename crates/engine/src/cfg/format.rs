@@ -1,11 +1,11 @@
 //! One look for all files: the order of fields people expect, and of the few lists that have one.
 
+use krm_function::annotations::FORMATTING;
 use krm_yaml::{Diagnostic, Map, Node, Result, Trivia, Value};
 
 use super::Item;
 
 /// The annotation by which a resource asks to be left as it is (`none`).
-const FORMATTING: &str = "config.kubernetes.io/formatting";
 
 /// The fields that come first, in this order; all others follow by name. The order of the reference.
 const FIELD_ORDER: &[&str] = &[

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use krm_yaml::Node;
 
 /// The annotation of resources that are configuration for tools and never reach a cluster.
-pub const LOCAL_CONFIG: &str = "config.kubernetes.io/local-config";
+pub use krm_function::annotations::LOCAL_CONFIG;
 
 /// A resource and where it stands in a package.
 #[derive(Clone, Debug)]
@@ -77,9 +77,9 @@ impl Item {
 
     /// The file that annotations say it comes from, as functions and `cat --annotate` leave them.
     pub fn annotated_path(&self) -> &str {
-        let internal = self.text(&["metadata", "annotations", "internal.config.kubernetes.io/path"]);
+        let internal = self.text(&["metadata", "annotations", krm_function::annotations::PATH]);
         match internal.is_empty() {
-            true => self.text(&["metadata", "annotations", "config.kubernetes.io/path"]),
+            true => self.text(&["metadata", "annotations", krm_function::annotations::LEGACY_PATH]),
             false => internal,
         }
     }

@@ -4,6 +4,7 @@
 pub mod dependencies;
 pub mod folder;
 pub mod memory_world;
+pub mod paths;
 pub mod repository;
 pub mod world;
 

@@ -9,8 +9,11 @@
 //! https://dev.azure.com/org/p/_git/repo/path   https://host/org/repo?submodules=false
 //! ```
 
-use std::path::{Component, Path};
+use std::path::Path;
 use std::time::Duration;
+
+use crate::files::paths::leaves;
+use crate::limits;
 
 /// A git repository, what of it, and how to get it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -49,7 +52,7 @@ impl Repository {
         let (location, query) = address.split_once('?').unwrap_or((address, ""));
         let (host, rest) = split_host(location)?;
         let (repository, path) = split_path(&rest, host == "file://")?;
-        if repository.is_empty() || leaves(path) {
+        if repository.is_empty() || leaves(Path::new(path.strip_prefix('/').unwrap_or(path))) {
             return None;
         }
         let Query { reference, timeout, submodules } = Query::parse(query);
@@ -75,22 +78,6 @@ impl Repository {
             ["raw/", "blob/", "releases/", "archive/"].iter().any(|start| self.path.starts_with(start));
         self.url.starts_with("https://github.com/") && !is_file && !of_github
     }
-}
-
-/// Whether a path leads out of the folder it starts in.
-fn leaves(path: &str) -> bool {
-    let mut depth = 0i32;
-    for component in Path::new(path.strip_prefix('/').unwrap_or(path)).components() {
-        match component {
-            Component::ParentDir => depth -= 1,
-            Component::Normal(_) => depth += 1,
-            _ => {}
-        }
-        if depth < 0 {
-            return true;
-        }
-    }
-    false
 }
 
 /// Cuts an address into scheme, user and host, and the rest.
@@ -192,7 +179,7 @@ impl Query {
             reference => reference,
         }
         .to_owned();
-        if let Some(timeout) = seconds(get("timeout")) {
+        if let Some(timeout) = limits::duration(get("timeout")) {
             parsed.timeout = timeout.min(LONGEST_TIMEOUT);
         }
         match get("submodules") {
@@ -219,26 +206,6 @@ fn decode(text: &str) -> Option<String> {
         });
     }
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// `61`, `61s`, `1m30s`, `1.5h`: a time longer than none.
-fn seconds(text: &str) -> Option<Duration> {
-    if let Ok(seconds) = text.parse::<u64>() {
-        return (seconds > 0).then(|| Duration::from_secs(seconds));
-    }
-    let mut total = 0.0;
-    let mut rest = text;
-    while !rest.is_empty() {
-        let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.')?;
-        let number: f64 = rest[..end].parse().ok()?;
-        rest = &rest[end..];
-        let units =
-            [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
-        let (unit, length) = units.iter().find(|(unit, _)| rest.starts_with(unit))?;
-        total += number * length;
-        rest = &rest[unit.len()..];
-    }
-    Duration::try_from_secs_f64(total).ok().filter(|d| !d.is_zero())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! All the engine knows of the outside.
 
 use std::ffi::OsString;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result, Source, Span};
@@ -98,35 +98,4 @@ pub trait Loader: Send + Sync {
     }
 }
 
-/// A path without `.`, `..` and double slashes, found by looking at the text alone.
-pub fn clean(path: &Path) -> PathBuf {
-    let mut cleaned = PathBuf::new();
-    for part in path.components() {
-        match (part, cleaned.components().next_back()) {
-            (Component::CurDir, _) => {}
-            (Component::ParentDir, Some(Component::Normal(_))) => {
-                cleaned.pop();
-            }
-            (Component::ParentDir, Some(Component::RootDir)) => {}
-            _ => cleaned.push(part),
-        }
-    }
-    if cleaned.as_os_str().is_empty() {
-        cleaned.push(".");
-    }
-    cleaned
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn paths_are_cleaned_by_their_text() {
-        for (path, cleaned) in
-            [("a/../b", "b"), ("./a//b/.", "a/b"), ("../a", "../a"), ("/..", "/"), ("a/..", "."), ("", ".")]
-        {
-            assert_eq!(clean(Path::new(path)), Path::new(cleaned), "{path}");
-        }
-    }
-}
+pub use super::paths::clean;

@@ -3,29 +3,17 @@
 use std::collections::hash_map::Entry;
 
 use krm_function::Object;
-use krm_function::annotations::{self, INTERNAL};
+use krm_function::annotations::{self, INTERNAL, PASSING};
 use krm_yaml::{Diagnostic, Node, Result};
 use rustc_hash::FxHashMap;
 
 use super::reconcile::{Comments, reconcile};
 use super::{Returned, Sent};
+use crate::files::paths::within;
 use crate::resource::Home;
 
-/// Annotations that live only between sending and receiving; those behind the first two say where a resource stands.
-const PASSING: [&str; 6] = [
-    annotations::ID,
-    annotations::LEGACY_ID,
-    annotations::PATH,
-    annotations::LEGACY_PATH,
-    annotations::INDEX,
-    annotations::LEGACY_INDEX,
-];
-
 /// Internal annotations that the reference's own library may leave behind. They mean nothing here.
-const LEFT_BEHIND: [&str; 2] = [
-    "internal.config.kubernetes.io/seqindent",
-    "internal.config.kubernetes.io/annotations-migration-resource-id",
-];
+const LEFT_BEHIND: [&str; 2] = [annotations::SEQUENCE_INDENT, annotations::MIGRATION_ID];
 
 /// Makes what came back into edits of what was sent.
 pub(super) fn items(sent: &[Sent], received: Vec<Object>) -> Result<Vec<Returned>> {
@@ -148,7 +136,7 @@ pub(super) fn home(object: &Object, old: Option<&Sent>) -> Result<Option<Home>> 
             "a path must be relative and stay below the folder and out of `.git`, an index a number from 0",
         ))
     };
-    let Some(path) = clean_path(path) else { return refused(format!("it asks for the file `{path}`")) };
+    let Some(path) = within(path) else { return refused(format!("it asks for the file `{path}`")) };
     let index = match index.map(str::parse) {
         Some(Ok(index)) => index,
         Some(Err(_)) => return refused(format!("it asks for the index `{}`", index.unwrap_or_default())),
@@ -175,26 +163,6 @@ fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<O
         },
         (a, b) => Ok(a.or(b)),
     }
-}
-
-/// A relative path without `.` and `..`; `None` of one that is absolute, or leads out of its folder or into `.git`.
-pub(crate) fn clean_path(path: &str) -> Option<String> {
-    if path.starts_with('/') || path.contains(['\\', '\0']) {
-        return None;
-    }
-    let mut parts = Vec::new();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." => {
-                parts.pop()?;
-            }
-            // What git finds there it may run.
-            part if part.eq_ignore_ascii_case(".git") => return None,
-            part => parts.push(part),
-        }
-    }
-    (!parts.is_empty() && !path.ends_with('/')).then(|| parts.join("/"))
 }
 
 /// Takes away what says where a resource stands.

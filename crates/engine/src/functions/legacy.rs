@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use krm_function::Object;
+use krm_function::annotations::PLUGIN_ID as ID;
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -32,8 +33,6 @@ pub struct LegacyPlugin {
     place: Span,
 }
 
-/// By which a plugin may tell resources apart.
-const ID: &str = "kustomize.config.k8s.io/id";
 /// Longer variables cannot be handed to a program.
 const LONGEST_VARIABLE: usize = 131_071;
 
@@ -225,7 +224,7 @@ impl LegacyPlugin {
 fn sent(r: &Resource) -> String {
     let mut object = Object::from(r.node().clone());
     for (key, value) in history::annotations(r) {
-        object.set_annotation(&key, &value);
+        object.set_annotation(key, &value);
     }
     let id = r.id();
     let fields = [

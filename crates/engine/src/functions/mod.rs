@@ -255,15 +255,17 @@ impl Function {
             )
         };
         let name = format!("output of {}", self.name());
-        let text = krm_yaml::decode(stdout).map_err(|_| not_a_list("it is not UTF-8".into()))?;
         // What it printed cannot be opened and looked at, so the place is shown with its text.
-        let source = sources.add(name, text);
+        let refused = |e: Diagnostic| {
+            let refused = not_a_list(e.to_string()).at(e.place());
+            e.advice().iter().fold(refused, |d, advice| d.help(advice.clone()))
+        };
+        let source = sources
+            .add_bytes(name, stdout)
+            .map_err(|e| not_a_list(e.to_string()).at(e.place()).help("a function prints UTF-8"))?;
         let mut list = ResourceList::decode(&source)
             .and_then(|list| list.require_items().map(|()| list))
-            .map_err(|e| {
-                let refused = not_a_list(e.to_string()).at(e.place());
-                e.advice().iter().fold(refused, |d, advice| d.help(advice.clone()))
-            })?;
+            .map_err(refused)?;
         if list.format() == Format::Json {
             // The braces and quotes of JSON are no wish to see them in a file of YAML.
             list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));

@@ -1,11 +1,12 @@
 //! Which program a functionConfig is for.
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use krm_function::annotations::{FUNCTION, LEGACY_CONTAINER, LEGACY_FUNCTION};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned};
 use serde::Deserialize;
 
+use crate::files::paths;
 use crate::runtime::{EnvVar, Exec, Image, Module, Mount, Program};
 
 /// What an annotation or a `runtime` field says.
@@ -223,18 +224,13 @@ impl MountSpec {
             ));
         }
         let source = Path::new(self.src.as_str());
-        let leaves = source.components().try_fold(0_i32, |depth, part| match part {
-            Component::ParentDir => (depth > 0).then_some(depth - 1),
-            Component::Normal(_) => Some(depth + 1),
-            _ => Some(depth),
-        });
         let outside = || {
             let message = format!("a function may not mount `{}`", self.src.as_str());
             Diagnostic::error("function-mount-outside", message)
                 .at(place)
                 .help("mounts a file declares must be relative and below its folder; others can be given with `--mount`")
         };
-        if source.is_absolute() || leaves.is_none() {
+        if source.is_absolute() || paths::leaves(source) {
             return Err(outside());
         }
         let mount = Mount {

@@ -1,5 +1,6 @@
 //! A function in a build.
 
+use krm_function::annotations::{PLUGIN_BEHAVIOR as BEHAVIOR, PLUGIN_NEEDS_HASH as NEEDS_HASH};
 use krm_function::{FunctionResult, Severity};
 use krm_yaml::{Diagnostic, Node, Result, Span, Style};
 
@@ -11,8 +12,6 @@ use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource, Track};
 
 /// What a generated resource may say about itself.
-const NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
-const BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
 
 impl Transformer for Function {
     fn is_program(&self) -> bool {

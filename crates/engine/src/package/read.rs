@@ -98,11 +98,10 @@ impl File {
         let bytes = world.read(&place).map_err(|e| {
             Diagnostic::error("package-file-unreadable", format!("cannot read `{shown}`: {e}"))
         })?;
-        let text = krm_yaml::decode(bytes).map_err(|_| {
-            Diagnostic::error("package-file-encoding", format!("`{shown}` is not UTF-8"))
-                .help(format!("name it in {IGNORE} if it is no configuration"))
-        })?;
-        let documents = krm_yaml::parse(&sources.add(shown, text))?;
+        let source = sources
+            .add_bytes(shown, bytes)
+            .map_err(|d| d.help(format!("name it in {IGNORE} if it is not configuration")))?;
+        let documents = krm_yaml::parse(&source)?;
         Ok(File { path, documents })
     }
 }

@@ -3,30 +3,26 @@
 //! Within the engine these are fields. They become annotations only where a resource leaves for another program, and
 //! fields again where one comes in.
 
+use krm_function::annotations as names;
 use krm_yaml::{Diagnostic, Node, Result, Text};
 use serde::Deserialize;
 
 use crate::resource::{Behavior, Origin, Resource, ResourceId};
 use crate::schema::Schema;
 
-const DOMAIN: &str = "internal.config.kubernetes.io/";
 const ENABLED: &str = "enabled";
-
-/// The annotations that say where a resource came from, and which transformers saw it.
-pub const ORIGIN: &str = "config.kubernetes.io/origin";
-pub const TRANSFORMATIONS: &str = "alpha.config.kubernetes.io/transformations";
 
 /// Takes what is remembered from a resource's annotations into its fields, and the annotations away.
 pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
     let Some(annotations) = resource.node().at(["metadata", "annotations"]).and_then(Node::as_map) else {
         return Ok(());
     };
-    let origin: Option<Origin> = annotations.get(ORIGIN).and_then(held);
-    let transformations: Option<Vec<Origin>> = annotations.get(TRANSFORMATIONS).and_then(held);
+    let origin: Option<Origin> = annotations.get(names::ORIGIN).and_then(held);
+    let transformations: Option<Vec<Origin>> = annotations.get(names::TRANSFORMATIONS).and_then(held);
     let notes: Vec<(Text, Text)> = annotations
         .iter()
         .filter_map(|entry| {
-            let name = entry.key.text()?.strip_prefix(DOMAIN)?;
+            let name = entry.key.text().filter(|name| name.starts_with(names::INTERNAL))?;
             Some((name.into(), entry.value.text().unwrap_or_default().into()))
         })
         .collect();
@@ -40,12 +36,12 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
         note(name).map(|value| value.split(',').map(Text::from).collect()).unwrap_or_default()
     };
     let (names, namespaces, kinds) =
-        (list("previousNames"), list("previousNamespaces"), list("previousKinds"));
+        (list(names::PREVIOUS_NAMES), list(names::PREVIOUS_NAMESPACES), list(names::PREVIOUS_KINDS));
     if names.len() != namespaces.len() || names.len() != kinds.len() {
         let message = "the annotations for earlier names, namespaces and kinds are not of one length";
         return Err(Diagnostic::error("annotations-history", message)
             .at(resource.span())
-            .help(format!("remove the annotations that start with `{DOMAIN}`")));
+            .help(format!("remove the annotations that start with `{}`", names::INTERNAL)));
     }
     let earlier = names.into_iter().zip(namespaces).zip(kinds).map(|((name, namespace), kind)| {
         let mut gvk = resource.gvk().clone();
@@ -55,20 +51,17 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
     });
     let earlier: Vec<ResourceId> = earlier.collect();
     resource.set_previous_ids(earlier);
-    resource.prefixes = list("prefixes");
-    resource.suffixes = list("suffixes");
-    resource.behavior = note("generatorBehavior").map(Behavior::named).unwrap_or_default();
-    resource.needs_hash = note("needsHashSuffix") == Some(ENABLED);
-    resource.allow_name_change = note("allowNameChange") == Some(ENABLED);
-    resource.allow_kind_change = note("allowKindChange") == Some(ENABLED);
-    resource.from_helm = note("helm-generated").is_some();
-    let ours = ["previousNames", "previousNamespaces", "previousKinds", "prefixes", "suffixes"];
-    let flags =
-        ["generatorBehavior", "needsHashSuffix", "allowNameChange", "allowKindChange", "helm-generated"];
+    resource.prefixes = list(names::PREFIXES);
+    resource.suffixes = list(names::SUFFIXES);
+    resource.behavior = note(names::GENERATOR_BEHAVIOR).map(Behavior::named).unwrap_or_default();
+    resource.needs_hash = note(names::NEEDS_HASH_SUFFIX) == Some(ENABLED);
+    resource.allow_name_change = note(names::ALLOW_NAME_CHANGE) == Some(ENABLED);
+    resource.allow_kind_change = note(names::ALLOW_KIND_CHANGE) == Some(ENABLED);
+    resource.from_helm = note(names::HELM_GENERATED).is_some();
     resource.edit(schema, |node| {
         if let Some(annotations) = node.at_mut(["metadata", "annotations"]) {
-            for name in ours.iter().chain(&flags) {
-                annotations.remove(&format!("{DOMAIN}{name}"));
+            for name in names::REMEMBERED {
+                annotations.remove(name);
             }
         }
     });
@@ -82,25 +75,25 @@ fn held<T: for<'n> Deserialize<'n>>(annotation: &Node) -> Option<T> {
 }
 
 /// The annotations that tell another program what is remembered.
-pub fn annotations(resource: &Resource) -> Vec<(String, String)> {
+pub fn annotations(resource: &Resource) -> Vec<(&'static str, String)> {
     let mut notes = Vec::new();
-    let mut note = |name: &str, value: String| {
+    let mut note = |name: &'static str, value: String| {
         if !value.is_empty() {
-            notes.push((format!("{DOMAIN}{name}"), value));
+            notes.push((name, value));
         }
     };
     let join =
         |of: fn(&ResourceId) -> &str| resource.previous_ids().iter().map(of).collect::<Vec<_>>().join(",");
-    note("previousNames", join(|id| &id.name));
-    note("previousNamespaces", join(|id| id.effective_namespace()));
-    note("previousKinds", join(|id| &id.gvk.kind));
-    note("prefixes", resource.prefixes.join(","));
-    note("suffixes", resource.suffixes.join(","));
+    note(names::PREVIOUS_NAMES, join(|id| &id.name));
+    note(names::PREVIOUS_NAMESPACES, join(|id| id.effective_namespace()));
+    note(names::PREVIOUS_KINDS, join(|id| &id.gvk.kind));
+    note(names::PREFIXES, resource.prefixes.join(","));
+    note(names::SUFFIXES, resource.suffixes.join(","));
     let flag = |on: bool| if on { ENABLED.to_owned() } else { String::new() };
-    note("needsHashSuffix", flag(resource.needs_hash));
-    note("allowNameChange", flag(resource.allow_name_change));
-    note("allowKindChange", flag(resource.allow_kind_change));
-    note("helm-generated", if resource.from_helm { "true".into() } else { String::new() });
-    note("generatorBehavior", resource.behavior.name().unwrap_or_default().into());
+    note(names::NEEDS_HASH_SUFFIX, flag(resource.needs_hash));
+    note(names::ALLOW_NAME_CHANGE, flag(resource.allow_name_change));
+    note(names::ALLOW_KIND_CHANGE, flag(resource.allow_kind_change));
+    note(names::HELM_GENERATED, if resource.from_helm { "true".into() } else { String::new() });
+    note(names::GENERATOR_BEHAVIOR, resource.behavior.name().unwrap_or_default().into());
     notes
 }

@@ -1,36 +1,12 @@
 //! `buildMetadata:` says where resources came from; and whatever it says, annotations of the build itself go.
 
+use krm_function::annotations::{ORIGIN, TRANSFORMATIONS, ends_with_build};
 use krm_yaml::{Entry, Map, Node, Result, Span, Style, Tag};
 
 use crate::pipeline::{Context, Transformer};
-use crate::resource::history::{ORIGIN, TRANSFORMATIONS};
 use crate::resource::list::Resources;
 use crate::resource::string_map::string_map;
 use crate::resource::{Origin, Resource, ResourceRef};
-
-/// Annotations by which the reference and functions remember things during a build. None survives it.
-const OF_THE_BUILD: [&str; 20] = [
-    "config.k8s.io/id",
-    "config.kubernetes.io/index",
-    "config.kubernetes.io/path",
-    "internal.config.kubernetes.io/allowKindChange",
-    "internal.config.kubernetes.io/allowNameChange",
-    "internal.config.kubernetes.io/annotations-migration-resource-id",
-    "internal.config.kubernetes.io/generatorBehavior",
-    "internal.config.kubernetes.io/helm-generated",
-    "internal.config.kubernetes.io/id",
-    "internal.config.kubernetes.io/index",
-    "internal.config.kubernetes.io/needsHashSuffix",
-    "internal.config.kubernetes.io/path",
-    "internal.config.kubernetes.io/prefixes",
-    "internal.config.kubernetes.io/previousKinds",
-    "internal.config.kubernetes.io/previousNames",
-    "internal.config.kubernetes.io/previousNamespaces",
-    "internal.config.kubernetes.io/refBy",
-    "internal.config.kubernetes.io/seqindent",
-    "internal.config.kubernetes.io/suffixes",
-    ORIGIN,
-];
 
 /// Writes the annotations `buildMetadata` asks for, and removes those of the build.
 ///
@@ -98,7 +74,7 @@ impl BuildMetadata {
 }
 
 fn is_of_the_build(key: &str) -> bool {
-    key == TRANSFORMATIONS || OF_THE_BUILD.contains(&key)
+    key == TRANSFORMATIONS || ends_with_build(key)
 }
 
 /// An origin as YAML, every line behind an indent.

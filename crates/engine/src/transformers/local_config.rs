@@ -1,13 +1,12 @@
 //! Leaves out what is only there for tools: resources with the annotation `config.kubernetes.io/local-config`.
 
+use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Diagnostic, Result};
 use rayon::prelude::*;
 
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
-
-const ANNOTATION: &str = "config.kubernetes.io/local-config";
 
 /// Drops every resource whose annotation `config.kubernetes.io/local-config` is not `false`.
 ///
@@ -27,7 +26,7 @@ impl Transformer for LocalConfig {
                 .at(r.span())
                 .help("see which patch or replacement takes it away"));
         }
-        let is_local = |r: &Resource| r.annotation(ANNOTATION).is_some_and(|value| value != "false");
+        let is_local = |r: &Resource| r.annotation(LOCAL_CONFIG).is_some_and(|value| value != "false");
         if items.as_slice().par_iter().with_min_len(256).any(is_local) {
             items.as_vec_mut().retain(|r| !is_local(r));
         }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use krm_function::annotations::{FUNCTION, LEGACY_FUNCTION};
 use krm_yaml::{Node, Sources, Span, Text};
 
 use crate::composition;
@@ -190,8 +191,7 @@ impl Finder<'_> {
     fn function(&mut self, config: &Node) {
         let Some(annotations) = config.at(["metadata", "annotations"]).and_then(Node::as_map) else { return };
         for entry in annotations.iter() {
-            let is_function =
-                matches!(entry.key.text(), Some("config.kubernetes.io/function" | "config.k8s.io/function"));
+            let is_function = matches!(entry.key.text(), Some(FUNCTION | LEGACY_FUNCTION));
             let Some(text) = entry.value.as_str().filter(|_| is_function) else { continue };
             let documents = krm_yaml::parse_str(text).unwrap_or_default();
             let Some(spec) = documents.first().map(|document| &document.root) else { continue };
