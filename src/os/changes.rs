@@ -22,6 +22,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata, OpenOptions};
 use std::io::{ErrorKind, Write};
+#[cfg(unix)]
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
@@ -32,6 +33,8 @@ use super::journal::{self, Digest, Entry, Fault, Journal, Kind, digest};
 use super::lock::Lock;
 use super::not_written;
 use super::system::{self, HoldSignals};
+#[cfg(not(unix))]
+use super::system::{MetadataExt, fchown};
 
 /// Files that are to change together.
 pub struct Changes {
@@ -118,10 +121,7 @@ impl Changes {
         let place = folder.path.join(path.file_name().unwrap_or_default());
         let failed = |error: std::io::Error| not_written(path, &error);
         let old = match place.is_symlink() {
-            true => {
-                use std::os::unix::ffi::OsStrExt;
-                digest(place.read_link().map_err(failed)?.as_os_str().as_bytes())
-            }
+            true => digest(place.read_link().map_err(failed)?.as_os_str().as_encoded_bytes()),
             false => {
                 let there = super::read(&place).map_err(failed)?;
                 let old = digest(&there);

@@ -16,8 +16,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
+#[cfg(unix)]
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+#[cfg(unix)]
+use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use krm_engine::{Diagnostic, Result};
@@ -26,6 +28,8 @@ use sha2::{Digest as _, Sha256};
 
 use super::lock::Lock;
 use super::system::{self, Rename};
+#[cfg(not(unix))]
+use super::system::{MetadataExt, OsStrExt};
 
 /// The folder that holds the journal. Nobody writes a resource to it: its files have no ending.
 pub const FOLDER: &str = ".krm-changes";
@@ -121,8 +125,7 @@ impl Journal {
             }
             made => made,
         };
-        let private = || fs::set_permissions(&folder, fs::Permissions::from_mode(0o700));
-        made.and_then(|()| private()).map_err(|error| {
+        made.and_then(|()| system::make_private(&folder)).map_err(|error| {
             super::not_written(shown, &error).help(format!(
                 "new files are put aside in `{}` first, so krm must be able to write there",
                 root.display()

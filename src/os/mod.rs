@@ -7,6 +7,7 @@ mod journal;
 mod lock;
 mod read;
 mod remote;
+#[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
 
 use std::io::{ErrorKind, Write};

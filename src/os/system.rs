@@ -36,6 +36,12 @@ pub fn user() -> u32 {
     }
 }
 
+/// Closes a folder to everyone else.
+pub fn make_private(folder: &Path) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o700))
+}
+
 /// How to rename.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rename {

@@ -1,6 +1,5 @@
 //! Programs that are not functions but tools of ours, such as git and helm; and room for the files they need.
 
-use std::fs::DirBuilder;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -67,6 +66,17 @@ pub fn run_tool(
     Ok(process::run(command, &[], input.into(), limits, supervisor))
 }
 
+#[cfg(unix)]
+fn make_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    std::fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+#[cfg(not(unix))]
+fn make_private(path: &Path) -> io::Result<()> {
+    std::fs::create_dir(path)
+}
+
 /// A folder for a while: made empty, for the current user alone, and removed with all that is in it.
 #[derive(Debug)]
 pub struct Scratch(PathBuf);
@@ -80,12 +90,9 @@ impl Scratch {
         };
         // Links resolved: those who ask whether a path is in here compare real paths.
         let parent = std::env::temp_dir().canonicalize().map_err(failed)?;
-        let mut builder = DirBuilder::new();
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         loop {
             let path = parent.join(format!("{name}-{:016x}", cache::unguessable()));
-            match builder.create(&path) {
+            match make_private(&path) {
                 Ok(()) => {
                     signals::add_folder(&path);
                     return Ok(Self(path));
