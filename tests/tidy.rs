@@ -253,6 +253,26 @@ fn every_code_has_a_case() {
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }
 
+#[test]
+fn unsafe_code_says_why_it_is_sound() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let mut faults = Vec::new();
+    for file in all_sources() {
+        let lines: Vec<&str> = file.text.lines().collect();
+        let is_unsafe = |line: &str| line.match_indices("unsafe {").any(|(at, _)| !line[..at].ends_with('_'));
+        for (number, line) in file.code().filter(|(_, line)| is_unsafe(line)) {
+            let above = &lines[number.saturating_sub(8)..number];
+            if !above.iter().any(|line| line.trim_start().starts_with("// SAFETY: ")) {
+                faults.push(format!("{}:{number}: no `SAFETY` above `{}`", file.path, line.trim()));
+            }
+            if !architecture.contains(&format!("`{}`", file.path)) {
+                faults.push(format!("{}: ARCHITECTURE.md does not list its unsafe code", file.path));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 struct SourceFile {
     /// Relative to the root.
     path: String,

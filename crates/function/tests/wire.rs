@@ -1,4 +1,5 @@
 //! The wire: every form that may come in goes out as it came.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use krm_function::{FunctionResult, Object, ResourceList, Severity};
 

@@ -2,7 +2,7 @@
 //!
 //! `cargo bench -p krm-yaml` takes a minute; with a file as argument that is read instead of what is made here. Under
 //! `cargo test --benches` the inputs are small, to see that it works.
-
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 #![allow(unsafe_code)]
 
 use std::alloc::{GlobalAlloc, Layout};

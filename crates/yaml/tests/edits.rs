@@ -3,6 +3,7 @@
 //!
 //! `EDITS=100000 cargo test --test edits` tries more, `FIRST=n` others; a failure names its seed, and `SEED=n` tries just
 //! that one.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use krm_yaml::emit::preserve::{self, Comments};
 use krm_yaml::{Document, Entry, Node, Style, Value, parse_str};

@@ -3,6 +3,7 @@
 //!
 //! Runs for a few seconds; `FUZZ_SECONDS=3600 cargo test --release -p krm-yaml --test fuzz` looks longer. A failure prints
 //! the text; add it to `FOUND`.
+#![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};

@@ -78,6 +78,13 @@ impl Parser<'_> {
     }
 }
 
+// What `take_entries` relies on.
+const _: () = assert!(
+    size_of::<Entry>() == 2 * size_of::<Node>()
+        && std::mem::offset_of!(Entry, key) == 0
+        && std::mem::offset_of!(Entry, value) == size_of::<Node>()
+);
+
 /// Takes keys and values off the end of a stack, in pairs.
 #[allow(unsafe_code)]
 fn take_entries(nodes: &mut Vec<Node>, first: usize) -> Vec<Entry> {
