@@ -32,8 +32,13 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let in_files = args.dir.is_some() || resources.iter().any(|r| r.home.is_some());
     let limits = Limits { allow_empty: args.allow_empty, in_files, package: target.package().cloned() };
     let nothing_to_run = planned.is_empty();
-    let with =
-        Surroundings { world: &disk, sources: &report.sources, runtime: &runtime, observer: Some(&progress) };
+    let with = Surroundings {
+        world: &disk,
+        sources: &report.sources,
+        runtime: &runtime,
+        observer: Some(&progress),
+        trace: None,
+    };
     let outcome = package::run(package::pipeline(planned, &limits), resources, with);
     let (resources, deferred) = match outcome.finished() {
         Ok(finished) => finished,

@@ -11,7 +11,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Package;
 use crate::files::world::World;
 use crate::functions::{Form, Function};
-use crate::pipeline::{Call, Context, Guard, Observer, Pipeline, Ran, Role, Scope, Step, StepName, Work};
+use crate::pipeline::{
+    Call, Context, Guard, Observer, Pipeline, Ran, Role, Scope, Step, StepName, Tracer, Work,
+};
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
 use crate::runtime::Runtime;
@@ -115,6 +117,8 @@ pub struct Surroundings<'a> {
     pub sources: &'a Sources,
     pub runtime: &'a Runtime,
     pub observer: Option<&'a dyn Observer>,
+    /// Takes note of what each function changes, if anyone wants to know.
+    pub trace: Option<&'a Tracer>,
 }
 
 /// What is left when all have run.
@@ -148,11 +152,14 @@ pub fn run(pipeline: Pipeline, resources: Vec<Resource>, with: Surroundings) -> 
         sources: with.sources,
         runtime: with.runtime,
         warnings: &warnings,
-        trace: None,
+        trace: with.trace,
         observer: Some(&deferred),
     };
     let mut items = Resources::from_vec(resources);
     number(items.iter_mut_unindexed(), 0);
+    if let Some(tracer) = with.trace {
+        tracer.given(&mut items);
+    }
     let failure = pipeline.run(&mut items, &cx).err();
     let deferred = deferred.failures.into_inner().expect("no one panics while holding failures");
     Outcome { resources: items.into_vec(), failure, deferred }

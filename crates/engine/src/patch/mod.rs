@@ -68,6 +68,11 @@ impl JsonPatch {
         })
     }
 
+    /// The operations in order: what they do, where, and where that is written.
+    pub fn operations(&self) -> impl Iterator<Item = (&Text, Option<&Text>, Span)> {
+        self.0.iter().map(|operation| (&operation.op, operation.path.as_ref(), operation.op_span))
+    }
+
     /// Applies the operations in order. The first that does not apply is an error.
     pub fn apply(&self, root: &mut Node) -> Result<()> {
         let mut copies = limits::Copies::default();

@@ -7,7 +7,7 @@ use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directiv
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::patch::JsonPatch;
-use crate::pipeline::trace::Cause;
+use crate::pipeline::trace::{Cause, Operation};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -211,6 +211,14 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 /// Applies a JSON patch to a resource.
 pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &Context) -> Result<()> {
     let (id, span) = (r.id().clone(), r.span());
+    cx.note(r.track, Span::NONE, || {
+        let operation = |(name, path, span): (&krm_yaml::Text, Option<&krm_yaml::Text>, Span)| Operation {
+            name: name.clone(),
+            path: path.cloned().unwrap_or_default(),
+            span,
+        };
+        Cause::Patched { operations: patch.operations().map(operation).collect() }
+    });
     // The reference remembers things in annotations, so a resource it remembers anything about always has some to add to.
     let has_some = r.is_remembered();
     let patched = r.edit(cx.schema, |root| {

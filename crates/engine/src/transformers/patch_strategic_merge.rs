@@ -227,6 +227,7 @@ pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Co
         );
         return Ok(());
     }
+    cx.note(r.track, Span::NONE, || Cause::Merged { patch: patch.clone() });
     let mut node = match two_way(patch, r.node(), cx.schema, Options::PATCH) {
         Ok(Merged::Same) => return Ok(()),
         Ok(Merged::Changed(node)) if !node.is_empty() => node,

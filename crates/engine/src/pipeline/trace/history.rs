@@ -1,321 +1,12 @@
-//! What each step changed, for those who ask how a value came about.
-//!
-//! When a [`Context`](super::Context) has a [`Tracer`], the executor compares every resource with what it was before the
-//! step. The tree is copied on write, so keeping what was there costs a counter and comparing costs a pointer. What
-//! pointers cannot tell, a transformer says itself ([`Context::note`](super::Context::note)). Without a tracer nothing of
-//! this happens: one question per group of steps.
-//!
-//! A [`Trace`] is what is left when the run is over: the steps in order, each with what it changed. A base has a trace of
-//! its own, which the step that loads it holds, so that the way of a value leads through bases down to the file. On top of
-//! it, [`Trace::history`] follows one field from the result back to where it was first written.
-
-use std::sync::{Arc, Mutex};
+//! What happened to one field, from where it was first written to the result.
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::{Node, Span, Text, Value};
 use rustc_hash::FxHashMap;
 
-use super::step::{Made, entry_of};
-use super::{Role, Step, StepName};
-use crate::resource::list::Resources;
-use crate::resource::{Gvk, Resource, ResourceId, Track};
-
-/// Takes note of what steps change while they run.
-#[derive(Debug, Default)]
-pub struct Tracer(Mutex<State>);
-
-#[derive(Debug, Default)]
-struct State {
-    trace: Trace,
-    /// The trees as they are now, by track.
-    now: Vec<Option<Seen>>,
-    /// What transformers said since the last step ended.
-    notes: Vec<Note>,
-    /// What the step that runs has made, if it is a pipeline itself: its trace, and which resource is which in there.
-    made: Option<(Arc<Trace>, FxHashMap<Track, Track>)>,
-}
-
-/// A resource as it was at one moment.
-#[derive(Clone, Debug)]
-pub struct Seen {
-    pub node: Node,
-    pub id: ResourceId,
-    /// Which one in the order of resources it was.
-    pub position: usize,
-}
-
-/// Everything that happened in a run, in order.
-#[derive(Clone, Debug, Default)]
-pub struct Trace {
-    pub steps: Vec<Traced>,
-    /// The resources at the end, in order; of a run that failed, those it had.
-    pub result: Vec<(Track, Seen)>,
-}
-
-/// A step that ran.
-#[derive(Clone, Debug)]
-pub struct Traced {
-    pub name: StepName,
-    /// The entry or field that asked for it.
-    pub place: Span,
-    pub role: Role,
-    /// The entries it stands for: see [`Step::entries`].
-    pub entries: Arc<[Span]>,
-    /// How many resources it was given.
-    pub given: usize,
-    /// Of a base: what happened in there.
-    pub within: Option<Arc<Trace>>,
-    /// In the order of resources; those that went come last.
-    pub changes: Vec<Change>,
-    pub notes: Vec<Note>,
-}
-
-/// What a step did to one resource.
-#[derive(Clone, Debug)]
-pub struct Change {
-    pub resource: Track,
-    /// `None` of one that came with this step.
-    pub before: Option<Seen>,
-    /// `None` of one that is gone since this step.
-    pub after: Option<Seen>,
-    /// Of one that came from a base: which one it is in the trace [`within`](Traced::within).
-    pub from: Option<Track>,
-}
-
-/// A cause that cannot be seen from what changed.
-#[derive(Clone, Debug)]
-pub struct Note {
-    /// The resource that was changed; `NONE` of any that was.
-    pub resource: Track,
-    /// The value that was written has this span, and by that it is known which one it is; `NONE` if the note is about the
-    /// resource as a whole.
-    pub written: Span,
-    pub cause: Cause,
-}
-
-/// Why a value became what it is.
-#[derive(Clone, Debug)]
-pub enum Cause {
-    /// A name followed the resource it means.
-    Followed {
-        /// The kind of resource the field names.
-        kind: Gvk,
-        /// The field of the rule, with slashes.
-        field: Text,
-        /// Where the rule is written; `NONE` of one that is built in.
-        rule: Span,
-        /// The resource that is meant. Why its name changed is in its own history.
-        target: Track,
-        before: Text,
-        after: Text,
-    },
-    /// A replacement copied it.
-    Copied {
-        /// The entry of `replacements:`.
-        entry: Span,
-        /// Where from; `None` where the value is written in the entry itself.
-        source: Option<(Track, Text)>,
-        /// The path under `fieldPaths` that led here.
-        path: Span,
-    },
-    /// A variable stood for it.
-    Expanded { name: Text, variable: Span, source: Track, field: Text },
-    /// The hash of the content went behind the name.
-    Hashed { hash: Text },
-    /// Data of a generated resource.
-    Generated { inputs: Vec<Input> },
-    /// It came out of a helm chart.
-    Inflated { chart: Text, version: Text, repository: Text },
-    /// A program returned it.
-    Called { program: Text, config: Span },
-    /// A condition under which the step acted: what was asked for, and the text that met it.
-    Matched { asked: Span, met: Span },
-}
-
-/// Where data of a generated resource comes from.
-#[derive(Clone, Debug)]
-pub struct Input {
-    pub key: Text,
-    pub kind: InputKind,
-    /// The entry that names it.
-    pub entry: Span,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum InputKind {
-    Literal,
-    /// The path, as it is written.
-    File(Text),
-    /// The path of an env file, and the line, from 1.
-    Env(Text, usize),
-}
-
-const HELD: &str = "no one panics while holding a trace";
-
-impl Tracer {
-    /// Keeps what a transformer says.
-    pub(super) fn note(&self, note: Note) {
-        self.0.lock().expect(HELD).notes.push(note);
-    }
-
-    /// Compares everything with what it was before a step.
-    pub(super) fn ended(&self, step: &Step, given: usize, items: &mut Resources) {
-        let state = &mut *self.0.lock().expect(HELD);
-        let mut traced = Traced::new(step, given);
-        let (within, from) = state.made.take().unzip();
-        state.compare(items, &mut traced, &from.unwrap_or_default());
-        traced.within = within;
-        traced.notes = std::mem::take(&mut state.notes);
-        state.trace.steps.push(traced);
-    }
-
-    /// Takes in what a step has loaded, before it is put together with what others have.
-    pub(super) fn loaded(&self, step: &Step, (loaded, within): &mut Made) {
-        let state = &mut *self.0.lock().expect(HELD);
-        let mut traced = Traced::new(step, 0);
-        for r in loaded.iter_mut().flat_map(Resources::iter_mut_unindexed) {
-            let from = (r.track != Track::NONE).then_some(r.track);
-            r.track = state.next();
-            let seen = Seen { node: r.node().clone(), id: r.id().clone(), position: state.now.len() };
-            state.now.push(Some(seen.clone()));
-            traced.changes.push(Change { resource: r.track, before: None, after: Some(seen), from });
-        }
-        traced.within = within.take();
-        state.trace.steps.push(traced);
-    }
-
-    /// Takes in what a generator has made, before it is absorbed.
-    pub(super) fn made(&self, made: &mut Resources, within: Option<Arc<Trace>>) {
-        let state = &mut *self.0.lock().expect(HELD);
-        let mut from = FxHashMap::default();
-        for r in made.iter_mut_unindexed() {
-            let track = state.next();
-            state.now.push(None);
-            if r.track != Track::NONE {
-                from.insert(track, r.track);
-            }
-            r.track = track;
-        }
-        state.made = within.map(|within| (within, from));
-    }
-
-    /// Ends the trace: with the resources of the run, or after a failure.
-    pub fn finish(&self, items: &Resources) -> Trace {
-        let state = &mut *self.0.lock().expect(HELD);
-        let mut trace = std::mem::take(&mut state.trace);
-        let seen = |(at, r): (usize, &Resource)| {
-            (r.track, Seen { node: r.node().clone(), id: r.id().clone(), position: at })
-        };
-        trace.result = items.iter().enumerate().map(seen).collect();
-        trace
-    }
-
-    /// Ends the trace of a run that failed: the resources are those of the last step that ended.
-    pub fn finish_failed(&self) -> Trace {
-        let state = &mut *self.0.lock().expect(HELD);
-        let mut trace = std::mem::take(&mut state.trace);
-        let now = state.now.iter().enumerate();
-        trace.result = now.filter_map(|(at, seen)| Some((Track::new(at), seen.clone()?))).collect::<Vec<_>>();
-        trace.result.sort_by_key(|(_, seen)| seen.position);
-        trace
-    }
-}
-
-impl State {
-    fn next(&self) -> Track {
-        Track::new(self.now.len())
-    }
-
-    fn compare(&mut self, items: &mut Resources, traced: &mut Traced, from: &FxHashMap<Track, Track>) {
-        let mut there = vec![false; self.now.len()];
-        for (position, r) in items.iter_mut_unindexed().enumerate() {
-            let seen = |r: &Resource| Seen { node: r.node().clone(), id: r.id().clone(), position };
-            if r.track == Track::NONE {
-                r.track = self.next();
-                self.now.push(None);
-            }
-            if self.now[r.track.index()].is_none() {
-                self.now[r.track.index()] = Some(seen(r));
-                if let Some(there) = there.get_mut(r.track.index()) {
-                    *there = true;
-                }
-                let from = from.get(&r.track).copied();
-                let change = Change { resource: r.track, before: None, after: Some(seen(r)), from };
-                traced.changes.push(change);
-                continue;
-            }
-            let at = r.track.index();
-            if let Some(there) = there.get_mut(at) {
-                *there = true;
-            }
-            let before = self.now[at].as_mut().expect("those that were not there are dealt with");
-            if !before.node.same(r.node()) || before.node.span() != r.node().span() {
-                let after = seen(r);
-                let before = std::mem::replace(before, after.clone());
-                traced.changes.push(Change {
-                    resource: r.track,
-                    before: Some(before),
-                    after: Some(after),
-                    from: None,
-                });
-            } else {
-                before.position = position;
-            }
-        }
-        for (at, _) in there.iter().enumerate().filter(|(_, there)| !**there) {
-            if let Some(before) = self.now[at].take() {
-                traced.changes.push(Change {
-                    resource: Track::new(at),
-                    before: Some(before),
-                    after: None,
-                    from: None,
-                });
-            }
-        }
-    }
-}
-
-impl Traced {
-    fn new(step: &Step, given: usize) -> Self {
-        Self {
-            name: step.name.clone(),
-            place: step.place,
-            role: step.role,
-            entries: step.entries.clone(),
-            given,
-            within: None,
-            changes: Vec::new(),
-            notes: Vec::new(),
-        }
-    }
-
-    /// What the entry is called that wrote a value, given where the value was written.
-    pub fn name_of(&self, written: Span) -> StepName {
-        StepName {
-            index: self.entry_of(written).map(|at| at as u32).or(self.name.index),
-            ..self.name.clone()
-        }
-    }
-
-    /// Which of its entries wrote a value.
-    pub fn entry_of(&self, written: Span) -> Option<usize> {
-        entry_of(&self.entries, written)
-    }
-
-    /// What it did to a resource.
-    pub fn change(&self, resource: Track) -> Option<&Change> {
-        self.changes.iter().find(|change| change.resource == resource)
-    }
-
-    /// The causes of a value it wrote, and those that are about the resource as a whole.
-    pub fn causes(&self, resource: Track, written: Span) -> impl Iterator<Item = &Cause> {
-        let fits = move |note: &&Note| {
-            (note.resource == resource || note.resource == Track::NONE)
-                && (note.written.is_none() || note.written == written)
-        };
-        self.notes.iter().filter(fits).map(|note| &note.cause)
-    }
-}
+use super::{Cause, Seen, Trace, Traced};
+use crate::pipeline::Role;
+use crate::resource::{ResourceId, Track};
 
 /// A way into a tree, one step down.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -328,7 +19,10 @@ pub enum Segment {
 /// Something that happened to a field.
 #[derive(Clone, Debug)]
 pub struct Event<'t> {
-    /// The step, and the trace it is in.
+    /// The trace it is in: that of the target, or of a base.
+    pub trace: &'t Trace,
+    /// Which step of that trace it is. With it, [`Trace::history_until`] gives what a cause had behind it.
+    pub index: usize,
     pub step: &'t Traced,
     /// The resource in that trace.
     pub resource: Track,
@@ -421,12 +115,13 @@ impl Trace {
         mut path: Vec<Segment>,
         events: &mut Vec<Event<'t>>,
     ) {
-        for step in self.steps[..until].iter().rev() {
-            let Some(change) = step.change(resource) else { continue };
+        for index in (0..until).rev() {
+            let step = Place { trace: self, index };
+            let Some(change) = step.step().change(resource) else { continue };
             match (&change.before, &change.after) {
                 (None, after) => {
                     let after = after.as_ref().and_then(|seen| at(&seen.node, &path));
-                    return match (&step.within, change.from) {
+                    return match (&step.step().within, change.from) {
                         (Some(within), Some(from)) => {
                             within.collect(within.steps.len(), from, path, events);
                         }
@@ -496,14 +191,32 @@ impl Trace {
     }
 }
 
-fn event<'t>(step: &'t Traced, resource: Track, kind: EventKind, path: Vec<Segment>) -> Event<'t> {
-    let (before, after, asked, written) = (None, None, step.place, Span::NONE);
-    Event { step, resource, kind, before, after, path, asked, written, causes: Vec::new() }
+/// A step of a trace.
+#[derive(Clone, Copy)]
+struct Place<'t> {
+    trace: &'t Trace,
+    index: usize,
+}
+
+impl<'t> Place<'t> {
+    fn step(self) -> &'t Traced {
+        &self.trace.steps[self.index]
+    }
+
+    fn causes(self, resource: Track, written: Span) -> impl Iterator<Item = &'t Cause> {
+        self.step().causes(resource, written)
+    }
+}
+
+fn event(at: Place<'_>, resource: Track, kind: EventKind, path: Vec<Segment>) -> Event<'_> {
+    let (before, after, asked, written) = (None, None, at.step().place, Span::NONE);
+    let (trace, index, step, causes) = (at.trace, at.index, at.step(), Vec::new());
+    Event { trace, index, step, resource, kind, before, after, path, asked, written, causes }
 }
 
 /// The first event of a field: it came with its resource.
 fn origin<'t>(
-    step: &'t Traced,
+    step: Place<'t>,
     resource: Track,
     after: &'t Node,
     root: Span,
@@ -511,10 +224,10 @@ fn origin<'t>(
 ) -> Event<'t> {
     let mut causes: Vec<&Cause> = step.causes(resource, after.span()).collect();
     if root != after.span() {
-        let of_all = step.notes.iter().filter(|note| !root.is_none() && note.written == root);
+        let of_all = step.step().notes.iter().filter(|note| !root.is_none() && note.written == root);
         causes.extend(of_all.map(|note| &note.cause));
     }
-    let kind = match step.role {
+    let kind = match step.step().role {
         Role::Load => EventKind::Written,
         _ if causes.iter().any(|cause| matches!(cause, Cause::Inflated { .. })) => EventKind::Inflated,
         _ if causes.iter().any(|cause| matches!(cause, Cause::Called { .. })) => EventKind::ByFunction,
@@ -525,7 +238,7 @@ fn origin<'t>(
 }
 
 fn set<'t>(
-    step: &'t Traced,
+    step: Place<'t>,
     resource: Track,
     before: Option<&'t Node>,
     after: &'t Node,
@@ -538,6 +251,9 @@ fn set<'t>(
         Cause::Copied { .. } | Cause::Expanded { .. } => Some(EventKind::Copied),
         Cause::Hashed { .. } if is_name => Some(EventKind::Hashed),
         Cause::Called { .. } => Some(EventKind::ByFunction),
+        Cause::Generated { inputs } if inputs.iter().any(|input| input.entry == after.span()) => {
+            Some(EventKind::Generated)
+        }
         _ => None,
     });
     let both_composite = before.is_some_and(|before| !before.is_scalar()) && !after.is_scalar();
@@ -551,7 +267,7 @@ fn set<'t>(
 }
 
 fn moved<'t>(
-    step: &'t Traced,
+    step: Place<'t>,
     resource: Track,
     before: Option<&'t Node>,
     after: &'t Node,
@@ -561,12 +277,12 @@ fn moved<'t>(
     Event { before, after: Some(after), written: after.span(), ..moved }
 }
 
-fn removed<'t>(step: &'t Traced, resource: Track, before: &'t Node, path: Vec<Segment>) -> Event<'t> {
+fn removed<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Segment>) -> Event<'t> {
     let causes = step.causes(resource, Span::NONE).collect();
     Event { before: Some(before), causes, ..event(step, resource, EventKind::Removed, path) }
 }
 
-fn gone<'t>(step: &'t Traced, resource: Track, before: &'t Node, path: Vec<Segment>) -> Event<'t> {
+fn gone<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Segment>) -> Event<'t> {
     Event { kind: EventKind::Deleted, ..removed(step, resource, before, path) }
 }
 

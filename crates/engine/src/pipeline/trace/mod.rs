@@ -1,0 +1,348 @@
+//! What each step changed, for those who ask how a value came about.
+//!
+//! When a [`Context`](super::Context) has a [`Tracer`], the executor compares every resource with what it was before the
+//! step. The tree is copied on write, so keeping what was there costs a counter and comparing costs a pointer. What
+//! pointers cannot tell, a transformer says itself ([`Context::note`](super::Context::note)). Without a tracer nothing of
+//! this happens: one question per group of steps.
+//!
+//! A [`Trace`] is what is left when the run is over: the steps in order, each with what it changed. A base has a trace of
+//! its own, which the step that loads it holds, so that the way of a value leads through bases down to the file. On top of
+//! it, [`Trace::history`] follows one field from the result back to where it was first written.
+
+mod history;
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use krm_yaml::{Node, Span, Text};
+use rustc_hash::FxHashMap;
+
+use super::step::{Made, entry_of};
+use super::{Role, Step, StepName, Work};
+use crate::resource::list::Resources;
+use crate::resource::{Gvk, Resource, ResourceId, Track};
+
+pub use history::{Event, EventKind, Segment, at, path_before};
+
+/// Takes note of what steps change while they run.
+#[derive(Debug, Default)]
+pub struct Tracer(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    trace: Trace,
+    /// The trees as they are now, by track.
+    now: Vec<Option<Seen>>,
+    /// What transformers said since the last step ended.
+    notes: Vec<Note>,
+    /// What the step that runs has made, if it is a pipeline itself: its trace, and which resource is which in there.
+    made: Option<(Arc<Trace>, FxHashMap<Track, Track>)>,
+}
+
+/// A resource as it was at one moment.
+#[derive(Clone, Debug)]
+pub struct Seen {
+    pub node: Node,
+    pub id: ResourceId,
+    /// Which one in the order of resources it was.
+    pub position: usize,
+}
+
+/// Everything that happened in a run, in order.
+#[derive(Clone, Debug, Default)]
+pub struct Trace {
+    pub steps: Vec<Traced>,
+    /// The resources at the end, in order; of a run that failed, those it had.
+    pub result: Vec<(Track, Seen)>,
+}
+
+/// A step that ran.
+#[derive(Clone, Debug)]
+pub struct Traced {
+    pub name: StepName,
+    /// The entry or field that asked for it.
+    pub place: Span,
+    pub role: Role,
+    /// The entries it stands for: see [`Step::entries`].
+    pub entries: Arc<[Span]>,
+    /// How many resources it was given.
+    pub given: usize,
+    /// Of a base: what happened in there.
+    pub within: Option<Arc<Trace>>,
+    /// In the order of resources; those that went come last.
+    pub changes: Vec<Change>,
+    /// By resource.
+    pub notes: Vec<Note>,
+    /// Which of the changes is whose.
+    by_resource: OnceLock<FxHashMap<Track, usize>>,
+}
+
+/// What a step did to one resource.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub resource: Track,
+    /// `None` of one that came with this step.
+    pub before: Option<Seen>,
+    /// `None` of one that is gone since this step.
+    pub after: Option<Seen>,
+    /// Of one that came from a base: which one it is in the trace [`within`](Traced::within).
+    pub from: Option<Track>,
+}
+
+/// A cause that cannot be seen from what changed.
+#[derive(Clone, Debug)]
+pub struct Note {
+    /// The resource that was changed; `NONE` of any that was.
+    pub resource: Track,
+    /// The value that was written has this span, and by that it is known which one it is; `NONE` if the note is about the
+    /// resource as a whole.
+    pub written: Span,
+    pub cause: Cause,
+}
+
+/// Why a value became what it is.
+#[derive(Clone, Debug)]
+pub enum Cause {
+    /// A name followed the resource it means.
+    Followed {
+        /// The kind of resource the field names.
+        kind: Gvk,
+        /// The field of the rule, with slashes.
+        field: Text,
+        /// Where the rule is written; `NONE` of one that is built in.
+        rule: Span,
+        /// The resource that is meant. Why its name changed is in its own history.
+        target: Track,
+        before: Text,
+        after: Text,
+    },
+    /// A replacement copied it.
+    Copied {
+        /// The entry of `replacements:`.
+        entry: Span,
+        /// Where from; `None` where the value is written in the entry itself.
+        source: Option<(Track, Text)>,
+        /// The path under `fieldPaths` that led here.
+        path: Span,
+    },
+    /// A variable stood for it.
+    Expanded { name: Text, variable: Span, source: Track, field: Text },
+    /// The hash of the content went behind the name.
+    Hashed { hash: Text },
+    /// Data of a generated resource.
+    Generated { inputs: Vec<Input> },
+    /// It came out of a helm chart.
+    Inflated { chart: Text, version: Text, repository: Text },
+    /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it.
+    Merged { patch: Node },
+    /// A JSON patch was applied to the resource, operation by operation.
+    Patched { operations: Vec<Operation> },
+    /// A program returned it.
+    Called { program: Text, config: Span },
+    /// A condition under which the step acted: what was asked for, and the text that met it.
+    Matched { asked: Span, met: Span },
+}
+
+/// An operation of a JSON patch.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// `add`, `replace`, `remove` and so on.
+    pub name: Text,
+    /// The JSON pointer, as it is written: positions in lists are those at this step.
+    pub path: Text,
+    pub span: Span,
+}
+
+/// Where data of a generated resource comes from.
+#[derive(Clone, Debug)]
+pub struct Input {
+    pub key: Text,
+    pub kind: InputKind,
+    /// The entry that names it.
+    pub entry: Span,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputKind {
+    Literal,
+    /// The path, as it is written.
+    File(Text),
+    /// The path of an env file, and the line, from 1.
+    Env(Text, usize),
+}
+
+const HELD: &str = "no one panics while holding a trace";
+
+impl Tracer {
+    /// Keeps what a transformer says.
+    pub(super) fn note(&self, note: Note) {
+        self.0.lock().expect(HELD).notes.push(note);
+    }
+
+    /// Starts from resources that are there before any step runs.
+    pub fn given(&self, items: &mut Resources) {
+        let step = Step::new(StepName::of_root("given"), Span::NONE, Role::Load, Work::Nothing);
+        self.ended(&step, 0, items);
+    }
+
+    /// Compares everything with what it was before a step.
+    pub(super) fn ended(&self, step: &Step, given: usize, items: &mut Resources) {
+        let state = &mut *self.0.lock().expect(HELD);
+        let mut traced = Traced::new(step, given);
+        let (within, from) = state.made.take().unzip();
+        state.compare(items, &mut traced, &from.unwrap_or_default());
+        traced.within = within;
+        traced.notes = std::mem::take(&mut state.notes);
+        traced.notes.sort_by_key(|note| note.resource);
+        state.trace.steps.push(traced);
+    }
+
+    /// Takes in what a step has loaded, before it is put together with what others have.
+    pub(super) fn loaded(&self, step: &Step, (loaded, within): &mut Made) {
+        let state = &mut *self.0.lock().expect(HELD);
+        let mut traced = Traced::new(step, 0);
+        for r in loaded.iter_mut().flat_map(Resources::iter_mut_unindexed) {
+            let from = (r.track != Track::NONE).then_some(r.track);
+            r.track = state.next();
+            let seen = Seen { node: r.node().clone(), id: r.id().clone(), position: state.now.len() };
+            state.now.push(Some(seen.clone()));
+            traced.changes.push(Change { resource: r.track, before: None, after: Some(seen), from });
+        }
+        traced.within = within.take();
+        state.trace.steps.push(traced);
+    }
+
+    /// Takes in what a generator has made, before it is absorbed.
+    pub(super) fn made(&self, made: &mut Resources, within: Option<Arc<Trace>>) {
+        let state = &mut *self.0.lock().expect(HELD);
+        let mut from = FxHashMap::default();
+        for r in made.iter_mut_unindexed() {
+            let track = state.next();
+            state.now.push(None);
+            if r.track != Track::NONE {
+                from.insert(track, r.track);
+            }
+            r.track = track;
+        }
+        state.made = within.map(|within| (within, from));
+    }
+
+    /// Ends the trace: with the resources of the run, or after a failure.
+    pub fn finish(&self, items: &Resources) -> Trace {
+        let state = &mut *self.0.lock().expect(HELD);
+        let mut trace = std::mem::take(&mut state.trace);
+        let seen = |(at, r): (usize, &Resource)| {
+            (r.track, Seen { node: r.node().clone(), id: r.id().clone(), position: at })
+        };
+        trace.result = items.iter().enumerate().map(seen).collect();
+        trace
+    }
+
+    /// Ends the trace of a run that failed: the resources are those of the last step that ended.
+    pub fn finish_failed(&self) -> Trace {
+        let state = &mut *self.0.lock().expect(HELD);
+        let mut trace = std::mem::take(&mut state.trace);
+        let now = state.now.iter().enumerate();
+        trace.result = now.filter_map(|(at, seen)| Some((Track::new(at), seen.clone()?))).collect::<Vec<_>>();
+        trace.result.sort_by_key(|(_, seen)| seen.position);
+        trace
+    }
+}
+
+impl State {
+    fn next(&self) -> Track {
+        Track::new(self.now.len())
+    }
+
+    fn compare(&mut self, items: &mut Resources, traced: &mut Traced, from: &FxHashMap<Track, Track>) {
+        let mut there = vec![false; self.now.len()];
+        for (position, r) in items.iter_mut_unindexed().enumerate() {
+            let seen = |r: &Resource| Seen { node: r.node().clone(), id: r.id().clone(), position };
+            if r.track == Track::NONE {
+                r.track = self.next();
+                self.now.push(None);
+            }
+            if self.now[r.track.index()].is_none() {
+                self.now[r.track.index()] = Some(seen(r));
+                if let Some(there) = there.get_mut(r.track.index()) {
+                    *there = true;
+                }
+                let from = from.get(&r.track).copied();
+                let change = Change { resource: r.track, before: None, after: Some(seen(r)), from };
+                traced.changes.push(change);
+                continue;
+            }
+            let at = r.track.index();
+            if let Some(there) = there.get_mut(at) {
+                *there = true;
+            }
+            let before = self.now[at].as_mut().expect("those that were not there are dealt with");
+            if !before.node.same(r.node()) || before.node.span() != r.node().span() {
+                let after = seen(r);
+                let before = std::mem::replace(before, after.clone());
+                traced.changes.push(Change {
+                    resource: r.track,
+                    before: Some(before),
+                    after: Some(after),
+                    from: None,
+                });
+            } else {
+                before.position = position;
+            }
+        }
+        for (at, _) in there.iter().enumerate().filter(|(_, there)| !**there) {
+            if let Some(before) = self.now[at].take() {
+                traced.changes.push(Change {
+                    resource: Track::new(at),
+                    before: Some(before),
+                    after: None,
+                    from: None,
+                });
+            }
+        }
+    }
+}
+
+impl Traced {
+    fn new(step: &Step, given: usize) -> Self {
+        Self {
+            name: step.name.clone(),
+            place: step.place,
+            role: step.role,
+            entries: step.entries.clone(),
+            given,
+            within: None,
+            changes: Vec::new(),
+            notes: Vec::new(),
+            by_resource: OnceLock::new(),
+        }
+    }
+
+    /// What the entry is called that wrote a value, given where the value was written.
+    pub fn name_of(&self, written: Span) -> StepName {
+        StepName {
+            index: self.entry_of(written).map(|at| at as u32).or(self.name.index),
+            ..self.name.clone()
+        }
+    }
+
+    /// Which of its entries wrote a value.
+    pub fn entry_of(&self, written: Span) -> Option<usize> {
+        entry_of(&self.entries, written)
+    }
+
+    /// What it did to a resource.
+    pub fn change(&self, resource: Track) -> Option<&Change> {
+        let index = || self.changes.iter().enumerate().map(|(at, change)| (change.resource, at)).collect();
+        self.by_resource.get_or_init(index).get(&resource).map(|at| &self.changes[*at])
+    }
+
+    /// The causes of a value it wrote, and those that are about the resource as a whole.
+    pub fn causes(&self, resource: Track, written: Span) -> impl Iterator<Item = &Cause> {
+        let of = |resource: Track| {
+            let from = self.notes.partition_point(|note| note.resource < resource);
+            self.notes[from..].iter().take_while(move |note| note.resource == resource)
+        };
+        let fits = move |note: &&Note| note.written.is_none() || note.written == written;
+        of(Track::NONE).chain(of(resource)).filter(fits).map(|note| &note.cause)
+    }
+}
