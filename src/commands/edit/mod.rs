@@ -4,7 +4,7 @@ mod add;
 mod remove;
 mod set;
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
@@ -69,13 +69,15 @@ impl Target {
     fn edit(&self, report: &Report, apply: impl Fn(&mut File) -> Result<()>) -> Result<()> {
         let disk: Arc<dyn World> = Arc::new(Disk::default());
         let files = Files::new(disk.clone(), report.sources.clone());
+        let dirs = self.folders(&*disk)?;
+        let changes = self.changes(&dirs)?;
         let mut edited = Vec::new();
-        for dir in self.folders(&*disk)? {
-            let mut file = File::open(&files, &dir)?;
+        for dir in &dirs {
+            let mut file = File::open(&files, dir)?;
             apply(&mut file)?;
             edited.push(file);
         }
-        self.finish(&edited)
+        self.finish(&edited, changes)
     }
 
     fn folders(&self, world: &dyn World) -> Result<Vec<String>> {
@@ -84,16 +86,20 @@ impl Target {
         }
         let mut all = Vec::new();
         for dir in &self.dirs {
-            let found = edit::expand(world, &PathBuf::from("."), dir)?;
+            let found = edit::expand(world, Path::new("."), dir)?;
             // One that matches nothing is reported as a folder that is not there.
             all.extend(if found.is_empty() { vec![dir.clone()] } else { found });
         }
         Ok(all)
     }
 
-    fn finish(&self, files: &[File]) -> Result<()> {
-        let paths: Vec<PathBuf> = files.iter().map(File::path).collect();
-        let mut changes = os::Changes::in_packages(&paths.iter().map(PathBuf::as_path).collect::<Vec<_>>())?;
+    /// What files are changed with, if they are; begun before they are read.
+    fn changes(&self, dirs: &[String]) -> Result<Option<os::Changes>> {
+        let dirs: Vec<&Path> = dirs.iter().map(Path::new).collect();
+        (!self.diff && !self.dry_run).then(|| os::Changes::in_packages(&dirs)).transpose()
+    }
+
+    fn finish(&self, files: &[File], mut changes: Option<os::Changes>) -> Result<()> {
         for file in files {
             for note in file.notes() {
                 eprintln!("{note}");
@@ -107,11 +113,12 @@ impl Target {
             let text = file.text();
             if self.diff {
                 os::print(edit::diff(file.shown(), file.source().text(), &text).as_bytes())?;
-            } else if !self.dry_run {
-                changes.write(&file.path(), text.as_bytes())?;
+            }
+            if let Some(changes) = &mut changes {
+                changes.edit(&file.path(), file.source().text(), text.as_bytes())?;
             }
         }
-        changes.commit()
+        changes.map_or(Ok(()), os::Changes::commit)
     }
 }
 
