@@ -15,6 +15,10 @@ pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production -o all.yaml
   krm build examples/shop/base examples/shop/overlays/* -o rendered/";
 
+pub const CREATE: &str = "Examples:
+  rm examples/shop/base/kustomization.yaml && krm create -C examples/shop/base --autodetect
+  mkdir new && krm create -C new --resources ../examples/shop/base --namespace shop";
+
 pub const EDIT: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx:1.29 --diff
   krm edit -C 'examples/shop/overlays/*' set namespace shop
@@ -29,6 +33,14 @@ pub const EDIT_SET: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx=registry.example.com/nginx:1.29
   krm edit -C examples/shop/overlays/production set replicas web=5
   krm edit -C examples/shop/overlays/production set namesuffix -- -blue";
+
+pub const EDIT_FIX: &str = "Examples:
+  krm edit -C examples/shop/base fix
+  krm edit -C 'examples/shop/overlays/*' fix --diff";
+
+pub const EDIT_MOVE: &str = "Examples:
+  krm edit move examples/shop/base/web.yaml examples/shop/base/front/web.yaml
+  krm edit move examples/shop/base examples/shop/common --diff";
 
 pub const EDIT_REMOVE: &str = "Examples:
   krm edit -C examples/shop/base remove resource '*.yaml' --dry-run

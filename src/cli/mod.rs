@@ -1,5 +1,6 @@
 //! What can be written on the command line. The doc comments are the manual.
 
+pub mod as_kustomize;
 pub mod examples;
 mod functions;
 mod spelling;
@@ -8,7 +9,7 @@ mod usage;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use functions::{
     AccessArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs,
@@ -37,6 +38,13 @@ impl Cli {
     pub fn read() -> Result<Self, Usage> {
         let args: Vec<OsString> = spelling::older_words(std::env::args_os().collect());
         let format = usage::format_of(&args);
+        if as_kustomize::is_called() {
+            let args = as_kustomize::without_stack_trace(args);
+            let command = as_kustomize::command(Self::command());
+            let args = spelling::plain_switches(args, &command);
+            let read = command.try_get_matches_from(args).and_then(|read| Self::from_arg_matches(&read));
+            return read.map_err(|error| Usage { error, format });
+        }
         // Most command lines have none, and need not be looked at twice.
         let read = match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
             true => Self::try_parse_from(spelling::plain_switches(args, &Self::command())),
@@ -69,6 +77,7 @@ pub enum Command {
     Build(Box<BuildArgs>),
     Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
+    Create(Box<crate::commands::create::CreateArgs>),
     Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),
     Man(ManArgs),

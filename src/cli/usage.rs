@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use clap::error::ErrorKind;
 use krm_engine::Diagnostic;
 
-use super::ErrorFormat;
+use super::{ErrorFormat, as_kustomize};
 use crate::report::Report;
 
 /// A command line that is no command: a mistake, or a wish for help.
@@ -19,10 +19,19 @@ impl Usage {
     pub fn show(self) -> i32 {
         match self.format {
             ErrorFormat::Json if self.error.use_stderr() => Report::new(self.format).show(&self.diagnostic()),
+            // Asked for nothing, kustomize shows what could be asked for.
+            _ if as_kustomize::is_called()
+                && self.error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
+            {
+                print!("{}", self.error.render());
+            }
             // Nobody is left to tell when it cannot be written.
             _ => drop(self.error.print()),
         }
-        self.error.exit_code()
+        match as_kustomize::is_called() {
+            true => as_kustomize::exit_code(self.error.kind()),
+            false => self.error.exit_code(),
+        }
     }
 
     /// Its first paragraph is what is wrong, the others are advice.

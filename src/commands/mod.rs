@@ -3,6 +3,7 @@
 pub mod build;
 pub mod cfg;
 pub mod completion;
+pub mod create;
 pub mod edit;
 pub mod function;
 mod input;

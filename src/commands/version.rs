@@ -2,10 +2,13 @@
 
 use krm_engine::{Node, Result};
 
-use crate::cli::{DataFormat, VersionArgs};
+use crate::cli::{DataFormat, VersionArgs, as_kustomize};
 use crate::os;
 
 pub fn run(args: VersionArgs) -> Result<()> {
+    if as_kustomize::is_called() {
+        return of_kustomize(&args);
+    }
     let version = env!("CARGO_PKG_VERSION");
     let text = match args.output {
         None if args.short => format!("{version}\n"),
@@ -20,4 +23,35 @@ pub fn run(args: VersionArgs) -> Result<()> {
         }
     };
     os::print(text.as_bytes())
+}
+
+/// What `kustomize version` prints, for the programs that read it.
+fn of_kustomize(args: &VersionArgs) -> Result<()> {
+    let version = as_kustomize::VERSION;
+    // In the words of Go.
+    let os = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
+    let arch = match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    };
+    let build = format!("krm {}", env!("CARGO_PKG_VERSION"));
+    let facts = [
+        ("version", version),
+        ("gitCommit", "unknown"),
+        ("buildDate", "unknown"),
+        ("goOs", os),
+        ("goArch", arch),
+        ("goVersion", &build),
+    ];
+    let facts: Node = facts.into_iter().collect();
+    os::print(
+        match args.output {
+            None if args.short => format!("{{{version}  unknown   }}\n"),
+            None => format!("{version}\n"),
+            Some(DataFormat::Json) => krm_yaml::json::pretty(&facts) + "\n",
+            Some(DataFormat::Yaml) => krm_yaml::emit::preserve::fresh(&facts) + "\n",
+        }
+        .as_bytes(),
+    )
 }

@@ -1,6 +1,8 @@
 //! `krm edit`: changes of kustomization files, by the words of `kustomize edit`.
 
 mod add;
+mod fix;
+mod moves;
 mod remove;
 mod set;
 
@@ -43,6 +45,8 @@ enum Verb {
     Add(add::AddArgs),
     Set(set::SetArgs),
     Remove(remove::RemoveArgs),
+    Fix(fix::FixArgs),
+    Move(moves::MoveArgs),
     #[command(hide = true)]
     AlphaListBuiltinPlugin,
 }
@@ -53,6 +57,8 @@ pub fn run(args: EditArgs, report: &Report) -> Result<()> {
         Verb::Add(args) => target.edit(report, |file| args.apply(file)),
         Verb::Set(args) => target.edit(report, |file| args.apply(file)),
         Verb::Remove(args) => target.edit(report, |file| args.apply(file)),
+        Verb::Fix(args) => args.run(&target, report),
+        Verb::Move(args) => args.run(&target, report),
         Verb::AlphaListBuiltinPlugin => list_builtins(),
     }
 }

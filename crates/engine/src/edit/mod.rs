@@ -4,15 +4,20 @@
 //! comments, order, quotes, flow lists and line ends stay. What the edits mean is what `kustomize edit` of the same name
 //! means; what it also rewrites on the way (`bases` into `resources`, sorted images, a missing `kind`) stays as it is.
 
+pub mod create;
 mod diff;
 mod fields;
+pub mod fix;
 pub mod generators;
 mod glob;
 pub mod images;
 pub mod labels;
 pub mod lists;
+pub mod moves;
+pub mod overlay;
 pub mod patches;
 pub mod replicas;
+mod vars;
 
 use std::path::PathBuf;
 use std::sync::Arc;
