@@ -36,5 +36,6 @@ pub fn plugin_homes() -> Vec<PathBuf> {
 /// What keeps watch over programs that are started: this very program, if the system has the means.
 pub fn supervisor() -> Option<PathBuf> {
     // By this name it is found also when a new version has been put in its place.
-    cfg!(target_os = "linux").then(|| "/proc/self/exe".into())
+    let itself = PathBuf::from("/proc/self/exe");
+    (cfg!(target_os = "linux") && itself.exists()).then_some(itself)
 }

@@ -1,11 +1,12 @@
 //! Executables, started for real: what comes back, and what happens to those that misbehave.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use krm_engine::Policy;
 use krm_engine::pipeline::policy::{Keep, Limits};
-use krm_engine::runtime::{EnvVar, Exec, Output, Program, Runtime, Status};
+use krm_engine::runtime::{Action, Call, EnvVar, Exec, Identity, Output, Program, Runner, Runtime, Status};
 
 fn policy() -> Policy {
     let limits = Limits { timeout: Duration::from_secs(20), ..Limits::default() };
@@ -128,4 +129,44 @@ fn outputs_of_executables_are_kept_only_when_all_are() {
         || run("exit 1", Policy { cache_dir: Some(dir.clone()), cache: Keep::Everything, ..policy() }, b"");
     assert!(!failing().cached && !failing().cached, "a failure is worth another try");
     let _ = std::fs::remove_dir_all(&dir);
+}
+
+#[test]
+fn a_time_limit_may_be_longer_than_the_clock_reaches() {
+    let mut policy = policy();
+    policy.limits.timeout = Duration::MAX;
+    assert_eq!(run("echo ok", policy, b"").stdout, b"ok\n");
+}
+
+/// An engine elsewhere: it knows what a call is by its description.
+struct Elsewhere;
+
+impl Runner for Elsewhere {
+    fn describe(&self, call: &Call) -> Option<Action> {
+        let program = Identity::Executable(call.program.name().to_owned());
+        Some(Action::new(program, &call.policy.limits, &call.input))
+    }
+
+    fn run(&self, call: &Call) -> krm_engine::Result<Output> {
+        let action = self.describe(call).expect("it describes everything");
+        Ok(Output {
+            stdout: action.digest().into_bytes(),
+            stderr: Vec::new(),
+            stderr_dropped: 0,
+            status: Status::Exited(0),
+            elapsed: Duration::ZERO,
+            cached: false,
+        })
+    }
+}
+
+#[test]
+fn another_runner_gets_what_the_policy_allows_and_nothing_else() {
+    let runtime = |policy| Runtime::with_runner(policy, Arc::new(Elsewhere));
+    let output = runtime(policy()).run(&shell("never started here"), vec![]).unwrap();
+    assert_eq!(output.stdout.len(), 64, "the digest of the description");
+    assert_eq!(
+        runtime(Policy::default()).run(&shell("echo no"), vec![]).unwrap_err().code(),
+        "functions-not-enabled"
+    );
 }

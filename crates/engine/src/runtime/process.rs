@@ -167,10 +167,8 @@ impl Group {
         Ok(Self { child: command.spawn()? })
     }
 
-    /// Without a way to wait for a process that someone else ends: its streams tell.
-    fn tell_its_end(&self, tell: Sender<Event>) {
-        let _ = tell.send(Event::Ended);
-    }
+    /// The streams tell.
+    fn tell_its_end(&self, _tell: Sender<Event>) {}
 
     fn ask_to_end(&self) {}
 
@@ -215,7 +213,8 @@ impl Watch {
     }
 
     fn done(&self) -> bool {
-        self.ended && self.stdout.is_some() && self.stderr.is_some()
+        // Elsewhere the end of a process is known by that of its streams.
+        (self.ended || cfg!(not(unix))) && self.stdout.is_some() && self.stderr.is_some()
     }
 
     fn until_done(&mut self) {

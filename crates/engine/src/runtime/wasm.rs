@@ -74,6 +74,12 @@ mod interpreter {
         }
     }
 
+    /// The arguments a module sees. The first is its name, and not where it is: that must not make a difference.
+    fn arguments(module: &Module) -> Vec<String> {
+        let name = Path::new(&module.path).file_name().unwrap_or_default().to_string_lossy().into_owned();
+        std::iter::once(name).chain(module.args.iter().cloned()).collect()
+    }
+
     /// The variables a module sees, by name and value.
     fn environment(call: &Call) -> impl Iterator<Item = (String, String)> {
         let all = call.environment().into_iter();
@@ -86,8 +92,7 @@ mod interpreter {
             let module = module(call);
             let digest = self.digests.of(Path::new(&module.path)).ok()?;
             let mut action = Action::new(Identity::Module(digest), &call.policy.limits, &call.input);
-            // Its own name is the first argument it sees.
-            action.arguments = std::iter::once(&module.path).chain(&module.args).cloned().collect();
+            action.arguments = arguments(module);
             action.environment.extend(environment(call));
             Some(action)
         }
@@ -97,10 +102,9 @@ mod interpreter {
             let digest =
                 self.digests.of(Path::new(&module.path)).map_err(|e| unreadable(&module.path, &e))?;
             let env = environment(call).map(|(name, value)| format!("{name}={value}"));
-            let args = std::iter::once(module.path.clone()).chain(module.args.iter().cloned());
             let limits = &call.policy.limits;
             let most = limits.output_for(call.input.len());
-            let machine = Machine::new(args.collect(), env.collect(), call.input.clone(), most);
+            let machine = Machine::new(arguments(module), env.collect(), call.input.clone(), most);
             let loaded = || self.loaded.lock().expect("no one panics while holding the modules");
             let known = loaded().get(&digest).cloned();
             let bytes = match known {
