@@ -109,8 +109,19 @@ const HELD: &str = "no one panics while holding the targets";
 
 impl Session {
     pub fn new(world: Arc<dyn World>, sources: Sources, options: BuildOptions) -> Self {
-        let files = Files::new(world, sources);
         let runtime = Arc::new(Runtime::new(options.policy.clone()));
+        Self::with_runtime(world, sources, options, runtime)
+    }
+
+    /// The same with programs run by another [`Runner`](crate::runtime::Runner) than this machine: its policy counts, not
+    /// that of the options.
+    pub fn with_runtime(
+        world: Arc<dyn World>,
+        sources: Sources,
+        options: BuildOptions,
+        runtime: Arc<Runtime>,
+    ) -> Self {
+        let files = Files::new(world, sources);
         let planning = Planning::new(files, runtime, options.trusted_catalogs.clone());
         Self { planning, options, targets: Mutex::default() }
     }
