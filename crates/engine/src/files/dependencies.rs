@@ -1,6 +1,6 @@
 //! What a build looked at, so that it is known what to build again when files change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -25,11 +25,37 @@ pub struct Dependencies {
     pub warnings: Mutex<Vec<Diagnostic>>,
 }
 
+/// Look-ups as they came: noting one must cost next to nothing, since most sessions never ask.
 #[derive(Debug, Default)]
 struct Seen {
+    paths: Vec<(PathBuf, Found)>,
+    listed: Vec<PathBuf>,
+    remotes: Vec<String>,
+    /// The same in order, since someone asked.
+    index: Option<Index>,
+}
+
+#[derive(Debug)]
+struct Index {
     paths: BTreeMap<PathBuf, Found>,
-    listed: BTreeMap<PathBuf, ()>,
-    remotes: BTreeMap<String, ()>,
+    listed: BTreeSet<PathBuf>,
+}
+
+impl Seen {
+    fn index(&mut self) -> &Index {
+        let Self { paths, listed, index, .. } = self;
+        index.get_or_insert_with(|| {
+            let mut found: BTreeMap<PathBuf, Found> = BTreeMap::new();
+            for (path, what) in paths.iter() {
+                let known = found.entry(path.clone()).or_insert(*what);
+                // Once missing, always worth watching for: the answer may have been used before the file came.
+                if *what == Found::Nothing {
+                    *known = Found::Nothing;
+                }
+            }
+            Index { paths: found, listed: listed.iter().cloned().collect() }
+        })
+    }
 }
 
 /// What a look-up found.
@@ -56,35 +82,39 @@ impl Dependencies {
     /// Notes a look-up.
     pub fn looked(&self, path: &Path, found: Found) {
         let mut seen = self.seen.lock().expect(HELD);
-        match seen.paths.get_mut(path) {
-            // Once missing, always worth watching for: the answer may have been used before the file came.
-            Some(known) if found == Found::Nothing => *known = found,
-            Some(_) => {}
-            None => drop(seen.paths.insert(path.to_owned(), found)),
-        }
+        seen.paths.push((path.to_owned(), found));
+        seen.index = None;
+    }
+
+    /// Notes that the names in a folder were listed.
+    fn listing(&self, folder: &Path) {
+        let mut seen = self.seen.lock().expect(HELD);
+        seen.listed.push(folder.to_owned());
+        seen.index = None;
     }
 
     /// Notes that an address was fetched.
     pub fn fetched(&self, address: &str) {
-        let mut seen = self.seen.lock().expect(HELD);
-        if !seen.remotes.contains_key(address) {
-            seen.remotes.insert(address.to_owned(), ());
-        }
+        self.seen.lock().expect(HELD).remotes.push(address.to_owned());
     }
 
     /// Every path that was read or looked for, in order, and whether it was there.
     pub fn paths(&self) -> Vec<(PathBuf, Found)> {
-        self.seen.lock().expect(HELD).paths.iter().map(|(path, found)| (path.clone(), *found)).collect()
+        let mut seen = self.seen.lock().expect(HELD);
+        seen.index().paths.iter().map(|(path, found)| (path.clone(), *found)).collect()
     }
 
     /// Every folder whose names were listed, in order.
     pub fn listed(&self) -> Vec<PathBuf> {
-        self.seen.lock().expect(HELD).listed.keys().cloned().collect()
+        self.seen.lock().expect(HELD).index().listed.iter().cloned().collect()
     }
 
     /// Every address that was fetched, in order.
     pub fn remotes(&self) -> Vec<String> {
-        self.seen.lock().expect(HELD).remotes.keys().cloned().collect()
+        let mut remotes = self.seen.lock().expect(HELD).remotes.clone();
+        remotes.sort();
+        remotes.dedup();
+        remotes
     }
 
     /// The bases and other parts that have dependencies of their own.
@@ -110,18 +140,19 @@ impl Dependencies {
 
     /// Whether it must be planned and built again if this file or folder came, went or changed; its parts apart.
     fn depends_on(&self, changed: &Path) -> bool {
-        let seen = self.seen.lock().expect(HELD);
+        let mut seen = self.seen.lock().expect(HELD);
+        let seen = seen.index();
         // A folder that changed as a whole takes with it all that is below.
         let below = |path: Option<&PathBuf>| path.is_some_and(|path| path.starts_with(changed));
         let from = (Bound::Included(changed), Bound::Unbounded);
         if below(seen.paths.range::<Path, _>(from).next().map(|(path, _)| path))
-            || below(seen.listed.range::<Path, _>(from).next().map(|(path, _)| path))
+            || below(seen.listed.range::<Path, _>(from).next())
         {
             return true;
         }
         // A file that comes may bring the folders that lead to it.
         let mut above = changed.ancestors().skip(1);
-        above.clone().next().is_some_and(|parent| seen.listed.contains_key(parent))
+        above.clone().next().is_some_and(|parent| seen.listed.contains(parent))
             || above.any(|folder| seen.paths.get(folder) == Some(&Found::Nothing))
     }
 
@@ -178,9 +209,7 @@ impl World for Watched<'_> {
 
     fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>> {
         let listed = self.world.list(dir);
-        let mut seen = self.dependencies.seen.lock().expect(HELD);
-        seen.listed.insert(dir.to_owned(), ());
-        drop(seen);
+        self.dependencies.listing(dir);
         if listed.is_err() {
             self.note(dir, false);
         }
