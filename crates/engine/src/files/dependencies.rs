@@ -26,13 +26,25 @@ pub struct Dependencies {
 }
 
 /// Look-ups as they came: noting one must cost next to nothing, since most sessions never ask.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Seen {
     paths: Vec<(PathBuf, Found)>,
     listed: Vec<PathBuf>,
     remotes: Vec<String>,
     /// The same in order, since someone asked.
     index: Option<Index>,
+    /// From so many look-ups on, it is worth while to drop those that are there twice.
+    most: usize,
+}
+
+/// So many look-ups are kept without a thought.
+const MANY: usize = 4096;
+
+impl Default for Seen {
+    fn default() -> Self {
+        let (paths, listed, remotes) = (Vec::new(), Vec::new(), Vec::new());
+        Self { paths, listed, remotes, index: None, most: MANY }
+    }
 }
 
 #[derive(Debug)]
@@ -84,6 +96,20 @@ impl Dependencies {
         let mut seen = self.seen.lock().expect(HELD);
         seen.paths.push((path.to_owned(), found));
         seen.index = None;
+        if seen.paths.len() > seen.most {
+            // Whoever runs the same thing over and over looks at the same files.
+            let paths: Vec<_> =
+                seen.index().paths.iter().map(|(path, found)| (path.clone(), *found)).collect();
+            seen.most = 2 * paths.len() + MANY;
+            seen.paths = paths;
+        }
+    }
+
+    /// Keeps of equal warnings one: a run that is repeated finds them again.
+    pub fn drop_repeated_warnings(&self) {
+        let mut seen = FxHashMap::default();
+        let is_new = |w: &Diagnostic| seen.insert((w.place(), w.message().to_owned()), ()).is_none();
+        self.warnings.lock().expect(HELD).retain(is_new);
     }
 
     /// Notes that the names in a folder were listed.

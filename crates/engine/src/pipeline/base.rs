@@ -91,7 +91,12 @@ fn run_in(
     cx: &Context,
 ) -> Result<()> {
     let world = Watched { world: cx.world, dependencies };
-    pipeline.run(items, &Context { world: &world, warnings: &dependencies.warnings, ..*cx })
+    let ran = pipeline.run(items, &Context { world: &world, warnings: &dependencies.warnings, ..*cx });
+    if cx.trace.is_some() {
+        // It has mostly run without a trace before.
+        dependencies.drop_repeated_warnings();
+    }
+    ran
 }
 
 /// Runs a pipeline on nothing, and says what each step changed, also of a run that fails.
