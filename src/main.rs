@@ -46,7 +46,7 @@ fn run() -> i32 {
         Ok(cli) => cli,
         Err(usage) => return usage.show(),
     };
-    let report = Report::new(cli.error_format());
+    let report = Report::new(cli.error_format(), cli.color);
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cfg(args) => commands::cfg::run(*args, &report),
@@ -69,11 +69,13 @@ fn run() -> i32 {
         Command::Version(args) => commands::version::run(args),
     };
     os::take_notes().iter().for_each(|note| report.show(note));
-    match result {
+    let status = match result {
         Ok(()) => 0,
         Err(error) => {
             report.show(&error);
             1
         }
-    }
+    };
+    report.finish();
+    status
 }

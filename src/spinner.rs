@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::os;
-use crate::report::sanitize;
+use crate::report::{self, sanitize};
 
 /// What takes less time needs no sign of life.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ pub struct Spinner {
 impl Spinner {
     /// Starts one that says what is going on. In a pipe there is none.
     pub fn start(text: String) -> Option<Self> {
-        if !std::io::stderr().is_terminal() {
+        if !std::io::stderr().is_terminal() || report::is_document() {
             return None;
         }
         let text = sanitize::inert(&text).replace('\n', " ");

@@ -57,7 +57,7 @@ fn no_name_reaches_the_terminal_as_an_order() {
         "$krm cfg count pkg; $krm cfg count pkg/*/",
         "$krm fn run pkg --dry-run --enable-exec --exec-path ./fn* > /dev/null",
         "$krm build bad*",
-        "$krm build bad* --error-format json",
+        "$krm build bad* --error-format github",
         "$krm build nowhere*\u{1b}[2J",
     ] {
         let Output { stdout, stderr, .. } = place.sh(line);
@@ -78,7 +78,7 @@ fn a_standard_error_that_is_closed_or_full_changes_nothing() {
         ("$krm fn run pkg --enable-exec --exec-path ./fn", 0),
         ("$krm fn run pkg --dry-run --output json --enable-exec --exec-path ./fn", 0),
         ("$krm fn run pkg", 0),
-        ("$krm build nowhere --error-format json", 1),
+        ("$krm build nowhere --error-format sarif", 1),
     ] {
         for to in ["2>&-", "2>/dev/full"] {
             let output = place.sh(&format!("{line} {to}"));

@@ -31,6 +31,12 @@ pub struct Cli {
     /// How errors and warnings are written to standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", display_order = 900)]
     pub error_format: ErrorFormat,
+
+    /// Whether to use colours
+    ///
+    /// `auto`: at a terminal, unless `NO_COLOR`, `CLICOLOR_FORCE` or `TERM=dumb` say otherwise.
+    #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", display_order = 901)]
+    pub color: ColorChoice,
 }
 
 impl Cli {
@@ -45,18 +51,21 @@ impl Cli {
             let read = command.try_get_matches_from(args).and_then(|read| Self::from_arg_matches(&read));
             return read.map_err(|error| Usage { error, format });
         }
+        let mut command = Self::command().color(usage::color_of(&args));
         // Most command lines have none, and need not be looked at twice.
-        let read = match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
-            true => Self::try_parse_from(spelling::plain_switches(args, &Self::command())),
-            false => Self::try_parse_from(args),
+        let args = match args.iter().any(|arg| arg.to_string_lossy().contains('=')) {
+            true => spelling::plain_switches(args, &command),
+            false => args,
         };
+        let read =
+            command.try_get_matches_from_mut(args).and_then(|matches| Self::from_arg_matches(&matches));
         read.map_err(|error| Usage { error, format })
     }
 
     /// How errors and warnings are written: who wants a report as JSON wants all of it so.
     pub fn error_format(&self) -> ErrorFormat {
         match &self.command {
-            Command::Merge3(args) => args.report.filter(|format| *format == ErrorFormat::Json),
+            Command::Merge3(args) => args.report.filter(|format| *format != ErrorFormat::Text),
             _ => None,
         }
         .unwrap_or(self.error_format)
@@ -70,6 +79,29 @@ pub enum ErrorFormat {
     Text,
     /// For programs: one JSON object a line
     Json,
+    /// For GitHub Actions: a workflow command a line, shown beside the lines of a pull request
+    Github,
+    /// For GitLab: a Code Quality report
+    Gitlab,
+    /// For code scanning: a SARIF 2.1.0 log
+    Sarif,
+    /// For test reports: JUnit XML
+    Junit,
+}
+
+impl ErrorFormat {
+    /// Whether the output is one document, written when the command ends.
+    pub fn is_document(self) -> bool {
+        matches!(self, ErrorFormat::Gitlab | ErrorFormat::Sarif | ErrorFormat::Junit)
+    }
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Debug, Subcommand)]

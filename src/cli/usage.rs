@@ -2,10 +2,11 @@
 
 use std::ffi::OsString;
 
+use clap::ValueEnum;
 use clap::error::ErrorKind;
 use krm_engine::Diagnostic;
 
-use super::{ErrorFormat, as_kustomize};
+use super::{ColorChoice, ErrorFormat, as_kustomize};
 use crate::report::Report;
 
 /// A command line that is no command: a mistake, or a wish for help.
@@ -18,7 +19,11 @@ impl Usage {
     /// Shows it, and gives the exit code.
     pub fn show(self) -> i32 {
         match self.format {
-            ErrorFormat::Json if self.error.use_stderr() => Report::new(self.format).show(&self.diagnostic()),
+            format if format != ErrorFormat::Text && self.error.use_stderr() => {
+                let report = Report::new(format, ColorChoice::Auto);
+                report.show(&self.diagnostic());
+                report.finish();
+            }
             // Asked for nothing, kustomize shows what could be asked for.
             _ if as_kustomize::is_called()
                 && self.error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand =>
@@ -56,9 +61,24 @@ impl Usage {
 
 /// The format a command line asks for, whether or not it can be read.
 pub fn format_of(args: &[OsString]) -> ErrorFormat {
-    let ours =
-        || args.iter().skip(1).map(|arg| arg.to_str().unwrap_or_default()).take_while(|arg| *arg != "--");
-    let json = ours().any(|arg| arg == "--error-format=json")
-        || ours().zip(ours().skip(1)).any(|pair| pair == ("--error-format", "json"));
-    if json { ErrorFormat::Json } else { ErrorFormat::Text }
+    value_of(args, "--error-format").unwrap_or_default()
+}
+
+/// The same for colours.
+pub fn color_of(args: &[OsString]) -> clap::ColorChoice {
+    match value_of(args, "--color").unwrap_or_default() {
+        ColorChoice::Auto => clap::ColorChoice::Auto,
+        ColorChoice::Always => clap::ColorChoice::Always,
+        ColorChoice::Never => clap::ColorChoice::Never,
+    }
+}
+
+/// The value of an option, written as `--option=value` or `--option value`.
+fn value_of<T: ValueEnum>(args: &[OsString], option: &str) -> Option<T> {
+    let args: Vec<&str> = args.iter().skip(1).map(|arg| arg.to_str().unwrap_or_default()).collect();
+    let ours = &args[..args.iter().position(|arg| *arg == "--").unwrap_or(args.len())];
+    let joined = |arg: &&str| arg.strip_prefix(option)?.strip_prefix('=').map(str::to_owned);
+    let apart = || ours.windows(2).find(|pair| pair[0] == option).map(|pair| pair[1].to_owned());
+    let value = ours.iter().find_map(joined).or_else(apart)?;
+    T::from_str(&value, false).ok()
 }

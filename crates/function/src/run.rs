@@ -50,7 +50,7 @@ pub fn run_with_help(help: &str, function: impl FnOnce(&mut ResourceList) -> Out
     let args = match Args::parse(args) {
         Ok(args) => args,
         Err(message) => {
-            eprintln!("{name}: {message}\nTry '{name} --help'.");
+            say(&format!("{name}: {message}\nTry '{name} --help'.\n"));
             return ExitCode::from(2);
         }
     };
@@ -64,7 +64,7 @@ pub fn run_with_help(help: &str, function: impl FnOnce(&mut ResourceList) -> Out
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprint!("{}", describe(&*error, &sources));
+            say(&describe(&*error, &sources));
             ExitCode::FAILURE
         }
     }
@@ -116,7 +116,7 @@ impl Args {
         let reads_results = std::env::var("STRUCTURED_RESULTS").is_ok_and(|value| value == "true");
         for result in &list.results {
             if !self.files.is_empty() || (result.severity() == Severity::Error && !reads_results) {
-                eprintln!("{result}");
+                say(&format!("{result}\n"));
             }
         }
         Ok(!list.has_errors())
@@ -165,15 +165,16 @@ fn read(file: &str, sources: &Sources) -> Result<Arc<Source>, Box<dyn Error>> {
 }
 
 /// An error for people: with its place and advice where it has any.
+/// Writes to standard error. When it is closed, nobody is left to be told.
+fn say(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
 fn describe(error: &(dyn Error + 'static), sources: &Sources) -> String {
-    let Some(diagnostic) = error.downcast_ref::<Diagnostic>() else { return format!("error: {error}\n") };
-    let mut text = format!("error: {diagnostic}\n");
-    if let Some(source) = sources.get(diagnostic.place().file) {
-        let at = source.position(diagnostic.place().start as usize);
-        text += &format!(" --> {}:{}:{}\n", source.name(), at.line, at.column);
+    match error.downcast_ref::<Diagnostic>() {
+        Some(diagnostic) => diagnostic.render(sources),
+        None => format!("error: {error}\n"),
     }
-    diagnostic.advice().iter().for_each(|advice| text += &format!("help: {advice}\n"));
-    text
 }
 
 fn help_text(name: &str, help: &str) -> String {

@@ -111,7 +111,9 @@ mod similar;
 pub mod source;
 
 pub use de::{Options, Spanned, from_node, from_node_telling_all, from_node_with};
-pub use diag::{Diagnostic, Note, Result, Severity};
+pub use diag::{
+    Diagnostic, Edit, EditError, Fix, Location, Note, Part, Result, Severity, apply_edits, sanitize,
+};
 pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into};
 pub use map::{Entry, Map};

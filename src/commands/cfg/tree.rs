@@ -1,6 +1,5 @@
 //! `krm cfg tree`.
 
-use std::io::IsTerminal;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
@@ -105,7 +104,7 @@ pub fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
     let root = if from_input { "." } else { &clean(&args.dir) };
     let tree =
         cfg::tree::tree(root, &items, &fields, structure, &|folder| is_package(&args.dir.join(folder)))?;
-    let colour = std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+    let colour = report.colours.on_stdout();
     let mut text = format!("{}\n", sanitize::inert(&tree.text));
     draw(&tree.branches, "", colour, &mut text);
     os::print(text.as_bytes())

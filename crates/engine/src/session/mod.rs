@@ -145,7 +145,7 @@ impl Session {
         });
         let results = planned.iter().map(|target| target.built.get().expect("it was just built").clone());
         let warnings = self.warnings(planned.iter().map(|target| &target.dependencies));
-        Built { targets: results.collect(), warnings }
+        self.located(results.collect(), warnings)
     }
 
     /// Builds every target once, for good: nothing is kept, so nothing is copied to be kept.
@@ -165,7 +165,15 @@ impl Session {
             })
             .collect();
         let warnings = self.warnings(ran.iter().map(|(_, dependencies)| dependencies));
-        Built { targets: ran.into_iter().map(|(result, _)| result).collect(), warnings }
+        self.located(ran.into_iter().map(|(result, _)| result).collect(), warnings)
+    }
+
+    /// Whoever gets a diagnostic can show it without the texts it is about.
+    fn located(&self, targets: Vec<Result<Resources>>, warnings: Vec<Diagnostic>) -> Built {
+        let sources = &self.planning.files.sources;
+        let targets = targets.into_iter().map(|target| target.map_err(|error| error.located(sources)));
+        let warnings = warnings.into_iter().map(|warning| warning.located(sources));
+        Built { targets: targets.collect(), warnings: warnings.collect() }
     }
 
     /// Builds bases before those who use them, lowest first.

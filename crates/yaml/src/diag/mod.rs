@@ -1,11 +1,20 @@
 //! What went wrong, where, and what to do about it.
 //!
-//! A [`Diagnostic`] is data: it is made where a fault is found and given a look only where it is shown. It lives at the
-//! bottom of the stack because a syntax error is the first thing that can go wrong.
+//! A [`Diagnostic`] is data: it is made where a fault is found and rendered only where it is shown. It lives at the bottom
+//! of the stack because a syntax error is the first thing that can go wrong.
+
+mod fix;
+mod location;
+mod render;
+pub mod sanitize;
 
 use std::fmt;
 
-use crate::source::Span;
+use crate::source::{Sources, Span};
+
+pub use fix::{Edit, EditError, Fix, apply_edits};
+pub use location::Location;
+pub use render::Part;
 
 pub type Result<T, E = Diagnostic> = std::result::Result<T, E>;
 
@@ -33,8 +42,10 @@ struct Inner {
     code: &'static str,
     message: String,
     place: Span,
+    location: Option<Location>,
     notes: Vec<Note>,
     help: Vec<String>,
+    fixes: Vec<Fix>,
     others: Vec<Diagnostic>,
 }
 
@@ -43,6 +54,14 @@ struct Inner {
 pub struct Note {
     pub message: String,
     pub place: Span,
+    location: Option<Location>,
+}
+
+impl Note {
+    /// Where the span is, once [`Diagnostic::located`] has looked it up.
+    pub fn location(&self) -> Option<&Location> {
+        self.location.as_ref()
+    }
 }
 
 impl Diagnostic {
@@ -55,8 +74,9 @@ impl Diagnostic {
     }
 
     fn new(severity: Severity, code: &'static str, message: String) -> Self {
-        let (place, notes, help, others) = (Span::NONE, Vec::new(), Vec::new(), Vec::new());
-        Self(Box::new(Inner { severity, code, message, place, notes, help, others }))
+        let (notes, help, fixes, others) = Default::default();
+        let (place, location) = (Span::NONE, None);
+        Self(Box::new(Inner { severity, code, message, place, location, notes, help, fixes, others }))
     }
 
     /// Says where. The innermost place wins: on a diagnostic that has one this changes nothing, so callers may always
@@ -70,7 +90,7 @@ impl Diagnostic {
 
     /// Adds a fact with a place of its own (`Span::NONE` for none).
     pub fn note(mut self, message: impl Into<String>, place: Span) -> Self {
-        self.0.notes.push(Note { message: message.into(), place });
+        self.0.notes.push(Note { message: message.into(), place, location: None });
         self
     }
 
@@ -89,23 +109,44 @@ impl Diagnostic {
         self
     }
 
+    /// Adds a way to settle it that a program can apply. `help` says the same to people.
+    pub fn fix(mut self, fix: Fix) -> Self {
+        self.0.fixes.push(fix);
+        self
+    }
+
+    /// Looks up where its spans are, and those of what is joined to it, so that it can be shown when the texts are gone.
+    pub fn located(mut self, sources: &Sources) -> Self {
+        let inner = &mut *self.0;
+        if inner.location.is_none() {
+            inner.location = Location::of(inner.place, sources);
+        }
+        for note in inner.notes.iter_mut().filter(|note| note.location.is_none()) {
+            note.location = Location::of(note.place, sources);
+        }
+        inner.others = std::mem::take(&mut inner.others).into_iter().map(|d| d.located(sources)).collect();
+        self
+    }
+
     /// Adds another diagnostic found in the same run, to be shown after this one.
     pub fn and(mut self, other: Diagnostic) -> Self {
         self.0.others.push(other);
         self
     }
 
-    /// Makes one diagnostic of many; `None` where there are none.
+    /// Makes one diagnostic of many; `None` if there are none.
     pub fn join(all: impl IntoIterator<Item = Diagnostic>) -> Option<Self> {
         let mut all = all.into_iter();
         let first = all.next()?;
         Some(all.fold(first, Diagnostic::and))
     }
 
-    /// Moves every place, as when a text turns out to stand within another.
+    /// Moves every span, as when a text turns out to be part of another.
     pub fn relocate(mut self, find: &dyn Fn(Span) -> Span) -> Self {
         self.0.place = find(self.0.place);
-        self.0.notes.iter_mut().for_each(|note| note.place = find(note.place));
+        self.0.location = None;
+        self.0.notes.iter_mut().for_each(|note| (note.place, note.location) = (find(note.place), None));
+        self.0.fixes.iter_mut().for_each(|fix| fix.relocate(find));
         self.0.others = self.0.others.into_iter().map(|other| other.relocate(find)).collect();
         self
     }
@@ -132,12 +173,22 @@ impl Diagnostic {
         self.0.place
     }
 
+    /// Where the span is, once [`Diagnostic::located`] has looked it up.
+    pub fn location(&self) -> Option<&Location> {
+        self.0.location.as_ref()
+    }
+
     pub fn notes(&self) -> &[Note] {
         &self.0.notes
     }
 
     pub fn advice(&self) -> &[String] {
         &self.0.help
+    }
+
+    /// Ways to settle it that a program can apply.
+    pub fn fixes(&self) -> &[Fix] {
+        &self.0.fixes
     }
 
     /// The diagnostics joined to this one.

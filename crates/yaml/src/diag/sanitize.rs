@@ -2,9 +2,14 @@
 
 use std::borrow::Cow;
 
-/// How many characters of a line are shown, and how many of them stand in front of the place that is meant.
+/// How many characters of a line are shown, and how many of them are before the one that is meant.
 const WIDTH: usize = 160;
 const AHEAD: usize = 60;
+
+/// A text as people may see it: without passwords, and without what a terminal would obey.
+pub fn shown(text: &str) -> String {
+    inert(&without_passwords(text)).into_owned()
+}
 
 /// Hides the passwords in addresses, character by character, so that places in the text stay where they are.
 ///
@@ -26,7 +31,7 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
             let user = &host[..at];
             let open = match user.find(':') {
                 Some(colon) => colon + 1,
-                // A name is short, and what is no name gives access.
+                // A name is short; anything else gives access.
                 None if user.len() >= 20 => 0,
                 None => user.len(),
             };
@@ -77,7 +82,7 @@ pub fn inert(text: &str) -> Cow<'_, str> {
         (c.is_control() && !matches!(c, '\n' | '\t'))
             || matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
-    // A line break of another system is none of these.
+    // A line break of another system is not one of these.
     let text =
         if text.contains("\r\n") { Cow::Owned(text.replace("\r\n", "\n")) } else { Cow::Borrowed(text) };
     match text.contains(acts) {

@@ -1,0 +1,63 @@
+//! A diagnostic as a JSON object.
+
+use krm_engine::{Diagnostic, Node, Sources};
+use krm_yaml::{Fix, Location};
+
+use super::{sanitize, word};
+
+/// The object of one diagnostic, which must be located.
+pub fn object(diagnostic: &Diagnostic, sources: &Sources) -> Node {
+    let mut object = Node::map();
+    object.set("severity", word(diagnostic.severity()));
+    object.set("code", diagnostic.code());
+    object.set("message", &*sanitize::without_passwords(diagnostic.message()));
+    if let Some(location) = diagnostic.location() {
+        object.set("place", place(location));
+    }
+    let notes = diagnostic.notes().iter().map(|note| {
+        let mut object = Node::map();
+        object.set("message", &*sanitize::without_passwords(&note.message));
+        if let Some(location) = note.location() {
+            object.set("place", place(location));
+        }
+        object
+    });
+    set_list(&mut object, "notes", notes.collect());
+    let help = diagnostic.advice().iter().map(|advice| Node::from(&*sanitize::without_passwords(advice)));
+    set_list(&mut object, "help", help.collect());
+    set_list(&mut object, "fixes", diagnostic.fixes().iter().map(|f| fix(f, sources)).collect());
+    object
+}
+
+fn set_list(object: &mut Node, key: &str, items: Vec<Node>) {
+    if !items.is_empty() {
+        object.set(key, items);
+    }
+}
+
+fn fix(fix: &Fix, sources: &Sources) -> Node {
+    let edits = fix.edits().iter().filter_map(|edit| {
+        let mut object = Node::map();
+        object.set("place", place(&Location::of(edit.span, sources)?));
+        object.set("text", edit.text.as_str());
+        Some(object)
+    });
+    let edits: Vec<Node> = edits.collect();
+    let mut object = Node::map();
+    object.set("message", fix.message());
+    object.set("safe", fix.is_safe());
+    object.set("edits", edits);
+    object
+}
+
+fn place(location: &Location) -> Node {
+    let (start, end) = (location.start(), location.end());
+    let mut place = Node::map();
+    place.set("file", &*sanitize::without_passwords(location.file()));
+    for (key, number) in
+        [("line", start.line), ("column", start.column), ("endLine", end.line), ("endColumn", end.column)]
+    {
+        place.set(key, number as i64);
+    }
+    place
+}
