@@ -65,7 +65,7 @@ fn an_update_of_a_package_keeps_its_edits() {
     assert!(output.status.success(), "{report}");
     let theirs = ["example.com/cache:2.0", "name: exporter", "readinessProbe", "port: 9121", "NetworkPolicy"];
     let ours = [
-        "replicas: 3  # one per zone",
+        "replicas: 3 # one per zone",
         "disk: fast",
         "team: shop",
         "name: cache-alerts",

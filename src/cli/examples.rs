@@ -93,6 +93,7 @@ pub const COUNT: &str = "Examples:
 pub const FMT: &str = "Examples:
   krm cfg fmt examples/shop
   krm cfg fmt --check examples/shop || echo run krm cfg fmt
+  krm cfg fmt --diff examples/shop
   krm build examples/shop/base | krm cfg fmt
 
 The exit status is 1 where `--check` finds a file that is not formatted.";

@@ -1,9 +1,11 @@
 //! `krm cfg fmt`.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use krm_engine::cfg::{self, Item};
+use krm_engine::edit;
 use krm_engine::merge::File;
 use krm_engine::resource::read;
 use krm_engine::{Diagnostic, Node, Result};
@@ -18,8 +20,10 @@ use crate::report::Report;
 
 /// Put the fields of all resources into their usual order, and indent them alike, in place
 ///
-/// Comments stay with their fields; blank lines go. A resource annotated `config.kubernetes.io/formatting: none` is left
-/// alone, and so are files of a folder that hold no resource, or that its `.krmignore` names.
+/// Comments stay with their fields, blank lines between entries stay, and lists keep their order: what `krm build` prints
+/// does not change. A resource annotated `config.kubernetes.io/formatting: none` is left alone, and so are files of a
+/// folder that hold no resource, that a generator of a kustomization there puts into a ConfigMap or a Secret, or that its
+/// `.krmignore` names.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FMT)]
 pub struct FmtArgs {
@@ -29,11 +33,14 @@ pub struct FmtArgs {
     /// Change nothing; name the files that would change, and fail if there are any
     #[arg(long)]
     check: bool,
+    /// Change nothing; print what would change
+    #[arg(long)]
+    diff: bool,
 }
 
 pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let paths = if args.paths.is_empty() { &vec![PathBuf::from(input::no_path()?)] } else { &args.paths };
-    let changes = match args.check {
+    let changes = match args.check || args.diff {
         true => None,
         false => {
             let named: Vec<&Path> =
@@ -44,9 +51,12 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let mut changed = Vec::new();
     for path in paths {
         let is_input = path.as_os_str() == "-";
-        for file in input::read(&path.to_string_lossy(), &report.sources)? {
+        let files = input::read(&path.to_string_lossy(), &report.sources)?;
+        let data = if path.is_dir() { generator_files(&files) } else { HashSet::new() };
+        for file in files {
             // Other files of a folder, such as the values of a chart, look as their owners want them to.
-            if path.is_dir() && !file.documents.iter().any(|d| is_resource(&d.root)) {
+            let holds_resources = file.documents.iter().any(|d| is_resource(&d.root));
+            if path.is_dir() && (!holds_resources || data.contains(&file.path)) {
                 continue;
             }
             let before = file.source.as_ref().map_or("", |source| source.text());
@@ -55,10 +65,10 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
                 return Err(input::no_input("standard input is empty"));
             }
             let mut text = formatted(&file.documents)?;
-            if cfg::settled::but_for_comments(before, &text) {
+            if cfg::comment_places::differ_alone(before, &text) {
                 text = before.to_owned();
             }
-            if is_input && !args.check {
+            if is_input && !args.check && !args.diff {
                 os::print(text.as_bytes())?;
             } else if text != before {
                 let before = before.to_owned();
@@ -66,7 +76,12 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
             }
         }
     }
-    let Some(mut changes) = changes else { return check(&changed) };
+    if args.diff {
+        for Changed { place, before, text } in &changed {
+            os::print(edit::diff(&place.display().to_string(), before, text).as_bytes())?;
+        }
+    }
+    let Some(mut changes) = changes else { return if args.check { check(&changed) } else { Ok(()) } };
     for Changed { place, before, text } in changed {
         changes.edit(&place, &before, text.as_bytes())?;
     }
@@ -78,6 +93,38 @@ struct Changed {
     place: PathBuf,
     before: String,
     text: String,
+}
+
+/// The files that generators of kustomizations put into ConfigMaps and Secrets: their text is data.
+fn generator_files(files: &[File]) -> HashSet<String> {
+    let mut data = HashSet::new();
+    for File { path, documents, .. } in files {
+        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+        let roots = documents.iter().map(|document| &document.root);
+        let generators =
+            roots.flat_map(|root| ["configMapGenerator", "secretGenerator"].map(|key| root.get(key)));
+        for generator in generators.flatten().flat_map(Node::items) {
+            let lists = ["files", "envs"].into_iter().filter_map(|key| generator.get(key));
+            let named = lists.flat_map(Node::items).chain(generator.get("env")).filter_map(Node::text);
+            data.extend(
+                named.map(|named| within(folder, named.split_once('=').map_or(named, |(_, file)| file))),
+            );
+        }
+    }
+    data
+}
+
+/// A path that is relative to a folder, from where the folder's own path is.
+fn within(folder: &str, path: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in path.split('/') {
+        match part {
+            "" | "." => {}
+            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 fn is_resource(node: &Node) -> bool {
@@ -124,6 +171,6 @@ fn document(document: &Document) -> Result<String> {
     }
     read::refuse_templates(&item.node)?;
     cfg::format::format(&mut item)?;
-    cfg::format::drop_empty_annotations(&mut item.node);
-    Ok(preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT))
+    let text = preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT);
+    Ok(cfg::blank_lines::kept(document, &item.node, text))
 }

@@ -1,7 +1,7 @@
-//! One look for all files: the order of fields people expect, and of the few lists that have one.
+//! One look for all files: fields in the order people expect. Lists keep theirs: it means something.
 
 use krm_function::annotations::FORMATTING;
-use krm_yaml::{Diagnostic, Map, Node, Result, Trivia, Value};
+use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Trivia, Value};
 
 use super::Item;
 
@@ -121,28 +121,7 @@ const FIELD_ORDER: &[&str] = &[
     "secretRef",
 ];
 
-const SORTED_KINDS: &[&str] = &[
-    "CronJob",
-    "DaemonSet",
-    "Deployment",
-    "Job",
-    "ReplicaSet",
-    "StatefulSet",
-    "ValidatingWebhookConfiguration",
-];
-
-const SORTED_APIS: &[&str] = &[
-    "apps/v1",
-    "apps/v1beta1",
-    "apps/v1beta2",
-    "batch/v1",
-    "batch/v1beta1",
-    "extensions/v1beta1",
-    "v1",
-    "admissionregistration.k8s.io/v1",
-];
-
-/// Where a field stands in the order of the reference; unknown fields come last.
+/// Where a field is in the order of the reference; unknown fields come last.
 pub fn rank(field: &str) -> usize {
     FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
 }
@@ -171,69 +150,83 @@ pub fn format(item: &mut Item) -> Result<()> {
     if item.kind().is_empty() || item.api_version().is_empty() {
         return Ok(());
     }
-    let sorts_lists = SORTED_KINDS.contains(&item.kind()) && SORTED_APIS.contains(&item.api_version());
-    arrange(&mut item.node, &mut Vec::new(), sorts_lists);
+    match item.api_version().starts_with(KUSTOMIZE) {
+        // Each field of a kustomization is a step, and people write them in the order they think of them.
+        true => put_first(&mut item.node),
+        false => arrange(&mut item.node, Depth::Root),
+    }
     Ok(())
 }
 
-fn arrange(node: &mut Node, path: &mut Vec<String>, sorts_lists: bool) {
-    if node.as_map().is_some_and(|map| !is_arranged(map)) {
+/// Kustomizations, components and Compositions.
+const KUSTOMIZE: &str = "kustomize.config.k8s.io/";
+
+/// Puts the fields that say what a resource is first, and leaves all others in their order.
+fn put_first(node: &mut Node) {
+    let order = |entry: &Entry| {
+        let name = entry.key.text().unwrap_or_default();
+        ROOT_ORDER.iter().position(|first| *first == name).unwrap_or(ROOT_ORDER.len())
+    };
+    if node.as_map().is_some_and(|map| !map.iter().is_sorted_by_key(order)) {
+        node.as_map_mut().expect("just seen to be a map").entries_mut().sort_by_key(order);
+    }
+}
+
+/// Whether a map is a resource or something in one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Depth {
+    Root,
+    Within,
+}
+
+/// The fields that say what a resource is come first.
+const ROOT_ORDER: [&str; 3] = ["apiVersion", "kind", "metadata"];
+
+/// Where a field comes among its siblings.
+fn order(field: &str, depth: Depth) -> (usize, &str) {
+    match ROOT_ORDER.iter().position(|first| *first == field).filter(|_| depth == Depth::Root) {
+        Some(at) => (at, field),
+        None => (ROOT_ORDER.len() + rank(field), field),
+    }
+}
+
+fn arrange(node: &mut Node, depth: Depth) {
+    if node.as_map().is_some_and(|map| !is_arranged(map, depth)) {
         let entries = node.as_map_mut().expect("just seen to be a map").entries_mut();
         entries.sort_by_cached_key(|e| {
             let name = e.key.text().unwrap_or_default().to_owned();
-            (rank(&name), name)
+            (order(&name, depth).0, name)
         });
     }
-    if sorts_lists && node.is_seq() {
-        let place: Vec<&str> = path.iter().map(String::as_str).collect();
-        match place.as_slice() {
-            ["spec", "template", "spec", "containers"] => {
-                sort(node, |item| item.get("name").and_then(Node::text))
-            }
-            ["webhooks", "rules", "operations"] => sort(node, Node::text),
-            _ => {}
-        }
-    }
     // Copying the way down is what an edit costs; what is in order already is not entered.
-    if is_settled(node) {
+    if has_nothing_to_arrange(node) {
         return;
     }
     match node.value() {
         Value::Map(_) => {
-            for (key, value) in node.as_map_mut().expect("just seen to be a map").values_mut() {
-                path.push(key.text().unwrap_or_default().to_owned());
-                arrange(value, path, sorts_lists);
-                path.pop();
-            }
+            let map = node.as_map_mut().expect("just seen to be a map");
+            map.values_mut().for_each(|(_, value)| arrange(value, Depth::Within));
         }
         Value::Seq(_) => {
             let items = node.as_seq_mut().expect("just seen to be a sequence");
-            items.iter_mut().for_each(|item| arrange(item, path, sorts_lists));
+            items.iter_mut().for_each(|item| arrange(item, Depth::Within));
         }
         Value::Scalar(_) => {}
     }
 }
 
-fn is_arranged(map: &Map) -> bool {
+fn is_arranged(map: &Map, depth: Depth) -> bool {
     let key = |at: usize| map.entries()[at].key.text().unwrap_or_default();
-    (1..map.len()).all(|at| (rank(key(at - 1)), key(at - 1)) <= (rank(key(at)), key(at)))
+    (1..map.len()).all(|at| order(key(at - 1), depth) <= order(key(at), depth))
 }
 
 /// Whether nothing beneath could need another order.
-fn is_settled(node: &Node) -> bool {
+fn has_nothing_to_arrange(node: &Node) -> bool {
     match node.value() {
         Value::Scalar(_) => true,
         Value::Map(map) => map.iter().all(|e| e.value.is_scalar() || e.value.is_empty()),
         Value::Seq(items) => items.iter().all(|item| item.is_scalar() || item.is_empty()),
     }
-}
-
-fn sort(node: &mut Node, key: fn(&Node) -> Option<&str>) {
-    if node.items().is_sorted_by_key(|item| key(item).unwrap_or_default()) {
-        return;
-    }
-    let items = node.as_seq_mut().expect("asked of sequences alone");
-    items.sort_by(|a, b| key(a).unwrap_or_default().cmp(key(b).unwrap_or_default()));
 }
 
 /// Drops `annotations` that hold nothing, and `metadata` that holds nothing then, as the reference writes resources; but

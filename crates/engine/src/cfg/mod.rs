@@ -2,10 +2,11 @@
 //!
 //! Everything here works on [`Item`]s, resources with the file they stand in, and gives text or a choice of items back.
 
+pub mod blank_lines;
+pub mod comment_places;
 pub mod format;
 pub mod quantity;
 pub mod query;
-pub mod settled;
 pub mod tree;
 
 use std::collections::BTreeMap;

@@ -1,12 +1,12 @@
-//! Whether a text is formatted but for comments.
+//! Whether a text is formatted except for where its comments are.
 //!
 //! The rules by which comments belong to fields are go-yaml's, and by them a comment that was formatted may belong to
-//! something else when it is read again, and move further each time. So a text whose comments stand as formatting may
+//! something else when it is read again, and move further each time. So a text whose comments are where formatting may
 //! have put them is not formatted again.
 
 /// Whether a text differs from what formatting made of it in the places of its comments alone, all of which stand at some
 /// level of what is around them.
-pub fn but_for_comments(text: &str, formatted: &str) -> bool {
+pub fn differ_alone(text: &str, formatted: &str) -> bool {
     if !text.ends_with('\n') || text.contains('\r') {
         return false;
     }
@@ -19,7 +19,7 @@ pub fn but_for_comments(text: &str, formatted: &str) -> bool {
     text.data == formatted.data
         && text.gaps.iter().zip(&formatted.gaps).all(|(gap, other)| is_spaced(gap, other))
         && sorted(&text) == sorted(&formatted)
-        && text.comments_stand_at_a_level()
+        && text.comments_are_at_a_level()
 }
 
 /// A text as its lines of data, and the comments and empty lines in front of each and behind the last.
@@ -42,7 +42,7 @@ impl<'t> Lines<'t> {
         lines
     }
 
-    fn comments_stand_at_a_level(&self) -> bool {
+    fn comments_are_at_a_level(&self) -> bool {
         // The levels that are open above a line, the innermost last.
         let mut levels: Vec<usize> = Vec::new();
         for (at, gap) in self.gaps.iter().enumerate() {
@@ -90,15 +90,15 @@ mod tests {
     #[test]
     fn comments_alone_may_differ() {
         let twice = "rules:\n- level: None\n  users:\n  - a\n# The rest.\n- level: All\n  # Second part.\n";
-        assert!(but_for_comments(ONCE, twice));
-        assert!(!but_for_comments(ONCE, &twice.replace("All", "Some")));
-        assert!(!but_for_comments(ONCE, &twice.replace("Second", "First")));
+        assert!(differ_alone(ONCE, twice));
+        assert!(!differ_alone(ONCE, &twice.replace("All", "Some")));
+        assert!(!differ_alone(ONCE, &twice.replace("Second", "First")));
     }
 
     #[test]
     fn what_formatting_would_mend_is_not_formatted() {
         let formatted = "a:\n- b: 1\n# c\nd: 1\n";
-        assert!(but_for_comments("a:\n- b: 1\n  # c\nd: 1\n", formatted));
+        assert!(differ_alone("a:\n- b: 1\n  # c\nd: 1\n", formatted));
         for text in [
             "a:\n- b: 1\n# c\nd: 1",
             "a:\n- b: 1\n # c\nd: 1\n",
@@ -107,7 +107,7 @@ mod tests {
             "a:\n\n- b: 1\n# c\nd: 1\n",
             "a:\n  - b: 1\n# c\nd: 1\n",
         ] {
-            assert!(!but_for_comments(text, formatted), "{text:?}");
+            assert!(!differ_alone(text, formatted), "{text:?}");
         }
     }
 }
