@@ -1,5 +1,7 @@
 //! `krm fn sink`: a list to files.
 
+use std::collections::BTreeMap;
+
 use krm_engine::functions::from_list;
 use krm_engine::package::{self, Package};
 use krm_engine::{Diagnostic, Resource, Result};
@@ -24,6 +26,7 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     list.require_items()?;
     let mut items: Vec<Resource> = list.items.into_iter().map(from_list).collect::<Result<_>>()?;
+    count_missing_indexes_as_first(&mut items);
     package::give_homes(&mut items, "")?;
     let mut changes = Changes::to_output(&args.dir)?;
     for change in Package::empty(&args.dir).changes(&items, &Disk::default())? {
@@ -32,4 +35,28 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     changes.commit()?;
     // There may have been nothing to write.
     os::make_dir(&args.dir)
+}
+
+/// Gives resources that name a file and no index there the index 0, as the specification has it: after one that says so
+/// itself, before those with a higher one.
+fn count_missing_indexes_as_first(items: &mut [Resource]) {
+    let mut files: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (at, home) in items.iter().enumerate().filter_map(|(at, item)| Some((at, item.home.as_ref()?))) {
+        files.entry(home.path.clone()).or_default().push(at);
+    }
+    for (_, mut order) in files {
+        let index = |items: &[Resource], at: usize| items[at].home.as_ref().map_or(0, |home| home.index);
+        if order.iter().all(|at| index(items, *at) != usize::MAX) {
+            continue;
+        }
+        order.sort_by_key(|at| match index(items, *at) {
+            usize::MAX => 0,
+            index => index,
+        });
+        for (index, at) in order.into_iter().enumerate() {
+            if let Some(home) = &mut items[at].home {
+                home.index = index;
+            }
+        }
+    }
 }

@@ -25,19 +25,30 @@ pub fn xargs(args: FnXargsArgs, report: &Report) -> Result<()> {
     }
 }
 
-/// Runs the program, and merges what it prints into the list.
+/// Runs the program, and merges what it prints into the list. The answer has the form of the question: the version and kind
+/// of its list, and JSON if it came as JSON.
 pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
-    let list = ResourceList::decode(&stdin(&report.sources)?)?;
+    let mut list = ResourceList::decode(&stdin(&report.sources)?)?;
     let (status, stdout) = call(&args.command, args.env_only, &args.input, &list, Stdio::piped())?;
+    let name = &args.command[0];
+    let printed = report.sources.add_bytes(format!("output of {name}"), stdout);
+    let printed = printed.and_then(|printed| ResourceList::decode(&printed));
+    list.function_config = None;
     if !status.success() {
-        return Err(Diagnostic::error("wrapped-failed", format!("`{}` failed: {status}", args.command[0])));
+        // What it found wrong is worth more than that it failed.
+        if let Some(printed) = printed.ok().filter(|printed| !printed.results.is_empty()) {
+            list.results = printed.results;
+            os::print(list.to_string().as_bytes())?;
+        }
+        return Err(Diagnostic::error("wrapped-failed", format!("`{name}` failed: {status}")));
     }
-    let printed = report.sources.add_bytes(format!("output of {}", args.command[0]), stdout)?;
-    let printed = ResourceList::decode(&printed)?;
+    let printed = printed?;
+    list.results.extend(printed.results);
+    let given = std::mem::take(&mut list.items);
     let wants_merge =
         os::variable("KUST_MERGE").is_none_or(|value| matches!(value.as_str(), "" | "true" | "1"));
     let mut items = match wants_merge {
-        true => merge(list.items.into_iter().chain(printed.items))?,
+        true => merge(given.into_iter().chain(printed.items))?,
         false => printed.items,
     };
     if let Some(dir) = os::variable("KUST_OVERRIDE_DIR").filter(|dir| !dir.is_empty()) {
@@ -50,8 +61,8 @@ pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
         format(item)?;
     }
     items.sort_by(|a, b| a.home.cmp(&b.home));
-    let items = items.into_iter().map(|r| to_list(r, Tells::FileAndIndex)).collect();
-    os::print(ResourceList::new(items, None).to_string().as_bytes())
+    list.items = items.into_iter().map(|r| to_list(r, Tells::FileAndIndex)).collect();
+    os::print(list.to_string().as_bytes())
 }
 
 /// Starts the program with what the functionConfig says, feeds it the list, and waits.

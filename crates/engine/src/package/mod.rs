@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 
 use krm_yaml::Document;
 
+use crate::resource::wrapper::{ItemPath, resource_at};
 use crate::resource::{Home, Resource};
 use crate::schema::Schema;
 
@@ -25,8 +26,16 @@ pub struct Package {
     root: PathBuf,
     /// In the order of their names.
     files: Vec<File>,
-    /// The resources by number: their file, and which of its documents they are.
-    resources: Vec<(usize, usize)>,
+    /// The resources by number, file by file.
+    resources: Vec<Spot>,
+}
+
+/// Where a resource was read: its file, the document there and, for an item of a list, its path in that.
+#[derive(Debug)]
+struct Spot {
+    file: usize,
+    document: usize,
+    items: ItemPath,
 }
 
 /// A file of the package.
@@ -58,13 +67,15 @@ impl Package {
         self.files.iter().map(|file| file.path.as_str())
     }
 
-    /// Its resources, file by file.
+    /// Its resources, file by file. Items of lists are resources, their lists are not.
     pub fn resources(&self) -> Vec<Resource> {
         let schema = Schema::builtin();
-        let resource = |(number, (file, document)): (usize, &(usize, usize))| {
-            let first = self.resources.partition_point(|(f, _)| f < file);
-            let (path, index) = (self.files[*file].path.clone(), number - first);
-            let mut resource = Resource::new(self.files[*file].documents[*document].root.clone(), &schema);
+        let resource = |(number, spot): (usize, &Spot)| {
+            let first = self.resources.partition_point(|other| other.file < spot.file);
+            let file = &self.files[spot.file];
+            let node = resource_at(&file.documents[spot.document].root, &spot.items).clone();
+            let mut resource = Resource::new(node, &schema);
+            let (path, index) = (file.path.clone(), number - first);
             resource.home = Some(Box::new(Home { path, index, number: Some(number) }));
             resource
         };

@@ -6,8 +6,9 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Sources};
 use rayon::prelude::*;
 
 use super::ignore::{BadPattern, Ignore};
-use super::{File, Package};
+use super::{File, Package, Spot};
 use crate::files::world::{EntryKind, World};
+use crate::resource::wrapper::{ItemPath, for_each_resource};
 
 /// Endings of the files that hold configuration, as functions see it.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
@@ -79,10 +80,11 @@ impl Package {
             return Err(error);
         }
         let mut resources = Vec::new();
-        for (at, file) in good.iter().enumerate() {
-            for (number, document) in file.documents.iter().enumerate() {
-                if is_resource(document)? {
-                    resources.push((at, number));
+        for (file, File { documents, .. }) in good.iter().enumerate() {
+            for (document, read) in documents.iter().enumerate() {
+                if is_resource(read)? {
+                    let paths = item_paths(read).into_iter();
+                    resources.extend(paths.map(|items| Spot { file, document, items }));
                 }
             }
         }
@@ -104,6 +106,17 @@ impl File {
         let documents = krm_yaml::parse(&source)?;
         Ok(File { path, documents })
     }
+}
+
+/// The paths of the resources in a document. A list whose items do not say their kind is one resource: an item alone would
+/// not be one.
+fn item_paths(document: &Document) -> Vec<ItemPath> {
+    let (mut paths, mut all_say_kind) = (Vec::new(), true);
+    for_each_resource(&document.root, &mut |path, node, _| {
+        all_say_kind &= node.get("kind").and_then(Node::text).is_some_and(|kind| !kind.is_empty());
+        paths.push(path.clone());
+    });
+    if all_say_kind { paths } else { vec![ItemPath::new()] }
 }
 
 /// Whether a document is a Kubernetes object. Others may lie around in a package and are left alone; but one that half

@@ -1,15 +1,18 @@
 //! From package to the files that have to change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use krm_function::Object;
+use krm_function::annotations::is_internal;
 use krm_yaml::emit::preserve;
-use krm_yaml::{Diagnostic, Document, Result, Source};
+use krm_yaml::{Diagnostic, Document, Node, Result, Seq, Source};
 
-use super::{File, IGNORE, Package};
+use super::{File, IGNORE, Package, Spot};
 use crate::files::world::World;
 use crate::resource::Resource;
+use crate::resource::wrapper::{ItemPath, for_each_resource, remove_resources, resource_at_mut};
 
 /// What is to be done to one file.
 #[derive(Clone, Debug)]
@@ -34,8 +37,9 @@ impl Package {
         let mut changes = Vec::new();
         for (at, file) in self.files.iter().enumerate() {
             let wanted = files.remove(file.path.as_str()).unwrap_or_default();
-            let text = self.text_of(at, file, wanted)?;
+            let documents = self.documents_of(at, file, wanted)?;
             let before = file.documents.first().map(|doc| doc.source().clone());
+            let text = documents.map(|documents| rewritten(documents, before.as_deref()));
             if text.as_deref() != Some(before.as_ref().map_or("", |source| source.text())) {
                 self.lies_inside(&file.path, world)?;
                 changes.push(Change { path: file.path.clone(), text, before });
@@ -45,6 +49,7 @@ impl Package {
             self.may_be_made(path, world)?;
             wanted.sort_by_key(|item| item.home.as_ref().map(|home| home.index));
             let documents = wanted.into_iter().map(|item| self.written(item)).collect::<Result<Vec<_>>>()?;
+            let documents: Vec<Document> = documents.into_iter().map(without_internal_annotations).collect();
             let text = match path.ends_with(".json") && documents.len() == 1 {
                 true => krm_yaml::json::pretty(&documents[0].root) + "\n",
                 false => {
@@ -58,47 +63,94 @@ impl Package {
         Ok(changes)
     }
 
-    /// What a file is to hold; `None` where no resource is left in it.
-    fn text_of(&self, at: usize, file: &File, mut wanted: Vec<&Resource>) -> Result<Option<String>> {
-        let resources = self.resources.partition_point(|(f, _)| *f < at)
-            ..self.resources.partition_point(|(f, _)| *f <= at);
+    /// The documents a file is to hold; `None` if no resource is left in it.
+    fn documents_of(
+        &self,
+        at: usize,
+        file: &File,
+        mut wanted: Vec<&Resource>,
+    ) -> Result<Option<Vec<Document>>> {
+        let first = self.resources.partition_point(|spot| spot.file < at);
+        let resources = &self.resources[first..self.resources.partition_point(|spot| spot.file <= at)];
         if resources.is_empty() && wanted.is_empty() {
-            // It never held any: it is none of our business.
-            return Ok(Some(file.documents.first().map_or("", |doc| doc.source().text()).to_owned()));
+            // It never held any: it is not ours to change.
+            return Ok(Some(file.documents.clone()));
         }
         wanted.sort_by_key(|item| item.home.as_ref().map(|home| home.index));
+        let is_one_list = resources.first().is_some_and(|spot| !spot.items.is_empty())
+            && file.documents.iter().filter(|document| !document.root.is_null()).count() == 1;
         let mut wanted = wanted.into_iter().peekable();
-        let mut resources = self.resources[resources].iter().enumerate().peekable();
+        let mut resources = resources.iter().enumerate().peekable();
         let mut documents = Vec::new();
         let mut left = false;
         for (number, document) in file.documents.iter().enumerate() {
             // Both go on in the order of the file.
-            let Some((resource, _)) = resources.next_if(|(_, (_, document))| *document == number) else {
-                // What is no resource stays where it is, between the same ones as far as they are there.
+            let mut last = None;
+            let mut is_list = false;
+            while let Some((at, spot)) = resources.next_if(|(_, spot)| spot.document == number) {
+                last = Some(if is_one_list { usize::MAX } else { at });
+                is_list |= !spot.items.is_empty();
+            }
+            let Some(last) = last else {
+                // What is not a resource stays where it is, between the same ones as far as they are there.
                 left |= !document.root.is_null();
                 documents.push(document.clone());
                 continue;
             };
-            // As many as stood up to here, in their new order.
-            while let Some(item) =
-                wanted.next_if(|item| item.home.as_ref().is_some_and(|home| home.index <= resource))
-            {
+            // As many as there were up to here, in their new order.
+            let mut next =
+                || wanted.next_if(|item| item.home.as_ref().is_some_and(|home| home.index <= last));
+            let here: Vec<&Resource> = std::iter::from_fn(&mut next).collect();
+            left |= !here.is_empty();
+            if is_list {
+                documents.extend(self.list(at, number, document, &here));
+                continue;
+            }
+            for item in here {
                 documents.push(self.written(item)?);
-                left = true;
             }
         }
         for item in wanted {
             documents.push(self.written(item)?);
             left = true;
         }
-        Ok(left.then(|| preserve::stream(&documents)))
+        Ok(left.then_some(documents))
+    }
+
+    /// A list with these resources as its items; `None` if there are none. Those of a list within it stay there.
+    fn list(&self, file: usize, number: usize, list: &Document, here: &[&Resource]) -> Option<Document> {
+        if here.is_empty() {
+            return None;
+        }
+        let before = |spot: &Spot| (spot.file, spot.document) < (file, number);
+        let until = |spot: &Spot| (spot.file, spot.document) <= (file, number);
+        let numbers = self.resources.partition_point(before)..self.resources.partition_point(until);
+        let mut document = list.clone();
+        let root = &mut document.root;
+        if self.resources[numbers.clone()].iter().all(|spot| spot.items.len() == 1) {
+            *items_mut(root) = here.iter().map(|item| item.node().clone()).collect();
+            return Some(document);
+        }
+        let mut gone: BTreeSet<ItemPath> =
+            self.resources[numbers.clone()].iter().map(|spot| spot.items.clone()).collect();
+        for item in here {
+            let number = item.home.as_ref().and_then(|home| home.number);
+            match number.filter(|number| numbers.contains(number)).map(|number| &self.resources[number]) {
+                Some(spot) => {
+                    gone.remove(&spot.items);
+                    *resource_at_mut(root, &spot.items) = item.node().clone();
+                }
+                None => items_mut(root).push(item.node().clone()),
+            }
+        }
+        remove_resources(root, gone).then_some(document)
     }
 
     /// A resource as a document: the one it was read from with its changes, or a new one.
     fn written(&self, item: &Resource) -> Result<Document> {
-        let number = item.home.as_ref().and_then(|home| home.number);
-        if let Some((file, document)) = number.and_then(|number| self.resources.get(number)) {
-            let mut document = self.files[*file].documents[*document].clone();
+        let spot = item.home.as_ref().and_then(|home| self.resources.get(home.number?));
+        if let Some(spot) = spot.filter(|spot| spot.items.is_empty()) {
+            let mut document = self.files[spot.file].documents[spot.document].clone();
             document.root = item.node().clone();
             return Ok(document);
         }
@@ -156,4 +208,35 @@ impl Package {
         }
         Ok(())
     }
+}
+
+fn items_mut(list: &mut Node) -> &mut Seq {
+    list.get_mut("items").and_then(Node::as_seq_mut).expect("a list has items")
+}
+
+/// The text of a file. One that changes holds no annotations that are the business of programs only.
+fn rewritten(documents: Vec<Document>, before: Option<&Source>) -> String {
+    let text = preserve::stream(&documents);
+    if before.is_some_and(|before| before.text() == text) {
+        return text;
+    }
+    preserve::stream(&documents.into_iter().map(without_internal_annotations).collect::<Vec<_>>())
+}
+
+fn without_internal_annotations(mut document: Document) -> Document {
+    let mut stripped: Vec<(ItemPath, Object)> = Vec::new();
+    for_each_resource(&document.root, &mut |path, node, _| {
+        let annotations = node.at(["metadata", "annotations"]).and_then(Node::as_map);
+        let keys = annotations.into_iter().flatten().filter_map(|entry| entry.key.text());
+        let internal: Vec<&str> = keys.filter(|key| is_internal(key)).collect();
+        if !internal.is_empty() {
+            let mut object = Object::from(node.clone());
+            internal.into_iter().for_each(|key| drop(object.remove_annotation(key)));
+            stripped.push((path.clone(), object));
+        }
+    });
+    for (path, object) in stripped {
+        *resource_at_mut(&mut document.root, &path) = object.into_node();
+    }
+    document
 }
