@@ -52,6 +52,7 @@ fn run() -> i32 {
         Command::Cfg(args) => commands::cfg::run(*args, &report),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Create(args) => commands::create::run(&args),
+        Command::Explain(args) => commands::explain::run(*args, &report),
         Command::Edit(args) => commands::edit::run(*args, &report),
         Command::Fn(args) => match args.command {
             FnCommand::Run(args) => commands::function::run::run(args, &report),

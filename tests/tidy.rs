@@ -24,6 +24,7 @@ const LAYERS: &[&str] = &[
     "kustomization",
     "workspace",
     "session",
+    "explain",
     "edit",
     "lib",
 ];

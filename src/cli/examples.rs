@@ -19,6 +19,13 @@ pub const CREATE: &str = "Examples:
   rm examples/shop/base/kustomization.yaml && krm create -C examples/shop/base --autodetect
   mkdir new && krm create -C new --resources ../examples/shop/base --namespace shop";
 
+pub const EXPLAIN: &str = "Examples:
+  krm explain examples/shop/overlays/production Deployment/web spec.replicas
+  krm explain examples/shop/overlays/production Deployment/web
+  krm explain examples/shop/overlays/* Deployment/web spec.replicas
+  krm explain examples/shop/overlays/production --blame
+  krm explain --source examples/shop/base/kustomization.yaml:3 examples/shop/overlays/*";
+
 pub const EDIT: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx:1.29 --diff
   krm edit -C 'examples/shop/overlays/*' set namespace shop

@@ -110,6 +110,7 @@ pub enum Command {
     Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
     Create(Box<crate::commands::create::CreateArgs>),
+    Explain(Box<crate::commands::explain::ExplainArgs>),
     Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),
     Man(ManArgs),
@@ -137,6 +138,13 @@ pub struct BuildArgs {
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub flags: BuildFlags,
+}
+
+/// What decides the result of a build: every command that builds takes these.
+#[derive(Debug, Args)]
+pub struct BuildFlags {
     /// Which files a kustomization may read
     ///
     /// `LoadRestrictionsRootOnly`: those in or below its own folder.

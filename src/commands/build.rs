@@ -9,7 +9,7 @@ use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resource, Resources, R
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use crate::cli::{BuildArgs, LoadRestrictor, Reorder};
+use crate::cli::{BuildArgs, BuildFlags, LoadRestrictor, Reorder};
 use crate::os::{self, Disk};
 use crate::report::Report;
 use crate::spinner::Spinner;
@@ -17,7 +17,7 @@ use crate::spinner::Spinner;
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
     std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
-    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args)?);
+    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args.flags)?);
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
     let Built { targets: built, warnings } = session.build_once(&args.targets);
     drop(spinner);
@@ -27,7 +27,7 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
         let errors = built.into_iter().filter_map(Result::err);
         return Err(Diagnostic::join(errors).expect("there is an error"));
     }
-    match args.strict {
+    match args.flags.strict {
         true => Diagnostic::join(warnings.into_iter().map(Diagnostic::into_error)).map_or(Ok(()), Err)?,
         false => warnings.iter().for_each(|warning| report.show(warning)),
     }
@@ -44,7 +44,8 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     Ok(())
 }
 
-fn options(args: &BuildArgs) -> Result<BuildOptions> {
+/// How to build, by the flags that every command takes which builds.
+pub fn options(args: &BuildFlags) -> Result<BuildOptions> {
     let helm = Helm {
         command: args.helm_command.clone(),
         api_versions: args.helm_api_versions.clone(),

@@ -5,6 +5,7 @@ pub mod cfg;
 pub mod completion;
 pub mod create;
 pub mod edit;
+pub mod explain;
 pub mod function;
 mod input;
 pub mod merge;

@@ -107,6 +107,19 @@ impl Trace {
         events
     }
 
+    /// All that happened to a field that a step removed, the removal last. The path is the one it had before that step.
+    pub fn history_of_removed(&self, step: usize, resource: Track, path: &[Segment]) -> Vec<Event<'_>> {
+        let mut events = self.history_until(step, resource, path);
+        let traced = &self.steps[step];
+        let Some(change) = traced.change(resource) else { return events };
+        let before = change.before.as_ref().and_then(|seen| at(&seen.node, path));
+        events.extend(before.map(|before| match &change.after {
+            Some(_) => removed(traced, resource, before, path.to_vec()),
+            None => gone(traced, resource, before, path.to_vec()),
+        }));
+        events
+    }
+
     /// Newest first.
     fn collect<'t>(
         &'t self,

@@ -1,0 +1,346 @@
+//! Resources and fields by the names people use.
+
+use std::sync::Arc;
+
+use krm_yaml::path::{Path, Segment as Written};
+use krm_yaml::{Diagnostic, Node, Result, Text, nearest};
+
+use crate::pipeline::Trace;
+use crate::pipeline::trace::{Seen, Segment, at};
+use crate::resource::{ResourceId, Track};
+
+/// `Kind/name`, `Kind/namespace/name`, `Kind.group/name` or a bare name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResourceName {
+    kind: Option<String>,
+    group: Option<String>,
+    namespace: Option<String>,
+    name: String,
+}
+
+impl ResourceName {
+    pub fn parse(text: &str) -> Result<Self> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, namespace, name) = match parts[..] {
+            [name] if !name.is_empty() => (None, None, name),
+            [kind, name] if !kind.is_empty() && !name.is_empty() => (Some(kind), None, name),
+            [kind, namespace, name] if !kind.is_empty() && !name.is_empty() => {
+                (Some(kind), Some(namespace), name)
+            }
+            _ => {
+                let message = format!("`{text}` does not name a resource");
+                return Err(Diagnostic::error("explain-resource-name", message).help(
+                    "write `Kind/name`, `Kind/namespace/name` or `Kind.group/name`, as in `Deployment/web`",
+                ));
+            }
+        };
+        let (kind, group) = match kind.and_then(|kind| kind.split_once('.')) {
+            Some((kind, group)) => (Some(kind), Some(group)),
+            None => (kind, None),
+        };
+        let owned = |text: Option<&str>| text.map(str::to_owned);
+        let (kind, group, namespace) = (owned(kind), owned(group), owned(namespace));
+        Ok(Self { kind, group, namespace, name: name.to_owned() })
+    }
+
+    /// Whether a resource that had these ids is meant: by any name it ever had.
+    fn means(&self, ids: &[&ResourceId]) -> bool {
+        let is = |wanted: &Option<String>, text: &str| {
+            wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(text))
+        };
+        let of_kind = |id: &&&ResourceId| is(&self.kind, &id.gvk.kind) && is(&self.group, &id.gvk.group);
+        let in_namespace = |id: &&&ResourceId| is(&self.namespace, &id.namespace);
+        ids.iter().any(|id| of_kind(&id))
+            && ids.iter().any(|id| in_namespace(&id))
+            && ids.iter().any(|id| id.name == self.name)
+    }
+}
+
+/// A resource of a trace.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'t> {
+    pub track: Track,
+    /// As it was last.
+    pub seen: &'t Seen,
+    /// It is in the result.
+    pub present: bool,
+}
+
+/// The resources that a name means. None is an error that names near ones.
+pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<'t>>> {
+    let all: Vec<Found> =
+        trace.resources().into_iter().map(|(track, seen, present)| Found { track, seen, present }).collect();
+    let meant = |found: &&Found| name.means(&trace.ids(found.track));
+    let mut found: Vec<Found> = all.iter().filter(meant).copied().collect();
+    // A resource that was deleted or dropped is meant only if nothing that is there is.
+    if found.iter().any(|found| found.present) {
+        found.retain(|found| found.present);
+    }
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let shown = |found: &Found| format!("{}/{}", found.seen.id.gvk.kind, found.seen.id.name);
+    let wanted = match &name.kind {
+        Some(kind) => format!("{kind}/{}", name.name),
+        None => name.name.clone(),
+    };
+    let error =
+        Diagnostic::error("explain-no-resource", format!("there is no resource `{wanted}`, and never was"));
+    let names: Vec<String> = all.iter().map(shown).collect();
+    let names_alone = all.iter().map(|found| found.seen.id.name.as_str());
+    let near = nearest(&wanted, names.iter().map(String::as_str)).map(str::to_owned);
+    let near = near.or_else(|| {
+        let name = nearest(&name.name, names_alone)?;
+        all.iter().find(|found| found.seen.id.name == name).map(shown)
+    });
+    Err(match near {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None if names.is_empty() => error.help("nothing is built here"),
+        None => error.help(format!("there are: {}", listed(&names))),
+    })
+}
+
+fn listed(names: &[String]) -> String {
+    const MOST: usize = 8;
+    let shown = names.iter().take(MOST).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match names.len().saturating_sub(MOST) {
+        0 => shown,
+        more => format!("{shown} and {more} more"),
+    }
+}
+
+/// A field as people write it: `spec.containers.[name=web].image`, `containers[0]`, `/spec/replicas`, `*`.
+#[derive(Clone, Debug)]
+pub struct FieldPath {
+    text: String,
+    path: Path,
+}
+
+impl FieldPath {
+    pub fn parse(text: &str) -> Result<Self> {
+        let path = match text.starts_with('/') {
+            true => Path::pointer(text)?,
+            false => Path::dotted(&bracketed(text))?,
+        };
+        Ok(Self { text: text.to_owned(), path })
+    }
+
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether it is the other field, or one that holds it or is within it.
+    pub fn leads_to(&self, other: &FieldPath) -> bool {
+        let (a, b) = (self.path.segments(), other.path.segments());
+        let shared = a.len().min(b.len());
+        shared > 0 && a[..shared] == b[..shared]
+    }
+
+    /// Every way it leads to in a tree.
+    pub fn ways(&self, root: &Node) -> Vec<Vec<Segment>> {
+        let mut ways = vec![(Vec::new(), root)];
+        for segment in self.path.segments() {
+            ways = ways.into_iter().flat_map(|(way, node)| below(node, segment, &way)).collect();
+        }
+        ways.into_iter().map(|(way, _)| way).collect()
+    }
+}
+
+/// `containers[0].image` with the dots that the parser wants: `containers.0.image`, `containers.[name=web].image`.
+fn bracketed(text: &str) -> String {
+    let mut dotted = String::with_capacity(text.len() + 2);
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        let (before, after) = rest.split_at(open);
+        dotted.push_str(before);
+        if !before.is_empty() && !before.ends_with('.') {
+            dotted.push('.');
+        }
+        let close = after.find(']').map_or(after.len(), |close| close + 1);
+        let inside = after[..close].trim_matches(['[', ']']);
+        match inside.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => dotted.push_str(inside),
+            false => dotted.push_str(&after[..close]),
+        }
+        rest = &after[close..];
+    }
+    dotted + rest
+}
+
+fn below<'n>(node: &'n Node, segment: &Written, way: &[Segment]) -> Vec<(Vec<Segment>, &'n Node)> {
+    let with = |next: Segment| [way, &[next]].concat();
+    let item = |index: usize| node.items().get(index).map(|item| (with(Segment::Index(index)), item));
+    match segment {
+        Written::Key(key) | Written::Field(key) if node.is_seq() => {
+            key.parse().ok().and_then(item).into_iter().collect()
+        }
+        Written::Key(key) | Written::Field(key) => {
+            node.get(key).map(|value| (with(Segment::Key(key.clone())), value)).into_iter().collect()
+        }
+        Written::Match { key, value } | Written::Pattern { key, pattern: value } => {
+            let is_it = |item: &Node| match key.is_empty() {
+                true => item.text() == Some(value),
+                false => item.get(key).and_then(Node::text) == Some(value),
+            };
+            (0..node.items().len()).filter(|index| is_it(&node.items()[*index])).filter_map(item).collect()
+        }
+        Written::Each | Written::Any if node.is_seq() => (0..node.items().len()).filter_map(item).collect(),
+        Written::Each | Written::Any => {
+            let entries = node.as_map().into_iter().flatten();
+            entries.filter_map(|e| Some((with(Segment::Key(e.key.text()?.into())), &e.value))).collect()
+        }
+        Written::Append => node.items().len().checked_sub(1).and_then(item).into_iter().collect(),
+    }
+}
+
+/// Where in a trace a field was last seen.
+#[derive(Clone, Debug)]
+pub struct Where<'t> {
+    /// The trace: that of the target, or of a base it went missing in.
+    pub trace: &'t Trace,
+    pub track: Track,
+    /// What the resource is called in the end.
+    pub resource: Option<&'t ResourceId>,
+    /// The steps that count: of a field that is gone, up to the one that removed it.
+    pub until: usize,
+    pub path: Vec<Segment>,
+    /// The step before `until` removed it.
+    pub removed: bool,
+}
+
+/// Every place a field means in a resource: in the result, or, if it is not there, where it was last.
+pub fn locate<'t>(trace: &'t Arc<Trace>, found: &Found<'t>, field: &FieldPath) -> Vec<Where<'t>> {
+    if found.present {
+        let ways = field.ways(&found.seen.node).into_iter();
+        let ways: Vec<Where> = ways.map(|path| Where::in_result(trace, found, path)).collect();
+        if !ways.is_empty() {
+            return ways;
+        }
+    }
+    let mut places = before(trace, found.track, field);
+    places.iter_mut().for_each(|place| place.resource = Some(&found.seen.id));
+    places
+}
+
+/// Where a field was before it went.
+fn before<'t>(trace: &'t Trace, track: Track, field: &FieldPath) -> Vec<Where<'t>> {
+    for (number, step) in trace.steps.iter().enumerate().rev() {
+        let Some(change) = step.change(track) else { continue };
+        if let Some(seen) = &change.before {
+            let ways = field.ways(&seen.node);
+            if !ways.is_empty() {
+                let there =
+                    |path| Where { trace, track, resource: None, until: number + 1, path, removed: true };
+                return ways.into_iter().map(there).collect();
+            }
+        } else if let (Some(within), Some(from)) = (&step.within, change.from) {
+            return before(within, from, field);
+        }
+    }
+    Vec::new()
+}
+
+impl<'t> Where<'t> {
+    /// A field of the result.
+    pub fn in_result(trace: &'t Trace, found: &Found<'t>, path: Vec<Segment>) -> Self {
+        let (track, resource) = (found.track, Some(&found.seen.id));
+        Self { trace, track, resource, until: trace.steps.len(), path, removed: false }
+    }
+
+    /// A resource as a whole, in the result or as it was when it went.
+    pub fn whole(trace: &'t Trace, found: &Found<'t>) -> Self {
+        let whole = Self::in_result(trace, found, Vec::new());
+        if found.present {
+            return whole;
+        }
+        let went = |step: &crate::pipeline::trace::Traced| {
+            step.change(found.track).is_some_and(|change| change.after.is_none())
+        };
+        let until = trace.steps.iter().rposition(went).map_or(trace.steps.len(), |at| at + 1);
+        Self { until, removed: true, ..whole }
+    }
+
+    /// The value, as it is or as it last was.
+    pub fn value(&self) -> Option<&Node> {
+        let step = self.trace.steps[..self.until.min(self.trace.steps.len())].iter().rev();
+        let change = step.filter_map(|step| step.change(self.track)).next()?;
+        let seen = if self.removed { change.before.as_ref() } else { change.after.as_ref() };
+        at(&seen?.node, &self.path)
+    }
+}
+
+/// A path with merge keys for indexes where elements have a name of their own, so that it can be pasted back.
+pub(super) fn shown(root: &Node, path: &[Segment]) -> String {
+    let mut text = String::new();
+    let mut node = Some(root);
+    for segment in path {
+        match segment {
+            Segment::Key(key) => {
+                if !text.is_empty() {
+                    text.push('.');
+                }
+                match key.contains(['.', '[', '/']) {
+                    true if key.contains('.') => text.push_str(&key.replace('.', "\\.")),
+                    _ => text.push_str(key),
+                }
+                node = node.and_then(|node| node.get(key));
+            }
+            Segment::Index(index) => {
+                let item = node.and_then(|node| node.items().get(*index));
+                match item.zip(node).and_then(|(item, list)| key_of(list, item)) {
+                    Some((key, value)) => text.push_str(&format!("[{key}={value}]")),
+                    None => text.push_str(&format!("[{index}]")),
+                }
+                node = item;
+            }
+        }
+    }
+    text
+}
+
+/// The field by which an element of a list is known.
+pub(super) fn key_of(list: &Node, item: &Node) -> Option<(&'static str, Text)> {
+    ["name", "mountPath", "containerPort", "devicePath", "topologyKey", "ip", "type"].into_iter().find_map(
+        |key| {
+            let text = |item: &Node| {
+                item.get(key).filter(|value| value.is_scalar()).and_then(Node::text).map(Text::from)
+            };
+            let value = text(item)?;
+            let alike = list.items().iter().filter(|other| text(other).as_ref() == Some(&value)).count();
+            (alike == 1 && list.items().iter().all(|item| text(item).is_some())).then_some((key, value))
+        },
+    )
+}
+
+/// The path as a JSON pointer.
+pub(super) fn pointer(path: &[Segment]) -> String {
+    let part = |segment: &Segment| match segment {
+        Segment::Key(key) => format!("/{}", key.replace('~', "~0").replace('/', "~1")),
+        Segment::Index(index) => format!("/{index}"),
+    };
+    path.iter().map(part).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_are_found_however_they_are_written() {
+        let text = "spec: {containers: [{name: a, x: 1}, {name: b, x: 2}], k.d: 3}";
+        let root = krm_yaml::parse_str(text).unwrap().remove(0).root;
+        for (field, shown_as) in [
+            ("spec.containers[1].x", "spec.containers[name=b].x"),
+            ("spec.containers.1.x", "spec.containers[name=b].x"),
+            ("spec.containers.[name=b].x", "spec.containers[name=b].x"),
+            ("spec.containers[name=b].x", "spec.containers[name=b].x"),
+            ("/spec/containers/1/x", "spec.containers[name=b].x"),
+            ("spec.k\\.d", "spec.k\\.d"),
+            ("spec.[k.d]", "spec.k\\.d"),
+        ] {
+            let ways = FieldPath::parse(field).unwrap().ways(&root);
+            assert_eq!(ways.iter().map(|way| shown(&root, way)).collect::<Vec<_>>(), [shown_as], "{field}");
+        }
+        assert_eq!(FieldPath::parse("spec.containers.*.x").unwrap().ways(&root).len(), 2);
+    }
+}

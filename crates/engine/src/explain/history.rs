@@ -1,0 +1,451 @@
+//! The history of a field: every event with its place, the entry that asked for it, and its cause.
+
+use krm_yaml::{Node, Span, Text};
+
+use super::find::{Where, key_of, pointer, shown};
+use super::labels::Labels;
+use crate::pipeline::Trace;
+use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, Traced, at};
+use crate::resource::{Gvk, ResourceId, Track};
+
+/// Everything there is to say about a field.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    pub gvk: Gvk,
+    pub namespace: Text,
+    pub name: Text,
+    /// Every name it had, oldest first.
+    pub names: Vec<Text>,
+    /// Where the resource is written.
+    pub origin: Span,
+    /// The field, with merge keys for indexes; empty for the resource as a whole.
+    pub field: String,
+    pub pointer: String,
+    pub state: State,
+    /// The value, as it is or last was.
+    pub value: Option<Node>,
+    pub history: Vec<Entry>,
+    /// Of elements of lists on the way: how they moved.
+    pub elements: Vec<Moves>,
+    /// Its value is not to be shown.
+    pub masked: bool,
+}
+
+/// Whether there is anything to be seen in the result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    Present,
+    /// The field was removed.
+    Removed,
+    /// The whole resource was.
+    Deleted,
+}
+
+impl State {
+    pub fn name(self) -> &'static str {
+        match self {
+            State::Present => "present",
+            State::Removed => "removed",
+            State::Deleted => "deleted",
+        }
+    }
+}
+
+/// One thing that happened to the field.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    pub event: EventKind,
+    pub before: Option<Node>,
+    pub after: Option<Node>,
+    /// Where the new value is written, or else the entry that asked for the change.
+    pub place: Span,
+    /// What to call it: `written`, `images[0].newTag`, `patches[0]`.
+    pub label: String,
+    /// The folder of the kustomization; empty of what comes at the end of every build.
+    pub layer: String,
+    /// The step; `None` of what a file brought.
+    pub step: Option<Suffered>,
+    pub because: Vec<Because>,
+    /// What nobody can look into.
+    pub opaque: Option<Opaque>,
+    /// This place decides the value of the result.
+    pub decides: bool,
+}
+
+/// A step that changed the field.
+#[derive(Clone, Debug)]
+pub struct Suffered {
+    pub id: String,
+    pub field: Text,
+    pub entry: Option<u32>,
+    pub role: &'static str,
+    pub place: Span,
+}
+
+/// Why a value became what it is.
+#[derive(Clone, Debug)]
+pub enum Because {
+    /// A rule says that the field names a resource, and that was renamed.
+    Followed {
+        kind: Gvk,
+        by: Text,
+        field: Text,
+        rule: Span,
+        target: String,
+        renames: Vec<Entry>,
+    },
+    /// It was copied from a field with this history.
+    Copied {
+        resource: String,
+        field: Text,
+        history: Vec<Entry>,
+    },
+    /// A variable stood for it.
+    Variable {
+        name: Text,
+        place: Span,
+    },
+    /// The content that was hashed.
+    Hash {
+        inputs: Vec<Input>,
+    },
+    /// A condition: what was asked for.
+    Condition {
+        text: Span,
+    },
+    Chart {
+        chart: Text,
+        version: Text,
+        repository: Text,
+    },
+    Program {
+        program: Text,
+    },
+}
+
+/// Why there is nothing to say about a part of a history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Opaque {
+    Chart,
+    Function,
+    /// A built-in adds it by itself.
+    Default,
+}
+
+impl Opaque {
+    pub fn name(self) -> &'static str {
+        match self {
+            Opaque::Chart => "chart",
+            Opaque::Function => "function",
+            Opaque::Default => "default",
+        }
+    }
+}
+
+/// How an element of a list moved.
+#[derive(Clone, Debug)]
+pub struct Moves {
+    /// The list.
+    pub path: String,
+    pub key: Option<(Text, Text)>,
+    /// Where its key is written.
+    pub place: Span,
+    /// Where it was first.
+    pub first: usize,
+    /// From, to, the step, and the place that made it move.
+    pub moves: Vec<(usize, usize, String, Span)>,
+}
+
+/// The history of a field. `depth` says how far causes are followed.
+pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
+    let events = events(place);
+    let ids = place.trace.ids(place.track);
+    let root = last_seen(place).cloned().unwrap_or_else(Node::null);
+    let last_id = || ids.last().map(|id| (*id).clone()).unwrap_or_default();
+    let id: ResourceId = place.resource.map_or_else(last_id, Clone::clone);
+    let mut names: Vec<Text> = ids.iter().map(|id| id.name.clone()).collect();
+    names.dedup();
+    let is_deleted = events.last().is_some_and(|event| event.kind == EventKind::Deleted);
+    let state = match (place.removed, is_deleted) {
+        (_, true) => State::Deleted,
+        (true, false) => State::Removed,
+        (false, false) => State::Present,
+    };
+    let mut history: Vec<Entry> = events
+        .iter()
+        .filter(|e| e.kind != EventKind::Moved)
+        .map(|e| entry(e, place.trace, labels, depth))
+        .collect();
+    if let Some(last) = history.last_mut().filter(|_| state == State::Present) {
+        last.decides = true;
+    }
+    let origin = events.first().map_or(Span::NONE, |first| origin_of(first));
+    Explanation {
+        field: shown(&root, &place.path),
+        pointer: pointer(&place.path),
+        value: place.value().cloned(),
+        masked: id.gvk.kind == "Secret" && is_data(&place.path),
+        gvk: id.gvk,
+        namespace: id.namespace,
+        name: id.name,
+        names,
+        origin,
+        state,
+        history,
+        elements: elements(place, &root, &events),
+    }
+}
+
+/// Whether a value of a resource is not to be shown.
+pub fn masked(kind: &str, path: &[Segment]) -> bool {
+    kind == "Secret" && is_data(path)
+}
+
+fn is_data(path: &[Segment]) -> bool {
+    matches!(path.first(), Some(Segment::Key(key)) if key == "data" || key == "stringData")
+}
+
+/// What happened, oldest first; of a field that is gone, its removal last.
+fn events<'t>(place: &Where<'t>) -> Vec<Event<'t>> {
+    match place.removed {
+        false => {
+            place.trace.history_until(place.until.min(place.trace.steps.len()), place.track, &place.path)
+        }
+        true => place.trace.history_of_removed(place.until - 1, place.track, &place.path),
+    }
+}
+
+/// The resource as it was when the field was last there.
+fn last_seen<'t>(place: &Where<'t>) -> Option<&'t Node> {
+    let steps = place.trace.steps[..place.until.min(place.trace.steps.len())].iter().rev();
+    let change = steps.filter_map(|step| step.change(place.track)).next()?;
+    let seen = if place.removed { change.before.as_ref() } else { change.after.as_ref() };
+    seen.map(|seen| &seen.node)
+}
+
+/// Where the resource that an event belongs to came from.
+fn origin_of(first: &Event) -> Span {
+    let change = first.step.change(first.resource);
+    change
+        .and_then(|change| change.after.as_ref().or(change.before.as_ref()))
+        .map_or(Span::NONE, |seen| seen.node.span())
+}
+
+fn entry(event: &Event, trace: &Trace, labels: &Labels, depth: usize) -> Entry {
+    let is_origin = event.kind == EventKind::Written;
+    let at = number_of(trace, event.step);
+    let because =
+        event.causes.iter().filter_map(|cause| reason(cause, event, trace, at, labels, depth)).collect();
+    let copied_at = event.causes.iter().find_map(|cause| match cause {
+        Cause::Copied { path, .. } => Some(*path),
+        Cause::Expanded { .. } => Some(event.written),
+        _ => None,
+    });
+    let configured_at = event.causes.iter().find_map(|cause| match cause {
+        Cause::Called { config, .. } => Some(*config).filter(|config| !config.is_none()),
+        _ => None,
+    });
+    let place = match event.kind {
+        EventKind::Removed | EventKind::Deleted | EventKind::Merged => event.asked,
+        EventKind::Followed | EventKind::Hashed => Span::NONE,
+        // What a program printed is gone; where it is configured can be looked at.
+        EventKind::ByFunction => configured_at.unwrap_or(event.asked),
+        _ => copied_at.or(Some(event.written)).filter(|span| !span.is_none()).unwrap_or(event.asked),
+    };
+    let name = event.step.name_of(event.written);
+    let entry_name = || match name.index {
+        Some(index) => format!("{}[{index}]", name.field),
+        None => name.field.to_string(),
+    };
+    let label = match event.kind {
+        EventKind::Written => "written".to_owned(),
+        EventKind::Generated => input_label(event).unwrap_or_else(entry_name),
+        EventKind::Merged => format!("{}, merged", entry_name()),
+        EventKind::Removed => format!("{}, removed", entry_name()),
+        EventKind::Deleted => format!("{}, deleted", entry_name()),
+        EventKind::Copied => entry_name(),
+        EventKind::Followed => followed_label(event),
+        EventKind::Hashed => "the hash of its content".to_owned(),
+        _ => labels.field(place).unwrap_or_else(entry_name),
+    };
+    let opaque = match event.kind {
+        EventKind::Inflated => Some(Opaque::Chart),
+        EventKind::ByFunction => Some(Opaque::Function),
+        _ if place.is_none() && !is_origin && event.causes.is_empty() => Some(Opaque::Default),
+        _ => None,
+    };
+    let step = (!is_origin).then(|| Suffered {
+        id: name.to_string(),
+        field: name.field.clone(),
+        entry: name.index,
+        role: event.step.role.name(),
+        place: event.asked,
+    });
+    let (before, after) = (event.before.cloned(), event.after.cloned());
+    let layer = name.folder.to_string();
+    Entry { event: event.kind, before, after, place, label, layer, step, because, opaque, decides: false }
+}
+
+fn input_label(event: &Event) -> Option<String> {
+    let Some(Segment::Key(key)) = event.path.last() else { return None };
+    event.causes.iter().find_map(|cause| match cause {
+        Cause::Generated { inputs } => {
+            let input = inputs.iter().find(|input| input.key == *key)?;
+            Some(match &input.kind {
+                InputKind::Literal => format!("literal {key}"),
+                InputKind::File(path) => format!("file {path}"),
+                InputKind::Env(path, line) => format!("line {line} of {path}"),
+            })
+        }
+        _ => None,
+    })
+}
+
+fn followed_label(event: &Event) -> String {
+    let text = event.causes.iter().find_map(|cause| match cause {
+        Cause::Followed { kind, before, .. } => Some(format!("followed {} {before}", kind.kind)),
+        _ => None,
+    });
+    text.unwrap_or_else(|| "followed".to_owned())
+}
+
+/// Which step of a trace it is.
+fn number_of(trace: &Trace, step: &Traced) -> usize {
+    trace.steps.iter().position(|other| std::ptr::eq(other, step)).unwrap_or(trace.steps.len())
+}
+
+fn reason(
+    cause: &Cause,
+    event: &Event,
+    trace: &Trace,
+    step: usize,
+    labels: &Labels,
+    depth: usize,
+) -> Option<Because> {
+    let history = |track: Track, path: &[Segment], until: usize| -> Vec<Entry> {
+        if depth == 0 {
+            return Vec::new();
+        }
+        let events = trace.history_until(until, track, path);
+        events
+            .iter()
+            .filter(|e| e.kind != EventKind::Moved)
+            .map(|e| entry(e, trace, labels, depth - 1))
+            .collect()
+    };
+    let name = [Segment::Key("metadata".into()), Segment::Key("name".into())];
+    match cause {
+        Cause::Followed { kind, field, rule, target, before, .. } => {
+            let renames = history(*target, &name, step).into_iter().filter(|e| e.before.is_some()).collect();
+            let seen = seen_before(trace, step, *target);
+            let target = seen.map_or_else(|| before.to_string(), |id| format!("{} {before}", id.gvk.kind));
+            let by =
+                seen_before(trace, step, event.resource).map(|id| id.gvk.kind.clone()).unwrap_or_default();
+            Some(Because::Followed {
+                kind: kind.clone(),
+                by,
+                field: field.clone(),
+                rule: *rule,
+                target,
+                renames,
+            })
+        }
+        Cause::Copied { source: Some((track, field)), .. } | Cause::Expanded { source: track, field, .. } => {
+            let seen = seen_before(trace, step, *track);
+            let resource = seen
+                .map_or_else(String::new, |id| format!("{} {}", id.gvk.kind, first_name(trace, *track, id)));
+            let root = tree_before(trace, step, *track);
+            let path = super::find::FieldPath::parse(field).ok();
+            let way = root.zip(path).and_then(|(root, path)| path.ways(root).into_iter().next());
+            let history = way.map(|way| history(*track, &way, step)).unwrap_or_default();
+            Some(Because::Copied { resource, field: field.clone(), history })
+        }
+        Cause::Copied { source: None, .. } => None,
+        // The place and the label of the event say it.
+        Cause::Generated { .. } => None,
+        Cause::Matched { asked, .. } => Some(Because::Condition { text: *asked }),
+        Cause::Inflated { chart, version, repository } => Some(Because::Chart {
+            chart: chart.clone(),
+            version: version.clone(),
+            repository: repository.clone(),
+        }),
+        Cause::Called { program, .. } => Some(Because::Program { program: program.clone() }),
+        Cause::Hashed { .. } => Some(Because::Hash { inputs: inputs_of(trace, event.resource) }),
+    }
+}
+
+/// Everything that generators put into a resource, down through bases; what a later one replaced is left out.
+fn inputs_of(trace: &Trace, resource: Track) -> Vec<Input> {
+    let mut all: Vec<Input> = Vec::new();
+    for step in &trace.steps {
+        let Some(change) = step.change(resource) else { continue };
+        let below = match (&step.within, change.from) {
+            (Some(within), Some(from)) => inputs_of(within, from),
+            _ => Vec::new(),
+        };
+        let own = step.notes.iter().filter_map(|note| match &note.cause {
+            Cause::Generated { inputs } => Some(inputs.clone()),
+            _ => None,
+        });
+        for input in below.into_iter().chain(own.flatten()) {
+            all.retain(|known| known.key != input.key);
+            all.push(input);
+        }
+    }
+    all
+}
+
+/// The first name of a resource: what people call it.
+fn first_name(trace: &Trace, track: Track, now: &ResourceId) -> Text {
+    trace.ids(track).first().map_or_else(|| now.name.clone(), |id| id.name.clone())
+}
+
+fn seen_before(trace: &Trace, step: usize, track: Track) -> Option<&ResourceId> {
+    last_change(trace, step, track).map(|(id, _)| id)
+}
+
+fn tree_before(trace: &Trace, step: usize, track: Track) -> Option<&Node> {
+    last_change(trace, step, track).map(|(_, node)| node)
+}
+
+fn last_change(trace: &Trace, step: usize, track: Track) -> Option<(&ResourceId, &Node)> {
+    let steps = trace.steps[..step.min(trace.steps.len())].iter().rev();
+    let change = steps.filter_map(|step| step.change(track)).next()?;
+    change.after.as_ref().or(change.before.as_ref()).map(|seen| (&seen.id, &seen.node))
+}
+
+/// How the elements on the way to a field moved.
+fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
+    let mut all = Vec::new();
+    for (depth, segment) in place.path.iter().enumerate() {
+        let Segment::Index(now) = segment else { continue };
+        let list = at(root, &place.path[..depth]);
+        let item = list.and_then(|list| list.items().get(*now));
+        let key = list.zip(item).and_then(|(list, item)| key_of(list, item));
+        let key_place = key.as_ref().zip(item).and_then(|((key, _), item)| Some(item.get(key)?.span()));
+        let mut moves = Vec::new();
+        let mut first = *now;
+        let mut previous: Option<usize> = None;
+        for event in events {
+            let Some(Segment::Index(index)) = event.path.get(depth) else { continue };
+            match previous {
+                None => first = *index,
+                Some(was) if was != *index => {
+                    moves.push((was, *index, event.step.name_of(event.written).to_string(), event.asked));
+                }
+                Some(_) => {}
+            }
+            previous = Some(*index);
+        }
+        if !moves.is_empty() {
+            all.push(Moves {
+                path: shown(root, &place.path[..depth]),
+                key: key.map(|(key, value)| (key.into(), value)),
+                place: key_place.unwrap_or(Span::NONE),
+                first,
+                moves,
+            });
+        }
+    }
+    all
+}

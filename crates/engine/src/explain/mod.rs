@@ -1,0 +1,12 @@
+//! Where a value comes from: the history of a field, put into words that text, JSON, page and editor share.
+//!
+//! A [`Trace`](crate::pipeline::Trace) knows what each step changed. Here a resource and a field are found in it by the names
+//! people use, and each event gets its place in the source, the entry that asked for it, and its cause.
+
+mod find;
+mod history;
+mod labels;
+
+pub use find::{FieldPath, Found, ResourceName, Where, locate, resources};
+pub use history::{Because, Entry, Explanation, Moves, Opaque, State, Suffered, explain, masked};
+pub use labels::Labels;

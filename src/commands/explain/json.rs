@@ -1,0 +1,208 @@
+//! Histories as data. A new minor of the format adds fields and changes none.
+
+use krm_engine::explain::{Because, Entry, Explanation, Moves};
+use krm_engine::pipeline::trace::{Input, InputKind};
+use krm_engine::{Node, Span};
+
+use super::text::{MASK, Row};
+use crate::report::Report;
+
+const FORMAT: &str = "krm.explain/1";
+
+pub fn pretty(node: &Node) -> String {
+    krm_yaml::json::pretty(node) + "\n"
+}
+
+pub fn list(all: impl Iterator<Item = Node>) -> String {
+    pretty(&Node::from(all.collect::<Vec<_>>()))
+}
+
+pub fn explanation(answer: &Explanation, target: &str, report: &Report) -> Node {
+    let mut object = Node::map();
+    object.set("format", FORMAT);
+    object.set("directory", target);
+    let mut resource = Node::map();
+    resource.set("apiVersion", answer.gvk.api_version());
+    resource.set("kind", &*answer.gvk.kind);
+    resource.set("namespace", &*answer.namespace);
+    resource.set("name", &*answer.name);
+    resource
+        .set("names", Node::from(answer.names.iter().map(|name| Node::from(&**name)).collect::<Vec<_>>()));
+    set_place(&mut resource, "origin", answer.origin, report);
+    object.set("resource", resource);
+    object.set("field", answer.field.as_str());
+    object.set("pointer", answer.pointer.as_str());
+    object.set("state", answer.state.name());
+    if let Some(value) = &answer.value {
+        object.set("value", shown(value, answer.masked));
+    }
+    object.set("history", entries(&answer.history, answer.masked, report));
+    object.set(
+        "elements",
+        Node::from(answer.elements.iter().map(|moves| element(moves, report)).collect::<Vec<_>>()),
+    );
+    object.set("masked", answer.masked);
+    object
+}
+
+/// A value as data, without comments and the styles it was written in.
+fn shown(node: &Node, masked: bool) -> Node {
+    if masked { Node::from(MASK) } else { node.clone() }
+}
+
+fn entries(all: &[Entry], masked: bool, report: &Report) -> Node {
+    Node::from(all.iter().map(|one| entry(one, masked, report)).collect::<Vec<_>>())
+}
+
+fn entry(entry: &Entry, masked: bool, report: &Report) -> Node {
+    let mut object = Node::map();
+    object.set("event", entry.event.name());
+    if let Some(before) = &entry.before {
+        object.set("before", shown(before, masked));
+    }
+    if let Some(after) = &entry.after {
+        object.set("after", shown(after, masked));
+    }
+    if masked && entry.before.is_some() {
+        object.set("changed", entry.before != entry.after);
+    }
+    set_place(&mut object, "place", entry.place, report);
+    object.set("label", entry.label.as_str());
+    object.set("layer", entry.layer.as_str());
+    if let Some(step) = &entry.step {
+        let mut data = Node::map();
+        data.set("id", step.id.as_str());
+        data.set("field", &*step.field);
+        if let Some(index) = step.entry {
+            data.set("entry", i64::from(index));
+        }
+        data.set("role", step.role);
+        set_place(&mut data, "place", step.place, report);
+        object.set("step", data);
+    } else {
+        object.set("step", Node::null());
+    }
+    let conditions: Vec<Node> =
+        entry.because.iter().filter_map(|because| condition(because, report)).collect();
+    if !conditions.is_empty() {
+        object.set("conditions", Node::from(conditions));
+    }
+    for because in &entry.because {
+        reason(&mut object, because, masked, report);
+    }
+    if let Some(opaque) = entry.opaque {
+        object.set("opaque", opaque.name());
+    }
+    if entry.decides {
+        object.set("decides", true);
+    }
+    object
+}
+
+fn condition(because: &Because, report: &Report) -> Option<Node> {
+    let Because::Condition { text } = because else { return None };
+    let source = report.sources.get(text.file)?;
+    let mut object = Node::map();
+    object.set("text", source.slice(*text));
+    set_place(&mut object, "place", *text, report);
+    Some(object)
+}
+
+fn reason(object: &mut Node, because: &Because, masked: bool, report: &Report) {
+    match because {
+        Because::Followed { kind, field, rule, target, renames, .. } => {
+            let mut data = Node::map();
+            data.set("kind", &*kind.kind);
+            data.set("field", &**field);
+            set_place(&mut data, "place", *rule, report);
+            object.set("rule", data);
+            object.set("target", target.as_str());
+            object.set("because", entries(renames, masked, report));
+        }
+        Because::Copied { resource, field, history } => {
+            let mut data = Node::map();
+            data.set("resource", resource.as_str());
+            data.set("field", &**field);
+            data.set("history", entries(history, masked, report));
+            object.set("from", data);
+        }
+        Because::Variable { name, place } => {
+            let mut data = Node::map();
+            data.set("name", &**name);
+            set_place(&mut data, "place", *place, report);
+            object.set("variable", data);
+        }
+        Because::Hash { inputs } => {
+            object.set("inputs", Node::from(inputs.iter().map(|one| input(one, report)).collect::<Vec<_>>()));
+        }
+        Because::Chart { chart, version, repository } => {
+            let mut data = Node::map();
+            data.set("name", &**chart);
+            data.set("version", &**version);
+            data.set("repository", &**repository);
+            object.set("chart", data);
+        }
+        Because::Program { program } => object.set("program", &**program),
+        Because::Condition { .. } => {}
+    }
+}
+
+fn input(input: &Input, report: &Report) -> Node {
+    let mut data = Node::map();
+    data.set("key", &*input.key);
+    match &input.kind {
+        InputKind::Literal => data.set("kind", "literal"),
+        InputKind::File(path) => {
+            data.set("kind", "file");
+            data.set("path", &**path);
+        }
+        InputKind::Env(path, line) => {
+            data.set("kind", "env");
+            data.set("path", &**path);
+            data.set("line", *line as i64);
+        }
+    }
+    set_place(&mut data, "place", input.entry, report);
+    data
+}
+
+fn element(moves: &Moves, report: &Report) -> Node {
+    let mut object = Node::map();
+    object.set("path", moves.path.as_str());
+    if let Some((key, value)) = &moves.key {
+        object.set("key", [(&**key, &**value)].into_iter().collect::<Node>());
+    }
+    set_place(&mut object, "place", moves.place, report);
+    let moved = moves.moves.iter().map(|(from, to, step, asked)| {
+        let mut one = Node::map();
+        one.set("from", *from as i64);
+        one.set("to", *to as i64);
+        one.set("step", step.as_str());
+        set_place(&mut one, "place", *asked, report);
+        one
+    });
+    object.set("moves", Node::from(moved.collect::<Vec<_>>()));
+    object
+}
+
+pub fn row(row: &Row) -> Node {
+    let mut object = Node::map();
+    object.set("resource", row.resource.as_str());
+    object.set("origin", row.origin.as_str());
+    object.set("events", row.events as i64);
+    object.set("state", row.state.name());
+    object
+}
+
+/// A place as `--error-format json` gives it.
+pub fn set_place(object: &mut Node, key: &str, span: Span, report: &Report) {
+    let Some(source) = report.sources.get(span.file) else { return };
+    let (from, to) = (source.position(span.start as usize), source.position(span.end as usize));
+    let mut data = Node::map();
+    data.set("file", source.name());
+    data.set("line", from.line as i64);
+    data.set("column", from.column as i64);
+    data.set("endLine", to.line as i64);
+    data.set("endColumn", to.column as i64);
+    object.set(key, data);
+}

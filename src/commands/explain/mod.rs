@@ -1,0 +1,306 @@
+//! `krm explain`: where a value comes from.
+
+mod blame;
+mod forwards;
+mod json;
+mod text;
+
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName};
+use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
+
+use crate::cli::{BuildFlags, examples};
+use crate::commands::build;
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// Say where a value of the result comes from: which line wrote it, and every step that changed it
+///
+/// The build runs as `krm build` would run it, and what each step changes is kept. A resource is named by `Kind/name`,
+/// `Kind/namespace/name` or its name alone: the final name, or any it had before. A field is a path as replacements write it
+/// (`spec.template.spec.containers.[name=web].image`), with indexes (`containers[0]`), or a JSON pointer. Without a field,
+/// the resource as a whole; without a resource, a list of all.
+#[derive(Debug, Args)]
+#[command(after_help = examples::EXPLAIN)]
+pub struct ExplainArgs {
+    /// Folders with a kustomization or a Composition, then a resource, then fields
+    #[arg(value_name = "DIR... [RESOURCE [FIELD...]]")]
+    words: Vec<String>,
+
+    /// A line of what `krm build` prints
+    #[arg(long, value_name = "N", conflicts_with_all = ["source", "blame"])]
+    line: Option<usize>,
+
+    /// The other way round: where a line of a source file ends up
+    #[arg(long, value_name = "FILE:LINE", conflicts_with = "blame")]
+    source: Option<String>,
+
+    /// Print the whole result, each line with the place it comes from
+    #[arg(long)]
+    blame: bool,
+
+    /// Explain every resource that the name means
+    #[arg(long)]
+    all: bool,
+
+    /// How many causes of causes to follow; 0 for all
+    #[arg(long, default_value_t = 3, value_name = "N")]
+    depth: usize,
+
+    /// Show the values of Secrets
+    #[arg(long)]
+    show_secrets: bool,
+
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    #[default]
+    Text,
+    Json,
+}
+
+/// What an answer is made from.
+struct Answerer<'a> {
+    session: &'a Session,
+    report: &'a Report,
+    labels: Labels<'a>,
+    depth: usize,
+    show_secrets: bool,
+}
+
+/// A target that was built, with its trace.
+struct Traced {
+    target: String,
+    built: Result<Resources>,
+    trace: Arc<Trace>,
+}
+
+pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
+    let session =
+        Session::new(Arc::new(Disk::default()), report.sources.clone(), build::options(&args.flags)?);
+    let depth = if args.depth == 0 { usize::MAX } else { args.depth };
+    let labels = Labels::new(&report.sources);
+    let answerer = Answerer { session: &session, report, labels, depth, show_secrets: args.show_secrets };
+    let (targets, rest) = answerer.split(&args.words, args.source.is_some())?;
+    let traced: Vec<Traced> = targets.into_iter().map(|target| answerer.build(target)).collect();
+    if let Some(place) = &args.source {
+        return forwards::explain(&answerer, place, &traced, args.output);
+    }
+    let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output) };
+    if args.blame {
+        return blame::print(&answerer, one);
+    }
+    if let Some(line) = args.line {
+        let (found, path) = blame::at_line(one, line)?;
+        let place = explain::Where::in_result(&one.trace, &found, path);
+        let answer = answerer.explain(&place);
+        return answerer.print(one, &[answer], args.output);
+    }
+    let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output) };
+    let found = answerer.resources(one, resource, args.all)?;
+    let mut answers = Vec::new();
+    for found in &found {
+        match fields.is_empty() {
+            true => answers.push(answerer.whole(one, found)),
+            false => {
+                for field in fields {
+                    answers.extend(answerer.field(one, found, field)?);
+                }
+            }
+        }
+    }
+    answerer.print(one, &answers, args.output)?;
+    one.failure()
+}
+
+impl Traced {
+    /// A build that fails is explained up to the step that failed, and reported.
+    fn failure(&self) -> Result<()> {
+        self.built.as_ref().map(|_| ()).map_err(Clone::clone)
+    }
+}
+
+impl Answerer<'_> {
+    /// Folders come first; what is not one begins the name of a resource.
+    fn split<'w>(&self, words: &'w [String], all_folders: bool) -> Result<(Vec<String>, &'w [String])> {
+        let is_folder = |word: &&String| std::path::Path::new(word).is_dir() || word.contains("://");
+        let count = match all_folders {
+            true => words.len(),
+            false => words.iter().take_while(is_folder).count(),
+        };
+        match (count, words.first()) {
+            (0, None) => Ok((vec![".".to_owned()], words)),
+            (0, Some(first)) => {
+                Err(Diagnostic::error("explain-no-folder", format!("there is no folder `{first}`"))
+                    .help("the folder with the kustomization comes first: `krm explain DIR Kind/name field`"))
+            }
+            _ => Ok((words[..count].to_vec(), &words[count..])),
+        }
+    }
+
+    fn build(&self, target: String) -> Traced {
+        let (built, trace) = self.session.trace(&target);
+        Traced { target, built, trace }
+    }
+
+    fn resources<'t>(&self, one: &'t Traced, name: &str, all: bool) -> Result<Vec<Found<'t>>> {
+        let found = match explain::resources(&one.trace, &ResourceName::parse(name)?) {
+            // Why there is nothing is in the error of the build.
+            Err(_) if one.built.is_err() => return Err(one.failure().expect_err("it failed")),
+            found => found?,
+        };
+        if found.len() > 1 && !all {
+            let names: Vec<String> = found
+                .iter()
+                .map(|found| match found.seen.id.namespace.as_str() {
+                    "" => format!("`{}/{}`", found.seen.id.gvk.kind, found.seen.id.name),
+                    ns => format!("`{}/{ns}/{}`", found.seen.id.gvk.kind, found.seen.id.name),
+                })
+                .collect();
+            let message = format!("`{name}` means several resources: {}", names.join(", "));
+            return Err(Diagnostic::error("explain-ambiguous", message)
+                .help("name the one you mean, or pass `--all`"));
+        }
+        Ok(found)
+    }
+
+    fn field(&self, one: &Traced, found: &Found, field: &str) -> Result<Vec<Explanation>> {
+        let path = FieldPath::parse(field)?;
+        let places = explain::locate(&one.trace, found, &path);
+        if places.is_empty() {
+            return Err(self.no_field(one, found, &path));
+        }
+        Ok(places.iter().map(|place| self.explain(place)).collect())
+    }
+
+    fn explain(&self, place: &explain::Where) -> Explanation {
+        let mut answer = explain::explain(place, &self.labels, self.depth);
+        answer.masked &= !self.show_secrets;
+        answer
+    }
+
+    /// The history of a resource as a whole.
+    fn whole(&self, one: &Traced, found: &Found) -> Explanation {
+        self.explain(&explain::Where::whole(&one.trace, found))
+    }
+
+    fn no_field(&self, one: &Traced, found: &Found, field: &FieldPath) -> Diagnostic {
+        let id = &found.seen.id;
+        let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
+        let mut error = Diagnostic::error("explain-no-field", message);
+        let warnings = self.session.build(std::slice::from_ref(&one.target)).warnings;
+        for warning in warnings.iter().filter(|w| w.code() == "patch-target-no-match") {
+            if self.would_write(warning.place(), field) {
+                error = error.note(
+                    format!("this patch would have written it: {}", warning.message()),
+                    warning.place(),
+                );
+                for advice in warning.advice() {
+                    error = error.help(advice.clone());
+                }
+            }
+        }
+        error
+    }
+
+    /// Whether a patch that an entry of a kustomization holds or names writes a field.
+    fn would_write(&self, target: Span, field: &FieldPath) -> bool {
+        let Some(entry) = self.labels.entry(target) else { return false };
+        let texts = [("patch", false), ("path", true)].into_iter().filter_map(|(key, is_file)| {
+            let text = entry.get(key)?.as_str()?.to_owned();
+            match is_file {
+                false => Some(text),
+                true => {
+                    let source = self.report.sources.get(target.file)?;
+                    let folder = std::path::Path::new(source.name()).parent()?.to_owned();
+                    std::fs::read_to_string(folder.join(text)).ok()
+                }
+            }
+        });
+        texts.flat_map(|text| krm_yaml::parse_str(&text).unwrap_or_default()).any(|document| {
+            let root = &document.root;
+            match root.is_seq() {
+                true => root.items().iter().any(|op| {
+                    let path = op.get("path").and_then(krm_engine::Node::as_str).unwrap_or_default();
+                    FieldPath::parse(path).is_ok_and(|path| path.leads_to(field))
+                }),
+                false => !field.ways(root).is_empty(),
+            }
+        })
+    }
+
+    fn print(&self, one: &Traced, answers: &[Explanation], format: Format) -> Result<()> {
+        let text = match format {
+            Format::Text => answers
+                .iter()
+                .map(|answer| text::explanation(answer, self.report))
+                .collect::<Vec<_>>()
+                .join("\n"),
+            Format::Json => match answers {
+                [answer] => json::pretty(&json::explanation(answer, &one.target, self.report)),
+                _ => json::list(
+                    answers.iter().map(|answer| json::explanation(answer, &one.target, self.report)),
+                ),
+            },
+        };
+        os::print(text.as_bytes())
+    }
+
+    /// Every resource, where it comes from, and how many steps changed it.
+    fn table(&self, one: &Traced, format: Format) -> Result<()> {
+        let rows: Vec<text::Row> = one
+            .trace
+            .resources()
+            .into_iter()
+            .map(|(track, seen, present)| {
+                let answer = self.whole(one, &Found { track, seen, present });
+                text::Row::new(&answer, self.report)
+            })
+            .collect();
+        let text = match format {
+            Format::Text => text::table(&rows),
+            Format::Json => json::list(rows.iter().map(json::row)),
+        };
+        os::print(text.as_bytes())?;
+        one.failure()
+    }
+
+    /// One line for each target.
+    fn side_by_side(&self, all: &[Traced], rest: &[String], format: Format) -> Result<()> {
+        let [resource, field] = rest else {
+            return Err(Diagnostic::error(
+                "explain-side-by-side",
+                "several folders are compared by one field",
+            )
+            .help("name a resource and a field: `krm explain overlays/* Deployment/web spec.replicas`"));
+        };
+        let mut errors = Vec::new();
+        let mut answers = Vec::new();
+        for one in all {
+            let answer = self
+                .resources(one, resource, false)
+                .and_then(|found| self.field(one, &found[0], field).map(|mut all| all.swap_remove(0)));
+            match answer {
+                Ok(answer) => answers.push((one.target.as_str(), answer)),
+                Err(error) => errors.push(error),
+            }
+        }
+        let text = match format {
+            Format::Text => text::side_by_side(&answers, self.report),
+            Format::Json => json::list(
+                answers.iter().map(|(target, answer)| json::explanation(answer, target, self.report)),
+            ),
+        };
+        os::print(text.as_bytes())?;
+        Diagnostic::join(errors).map_or(Ok(()), Err)
+    }
+}

@@ -1,0 +1,293 @@
+//! Histories as text for people.
+
+use std::fmt::Write as _;
+
+use krm_engine::explain::{Because, Entry, Explanation, Moves, State};
+use krm_engine::pipeline::trace::{EventKind, Input, InputKind};
+use krm_engine::{Node, Span};
+
+use crate::report::{Report, sanitize};
+
+/// What stands for a value that is not shown.
+pub const MASK: &str = "•••";
+
+/// `file:line:column`.
+pub fn place(span: Span, report: &Report) -> Option<String> {
+    let source = report.sources.get(span.file)?;
+    let position = source.position(span.start as usize);
+    Some(format!("{}:{}:{}", source.name(), position.line, position.column))
+}
+
+/// `file:line`.
+pub fn line_of(span: Span, report: &Report) -> Option<String> {
+    let source = report.sources.get(span.file)?;
+    Some(format!("{}:{}", source.name(), source.position(span.start as usize).line))
+}
+
+/// A value in one line: scalars as they are, others as JSON.
+pub fn value(node: &Node) -> String {
+    let text = match node.text() {
+        Some(text) => text.trim_end_matches('\n').replace('\n', "\\n"),
+        None => krm_yaml::json::compact(node),
+    };
+    sanitize::inert(&sanitize::beginning(&text)).into_owned()
+}
+
+pub fn explanation(answer: &Explanation, report: &Report) -> String {
+    let mut text = format!("{} {}", answer.gvk.kind, answer.name);
+    if !answer.namespace.is_empty() {
+        let _ = write!(text, ", namespace {}", answer.namespace);
+    }
+    text.push('\n');
+    let shown = |node: &Node| if answer.masked { MASK.to_owned() } else { value(node) };
+    match (answer.field.is_empty(), answer.state) {
+        (true, State::Present) => {}
+        (true, _) => {
+            let last = answer.history.last();
+            let by = last.and_then(|last| place(last.place, report)).unwrap_or_default();
+            let written = line_of(answer.origin, report).unwrap_or_default();
+            let label = last.map(|last| last.label.as_str()).unwrap_or_default();
+            let _ = writeln!(
+                text,
+                "  deleted by {by} ({}); written at {written}",
+                label.trim_end_matches(", deleted")
+            );
+        }
+        (false, State::Present) => {
+            let now = answer.value.as_ref().map(shown).unwrap_or_default();
+            let _ = writeln!(text, "  {}: {now}", answer.field);
+        }
+        (false, state) => {
+            let by = answer.history.last().and_then(|last| place(last.place, report));
+            let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
+            let _ = writeln!(text, "  {}: not in the result, {}{by}", answer.field, state.name());
+        }
+    }
+    text.push('\n');
+    let places: Vec<String> =
+        answer.history.iter().map(|entry| place(entry.place, report).unwrap_or_default()).collect();
+    let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
+    for (number, entry) in answer.history.iter().enumerate() {
+        let lead = format!("  {:<2} ", number + 1);
+        text.push_str(&line(entry, &lead, width, answer.masked, report));
+        if entry.decides && answer.history.len() > 1 && is_editable(entry) {
+            text.pop();
+            text.push_str("   ← edit here to change it\n");
+        }
+        text.push_str(&values(entry, answer.masked));
+        for because in &entry.because {
+            text.push_str(&reason(because, 7, answer.masked, report));
+        }
+    }
+    for moves in &answer.elements {
+        text.push_str(&element(moves, report));
+    }
+    text.push_str(&dead_writes(answer));
+    text
+}
+
+/// Whether changing the place changes the value as one would expect.
+fn is_editable(entry: &Entry) -> bool {
+    matches!(entry.event, EventKind::Set | EventKind::Written | EventKind::Generated | EventKind::Renamed)
+        && !entry.place.is_none()
+}
+
+/// How long the values of an event may be to stand in its line.
+const SHORT: usize = 52;
+
+fn before_and_after(entry: &Entry, masked: bool) -> (Option<String>, Option<String>) {
+    // A resource as a whole is too long to be shown at each step.
+    let is_whole = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.get("apiVersion").is_some());
+    if is_whole(&entry.before) || is_whole(&entry.after) {
+        return (None, None);
+    }
+    let shown = |node: &Node| if masked { MASK.to_owned() } else { value(node) };
+    (entry.before.as_ref().map(shown), entry.after.as_ref().map(shown))
+}
+
+fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
+    let length = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());
+    length(before) + length(after) <= SHORT
+}
+
+fn line(entry: &Entry, lead: &str, width: usize, masked: bool, report: &Report) -> String {
+    let at = place(entry.place, report);
+    let values = match before_and_after(entry, masked) {
+        (before, after) if !is_short(&before, &after) => String::new(),
+        (Some(before), Some(after)) if masked && entry.before != entry.after => {
+            format!("{before} → {after} (changed)")
+        }
+        (Some(before), Some(after)) => format!("{before} → {after}"),
+        (Some(before), None) => format!("was {before}"),
+        (None, Some(after)) => after,
+        (None, None) => String::new(),
+    };
+    let label = match at {
+        Some(at) => format!("{at:<width$}  {:<24}", entry.label),
+        // What has no place of its own says in words what happened.
+        None => format!("{:<1$}", entry.label, width + 26),
+    };
+    let line = format!("{lead}{label} {values}");
+    format!("{}\n", line.trim_end())
+}
+
+/// The values of an event that are too long to stand in its line.
+fn values(entry: &Entry, masked: bool) -> String {
+    let (before, after) = before_and_after(entry, masked);
+    if is_short(&before, &after) {
+        return String::new();
+    }
+    match (before, after) {
+        (Some(before), Some(after)) => format!("       {before}\n     → {after}\n"),
+        (None, Some(text)) | (Some(text), None) => format!("       {text}\n"),
+        (None, None) => String::new(),
+    }
+}
+
+fn reason(because: &Because, indent: usize, masked: bool, report: &Report) -> String {
+    let pad = " ".repeat(indent);
+    let entries = |entries: &[Entry]| {
+        let places = entries.iter().map(|entry| place(entry.place, report).unwrap_or_default());
+        let width = places.map(|place| place.chars().count()).max().unwrap_or(0);
+        let mut text = String::new();
+        for entry in entries {
+            text.push_str(&line(entry, &format!("{pad}  "), width, masked, report));
+            for because in &entry.because {
+                text.push_str(&reason(because, indent + 4, masked, report));
+            }
+        }
+        text
+    };
+    match because {
+        Because::Followed { kind, by, field, rule, target, renames } => {
+            let rule = match place(*rule, report) {
+                Some(rule) => format!("the rule at {rule}"),
+                None => "the built-in rule".to_owned(),
+            };
+            let kind = &kind.kind;
+            let was = target.split(' ').next().unwrap_or(kind);
+            format!(
+                "{pad}by {rule} {kind} ← {by} {field}\n{pad}because the {was} was renamed\n{}",
+                entries(renames)
+            )
+        }
+        Because::Copied { resource, field, history } => {
+            format!("{pad}copied from {resource}, {field}, which at this point was\n{}", entries(history))
+        }
+        Because::Variable { name, place: at } => {
+            format!("{pad}by the variable {name} ({})\n", place(*at, report).unwrap_or_default())
+        }
+        Because::Hash { inputs } => {
+            let places: Vec<String> =
+                inputs.iter().map(|input| place(input.entry, report).unwrap_or_default()).collect();
+            let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
+            let line = |(input, at): (&Input, &String)| format!("{pad}{at:<width$}  {}\n", what(input));
+            inputs.iter().zip(&places).map(line).collect()
+        }
+        Because::Condition { .. } => String::new(),
+        Because::Chart { chart, version, repository } => {
+            let version = if version.is_empty() { String::new() } else { format!(" {version}") };
+            let repository = if repository.is_empty() { String::new() } else { format!(" of {repository}") };
+            format!("{pad}by the chart {chart}{version}{repository}; what happens inside is not known here\n")
+        }
+        Because::Program { program } => {
+            format!("{pad}by the function {program}; what happens inside is not known here\n")
+        }
+    }
+}
+
+/// An input of a generator in words.
+fn what(input: &Input) -> String {
+    match &input.kind {
+        InputKind::Literal => format!("literal {}", input.key),
+        InputKind::File(path) => format!("file {path}"),
+        InputKind::Env(path, line) => format!("{} in line {line} of {path}", input.key),
+    }
+}
+
+fn element(moves: &Moves, report: &Report) -> String {
+    let Moves { key, place: at, first, moves, .. } = moves;
+    let who = match key {
+        Some((key, value)) => {
+            let at = place(*at, report).map(|at| format!(" ({at})")).unwrap_or_default();
+            format!("The element is known by `{key}: {value}`{at}. Its index: {first}, then\n")
+        }
+        None => format!("The index of the element: {first}, then\n"),
+    };
+    let lines = moves.iter().map(|(_, to, step, asked)| {
+        format!("     {to}  {}  {step}\n", place(*asked, report).unwrap_or_default())
+    });
+    format!("\n  {who}{}", lines.collect::<String>())
+}
+
+/// What a step writes and a later one takes away again is never seen.
+fn dead_writes(answer: &Explanation) -> String {
+    let Some((last, earlier)) = answer.history.split_last() else { return String::new() };
+    if !matches!(last.event, EventKind::Removed | EventKind::Deleted) {
+        return String::new();
+    }
+    if answer.field.is_empty() {
+        return String::new();
+    }
+    let writes = earlier.iter().enumerate().filter(|(_, entry)| {
+        matches!(entry.event, EventKind::Set | EventKind::Merged | EventKind::Copied) && entry.step.is_some()
+    });
+    let lines = writes.map(|(number, _)| {
+        format!(
+            "  note: what step {} writes is never seen: step {} removes it\n",
+            number + 1,
+            answer.history.len()
+        )
+    });
+    lines.collect()
+}
+
+/// A line of the table of resources.
+pub struct Row {
+    pub resource: String,
+    pub origin: String,
+    pub events: usize,
+    pub state: State,
+}
+
+impl Row {
+    pub fn new(answer: &Explanation, report: &Report) -> Self {
+        Self {
+            resource: format!("{}/{}", answer.gvk.kind, answer.name),
+            origin: line_of(answer.origin, report).unwrap_or_else(|| "-".into()),
+            events: answer.history.len(),
+            state: answer.state,
+        }
+    }
+}
+
+pub fn table(rows: &[Row]) -> String {
+    let width = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
+    let (resource, origin) = (width(&|row| row.resource.len()), width(&|row| row.origin.len()));
+    let line = |row: &Row| {
+        let events = if row.events == 1 { "1 event".to_owned() } else { format!("{} events", row.events) };
+        let gone = if row.state == State::Present { "" } else { ", deleted" };
+        format!("{:<resource$}  {:<origin$}  {events}{gone}\n", row.resource, row.origin)
+    };
+    rows.iter().map(line).collect()
+}
+
+pub fn side_by_side(answers: &[(&str, Explanation)], report: &Report) -> String {
+    let rows: Vec<[String; 4]> = answers
+        .iter()
+        .map(|(target, answer)| {
+            let now = match (answer.state, &answer.value) {
+                (State::Present, Some(_)) if answer.masked => MASK.to_owned(),
+                (State::Present, Some(node)) => value(node),
+                _ => "–".to_owned(),
+            };
+            let last = answer.history.last();
+            let at = last.and_then(|last| place(last.place, report)).unwrap_or_default();
+            [(*target).to_owned(), now, at, last.map(|last| last.label.clone()).unwrap_or_default()]
+        })
+        .collect();
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let (first, second, third) = (width(0), width(1), width(2));
+    let line = |[a, b, c, d]: &[String; 4]| format!("{a:<first$}   {b:<second$}   {c:<third$}   {d}\n");
+    rows.iter().map(line).collect()
+}
