@@ -1,8 +1,9 @@
 //! Resources and fields by the names people use.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use krm_yaml::path::{Path, Segment as Written};
+use krm_yaml::path::{Path, Rules, child, visit};
 use krm_yaml::{Diagnostic, Node, Result, Text, nearest};
 
 use crate::pipeline::Trace;
@@ -138,12 +139,35 @@ impl FieldPath {
 
     /// Every way it leads to in a tree.
     pub fn ways(&self, root: &Node) -> Vec<Vec<Segment>> {
-        let mut ways = vec![(Vec::new(), root)];
-        for segment in self.path.segments() {
-            ways = ways.into_iter().flat_map(|(way, node)| below(node, segment, &way)).collect();
-        }
-        ways.into_iter().map(|(way, _)| way).collect()
+        let mut ways = Vec::new();
+        let visited =
+            visit(&Look, self.path.segments(), root, &mut Vec::new(), &mut |_, trail: &Vec<usize>| {
+                ways.push(segments(root, trail));
+                Ok(ControlFlow::Continue(()))
+            });
+        visited.map_or_else(|_| Vec::new(), |_| ways)
     }
+}
+
+/// Looks, and finds nothing where path and tree part.
+struct Look;
+
+impl Rules for Look {
+    const KEYS_INDEX: bool = true;
+}
+
+/// Positions in a tree as keys and indexes.
+fn segments(root: &Node, trail: &[usize]) -> Vec<Segment> {
+    let mut node = root;
+    let segment = |at: &usize| {
+        let segment = match node.as_map().and_then(|map| map.iter().nth(*at)) {
+            Some(entry) => Segment::Key(entry.key.text().unwrap_or_default().into()),
+            None => Segment::Index(*at),
+        };
+        node = child(node, *at);
+        segment
+    };
+    trail.iter().map(segment).collect()
 }
 
 /// `containers[0].image` with the dots that the parser wants: `containers.0.image`, `containers.[name=web].image`.
@@ -165,32 +189,6 @@ fn bracketed(text: &str) -> String {
         rest = &after[close..];
     }
     dotted + rest
-}
-
-fn below<'n>(node: &'n Node, segment: &Written, way: &[Segment]) -> Vec<(Vec<Segment>, &'n Node)> {
-    let with = |next: Segment| [way, &[next]].concat();
-    let item = |index: usize| node.items().get(index).map(|item| (with(Segment::Index(index)), item));
-    match segment {
-        Written::Key(key) | Written::Field(key) if node.is_seq() => {
-            key.parse().ok().and_then(item).into_iter().collect()
-        }
-        Written::Key(key) | Written::Field(key) => {
-            node.get(key).map(|value| (with(Segment::Key(key.clone())), value)).into_iter().collect()
-        }
-        Written::Match { key, value } | Written::Pattern { key, pattern: value } => {
-            let is_it = |item: &Node| match key.is_empty() {
-                true => item.text() == Some(value),
-                false => item.get(key).and_then(Node::text) == Some(value),
-            };
-            (0..node.items().len()).filter(|index| is_it(&node.items()[*index])).filter_map(item).collect()
-        }
-        Written::Each | Written::Any if node.is_seq() => (0..node.items().len()).filter_map(item).collect(),
-        Written::Each | Written::Any => {
-            let entries = node.as_map().into_iter().flatten();
-            entries.filter_map(|e| Some((with(Segment::Key(e.key.text()?.into())), &e.value))).collect()
-        }
-        Written::Append => node.items().len().checked_sub(1).and_then(item).into_iter().collect(),
-    }
 }
 
 /// Where in a trace a field was last seen.
