@@ -16,7 +16,7 @@ use crate::commands::build;
 use crate::os::{self, Disk};
 use crate::report::Report;
 
-/// Say where a value of the result comes from: which line wrote it, and every step that changed it
+/// Show where a value of the result comes from
 ///
 /// The build runs as `krm build` would run it, and what each step changes is kept. A resource is named by `Kind/name`,
 /// `Kind/namespace/name` or its name alone: the final name, or any it had before. A field is a path as replacements write it

@@ -246,7 +246,7 @@ fn entry(event: &Event, trace: &Trace, labels: &Labels, depth: usize) -> Entry {
         _ => None,
     });
     let place = match event.kind {
-        EventKind::Removed | EventKind::Deleted | EventKind::Merged => event.asked,
+        EventKind::Removed | EventKind::Deleted | EventKind::Merged => in_patch(event).unwrap_or(event.asked),
         EventKind::Followed | EventKind::Hashed => Span::NONE,
         // What a program printed is gone; where it is configured can be looked at.
         EventKind::ByFunction => configured_at.unwrap_or(event.asked),
@@ -284,6 +284,47 @@ fn entry(event: &Event, trace: &Trace, labels: &Labels, depth: usize) -> Entry {
     let (before, after) = (event.before.cloned(), event.after.cloned());
     let layer = name.folder.to_string();
     Entry { event: event.kind, before, after, place, label, layer, step, because, opaque, decides: false }
+}
+
+/// Where a patch speaks of the field of an event.
+fn in_patch(event: &Event) -> Option<Span> {
+    event.causes.iter().find_map(|cause| match cause {
+        Cause::Patched { operations } => {
+            let field = pointer(&event.path);
+            let touches = |path: &str| {
+                field == path || field.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
+            };
+            operations.iter().rfind(|operation| touches(&operation.path)).map(|operation| operation.span)
+        }
+        Cause::Merged { patch } => match event.kind {
+            EventKind::Deleted => key_in(patch, &Segment::Key("$patch".into())),
+            _ => {
+                let (last, above) = event.path.split_last()?;
+                above_in(patch, above).into_iter().find_map(|map| key_in(map, last))
+            }
+        },
+        _ => None,
+    })
+}
+
+fn key_in(map: &Node, key: &Segment) -> Option<Span> {
+    let Segment::Key(key) = key else { return None };
+    map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
+}
+
+/// The nodes of a patch that a path leads to. A patch names elements of lists in an order of its own, so each is tried.
+fn above_in<'n>(patch: &'n Node, path: &[Segment]) -> Vec<&'n Node> {
+    let mut nodes = vec![patch];
+    for segment in path {
+        nodes = nodes
+            .into_iter()
+            .flat_map(|node| match segment {
+                Segment::Key(key) => node.get(key).into_iter().collect::<Vec<_>>(),
+                Segment::Index(_) => node.items().iter().collect(),
+            })
+            .collect();
+    }
+    nodes
 }
 
 fn input_label(event: &Event) -> Option<String> {
@@ -360,7 +401,7 @@ fn reason(
             let history = way.map(|way| history(*track, &way, step)).unwrap_or_default();
             Some(Because::Copied { resource, field: field.clone(), history })
         }
-        Cause::Copied { source: None, .. } => None,
+        Cause::Copied { source: None, .. } | Cause::Merged { .. } | Cause::Patched { .. } => None,
         // The place and the label of the event say it.
         Cause::Generated { .. } => None,
         Cause::Matched { asked, .. } => Some(Because::Condition { text: *asked }),

@@ -114,8 +114,8 @@ impl Trace {
         let Some(change) = traced.change(resource) else { return events };
         let before = change.before.as_ref().and_then(|seen| at(&seen.node, path));
         events.extend(before.map(|before| match &change.after {
-            Some(_) => removed(traced, resource, before, path.to_vec()),
-            None => gone(traced, resource, before, path.to_vec()),
+            Some(_) => removed(Place { trace: self, index: step }, resource, before, path.to_vec()),
+            None => gone(Place { trace: self, index: step }, resource, before, path.to_vec()),
         }));
         events
     }
