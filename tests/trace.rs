@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_engine::files::world::{DirEntry, EntryKind};
-use krm_engine::pipeline::trace::{Event, EventKind, Segment, at};
+use krm_engine::pipeline::trace::{Cause, Event, EventKind, Segment, at};
 use krm_engine::{BuildOptions, MemoryWorld, Node, Session, Sources, Span, Trace, World, emit};
 
 /// The files of this machine, to be read.
@@ -325,4 +325,87 @@ fn every_value_knows_the_text_that_set_it() {
         faults.push(format!("the reference to the ConfigMap: {followed}"));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+const GONE: &[(&str, &str)] = &[
+    (
+        "base/kustomization.yaml",
+        "resources: [web.yaml, scaler.yaml]\nconfigMapGenerator:\n- name: settings\n  literals: [A=1]\n",
+    ),
+    (
+        "base/web.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  paused: true\n  template:\n    spec:\n      containers:\n\
+         \x20     - name: web\n        args: [--plain]\n        resources: {limits: {memory: 1Gi}}\n",
+    ),
+    (
+        "base/scaler.yaml",
+        "apiVersion: autoscaling/v2\nkind: HorizontalPodAutoscaler\nmetadata: {name: web}\nspec: {maxReplicas: 3}\n",
+    ),
+    (
+        "app/kustomization.yaml",
+        "resources: [../base]\npatches:\n- path: less.yaml\n- target: {kind: Deployment}\n  patch: |-\n    - op: remove\n      path: /spec/template/spec/containers/0/resources\n\
+         - patch: |-\n    $patch: delete\n    apiVersion: autoscaling/v2\n    kind: HorizontalPodAutoscaler\n    metadata: {name: web}\n\
+         configMapGenerator:\n- name: settings\n  behavior: merge\n  literals: [B=2]\n",
+    ),
+    (
+        "app/less.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec:\n  paused: null\n  template:\n    spec:\n      containers:\n\
+         \x20     - name: web\n        args: null\n        resources: {limits: {memory: 2Gi}}\n",
+    ),
+];
+
+#[test]
+fn what_is_gone_has_a_history() {
+    let world = Arc::new(MemoryWorld::new(GONE.iter().copied()));
+    let session = Session::new(world, Sources::new(), BuildOptions::default());
+    let (result, trace) = session.trace("app");
+    result.expect("it builds");
+    let find = |kind: &str| {
+        let all = trace.resources();
+        let found = all.into_iter().find(|(_, seen, _)| &*seen.id.gvk.kind == kind);
+        found.unwrap_or_else(|| panic!("there is a {kind}"))
+    };
+    let keys = |path: &str| -> Vec<Segment> {
+        let segment = |part: &str| part.parse().map_or_else(|_| Segment::Key(part.into()), Segment::Index);
+        path.split('.').filter(|part| !part.is_empty()).map(segment).collect()
+    };
+    let told = |kind: &str, path: &str| -> Vec<String> {
+        let events = trace.history(find(kind).0, &keys(path));
+        events.iter().map(|event| format!("{} {}", event.step.name, event.kind.name())).collect()
+    };
+    assert_eq!(told("Deployment", "spec.paused"), ["base#resources[0] written", "app#patches[0] removed"]);
+    assert_eq!(
+        told("Deployment", "spec.template.spec.containers.0.args"),
+        ["base#resources[0] written", "app#patches[0] removed"]
+    );
+    assert_eq!(
+        told("Deployment", "spec.template.spec.containers.0.resources.limits.memory"),
+        ["base#resources[0] written", "app#patches[0] set", "app#patches[1] removed"]
+    );
+    // The whole resource, and what was in it.
+    assert!(!find("HorizontalPodAutoscaler").2, "it is not in the result");
+    for path in ["", "spec.maxReplicas"] {
+        let events = told("HorizontalPodAutoscaler", path);
+        assert_eq!(events, ["base#resources[1] written", "app#patches[2] deleted"], "{path}");
+    }
+    // A generator that merges makes new keys, and leaves the others.
+    assert_eq!(told("ConfigMap", "data.B"), ["app#configMapGenerator[0] generated"]);
+    assert_eq!(told("ConfigMap", "data.A"), ["base#configMapGenerator[0] generated"]);
+
+    // A patch says what it asked for.
+    let events = trace.history(find("Deployment").0, &keys("spec.template.spec.containers.0.resources"));
+    let removed = events.last().expect("it was removed");
+    let operations = removed.causes.iter().find_map(|cause| match cause {
+        Cause::Patched { operations } => Some(operations),
+        _ => None,
+    });
+    let operation = &operations.expect("it was a JSON patch")[0];
+    let path = "/spec/template/spec/containers/0/resources";
+    assert_eq!((&*operation.name, &*operation.path), ("remove", path));
+    let merged = |cause: &&Cause| match cause {
+        Cause::Merged { patch } => patch.at(["spec", "paused"]).is_some_and(Node::is_null),
+        _ => false,
+    };
+    let events = trace.history(find("Deployment").0, &keys("spec.paused"));
+    assert!(events.last().expect("it was removed").causes.iter().copied().any(|cause| merged(&cause)));
 }

@@ -5,8 +5,6 @@ use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Trivia, Value};
 
 use super::Item;
 
-/// The annotation by which a resource asks to be left as it is (`none`).
-
 /// The fields that come first, in this order; all others follow by name. The order of the reference.
 const FIELD_ORDER: &[&str] = &[
     "name",

@@ -11,8 +11,6 @@ use crate::resource::history;
 use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource, Track};
 
-/// What a generated resource may say about itself.
-
 impl Transformer for Function {
     fn is_program(&self) -> bool {
         true

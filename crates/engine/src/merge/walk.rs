@@ -249,7 +249,7 @@ fn without_merge_key<'n>(dest: Cow<'n, Node>, others: [Option<&Node>; 2]) -> Res
     krm_yaml::merge_keys::resolve(&mut resolved)?;
     let is_inherited = |name: &str| !map.contains(name) && resolved.get(name).is_some();
     let reaches_in = |entry: &Entry| {
-        !(entry.value.is_scalar() && !entry.value.is_null()) && entry.key.text().is_some_and(is_inherited)
+        (!entry.value.is_scalar() || entry.value.is_null()) && entry.key.text().is_some_and(is_inherited)
     };
     let mut fields = others.into_iter().flatten().filter_map(Node::as_map).flatten();
     Ok(if fields.any(reaches_in) { Cow::Owned(resolved) } else { dest })

@@ -105,6 +105,7 @@ mod tests {
     }
 
     #[test]
+    #[allow(clippy::disallowed_methods, reason = "a test may look at the clock")]
     fn patterns_that_could_match_in_many_ways_take_no_longer() {
         let pattern = "**/a/".repeat(15) + "b";
         let path = "a/".repeat(60) + "c";

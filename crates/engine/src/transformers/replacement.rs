@@ -255,7 +255,9 @@ impl Rule {
                 for path in &place.paths {
                     copies.add(&value)?;
                     items.edit_at(at, |r| place.write(r, path, &value, cx))?;
-                    cx.note(items.as_slice()[at].track, path.span(), || {
+                    let (track, met) = (items.as_slice()[at].track, items.as_slice()[at].span());
+                    cx.note(track, path.span(), || Cause::Matched { asked: place.span, met });
+                    cx.note(track, path.span(), || {
                         let source = match (&self.from, source_at) {
                             (From::Field(field), Some(from)) => {
                                 Some((items.as_slice()[from].track, field.path.text().into()))

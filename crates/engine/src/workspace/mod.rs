@@ -187,9 +187,8 @@ impl Layer {
         for file in files {
             let read = Self::of_file(world, sources, here, &folder, file);
             // Somebody else's `composition.yaml` may lie beside a kustomization, or alone.
-            match (&layer, read) {
-                (None, Some(read)) => layer = Some(read),
-                (Some(_), _) | (None, None) => {}
+            if layer.is_none() {
+                layer = read;
             }
         }
         layer

@@ -108,7 +108,7 @@ pub const PATH_FIELDS: &[(&str, &[&str])] = &[
 pub(super) fn of(world: &dyn World, sources: &Sources, folder: &Path, root: &Node) -> Vec<Reference> {
     let mut finder = Finder { world, sources, folder, found: Vec::new() };
     let kind = match root.get("kind").and_then(Node::as_str) {
-        Some(kind @ "Composition") => kind,
+        Some("Composition") => "Composition",
         _ => "Kustomization",
     };
     finder.object(kind, root, 0);
