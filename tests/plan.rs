@@ -41,7 +41,9 @@ fn check(case: &Path) -> Result<bool, String> {
                 || text.contains("transformerAnnotations")
         })
     };
-    if !folder.is_dir() || written.iter().any(tells_origins) {
+    // A resource that is called like a Composition cannot stand beside one.
+    let is_taken = folder.join("kustomization.yaml").exists() && folder.join("composition.yaml").exists();
+    if !folder.is_dir() || is_taken || written.iter().any(tells_origins) {
         return Ok(false);
     }
     let expected = krm(&scratch.0, &args)?;
@@ -50,10 +52,7 @@ fn check(case: &Path) -> Result<bool, String> {
         let _ = fs::remove_file(folder.join(name));
     }
     fs::write(folder.join("composition.yaml"), &plan.stdout).map_err(|error| error.to_string())?;
-    // Paths of imports now start from another folder, so they may leave it.
-    let flags: Vec<&str> =
-        args.iter().copied().filter(|flag| !flag.starts_with("--load-restrictor=")).collect();
-    let planned = krm(&scratch.0, &[&flags[..], &["--load-restrictor", "LoadRestrictionsNone"]].concat())?;
+    let planned = krm(&scratch.0, &args)?;
     match planned.stdout == expected.stdout {
         true => Ok(true),
         false => Err(format!(

@@ -143,8 +143,9 @@ fn place(span: Span, report: &Report) -> Option<String> {
 
 fn with_comment(entry: Outlined, report: &Report) -> Node {
     let mut config = entry.config;
+    let at = entry.revision.map_or(String::new(), |revision| format!(" at {revision}"));
     let mut lines: Vec<String> =
-        place(entry.place, report).map(|place| format!("# from {place}")).into_iter().collect();
+        place(entry.place, report).map(|place| format!("# from {place}{at}")).into_iter().collect();
     let overrides = entry.overrides.iter().filter_map(|span| place(*span, report));
     lines.extend(overrides.map(|place| format!("# changed by {place}")));
     config.trivia_mut().head = lines.join("\n").into();
@@ -155,6 +156,9 @@ fn as_data(entry: Outlined, report: &Report) -> Node {
     let mut data = Node::map();
     if let Some(place) = place(entry.place, report) {
         data.set("from", place);
+    }
+    if let Some(revision) = entry.revision {
+        data.set("revision", revision);
     }
     let overrides: Vec<Node> =
         entry.overrides.iter().filter_map(|span| place(*span, report)).map(Node::from).collect();

@@ -50,6 +50,10 @@ pub const HELM_GENERATED: &str = "internal.config.kubernetes.io/helm-generated";
 /// Which resources refer to this one.
 pub const REFERRED_BY: &str = "internal.config.kubernetes.io/refBy";
 
+/// Where the relative paths of a transformer in a Composition start, if not from the file it is in: the folder or file of
+/// the Composition that wrote it. `krm plan` writes it, and no function sees it.
+pub const RELATIVE_TO: &str = "internal.config.kubernetes.io/relative-to";
+
 /// Where a resource came from.
 pub const ORIGIN: &str = "config.kubernetes.io/origin";
 /// Which transformers have seen a resource.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use krm_function::annotations::RELATIVE_TO;
 use krm_yaml::{Diagnostic, Node, Result, Span, nearest};
 use rustc_hash::FxHashMap;
 
@@ -25,6 +26,8 @@ pub struct Entry {
     pub place: Span,
     /// The folder of the Composition that wrote it: what its relative paths mean.
     pub folder: Arc<Folder>,
+    /// The file of that Composition.
+    pub file: Arc<str>,
     /// The overrides that changed it, innermost first.
     pub overrides: Vec<Override>,
     /// The `path` of every `transformersFrom` that brought it here, innermost first.
@@ -89,12 +92,12 @@ impl Consolidation<'_> {
             .help("list them under `transformers:`, or import some under `transformersFrom:`"));
         }
         self.open.push((path, source.name().to_owned()));
-        let list = self.list(folder, &composition);
+        let list = self.list(folder, file, &composition);
         self.open.pop();
         list
     }
 
-    fn list(&mut self, folder: &Arc<Folder>, composition: &Composition) -> Result<Vec<Entry>> {
+    fn list(&mut self, folder: &Arc<Folder>, file: &str, composition: &Composition) -> Result<Vec<Entry>> {
         let (mut before, mut behind, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for import in &composition.transformers_from {
             match self.import(folder, import) {
@@ -106,7 +109,7 @@ impl Consolidation<'_> {
                 break;
             }
         }
-        let own = self.own(folder, composition, &mut errors);
+        let own = self.own(folder, file, composition, &mut errors);
         Diagnostic::join(errors).map_or(Ok(()), Err)?;
 
         // The overrides see the imports of this file as one list, whichever of them an entry came from.
@@ -157,10 +160,12 @@ impl Consolidation<'_> {
     fn own(
         &self,
         folder: &Arc<Folder>,
+        file: &str,
         composition: &Composition,
         errors: &mut Vec<Diagnostic>,
     ) -> Vec<Entry> {
         let mut own = Vec::new();
+        let file: Arc<str> = file.into();
         for written in &composition.transformers {
             let objects = match written.is_map() {
                 true => Ok(vec![written.clone()]),
@@ -170,9 +175,13 @@ impl Consolidation<'_> {
                 let entries = objects.into_iter().map(|mut config| {
                     let identity = Identity::complete(&mut config, written.span())?;
                     self.recommend_name(&identity, &config);
-                    let (place, folder) = (config.span(), folder.clone());
+                    let place = config.span();
+                    let (folder, file) = match take_relative_to(&mut config) {
+                        Some(path) => elsewhere(folder, &path)?,
+                        None => (folder.clone(), file.clone()),
+                    };
                     let (overrides, imported_at) = (Vec::new(), Vec::new());
-                    Ok(Entry { identity, config, place, folder, overrides, imported_at })
+                    Ok(Entry { identity, config, place, folder, file, overrides, imported_at })
                 });
                 entries.collect::<Result<Vec<_>>>()
             });
@@ -261,6 +270,31 @@ fn one_declaration(patch: &mut Node, config: &mut Node) -> Result<()> {
         FunctionSpec::move_to_runtime(config)?;
     }
     Ok(())
+}
+
+/// Takes out the annotation that says where relative paths start.
+fn take_relative_to(config: &mut Node) -> Option<Node> {
+    config.at(["metadata", "annotations", RELATIVE_TO])?;
+    let metadata = config.get_mut("metadata")?;
+    let annotations = metadata.get_mut("annotations")?;
+    let path = annotations.remove(RELATIVE_TO);
+    if annotations.is_empty() {
+        metadata.remove("annotations");
+    }
+    path
+}
+
+/// The Composition whose reach a transformer has. It must be one: a folder without a Composition gave nobody leave to read
+/// its files.
+fn elsewhere(folder: &Arc<Folder>, path: &Node) -> Result<(Arc<Folder>, Arc<str>)> {
+    let place = path.span();
+    let (folder, file) = folder.composition(path.text().unwrap_or_default(), place)?;
+    let file = match file {
+        Some(file) => file,
+        None => super::find_in(&folder, place)?.to_owned(),
+    };
+    Composition::load(&folder, &file, place).map_err(|d| d.included(place))?;
+    Ok((folder, file.into()))
 }
 
 /// What an override says was written by the override, also where it says what was there before: a relative path with the

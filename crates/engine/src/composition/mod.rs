@@ -25,7 +25,11 @@ pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];
 /// The JSON Schema of a Composition, for editors.
 pub const JSON_SCHEMA: &str = include_str!("../../data/composition.schema.json");
 
+/// The version krm writes.
 pub const API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
+
+/// The versions there are. They do not differ.
+const API_VERSIONS: [&str; 2] = [API_VERSION, "kustomize.config.k8s.io/v1beta1"];
 
 /// What the apiVersion of every Composition of ours begins with.
 const GROUP: &str = "kustomize.config.k8s.io/";
@@ -120,6 +124,22 @@ pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
     }
 }
 
+/// Whether what a file holds is a Composition of ours, whatever the file is called.
+pub fn is_composition(root: &Node) -> bool {
+    let text = |key: &str| root.get(key).and_then(Node::text);
+    text("kind") == Some("Composition") && text("apiVersion").is_none_or(|version| version.starts_with(GROUP))
+}
+
+/// Whether a file among resources holds a Composition and nothing else.
+pub fn is_in(source: &Arc<Source>) -> bool {
+    // Few files have the word in them, and only those are parsed for it.
+    source.text().contains("kind: Composition")
+        && krm_yaml::parse(source).is_ok_and(|documents| match &documents[..] {
+            [document] => is_composition(&document.root) && document.root.at(["metadata", "name"]).is_none(),
+            _ => false,
+        })
+}
+
 /// Whether a file that is called like a Composition is meant as one. Where there is a kustomization it must say so; where
 /// there is none, only the type of another tool says otherwise, and mistakes are left to the reading.
 fn counts(folder: &Folder, name: &str, place: Span, beside_kustomization: bool) -> bool {
@@ -172,7 +192,7 @@ impl Composition {
                 .help("write `kind: Composition`"));
         }
         match self.api_version.as_str() {
-            API_VERSION => Ok(()),
+            version if API_VERSIONS.contains(&version) => Ok(()),
             "" => {
                 let warning =
                     Diagnostic::warning("composition-no-version", "a Composition needs an apiVersion");
@@ -184,7 +204,7 @@ impl Composition {
                 let message = format!("the apiVersion of a Composition cannot be `{other}`");
                 Err(Diagnostic::error("composition-version", message)
                     .at(self.api_version.span())
-                    .help(format!("it is `{API_VERSION}`")))
+                    .help(format!("it is `{}`", API_VERSIONS.join("` or `"))))
             }
         }
     }

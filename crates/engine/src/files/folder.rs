@@ -20,6 +20,8 @@ pub struct Folder {
     /// Files must be in or below the root.
     restricted: bool,
     parent: Option<Arc<Folder>>,
+    /// The file that was named, where it was a Composition's and not the folder itself.
+    named_file: Option<PathBuf>,
     /// The clone this folder is in, if any.
     checkout: Option<Arc<Checkout>>,
     /// Where paths written in these files are relative to, if not to this folder: an override keeps its own.
@@ -117,7 +119,7 @@ impl Folder {
         dependencies: &Arc<Dependencies>,
     ) -> Result<Arc<Self>> {
         if let Some(repository) = Repository::parse(target) {
-            return Self::cloned(files, repository, None, Span::NONE, dependencies);
+            return Self::cloned_folder(files, repository, None, Span::NONE, dependencies);
         }
         let world = Watched { world: &*files.world, dependencies };
         let shown = clean(Path::new(target));
@@ -137,6 +139,7 @@ impl Folder {
             shown,
             restricted,
             parent: None,
+            named_file: None,
             checkout: None,
             elsewhere: Vec::new(),
             dependencies: dependencies.clone(),
@@ -151,7 +154,8 @@ impl Folder {
         self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
             self.refuse_repository_cycle(&repository, place)?;
-            return Self::cloned(&self.files, repository, Some(self.clone()), place, &self.dependencies);
+            let parent = Some(self.clone());
+            return Self::cloned_folder(&self.files, repository, parent, place, &self.dependencies);
         }
         if Path::new(path).is_absolute() {
             return Err(absolute("a base", path, place));
@@ -181,6 +185,7 @@ impl Folder {
             root,
             restricted: self.restricted,
             parent: Some(self.clone()),
+            named_file: None,
             checkout: self.checkout.clone(),
             elsewhere: Vec::new(),
             dependencies: self.dependencies.clone(),
@@ -199,6 +204,7 @@ impl Folder {
             shown: self.shown.clone(),
             restricted: self.restricted,
             parent: self.parent.clone(),
+            named_file: self.named_file.clone(),
             checkout: self.checkout.clone(),
             elsewhere: self.elsewhere.clone(),
             dependencies: self.dependencies.clone(),
@@ -213,6 +219,36 @@ impl Folder {
     /// What was looked at from here.
     pub fn dependencies(&self) -> &Arc<Dependencies> {
         &self.dependencies
+    }
+
+    /// Opens the folder of a base; or, where the path leads to a file, which must be a Composition then, the folder of that,
+    /// and gives its name.
+    pub fn base_or_composition(
+        self: &Arc<Self>,
+        path: &str,
+        place: Span,
+    ) -> Result<(Arc<Self>, Option<String>)> {
+        if let Some(folder) = self.elsewhere(place) {
+            return folder.base_or_composition(path, place);
+        }
+        let names_file = match Repository::parse(path) {
+            Some(repository) => repository.names_yaml(),
+            None => !self.is_dir(path) && self.world().is_file(&clean(&self.root.join(path))),
+        };
+        match names_file {
+            true => {
+                let (folder, file) = self.composition(path, place)?;
+                let above =
+                    std::iter::successors(folder.parent.as_deref(), |folder| folder.parent.as_deref());
+                if folder.named_file.is_some() && above.into_iter().any(|f| f.named_file == folder.named_file)
+                {
+                    let message = format!("`{path}` includes itself");
+                    return Err(Diagnostic::error("base-cycle", message).at(place).help("remove this entry"));
+                }
+                Ok((folder, file))
+            }
+            false => self.base(path, place).map(|folder| (folder, None)),
+        }
     }
 
     /// The same folder, for a configuration parts of which were written in files of other folders.
@@ -230,10 +266,12 @@ impl Folder {
     pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
         self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
+            if repository::is_http(path) && repository.names_yaml() && self.load(path, place).is_ok() {
+                return Ok((self.remote(path), Some(path.to_owned())));
+            }
             self.refuse_repository_cycle(&repository, place)?;
             let parent = Some(self.clone());
-            let folder = Self::cloned(&self.files, repository, parent, place, &self.dependencies)?;
-            return Ok((folder, None));
+            return Self::cloned(&self.files, repository, parent, place, &self.dependencies);
         }
         if Path::new(path).is_absolute() {
             return Err(absolute("an import", path, place));
@@ -260,25 +298,54 @@ impl Folder {
         };
         let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
         self.refuse_leaving(&root, path, place)?;
+        let named_file = file.as_ref().map(|file| root.join(file));
         let checkout = self.checkout.clone();
         let (elsewhere, dependencies) = (Vec::new(), self.dependencies.clone());
-        let folder = Self { files, shown, root, restricted, parent, checkout, elsewhere, dependencies };
+        let folder =
+            Self { files, shown, root, restricted, parent, named_file, checkout, elsewhere, dependencies };
         Ok((Arc::new(folder), file))
     }
 
-    /// Fetches a repository, and opens the folder its address names.
+    /// The folder of a single file that was fetched. There are no other files in it: its relative paths lead nowhere.
+    pub fn remote(self: &Arc<Self>, address: &str) -> Arc<Self> {
+        let above = address.rsplit_once('/').map_or(address, |(above, _)| above);
+        Arc::new(Self {
+            files: self.files.clone(),
+            root: above.into(),
+            shown: above.into(),
+            restricted: true,
+            parent: Some(self.clone()),
+            named_file: None,
+            checkout: None,
+            elsewhere: Vec::new(),
+            dependencies: self.dependencies.clone(),
+        })
+    }
+
+    /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` of
+    /// one on this machine.
+    pub fn address(&self) -> Option<String> {
+        let Checkout { repository, dir } = &**self.checkout.as_ref()?;
+        let inside = self.root.strip_prefix(dir).unwrap_or(&self.root).display().to_string();
+        let slashes = if inside.is_empty() { "" } else { "//" };
+        let query =
+            repository.address.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
+        Some(format!("{}{slashes}{inside}{query}", repository.url))
+    }
+
+    /// Fetches a repository, and opens the folder its address names; or, where it names a file, the folder of that.
     fn cloned(
         files: &Arc<Files>,
         repository: Repository,
         parent: Option<Arc<Self>>,
         place: Span,
         dependencies: &Arc<Dependencies>,
-    ) -> Result<Arc<Self>> {
+    ) -> Result<(Arc<Self>, Option<String>)> {
         let world = Watched { world: &*files.world, dependencies };
         let Fetched { folder: dir, .. } = world.fetch(&repository).map_err(|d| d.at(place))?;
         let address = &repository.address;
         let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
-        let Ok(root) = world.real_path(&dir.join(&repository.path)) else {
+        let Ok(mut root) = world.real_path(&dir.join(&repository.path)) else {
             let message =
                 format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
             return fault("repository-no-folder", message);
@@ -286,8 +353,10 @@ impl Folder {
         if !root.starts_with(&dir) {
             return fault("base-outside-repository", format!("`{address}` leads out of its repository"));
         }
+        let mut file = None;
         if !world.is_dir(&root) {
-            return fault("base-not-a-folder", format!("`{address}` is a file, where a folder is expected"));
+            file = root.file_name().map(|name| name.to_string_lossy().into_owned());
+            root.pop();
         }
         let checkout = Checkout { repository, dir };
         let shown = checkout.shown(&root);
@@ -295,7 +364,28 @@ impl Folder {
         // What comes from elsewhere may never read files of this machine.
         let (files, restricted, elsewhere) = (files.clone(), true, Vec::new());
         let dependencies = dependencies.clone();
-        Ok(Arc::new(Self { files, root, shown, restricted, parent, checkout, elsewhere, dependencies }))
+        let named_file = file.as_ref().map(|file| root.join(file));
+        let folder =
+            Self { files, root, shown, restricted, parent, named_file, checkout, elsewhere, dependencies };
+        Ok((Arc::new(folder), file))
+    }
+
+    /// The same where it must be a folder.
+    fn cloned_folder(
+        files: &Arc<Files>,
+        repository: Repository,
+        parent: Option<Arc<Self>>,
+        place: Span,
+        dependencies: &Arc<Dependencies>,
+    ) -> Result<Arc<Self>> {
+        let address = repository.address.clone();
+        match Self::cloned(files, repository, parent, place, dependencies)? {
+            (folder, None) => Ok(folder),
+            (_, Some(_)) => {
+                let message = format!("`{address}` is a file, where a folder is expected");
+                Err(Diagnostic::error("base-not-a-folder", message).at(place))
+            }
+        }
     }
 
     /// What is in a repository may not lead out of it.

@@ -71,6 +71,11 @@ impl Repository {
         self.url.starts_with("file://")
     }
 
+    /// Whether the path within it is that of a YAML file.
+    pub fn names_yaml(&self) -> bool {
+        self.path.ends_with(".yaml") || self.path.ends_with(".yml")
+    }
+
     /// Whether asking for a file behind the address can be spared: GitHub has none at addresses like these.
     pub fn is_surely_one(&self) -> bool {
         let is_file = [".yaml", ".yml", ".json"].iter().any(|ending| self.path.ends_with(ending));

@@ -10,6 +10,7 @@ use super::Kustomization;
 use super::plan::{Inherited, LoadedFile, Plan, shown};
 use crate::composition::{self, Entry, Planner, consolidate};
 use crate::files::folder::Folder;
+use crate::files::repository::Repository;
 use crate::files::world::Loader;
 use crate::pipeline::{Context, Pipeline, Role, Step, StepName, Transformer, Work, output_discarded};
 use crate::resource::list::Resources;
@@ -60,12 +61,28 @@ impl Plan<'_> {
         self.config.merge(&defaults)
     }
 
+    /// The steps of an accumulator, which adds what `resources:` of a kustomization would add. Says whether it is one.
+    pub(super) fn accumulate(
+        &mut self,
+        config: &Node,
+        folder: &Arc<Folder>,
+        scope: &Inherited,
+    ) -> Result<bool> {
+        let text = |key: &str| config.get(key).and_then(Node::text);
+        let is_one = text("apiVersion") == Some("builtin")
+            && matches!(text("kind"), Some("ResourceAccumulator" | "ResourceGenerator"));
+        if is_one {
+            let accumulator: ResourceAccumulator = settings(config)?;
+            self.load(folder, "paths", &accumulator.paths, scope)?;
+        }
+        Ok(is_one)
+    }
+
     fn entry(&mut self, entry: &Entry, defaults: &TransformerConfig, scope: &Inherited) -> Result<()> {
         let folder = &entry.folder.with(written_elsewhere(entry));
         match (entry.identity.api_version.as_str(), entry.identity.kind.as_str()) {
             ("builtin", "ResourceAccumulator" | "ResourceGenerator") => {
-                let accumulator: ResourceAccumulator = settings(&entry.config)?;
-                self.load(folder, "paths", &accumulator.paths, scope)
+                self.accumulate(&entry.config, folder, scope).map(drop)
             }
             ("builtin", "SortOrderTransformer") => {
                 let sort: Sort = settings(&entry.config)?;
@@ -104,11 +121,18 @@ impl Plan<'_> {
         path: &Spanned<Text>,
     ) -> Result<Option<(Arc<Folder>, String, Span)>> {
         let place = path.span();
-        if !folder.is_dir(path) {
+        if folder.is_dir(path) {
+            let folder = folder.base(path, place)?;
+            return Ok(composition::find(&folder, place)?.map(|name| (folder, name.to_owned(), place)));
+        }
+        // A file, here or elsewhere. What is wrong with one that cannot be read is found by those who load it.
+        let is_address = Repository::parse(path).is_some_and(|repository| repository.names_yaml());
+        if !is_address && !folder.load(path, place).is_ok_and(|source| composition::is_in(&source)) {
             return Ok(None);
         }
-        let folder = folder.base(path, place)?;
-        Ok(composition::find(&folder, place)?.map(|name| (folder, name.to_owned(), place)))
+        let Ok((folder, Some(file))) = folder.composition(path, place) else { return Ok(None) };
+        let is_one = folder.load(&file, place).is_ok_and(|source| composition::is_in(&source));
+        Ok(is_one.then_some((folder, file, place)))
     }
 
     /// A Composition as one transformer.

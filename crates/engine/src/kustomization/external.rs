@@ -58,6 +58,9 @@ impl Plan<'_> {
                 self.steps.push(Step::new(here.name(field, Some(entry)), place, role, work));
             }
             if let Some(config) = configs.get(at) {
+                if role != Role::Validate && self.accumulate(config.node(), here.folder, here.scope)? {
+                    continue;
+                }
                 let work = Work::Transform(self.make(config, role, here.folder, None)?.into());
                 let name = here.name(field, asked.get(at).copied());
                 let origin = by_config(config).map(Arc::new);
@@ -101,10 +104,18 @@ impl Plan<'_> {
                 });
             };
             let loader: Arc<dyn Loader> = folder.clone();
+            // `fieldSpecs: default` asks for the fields a kustomization's own field would change; the reference refuses it.
+            let mut node = config.node().clone();
+            let wants_defaults = node.get("fieldSpecs").and_then(Node::text) == Some("default");
+            if wants_defaults {
+                node.remove("fieldSpecs");
+            }
+            let is_composed = defaults.is_some();
+            let defaults = defaults.or(wants_defaults.then_some(&self.config));
             let setup = Setup { loader: &loader, defaults };
-            let (made, noticed) = krm_yaml::de::noticing(|| make(config.node(), &setup));
-            let unknown = transformers::unknown_fields(config.node(), noticed);
-            return match defaults {
+            let (made, noticed) = krm_yaml::de::noticing(|| make(&node, &setup));
+            let unknown = transformers::unknown_fields(&node, noticed);
+            return match is_composed.then_some(()) {
                 // The reference passes over what it does not know, and so must a kustomization.
                 None => {
                     self.warn(unknown);

@@ -209,7 +209,8 @@ impl<'s> Plan<'s> {
         let mut errors = Vec::new();
         for (at, (path, found)) in paths.iter().zip(found).enumerate() {
             let work = match found {
-                Ok(Entry::File(mut resources)) => {
+                Ok(Entry::File(FileOf::Composition)) => self.base(folder, path, scope).map(Work::Base),
+                Ok(Entry::File(FileOf::Resources(mut resources))) => {
                     let kinds: FxHashSet<&Gvk> = resources.iter().map(Resource::gvk).collect();
                     self.strangers |= kinds.into_iter().any(|gvk| schema.scope(gvk).is_none());
                     if let Some(origin) = &scope.origin {
@@ -243,10 +244,13 @@ impl<'s> Plan<'s> {
         }
     }
 
-    /// A file of resources.
-    fn read(&self, folder: &Folder, path: &Spanned<Text>) -> Result<Vec<Resource>> {
+    /// A file of resources, or one that holds a Composition.
+    fn read(&self, folder: &Folder, path: &Spanned<Text>) -> Result<FileOf> {
         let place = path.span();
         let source = folder.load(path, place)?;
+        if composition::is_in(&source) {
+            return Ok(FileOf::Composition);
+        }
         let read = match self.planning.reuse {
             Reuse::Never => read::read(&source, &self.schema),
             Reuse::Again => folder
@@ -254,13 +258,19 @@ impl<'s> Plan<'s> {
                 .trees(&source, || read::trees(&source))
                 .and_then(|trees| read::of_trees(trees.to_vec(), true, &self.schema)),
         };
-        read.map_err(|d| d.included(place))
+        read.map(FileOf::Resources).map_err(|d| d.included(place))
     }
 
     /// A base: planned anew, or one that is known.
     fn base(&mut self, folder: &Arc<Folder>, path: &Spanned<Text>, scope: &Inherited) -> Result<Arc<Base>> {
         let place = path.span();
-        let folder = folder.base(path, place)?;
+        let (folder, composition) = folder.base_or_composition(path, place)?;
+        if let Some(file) = &composition
+            && !composition::is_in(&folder.load(file, place)?)
+        {
+            let message = format!("`{path}` is a file, where a folder or a Composition is expected");
+            return Err(Diagnostic::error("base-not-a-folder", message).at(place));
+        }
         let scope =
             Inherited { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
         // Where no chart asks for the namespace of whoever includes it, all may share.
@@ -268,7 +278,7 @@ impl<'s> Plan<'s> {
         let keys = [any, scope.clone()].map(|scope| (folder.root().to_owned(), scope));
         let fits = |base: &Planned, key: &Inherited| !base.by_namespace || *key == scope;
         // What a schema changes cannot be shared with those that have another.
-        let shares = self.shares && !self.schema_chosen;
+        let shares = self.shares && !self.schema_chosen && composition.is_none();
         let planned = match shares.then(|| self.planning.known(&keys, fits)).flatten() {
             Some(planned) => {
                 planned.folders.iter().try_for_each(|inside| folder.refuse_cycle_above(inside, place))?;
@@ -276,7 +286,8 @@ impl<'s> Plan<'s> {
             }
             None => {
                 let dependencies = Dependencies::new(folder.root());
-                let planned = self.plan_base(&folder.recorded(&dependencies), &scope, place);
+                let planned =
+                    self.plan_base(&folder.recorded(&dependencies), composition.as_deref(), &scope, place);
                 let planned = planned.map_err(|d| {
                     self.dependencies.add(dependencies);
                     d.included(place)
@@ -311,10 +322,20 @@ impl<'s> Plan<'s> {
         Ok(base)
     }
 
-    fn plan_base(&self, folder: &Arc<Folder>, scope: &Inherited, place: Span) -> Result<Arc<Planned>> {
+    fn plan_base(
+        &self,
+        folder: &Arc<Folder>,
+        composition: Option<&str>,
+        scope: &Inherited,
+        place: Span,
+    ) -> Result<Arc<Planned>> {
         let mut plan = Plan::new(self.planning, self.schema.clone(), folder.dependencies());
         plan.shares = self.shares;
-        if let Some(name) = composition::find(folder, place)? {
+        let composition = match composition {
+            Some(file) => Some(file),
+            None => composition::find(folder, place)?,
+        };
+        if let Some(name) = composition {
             plan.compose(folder, name, scope, place)?;
             return Ok(plan.into_base(folder, None));
         }
@@ -350,6 +371,12 @@ impl<'s> Plan<'s> {
         let place = path.span();
         self.warn_of_prefix(path);
         let folder = here.folder.base(path, place)?;
+        if composition::find(&folder, place)?.is_some() {
+            let message = format!("`{}` is a Composition, not a component", folder.shown().display());
+            return Err(Diagnostic::error("composition-as-component", message).at(place).help(
+                "list it under `transformers:` to run it on the resources, or under `resources:` to add what it makes",
+            ));
+        }
         let file = LoadedFile::read(&folder, place).map_err(|d| d.included(place))?;
         if !file.kustomization.is_component() {
             let message = format!("`{}` is a kustomization, not a component", folder.shown().display());
@@ -529,6 +556,12 @@ pub(super) fn shown(folder: &Folder) -> Arc<str> {
 
 fn warn(dependencies: &Dependencies, warnings: impl IntoIterator<Item = Diagnostic>) {
     dependencies.warnings.lock().expect("no one panics while holding warnings").extend(warnings);
+}
+
+/// What a file among resources holds.
+enum FileOf {
+    Resources(Vec<Resource>),
+    Composition,
 }
 
 /// A kustomization and the file it stands in.

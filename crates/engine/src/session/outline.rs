@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use krm_function::annotations::RELATIVE_TO;
 use krm_yaml::path::{self, Edits, Rules, Segment};
 use krm_yaml::{Entry, Node, Result, Span};
 
-use crate::composition::{Entry as Listed, default_name};
+use crate::composition::{Entry as Listed, FILE_NAMES, default_name};
 use crate::files::folder::Folder;
 use crate::files::relative;
 use crate::files::world::{Loader, clean};
@@ -15,10 +16,12 @@ use crate::workspace::PATH_FIELDS;
 
 /// An entry of the list, made to stand in the target's folder.
 pub struct Outlined {
-    /// The transformer, its relative paths rewritten to start from the target's folder.
+    /// The transformer. One whose files are in another folder says which: see [`RELATIVE_TO`].
     pub config: Node,
     /// Where it was written.
     pub place: Span,
+    /// The revision of the repository it was written in, if it was one and a revision was asked for.
+    pub revision: Option<String>,
     /// Where it was changed, innermost first.
     pub overrides: Vec<Span>,
 }
@@ -26,21 +29,40 @@ pub struct Outlined {
 impl Outlined {
     /// Makes an entry stand in the target's folder.
     pub fn new(entry: &Listed, target: &Folder) -> Self {
-        let mut config = entry.config.clone();
         let kind = match entry.identity.kind.as_str() {
             "Component" => "Kustomization",
             kind => kind,
         };
-        for (_, names) in PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
-            let segment = |name: &&str| match *name {
-                "*" => Segment::Any,
-                name => Segment::Key(name.into()),
-            };
-            let path: Vec<Segment> = names.iter().map(segment).collect();
-            path::edit(&mut Move { entry, target }, &path, &mut config).expect("nothing here fails");
+        let mut config = entry.config.clone();
+        let segment = |name: &&str| match *name {
+            "*" => Segment::Any,
+            name => Segment::Key(name.into()),
+        };
+        let fields = PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind);
+        let paths: Vec<Vec<Segment>> = fields.map(|(_, names)| names.iter().map(segment).collect()).collect();
+        let mut named = Named { entry, folders: Vec::new() };
+        for path in &paths {
+            path::edit(&mut named, path, &mut config.clone()).expect("nothing here fails");
         }
+        let is_here = |folder: &&&Arc<Folder>| folder.root() == target.root();
+        // Files may only be read from the folder of who names them, so it is said who does.
+        let home = named.folders.iter().find(|folder| !is_here(folder)).copied();
+        let from = home.map_or(target, |home| home);
+        for path in &paths {
+            path::edit(&mut Move { entry, target: from }, path, &mut config).expect("nothing here fails");
+        }
+        if let Some(home) = home
+            && let Some(annotations) = config.map_at("metadata").and_then(|m| m.map_at("annotations"))
+        {
+            annotations.set(RELATIVE_TO, way_to(home, entry, target));
+        }
+        let revision = entry.folder.address().and_then(|address| {
+            let (_, query) = address.split_once('?')?;
+            let mut pairs = query.split('&').filter_map(|part| part.split_once('='));
+            pairs.find(|(key, _)| matches!(*key, "ref" | "version")).map(|(_, revision)| revision.to_owned())
+        });
         let overrides = entry.overrides.iter().map(|change| change.place).collect();
-        Self { config, place: entry.place, overrides }
+        Self { config, place: entry.place, revision, overrides }
     }
 
     /// The fields of a kustomization, in the order in which they act: each an inline kustomization of its own.
@@ -57,11 +79,16 @@ impl Outlined {
             if let Some(map) = config.as_map_mut() {
                 acting.for_each(|entry| map.push(entry.key.clone(), entry.value.clone()));
             }
-            outlined.push(Self { config, place: first.key.span(), overrides: Vec::new() });
+            outlined.push(Self { config, place: first.key.span(), revision: None, overrides: Vec::new() });
         }
         if outlined.is_empty() {
             // Nothing acts, and nothing comes of it: that is a build too.
-            outlined.push(Self { config: kustomization("empty"), place: root.span(), overrides: Vec::new() });
+            outlined.push(Self {
+                config: kustomization("empty"),
+                place: root.span(),
+                revision: None,
+                overrides: Vec::new(),
+            });
         }
         outlined
     }
@@ -73,6 +100,38 @@ fn kustomization(name: &str) -> Node {
     config.set("kind", "Kustomization");
     config.set("metadata", [("name", name)].into_iter().collect::<Node>());
     config
+}
+
+/// Collects the folders that paths start from.
+struct Named<'a> {
+    entry: &'a Listed,
+    folders: Vec<&'a Arc<Folder>>,
+}
+
+impl Rules for Named<'_> {
+    const ANY_VALUE: bool = false;
+}
+
+impl Edits for Named<'_> {
+    fn leaf(&mut self, node: &mut Node) -> Result<()> {
+        if node.as_str().is_some_and(|text| !text.is_empty() && path_in(text).is_some()) {
+            self.folders.push(folder_of(self.entry, node.span()));
+        }
+        Ok(())
+    }
+}
+
+/// How a Composition's folder is reached from the target: by its address, or by its file if that has an unusual name.
+fn way_to(home: &Folder, entry: &Listed, target: &Folder) -> String {
+    if let Some(address) = home.address() {
+        return address;
+    }
+    let way = relative(home.root(), target.root());
+    let way = if way.is_empty() { ".".to_owned() } else { way };
+    match home.root() == entry.folder.root() && !FILE_NAMES.contains(&&*entry.file) {
+        true => format!("{way}/{}", entry.file),
+        false => way,
+    }
 }
 
 /// Rewrites a path to start from the target's folder.
@@ -102,17 +161,20 @@ fn folder_of(entry: &Listed, place: Span) -> &Arc<Folder> {
     change.filter(|_| place.file != entry.place.file).map_or(&entry.folder, |change| &change.folder)
 }
 
-/// A path of one folder as seen from another; `None` where it stays as it is.
-fn moved(text: &str, from: &Folder, to: &Folder) -> Option<String> {
-    // `key=path` in generators; objects written inline; addresses; programs found by name alone.
+/// The key and the path of `key=path` in generators, or the path alone; `None` of objects written inline, addresses and
+/// absolute paths.
+fn path_in(text: &str) -> Option<(Option<&str>, &str)> {
     let (key, path) = match text.split_once('=') {
         Some((key, path)) if !key.contains('/') => (Some(key), path),
         _ => (None, text),
     };
     let is_path = !path.contains(['\n', '{']) && !path.contains("://") && !path.contains("@");
-    if from.root() == to.root() || !is_path || Path::new(path).is_absolute() {
-        return None;
-    }
+    (is_path && !Path::new(path).is_absolute()).then_some((key, path))
+}
+
+/// A path of one folder as seen from another; `None` where it stays as it is.
+fn moved(text: &str, from: &Folder, to: &Folder) -> Option<String> {
+    let (key, path) = path_in(text).filter(|_| from.root() != to.root())?;
     let moved = relative(&clean(&from.root().join(path)), to.root());
     // A program with a slash is a path, one without is looked for: keep it a path.
     let moved = if moved.contains('/') { moved } else { format!("./{moved}") };

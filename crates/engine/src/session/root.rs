@@ -14,8 +14,8 @@ use crate::transformers::{Hash, Labels, SortOrder, TransformerConfig};
 
 /// The label `managedByLabel` asks for.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What it says: the release of kustomize whose output this is, byte for byte.
-const MANAGER: &str = "kustomize-v5.8.0";
+/// What it says: the release of kustomize whose output this is, byte for byte. `CONTRIBUTING.md` says when it changes.
+const MANAGER: &str = "kustomize-v5.8.2";
 
 /// The steps after those that fields ask for.
 pub(super) fn steps(

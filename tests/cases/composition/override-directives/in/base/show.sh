@@ -10,4 +10,4 @@ items:
   data:
     config: |
 END
-sed -n '/^functionConfig:/,$p' | sed 's/^/      /'
+sed -n '/^functionConfig:/,$p' | grep -v ' # ' | sed 's/^/      /'
