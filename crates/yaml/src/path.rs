@@ -32,7 +32,9 @@ use crate::diag::{Diagnostic, Result};
 use crate::node::{Node, Text};
 
 pub use edit::Missing;
-pub use walk::{Children, Edits, Leaf, Rules, Trail, child, child_mut, edit, first, reaches, step, visit};
+pub use walk::{
+    Children, Edits, Leaf, Rules, Trail, child, child_mut, edit, field, first, reaches, step, visit,
+};
 
 /// A parsed field path.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]

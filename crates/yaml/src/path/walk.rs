@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 
 use super::{Segment, Select, index};
 use crate::diag::Result;
+use crate::map::Map;
 use crate::node::{Node, Value};
 
 /// How a path is read against a tree. The defaults are the mildest: what does not match leads nowhere.
@@ -32,7 +33,7 @@ pub trait Rules {
         Ok(())
     }
 
-    /// Called before a [`Segment::Field`] or a [`Segment::Any`] is followed. An error refuses it.
+    /// Called where a map has no such [`Segment::Field`], and before a [`Segment::Any`] is followed. An error refuses it.
     #[inline]
     fn allow(&self, _segment: &Segment) -> Result<()> {
         Ok(())
@@ -122,10 +123,7 @@ pub enum Children {
 pub fn step<R: Rules>(rules: &R, segment: &Segment, node: &Node) -> Result<Children> {
     let one = |at: Option<usize>| at.map_or(Children::None, Children::One);
     Ok(match (segment, node.value()) {
-        (Segment::Field(name), Value::Map(map)) => {
-            rules.allow(segment)?;
-            one(map.position(name))
-        }
+        (Segment::Field(name), Value::Map(map)) => one(field(rules, segment, name, map)?),
         (Segment::Key(name), Value::Map(map)) => one(map.position(name)),
         (Segment::Key(name), Value::Seq(items)) if R::KEYS_INDEX => {
             one(index(name, items.len(), R::FROM_END).filter(|at| *at < items.len()))
@@ -148,6 +146,15 @@ pub fn step<R: Rules>(rules: &R, segment: &Segment, node: &Node) -> Result<Child
         (Segment::Match(select), Value::Seq(items)) => matching::<R>(select, items)?,
         _ => strays(rules, segment, node)?,
     })
+}
+
+/// The step by which field specs go, and so most steps of a build.
+#[inline]
+pub fn field<R: Rules>(rules: &R, segment: &Segment, name: &str, map: &Map) -> Result<Option<usize>> {
+    match map.position(name) {
+        None => rules.allow(segment).map(|()| None),
+        found => Ok(found),
+    }
 }
 
 /// The path and the tree part here.
@@ -202,33 +209,69 @@ impl Trail for Vec<usize> {
 /// Calls `see` on every node the path leads to, and on a null where it expects a list, until that breaks off.
 pub fn visit<'n, R: Rules, T: Trail>(
     rules: &R,
-    path: &[Segment],
-    node: &'n Node,
+    mut path: &[Segment],
+    mut node: &'n Node,
     trail: &mut T,
     see: &mut impl FnMut(&'n Node, &T) -> Result<ControlFlow<()>>,
 ) -> Result<ControlFlow<()>> {
-    let Some((segment, rest)) = path.split_first() else { return see(node, trail) };
-    let (rest, children) = match segment {
-        Segment::List if node.is_null() => return see(node, trail),
-        Segment::List => return visit(rules, rest, node, trail, see),
-        Segment::Key(name) if R::EMPTY_STAYS && name.is_empty() => {
-            return visit(rules, rest, node, trail, see);
+    // Where there is but one way on, this is a loop: most paths are names in maps.
+    let mut depth = 0;
+    let flow = loop {
+        let Some((segment, rest)) = path.split_first() else { break see(node, trail) };
+        let children = match (segment, node.value()) {
+            (Segment::Field(_), Value::Seq(items)) => {
+                break until_break(0..items.len(), |at| visit_child(rules, path, node, at, trail, see));
+            }
+            (Segment::Field(name), Value::Map(map)) => match field(rules, segment, name, map) {
+                Ok(Some(at)) => Children::One(at),
+                Ok(None) => break Ok(ControlFlow::Continue(())),
+                Err(error) => break Err(error),
+            },
+            (Segment::List, _) if node.is_null() => break see(node, trail),
+            (Segment::List, _) => {
+                path = rest;
+                continue;
+            }
+            (Segment::Key(name), _) if R::EMPTY_STAYS && name.is_empty() => {
+                path = rest;
+                continue;
+            }
+            _ => match step(rules, segment, node) {
+                Ok(children) => children,
+                Err(error) => break Err(error),
+            },
+        };
+        match children {
+            Children::None => break Ok(ControlFlow::Continue(())),
+            Children::One(at) => {
+                trail.push(at);
+                depth += 1;
+                (path, node) = (rest, child(node, at));
+            }
+            Children::All(count) => {
+                break until_break(0..count, |at| visit_child(rules, rest, node, at, trail, see));
+            }
+            Children::Some(found) => {
+                break until_break(found.into_iter(), |at| visit_child(rules, rest, node, at, trail, see));
+            }
         }
-        Segment::Field(_) if node.is_seq() => (path, Children::All(node.items().len())),
-        _ => (rest, step(rules, segment, node)?),
     };
-    let mut follow = |at: usize| {
-        trail.push(at);
-        let flow = visit(rules, rest, child(node, at), trail, see);
-        trail.pop();
-        flow
-    };
-    match children {
-        Children::None => Ok(ControlFlow::Continue(())),
-        Children::One(at) => follow(at),
-        Children::All(count) => until_break(0..count, follow),
-        Children::Some(found) => until_break(found.into_iter(), follow),
-    }
+    (0..depth).for_each(|_| trail.pop());
+    flow
+}
+
+fn visit_child<'n, R: Rules, T: Trail>(
+    rules: &R,
+    rest: &[Segment],
+    node: &'n Node,
+    at: usize,
+    trail: &mut T,
+    see: &mut impl FnMut(&'n Node, &T) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    trail.push(at);
+    let flow = visit(rules, rest, child(node, at), trail, see);
+    trail.pop();
+    flow
 }
 
 fn until_break(
@@ -286,6 +329,13 @@ fn descend<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Result
         }
         _ if node.is_null() => return edits.null(segment, node),
         _ => {}
+    }
+    if let (Segment::Field(name), Value::Map(map)) = (segment, node.value()) {
+        return match (field(edits, segment, name, map)?, edits.create()) {
+            (Some(at), _) => follow(edits, segment, rest, node, at),
+            (None, None) => Ok(0),
+            (None, Some(_)) => create(edits, segment, rest, node, 0),
+        };
     }
     if edits.create().is_some() && is_new_item::<E>(segment, node) {
         return extend(edits, rest, node);

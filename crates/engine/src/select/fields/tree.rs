@@ -1,7 +1,7 @@
 //! Many paths at once: what they have in common is walked once.
 
-use krm_yaml::Node;
-use krm_yaml::path::{Children, Segment, child, step};
+use krm_yaml::path::{self, Segment};
+use krm_yaml::{Node, Value};
 
 use super::{FieldPath, Spec};
 
@@ -10,7 +10,9 @@ use super::{FieldPath, Spec};
 pub struct PathTree {
     /// The numbers of the paths that end here.
     ends: Vec<usize>,
-    below: Vec<(Segment, PathTree)>,
+    /// The paths that expect a list here.
+    list: Option<Box<PathTree>>,
+    fields: Vec<(Segment, PathTree)>,
 }
 
 impl<'p> FromIterator<&'p FieldPath> for PathTree {
@@ -26,11 +28,14 @@ impl<'p> FromIterator<&'p FieldPath> for PathTree {
 
 impl PathTree {
     fn child(&mut self, segment: &Segment) -> &mut Self {
-        let at = self.below.iter().position(|(known, _)| known == segment).unwrap_or_else(|| {
-            self.below.push((segment.clone(), Self::default()));
-            self.below.len() - 1
+        if *segment == Segment::List {
+            return self.list.get_or_insert_default();
+        }
+        let at = self.fields.iter().position(|(known, _)| known == segment).unwrap_or_else(|| {
+            self.fields.push((segment.clone(), Self::default()));
+            self.fields.len() - 1
         });
-        &mut self.below[at].1
+        &mut self.fields[at].1
     }
 
     /// The numbers of the paths that lead anywhere in a tree, in order. Those that [fail](FieldPath::visit) are among them.
@@ -45,33 +50,39 @@ impl PathTree {
 
     fn reach(&self, node: &Node, found: &mut Vec<usize>) {
         found.extend(&self.ends);
-        self.enter(node, found);
+        match &self.list {
+            Some(list) if node.is_null() => list.all(found),
+            Some(list) => list.reach(node, found),
+            None => {}
+        }
+        if !self.fields.is_empty() {
+            self.follow(node, found);
+        }
     }
 
-    fn enter(&self, node: &Node, found: &mut Vec<usize>) {
-        for (segment, below) in &self.below {
-            match segment {
-                Segment::List if node.is_null() => below.all(found),
-                Segment::List => below.reach(node, found),
-                _ => follow(segment, below, node, found),
+    /// Goes on by name, as [`path::visit`] does for one path.
+    fn follow(&self, node: &Node, found: &mut Vec<usize>) {
+        match node.value() {
+            Value::Map(map) => {
+                for (segment, below) in &self.fields {
+                    let Segment::Field(name) = segment else { continue };
+                    match path::field(&Spec, segment, name, map) {
+                        Ok(Some(at)) => below.reach(&map.entries()[at].value, found),
+                        Ok(None) => {}
+                        Err(_) => below.all(found),
+                    }
+                }
             }
+            Value::Seq(items) => items.iter().for_each(|item| self.follow(item, found)),
+            Value::Scalar(_) if node.is_null() => {}
+            Value::Scalar(_) => self.fields.iter().for_each(|(_, below)| below.all(found)),
         }
     }
 
     fn all(&self, found: &mut Vec<usize>) {
         found.extend(&self.ends);
-        self.below.iter().for_each(|(_, below)| below.all(found));
-    }
-}
-
-fn follow(segment: &Segment, below: &PathTree, node: &Node, found: &mut Vec<usize>) {
-    if let Some(items) = node.as_seq() {
-        return items.iter().for_each(|item| follow(segment, below, item, found));
-    }
-    match step(&Spec, segment, node) {
-        Ok(Children::One(at)) => below.reach(child(node, at), found),
-        Ok(_) => {}
-        Err(_) => below.all(found),
+        self.list.iter().for_each(|list| list.all(found));
+        self.fields.iter().for_each(|(_, below)| below.all(found));
     }
 }
 
