@@ -126,11 +126,14 @@ fn libraries_leave_the_machine_alone() {
 fn yaml_knows_nothing_of_kubernetes() {
     let mut faults = Vec::new();
     for file in sources("crates/yaml/src") {
-        for (number, line) in file.code() {
-            let line = line.to_lowercase();
-            if line.contains("kubernetes") || line.contains("\"apiversion\"") || line.contains("\"metadata\"")
-            {
-                faults.push(format!("{}:{number}: {}", file.path, line.trim()));
+        let fields =
+            file.code().filter(|(_, line)| line.contains("\"apiVersion\"") || line.contains("\"metadata\""));
+        faults.extend(fields.map(|(number, line)| format!("{}:{number}: {}", file.path, line.trim())));
+        // Comments and tests included: a reader who knows nothing of these shall not have to.
+        for (number, line) in file.text.lines().enumerate() {
+            let lower = line.to_lowercase();
+            if ["kubernetes", "kubectl", "kustomiz", "configmap"].iter().any(|word| lower.contains(word)) {
+                faults.push(format!("{}:{}: {}", file.path, number + 1, line.trim()));
             }
         }
     }
@@ -207,11 +210,13 @@ const OUT_OF_REACH: &[&str] = &[
     "repository-of-this-machine",
     "tool-not-enabled",
     "tool-not-started",
+    "value-not-a-tree",
     "wasm-not-built",
     "wasm-not-loaded",
     "wasm-not-read",
     "wasm-not-started",
     "yaml-document",
+    "yaml-many-documents",
     "yaml-too-long",
 ];
 

@@ -223,6 +223,15 @@ impl ResourceList {
 }
 
 /// As it goes over the wire.
+/// As [`ResourceList::parse`].
+impl std::str::FromStr for ResourceList {
+    type Err = krm_yaml::Diagnostic;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
 impl std::fmt::Display for ResourceList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let write = |f: &mut std::fmt::Formatter<'_>, node: &Node| match self.format {

@@ -4,6 +4,8 @@ use std::ops::{Deref, DerefMut};
 
 use krm_yaml::path::Missing;
 use krm_yaml::{Diagnostic, Node, Path, Result, Source};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 
 use crate::annotations;
 use crate::generate::lay_over;
@@ -189,6 +191,39 @@ impl Object {
         Path::dotted(path).map(|path| path.get_all(&self.0)).unwrap_or_default()
     }
 
+    /// Reads the first node a path leads to into a type of yours; `None` where there is none, or null.
+    ///
+    /// ```
+    /// use krm_function::Object;
+    /// let pod: Object = "{kind: Pod, spec: {hostname: web, ports: [80, 443]}}".parse()?;
+    /// assert_eq!(pod.get_field::<Vec<u16>>("spec.ports")?, Some(vec![80, 443]));
+    /// assert_eq!(pod.get_field::<String>("spec.nodeName")?, None);
+    /// assert!(pod.get_field::<u16>("spec.hostname").is_err());
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn get_field<T: DeserializeOwned>(&self, path: &str) -> Result<Option<T>> {
+        match Path::dotted(path)?.get(&self.0).filter(|node| !node.is_null()) {
+            Some(node) => krm_yaml::from_node(node).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// Sets the field a path leads to from a value of any type that serde can write; what is missing on the way is made.
+    ///
+    /// ```
+    /// use krm_function::Object;
+    /// #[derive(serde::Serialize)]
+    /// struct Port { name: &'static str, port: u16 }
+    /// let mut service: Object = "kind: Service\nspec:\n  type: NodePort # for now\n".parse()?;
+    /// service.put_field("spec.ports", &[Port { name: "http", port: 80 }])?;
+    /// let text = "kind: Service\nspec:\n  type: NodePort # for now\n  ports:\n  - name: http\n    port: 80\n";
+    /// assert_eq!(service.to_string(), text);
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn put_field<T: Serialize + ?Sized>(&mut self, path: &str, value: &T) -> Result<()> {
+        self.set_field(path, krm_yaml::to_node(value)?)
+    }
+
     /// Sets the field a path leads to; what is missing on the way is made.
     pub fn set_field(&mut self, path: &str, value: impl Into<Node>) -> Result<()> {
         Path::dotted(path)?.set(&mut self.0, value.into(), Missing::Create)
@@ -323,6 +358,15 @@ impl DerefMut for Object {
 }
 
 /// As YAML, with its comments.
+/// As [`Object::parse`].
+impl std::str::FromStr for Object {
+    type Err = krm_yaml::Diagnostic;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::parse(text)
+    }
+}
+
 impl std::fmt::Display for Object {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&krm_yaml::emit::preserve::fresh(&self.0))

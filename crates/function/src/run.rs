@@ -17,7 +17,7 @@ use crate::object::Object;
 use crate::result::Severity;
 
 /// What a function gives back: nothing, or why it failed.
-pub type Outcome = Result<(), Box<dyn Error>>;
+pub type Outcome = Result<(), Box<dyn Error + Send + Sync>>;
 
 /// Runs a closure as a function, and is all there is to do in `main`.
 ///
@@ -102,7 +102,7 @@ impl Args {
         &self,
         sources: &Sources,
         function: impl FnOnce(&mut ResourceList) -> Outcome,
-    ) -> Result<bool, Box<dyn Error>> {
+    ) -> Result<bool, Box<dyn Error + Send + Sync>> {
         let mut list = match self.files.is_empty() {
             true => ResourceList::decode(&read("-", sources)?)?,
             false => self.read_files(sources)?,
@@ -123,7 +123,7 @@ impl Args {
     }
 
     /// What an orchestrator would send for these files.
-    fn read_files(&self, sources: &Sources) -> Result<ResourceList, Box<dyn Error>> {
+    fn read_files(&self, sources: &Sources) -> Result<ResourceList, Box<dyn Error + Send + Sync>> {
         let mut items = Vec::new();
         for file in &self.files {
             for (index, mut object) in
@@ -154,7 +154,7 @@ impl Args {
     }
 }
 
-fn read(file: &str, sources: &Sources) -> Result<Arc<Source>, Box<dyn Error>> {
+fn read(file: &str, sources: &Sources) -> Result<Arc<Source>, Box<dyn Error + Send + Sync>> {
     let mut bytes = Vec::new();
     let (name, read) = match file {
         "-" => ("<stdin>", std::io::stdin().lock().read_to_end(&mut bytes).map(|_| ())),

@@ -1,7 +1,8 @@
 //! A YAML tree that loses nothing.
 //!
 //! Reading keeps comments, styles and the place of every value. Writing has two forms: the one the text was written in,
-//! where only the lines an edit had to change differ, and the canonical one, byte for byte what `kustomize build` prints.
+//! where only the lines an edit had to change differ, and the canonical one, byte for byte what the Go programs print that most
+//! configuration is made with.
 //!
 //! ```
 //! use krm_yaml::path::{Missing, Path};
@@ -59,7 +60,7 @@
 //! | --- | --- |
 //! | read bytes, files, streams | [`parse()`], [`documents`], [`decode`], [`Sources`] |
 //! | look and edit | [`Node`], [`Map`], [`path`] |
-//! | read into your own types | [`from_node`], [`Spanned`], [`de`] |
+//! | read into your own types, and write them | [`from_node`], [`Spanned`], [`de`]; [`to_node`], [`ser`] |
 //! | write | [`Document::text`], [`canonical()`], [`json`], [`emit::preserve`] |
 //! | say what is wrong, and where | [`Diagnostic`], [`Span`] |
 //!
@@ -71,7 +72,7 @@
 //!
 //! # Which YAML
 //!
-//! The one that go-yaml v3 reads, since that is what kustomize is built on and the world's manifests are tried against: the
+//! The one that go-yaml v3 reads, since the programs are built on it that most configuration is tried against: the
 //! syntax of YAML 1.1 with some of 1.2, and types that are a mix of both. Where the standard and go-yaml v3 differ, this
 //! crate follows go-yaml v3: in what it accepts, in what a scalar means, in which node a comment belongs to.
 //!
@@ -107,6 +108,7 @@ mod number;
 pub mod parse;
 pub mod path;
 pub mod resolve;
+pub mod ser;
 mod similar;
 pub mod source;
 
@@ -120,6 +122,7 @@ pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
 pub use parse::{DuplicateKeys, ParseOptions, decode, documents, parse, parse_str, parse_with};
 pub use path::Path;
+pub use ser::to_node;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};
 

@@ -519,6 +519,36 @@ impl PartialEq for Node {
     }
 }
 
+/// Reads a text that holds one document, or nothing, which is null.
+///
+/// ```
+/// let node: krm_yaml::Node = "{a: 1, b: [x]}".parse()?;
+/// assert_eq!(node.get("a").and_then(|a| a.as_i64()), Some(1));
+/// assert_eq!(node.to_string(), "{a: 1, b: [x]}\n");
+/// # Ok::<(), krm_yaml::Diagnostic>(())
+/// ```
+impl std::str::FromStr for Node {
+    type Err = crate::Diagnostic;
+
+    fn from_str(text: &str) -> crate::Result<Self> {
+        let mut documents = crate::parse_str(text)?;
+        match documents.len() {
+            0 => Ok(Node::null()),
+            1 => Ok(documents.remove(0).root),
+            _ => Err(crate::Diagnostic::error("yaml-many-documents", "expected one document, found more")
+                .at(documents[1].span())
+                .help("read all of them with `parse_str`")),
+        }
+    }
+}
+
+/// The tree as a document, in the styles it asks for and with its comments.
+impl std::fmt::Display for Node {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&crate::emit::preserve::fresh(self))
+    }
+}
+
 impl std::fmt::Debug for Node {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.value {

@@ -263,6 +263,15 @@ impl fmt::Display for Path {
     }
 }
 
+/// As [`Path::dotted`].
+impl std::str::FromStr for Path {
+    type Err = Diagnostic;
+
+    fn from_str(text: &str) -> Result<Self> {
+        Self::dotted(text)
+    }
+}
+
 impl fmt::Display for Segment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -257,7 +257,7 @@ impl<'o> Emitter<'o> {
             let message = format!("the control character U+{:04X} cannot be written", c as u32);
             Diagnostic::error("control-character", message)
                 .at(node.span())
-                .help("remove it, or encode the text, such as under `binaryData` of a ConfigMap")
+                .help("remove it, or encode the text, as base64 for example")
         });
     }
 

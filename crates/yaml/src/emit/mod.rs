@@ -1,6 +1,6 @@
 //! Tree to bytes.
 //!
-//! [`canonical`] writes what `kustomize build` would print: sorted keys, no comments, one look for everything.
+//! [`canonical`] writes what the reference would print: sorted keys, no comments, one look for everything.
 //! [`preserve`] writes what was read, except where the tree was edited.
 
 mod canonical;

@@ -308,7 +308,7 @@ impl Parser<'_> {
 
     pub fn bad_version(&self, start: usize, end: usize) -> Diagnostic {
         self.error("yaml-version", "expected `%YAML 1.1`", start, end)
-            .help("remove the line; kustomize refuses any other version too")
+            .help("remove the line; most readers refuse any other version")
     }
 
     pub fn bad_directive(&self, start: usize, end: usize) -> Diagnostic {

@@ -23,6 +23,7 @@ mod options;
 mod plain;
 mod property;
 mod quoted;
+#[cfg(feature = "parallel")]
 mod split;
 mod stream;
 mod tree;
@@ -49,12 +50,15 @@ pub use stream::{Documents, documents};
 ///
 /// A source with nothing but comments is one document: null, with an empty span. An empty source has no document.
 pub fn parse(source: &Arc<Source>) -> Result<Vec<Document>> {
-    split::parse(source, DuplicateKeys::Refuse)
+    parse_with(source, ParseOptions::default())
 }
 
 /// Reads every document of a source as [`parse`] does, but the way the options say.
 pub fn parse_with(source: &Arc<Source>, options: ParseOptions) -> Result<Vec<Document>> {
-    split::parse(source, options.duplicate_keys)
+    #[cfg(feature = "parallel")]
+    return split::parse(source, options.duplicate_keys);
+    #[cfg(not(feature = "parallel"))]
+    Documents::of(source, options.duplicate_keys).collect()
 }
 
 /// Reads every document of a text that has no file. For tests and small jobs.

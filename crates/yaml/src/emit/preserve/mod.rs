@@ -78,7 +78,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Sequences as deep as their key: what kustomize and most tools around it write.
+    /// Sequences as deep as their key: what the reference and most tools around it write.
     pub const COMPACT: Layout = Layout { step: 2, seq: 0 };
     /// Sequences deeper than their key.
     pub const WIDE: Layout = Layout { step: 2, seq: 2 };
