@@ -100,3 +100,12 @@ fn a_move_is_all_or_nothing() {
         &["edit", "move", "--root", ".", "common", "base"],
     );
 }
+
+#[test]
+fn a_rename_is_all_or_nothing() {
+    all_or_nothing(
+        "rename",
+        &["edit", "rename", "--root", ".", "Service/web", "front"],
+        &["edit", "rename", "--root", ".", "Service/front", "web"],
+    );
+}

@@ -49,7 +49,8 @@ fn examples(help: &str) -> Option<(String, Vec<String>)> {
 }
 
 /// What is only there to put one's own in place of; functions that cargo has to build first, and the reader of manuals.
-const NOT_HERE: [&str; 6] = [
+const NOT_HERE: [&str; 7] = [
+    "openapi fetch",
     "example.com/set-label",
     "my-function",
     "./check.sh",

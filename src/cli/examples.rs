@@ -49,6 +49,23 @@ pub const EDIT_MOVE: &str = "Examples:
   krm edit move examples/shop/base/web.yaml examples/shop/base/front/web.yaml
   krm edit move examples/shop/base examples/shop/common --diff";
 
+pub const EDIT_RENAME: &str = "Examples:
+  krm edit rename Deployment/web front --root examples/shop --diff
+  krm edit rename ConfigMap/settings shop-settings --root examples/shop";
+
+pub const LOCALIZE: &str = "Examples:
+  krm localize examples/shop/base local
+  krm localize examples/shop/overlays/production local --scope examples/shop";
+
+pub const OPENAPI: &str = "Example:
+  krm openapi info";
+
+pub const OPENAPI_INFO: &str = "Example:
+  krm openapi info";
+
+pub const OPENAPI_FETCH: &str = "Example, where kubectl talks to a cluster:
+  krm openapi fetch > schema.json";
+
 pub const EDIT_REMOVE: &str = "Examples:
   krm edit -C examples/shop/base remove resource '*.yaml' --dry-run
   krm edit -C examples/shop/base remove annotation team --ignore-non-existence";

@@ -4,6 +4,7 @@ mod add;
 mod fix;
 mod moves;
 mod remove;
+mod rename;
 mod set;
 
 use std::path::Path;
@@ -47,6 +48,7 @@ enum Verb {
     Remove(remove::RemoveArgs),
     Fix(fix::FixArgs),
     Move(moves::MoveArgs),
+    Rename(rename::RenameArgs),
     #[command(hide = true)]
     AlphaListBuiltinPlugin,
 }
@@ -59,6 +61,7 @@ pub fn run(args: EditArgs, report: &Report) -> Result<()> {
         Verb::Remove(args) => target.edit(report, |file| args.apply(file)),
         Verb::Fix(args) => args.run(&target, report),
         Verb::Move(args) => args.run(&target, report),
+        Verb::Rename(args) => args.run(&target, report),
         Verb::AlphaListBuiltinPlugin => list_builtins(),
     }
 }

@@ -13,9 +13,11 @@ mod glob;
 pub mod images;
 pub mod labels;
 pub mod lists;
+pub mod localize;
 pub mod moves;
 pub mod overlay;
 pub mod patches;
+pub mod rename;
 pub mod replicas;
 mod vars;
 

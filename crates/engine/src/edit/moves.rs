@@ -95,7 +95,7 @@ fn follow(layer: &Layer, reference: &Reference, from: &Path, to: &Path) -> Resul
 }
 
 /// The text of a scalar with another path in it: its quotes and what is beside the path stay.
-fn replaced(sources: &Sources, reference: &Reference, new: &str) -> Result<String> {
+pub(super) fn replaced(sources: &Sources, reference: &Reference, new: &str) -> Result<String> {
     let source = sources.get(reference.span.file);
     let written = source.as_ref().map(|source| source.slice(reference.span)).unwrap_or_default();
     let Some(at) = written.rfind(reference.text.as_str()) else {
@@ -137,6 +137,6 @@ fn collect(
     Ok(())
 }
 
-fn refused(message: impl Into<String>) -> Diagnostic {
+pub(super) fn refused(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("edit-refused", message)
 }

@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Result, Sources};
+use krm_yaml::{Diagnostic, Result, Sources};
 
 use crate::files::repository::Repository;
 use crate::files::world::{DirEntry, Download, EntryKind, Fetched, World, clean};
@@ -16,12 +16,27 @@ use crate::session::{BuildOptions, Session, emit};
 pub struct Overlay {
     world: Arc<dyn World>,
     files: Arc<BTreeMap<PathBuf, Option<Vec<u8>>>>,
+    is_offline: bool,
 }
 
 impl Overlay {
     /// `None` is a file that is gone.
     pub fn new(world: Arc<dyn World>, files: BTreeMap<PathBuf, Option<Vec<u8>>>) -> Self {
-        Self { world, files: Arc::new(files) }
+        Self { world, files: Arc::new(files), is_offline: false }
+    }
+
+    /// The same without a network.
+    pub fn offline(self) -> Self {
+        Self { is_offline: true, ..self }
+    }
+
+    fn need_network(&self, address: &str) -> Result<()> {
+        match self.is_offline {
+            false => Ok(()),
+            true => {
+                Err(Diagnostic::error("still-remote", format!("`{address}` is still fetched from elsewhere")))
+            }
+        }
     }
 
     /// Where a path leads: what is new exists by its text alone.
@@ -93,10 +108,12 @@ impl World for Overlay {
     }
 
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
+        self.need_network(&repository.address)?;
         self.world.fetch(repository)
     }
 
     fn get(&self, address: &str) -> Result<Download> {
+        self.need_network(address)?;
         self.world.get(address)
     }
 }

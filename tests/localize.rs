@@ -1,0 +1,101 @@
+//! A localized copy builds to the same bytes as the original when what it was fetched from is gone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+struct Place(PathBuf);
+
+impl Place {
+    fn new() -> Self {
+        let path = std::env::temp_dir().join(format!("krm-localize-{}", std::process::id()));
+        drop(fs::remove_dir_all(&path));
+        fs::create_dir_all(&path).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn git(&self, dir: &str, args: &[&str]) {
+        let mut git = Command::new("git");
+        git.current_dir(self.0.join(dir)).args(["-c", "user.name=n", "-c", "user.email=e@example.com"]);
+        let output = git.args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+
+    fn krm(&self, args: &[&str]) -> Output {
+        let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+        krm.current_dir(&self.0).args(args).env("GIT_CONFIG_COUNT", "1");
+        krm.env("GIT_CONFIG_KEY_0", "protocol.file.allow").env("GIT_CONFIG_VALUE_0", "always");
+        krm.output().unwrap()
+    }
+
+    fn done(&self, args: &[&str]) -> String {
+        let output = self.krm(args);
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn files(root: &Path) -> Vec<String> {
+    fn visit(dir: &Path, root: &Path, found: &mut Vec<String>) {
+        for entry in fs::read_dir(dir).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => visit(&path, root, found),
+                false => found.push(path.strip_prefix(root).unwrap().display().to_string()),
+            }
+        }
+    }
+    let mut found = Vec::new();
+    visit(root, root, &mut found);
+    found.sort();
+    found
+}
+
+const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: settings}\n";
+
+#[test]
+fn a_copy_builds_to_the_same_bytes_without_the_original() {
+    let place = Place::new();
+    place.write("repo/base/kustomization.yaml", "resources: [cm.yaml, ../deeper]\n");
+    place.write("repo/base/cm.yaml", CONFIG_MAP);
+    place.write("repo/deeper/kustomization.yaml", "namePrefix: deep-\nresources: [cm.yaml]\n");
+    place.write("repo/deeper/cm.yaml", CONFIG_MAP);
+    place.write("repo/README.md", "not named");
+    place.git("repo", &["init", "--quiet", "--initial-branch=main"]);
+    place.git("repo", &["add", "--all"]);
+    place.git("repo", &["commit", "--quiet", "--message=one"]);
+    place.git("repo", &["tag", "v1"]);
+    let address = format!("file://{}/repo//base?ref=v1", place.0.display());
+    // Two overlays share it: it is stored once.
+    for name in ["one", "two"] {
+        let text = format!("# {name}\nresources:\n- {address} # theirs\nnamePrefix: {name}-\n");
+        place.write(&format!("app/{name}/kustomization.yaml"), &text);
+    }
+    place.write("app/all/kustomization.yaml", "resources: [../one, ../two]\n");
+    let before = place.done(&["build", "app/all"]);
+    place.done(&["localize", "app/all", "copy", "--scope", "app"]);
+    fs::rename(place.0.join("repo"), place.0.join("gone")).unwrap();
+    assert!(!place.krm(&["build", "app/all"]).status.success(), "the original needs the repository");
+    assert_eq!(place.done(&["build", "copy/all"]), before);
+    let stored = files(&place.0.join("copy"));
+    let bases = stored.iter().filter(|path| path.ends_with("base/cm.yaml")).count();
+    assert_eq!((bases, stored.len()), (1, 7), "{stored:#?}");
+    assert!(!stored.iter().any(|path| path.ends_with("README.md")));
+    let text = fs::read_to_string(place.0.join("copy/one/kustomization.yaml")).unwrap();
+    assert!(
+        text.starts_with("# one\nresources:\n- ../localized-files/") && text.contains("/v1/base # theirs\n"),
+        "{text}"
+    );
+}
