@@ -1,6 +1,6 @@
 //! The command line: parse, dispatch, exit code.
 
-/// Writes a line to standard error. It takes the place of the macro of the standard library, which panics when standard
+/// Writes a line to standard error. It replaces the macro of the standard library, which panics when standard
 /// error is closed, and passes on to the terminal whatever is in a name.
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::report::say(&format!("{}\n", format_args!($($text)*))) };

@@ -286,3 +286,43 @@ fn everything_reaches_the_disk_in_order() {
     let cleared = all("/.krm-changes/journal\"");
     assert!(cleared.iter().all(|at| *at > last), "{trace}");
 }
+
+/// The journal of several packages is in the folder around them.
+#[test]
+fn several_packages_change_together() {
+    let package = Package::new("several");
+    let crooked = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n      name: {name}\n");
+    let names: Vec<String> = (0..2 * FILES).map(|n| format!("{}/{n:03}.yaml", ["a", "b"][n % 2])).collect();
+    let (mut half, mut dice) = (0, Dice(7));
+    for attempt in 0..kills() / 10 {
+        let _ = fs::remove_dir_all(&package.dir);
+        for name in &names {
+            let path = package.dir.join(name);
+            fs::create_dir_all(path.parent().expect("it is in the package")).expect("a folder");
+            fs::write(path, crooked("x")).expect("a new file");
+        }
+        let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+        krm.args(["cfg", "fmt"]).args([package.dir.join("a"), package.dir.join("b")]);
+        let mut krm = krm.stderr(Stdio::null()).spawn().expect("krm starts");
+        let first = package.dir.join(&names[0]);
+        let is_new = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text != crooked("x"));
+        while !is_new(&first) && krm.try_wait().expect("it is ours").is_none() {}
+        let (pause, start) = (Duration::from_micros(dice.below(2_000)), Instant::now());
+        while start.elapsed() < pause {
+            std::hint::spin_loop();
+        }
+        krm.kill().expect("it is ours");
+        krm.wait().expect("it is ours");
+        let new = || names.iter().filter(|name| is_new(&package.dir.join(name))).count();
+        half += usize::from(![0, names.len()].contains(&new()));
+        // One that reads only one of them settles both.
+        let next = Command::new(env!("CARGO_BIN_EXE_krm"))
+            .args(["cfg", "count"])
+            .arg(package.dir.join("b"))
+            .output();
+        assert!(next.expect("krm starts").status.success());
+        assert!([0, names.len()].contains(&new()), "attempt {attempt}: {} of {} are new", new(), names.len());
+        assert_eq!(fs::read_dir(&package.dir).expect("it is there").count(), 2, "something is left over");
+    }
+    eprintln!("{half} killed in between");
+}

@@ -1,4 +1,4 @@
-//! Pipes and devices in the place of files: krm says what they are, and does not wait for them.
+//! Pipes and devices instead of files: krm says what they are, and does not wait for them.
 
 use std::fs;
 use std::io::Read;

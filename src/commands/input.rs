@@ -32,7 +32,7 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
     let disk = Disk::default();
     if !root.is_dir() {
         disk.settle(root.parent().unwrap_or(root))?;
-        // A file of its own goes by its name where it comes into a folder.
+        // A single file goes by its name when it is added to a folder.
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(vec![read(root, name)?]);
     }
@@ -46,9 +46,7 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
         }
     }
     if let Some(last) = faults.pop() {
-        faults.push(
-            last.help(format!("a file that is no configuration can be named in `{}`", package::IGNORE)),
-        );
+        faults.push(last.help(format!("name a file that is not configuration in `{}`", package::IGNORE)));
     }
     Diagnostic::join(faults).map_or(Ok(files), Err)
 }
@@ -86,7 +84,7 @@ pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
     Ok(by_path)
 }
 
-/// The standard input that is read where no path is named; nobody wants to type configuration.
+/// Standard input, which is read when no path is given; nobody wants to type configuration.
 pub fn no_path() -> Result<&'static str> {
     if std::io::stdin().is_terminal() { Err(no_input("nothing comes through a pipe")) } else { Ok("-") }
 }

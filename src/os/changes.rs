@@ -13,7 +13,8 @@
 //! krm is killed in between, the next krm that reads or writes there finishes the change or undoes it. Signals that ask it
 //! to end are held back while files are written, so that they leave nothing behind.
 //!
-//! Several packages named on one command line are changed one after the other, each of them all or nothing.
+//! Several packages named on one command line change together if a folder around them is the user's own; otherwise one after
+//! the other, each of them all or nothing.
 //!
 //! Files in packages are written to disk before they replace others, and so are the names in folders. Output
 //! ([`Changes::to_output`]) is not: it can be made again, and a new folder of 200 files should not take a second. A new
@@ -71,7 +72,7 @@ struct Folder {
     missing: Option<PathBuf>,
     /// Of what exists of it.
     device: u64,
-    /// The group that new files in it get, where that is not the user's.
+    /// The group that new files in it get, if the folder decides that.
     group: Option<u32>,
 }
 
@@ -90,16 +91,9 @@ impl Changes {
     fn begin(paths: &[&Path], durable: bool) -> Result<Self> {
         let mut named: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
         named.sort();
-        let mut roots: Vec<Root> = Vec::new();
-        for path in &named {
-            let folder = path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("/"));
-            if roots.iter().any(|root| folder.starts_with(&root.path)) {
-                continue;
-            }
-            // A change of a folder around it concerns this one as well.
-            folder.ancestors().skip(1).try_for_each(journal::settle)?;
-            roots.push(Root::new(folder)?);
-        }
+        // A change of a folder around one of them concerns it as well.
+        named.iter().flat_map(|path| path.ancestors()).try_for_each(journal::settle)?;
+        let roots = roots_of(&named).iter().map(|folder| Root::new(folder)).collect::<Result<_>>()?;
         Ok(Self { roots, named, durable, last_folder: None, hold: None })
     }
 
@@ -229,9 +223,10 @@ impl Changes {
         if self.named.iter().any(|named| place.starts_with(named)) {
             return Ok(());
         }
-        let message = format!("`{}` would be written to, by way of a link out of its folder", path.display());
+        let message =
+            format!("`{}` is a link, or below a link, that leads out of its folder", path.display());
         Err(Diagnostic::error("link-leads-outside", message)
-            .help("put the file itself in the place of the link, or name the link in .krmignore"))
+            .help("replace the link by the file itself, or name the link in .krmignore"))
     }
 
     fn root_of(&mut self, path: &Path, place: &Path, folder: &Folder) -> Result<&mut Root> {
@@ -313,6 +308,36 @@ impl Folder {
     }
 }
 
+/// The folders that journals are in. One for all, if there is a folder around them that is the user's own: only then do they
+/// change together.
+fn roots_of(named: &[PathBuf]) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = Vec::new();
+    for path in named {
+        let folder = path.ancestors().find(|above| above.is_dir()).unwrap_or(Path::new("/"));
+        if !folders.iter().any(|above| folder.starts_with(above)) {
+            folders.push(folder.to_owned());
+        }
+    }
+    let around = folders.split_first().and_then(|(first, others)| {
+        first.ancestors().find(|above| others.iter().all(|folder| folder.starts_with(above)))
+    });
+    match around {
+        Some(around) if folders.len() > 1 && is_own(around, &folders) => vec![around.to_owned()],
+        _ => folders,
+    }
+}
+
+/// Whether a folder is the user's own, and on one file system with those below.
+fn is_own(around: &Path, folders: &[PathBuf]) -> bool {
+    let Ok(there) = fs::metadata(around) else { return false };
+    let is_there = |folder: &PathBuf| fs::metadata(folder).is_ok_and(|folder| folder.dev() == there.dev());
+    around.parent().is_some()
+        && there.uid() == system::user()
+        // Everyone may make files there.
+        && there.mode() & 0o1002 == 0
+        && folders.iter().all(is_there)
+}
+
 /// The path without links, as far as it exists.
 fn real(path: &Path) -> PathBuf {
     if let Ok(path) = path.canonicalize() {
@@ -346,11 +371,11 @@ fn put_aside(
     group: Option<u32>,
     bytes: &[u8],
 ) -> Result<(), NotKept> {
-    // Replacing a file asks for no right to write to it. Whoever has taken that right away means it.
+    // Replacing a file does not require the right to write to it. Anyone who took that right away meant it.
     let before = there.map(|_| OpenOptions::new().read(true).write(true).open(place)).transpose()?;
     if there.is_some_and(|there| there.nlink() > 1) {
         let why = "it has a second name, a hard link, which would keep the old text".to_owned();
-        return Err(NotKept::Refused(why, "put a copy in the place of the link"));
+        return Err(NotKept::Refused(why, "replace the link by a copy"));
     }
     let mut file = OpenOptions::new().write(true).create_new(true).open(aside)?;
     file.write_all(bytes)?;

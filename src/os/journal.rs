@@ -7,8 +7,8 @@
 //! pkg/.krm-changes/1 ...
 //! ```
 //!
-//! Until the journal is complete nothing has changed, and whoever finds the folder deletes it. From then on the change is
-//! decided: whoever finds the journal finishes it. Someone may have edited files between the end of the one krm and the
+//! Until the journal is complete nothing has changed, and the next krm that finds the folder deletes it. From then on the change is
+//! decided: the next krm that finds the journal finishes it. Someone may have edited files between the end of the one krm and the
 //! start of the next. Their text is never replaced: if the change cannot be finished without that, it is undone, and if
 //! that is not possible either, an error says so.
 
@@ -182,7 +182,7 @@ impl Journal {
         Ok(())
     }
 
-    /// New folders take their places last: what people put into one since cannot be told from what was in it, so this must
+    /// New folders take their places last: what people put into one since cannot be distinguished from what was in it, so this must
     /// not have to be undone.
     fn order(&self) -> Vec<usize> {
         let is_folder = |number: &usize| self.entries[*number].kind == Kind::CreateFolder;
@@ -497,7 +497,7 @@ fn settle_replacement(aside: &Path) -> io::Result<()> {
     }
 }
 
-/// Of a link, where it leads is its text.
+/// The text of a link is where it leads.
 fn digest_of(path: &Path) -> io::Result<Digest> {
     let there = path.symlink_metadata()?;
     if there.is_symlink() {

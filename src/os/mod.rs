@@ -38,12 +38,12 @@ pub fn print_all(pieces: &[impl AsRef<[u8]>]) -> Result<()> {
     }
 }
 
-/// Writes to standard error. When it is closed or full, nobody is left to be told.
+/// Writes to standard error. When it is closed or full, nobody is left to read it.
 pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// What was found out where there is no report at hand: see [`take_notes`].
+/// Warnings from code that has no report at hand: see [`take_notes`].
 static NOTES: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
 fn note(diagnostic: Diagnostic) {
@@ -88,7 +88,7 @@ pub fn current_dir() -> Result<PathBuf> {
     })
 }
 
-/// The same place, whatever folder it is looked at from.
+/// The same path from whatever folder.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|error| {
         Diagnostic::error("folder-not-found", format!("cannot find `{}`: {error}", path.display()))

@@ -63,14 +63,15 @@ fn result(diagnostic: &Diagnostic, rule: usize, fingerprint: String, sources: &S
         result.set("relatedLocations", related);
     }
     result.set("partialFingerprints", object([("krm/v1", fingerprint.into())]));
-    let fixes: Vec<Node> = diagnostic.fixes().iter().map(|f| fix(f, sources)).collect();
+    let fixes: Vec<Node> = diagnostic.fixes().iter().filter_map(|f| fix(f, sources)).collect();
     if !fixes.is_empty() {
         result.set("fixes", fixes);
     }
     result
 }
 
-fn fix(fix: &Fix, sources: &Sources) -> Node {
+/// `None` for a fix without an edit: the format wants one.
+fn fix(fix: &Fix, sources: &Sources) -> Option<Node> {
     let mut changes: Vec<(String, Vec<Node>)> = Vec::new();
     for edit in fix.edits() {
         let Some(location) = Location::of(edit.span, sources) else { continue };
@@ -84,14 +85,17 @@ fn fix(fix: &Fix, sources: &Sources) -> Node {
             None => changes.push((uri, vec![replacement])),
         }
     }
+    if changes.is_empty() {
+        return None;
+    }
     let changes = changes.into_iter().map(|(uri, replacements)| {
         object([("artifactLocation", object([("uri", uri.into())])), ("replacements", replacements.into())])
     });
-    object([
+    Some(object([
         ("description", message(fix.message())),
         ("artifactChanges", changes.collect::<Vec<_>>().into()),
         ("properties", object([("safe", fix.is_safe().into())])),
-    ])
+    ]))
 }
 
 fn message(text: &str) -> Node {

@@ -24,7 +24,7 @@ pub enum Severity {
     Error,
 }
 
-/// An error or a warning, with its place and advice.
+/// An error or a warning, with its location and advice.
 ///
 /// ```
 /// use krm_yaml::{Diagnostic, Span};
@@ -49,7 +49,7 @@ struct Inner {
     others: Vec<Diagnostic>,
 }
 
-/// A further place or fact that belongs to a diagnostic.
+/// A further fact that belongs to a diagnostic, with a span if it has one.
 #[derive(Debug, Clone)]
 pub struct Note {
     pub message: String,
@@ -79,7 +79,7 @@ impl Diagnostic {
         Self(Box::new(Inner { severity, code, message, place, location, notes, help, fixes, others }))
     }
 
-    /// Says where. The innermost place wins: on a diagnostic that has one this changes nothing, so callers may always
+    /// Says where. The innermost span wins: on a diagnostic that has one this changes nothing, so callers may always
     /// add theirs.
     pub fn at(mut self, place: Span) -> Self {
         if self.0.place.is_none() {
@@ -88,7 +88,7 @@ impl Diagnostic {
         self
     }
 
-    /// Adds a fact with a place of its own (`Span::NONE` for none).
+    /// Adds a fact and its span (`Span::NONE` if it has none).
     pub fn note(mut self, message: impl Into<String>, place: Span) -> Self {
         self.0.notes.push(Note { message: message.into(), place, location: None });
         self

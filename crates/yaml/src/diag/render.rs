@@ -1,4 +1,4 @@
-//! A diagnostic as text. The only place that decides how one looks; colours are the caller's.
+//! A diagnostic as text. Only this module decides how one looks; colours are the caller's.
 
 use std::fmt::Write;
 

@@ -11,7 +11,7 @@ pub fn shown(text: &str) -> String {
     inert(&without_passwords(text)).into_owned()
 }
 
-/// Hides the passwords in addresses, character by character, so that places in the text stay where they are.
+/// Hides the passwords in addresses, character by character, so that columns stay the same.
 ///
 /// `https://me:secret@example.com` has one, and so does `https://token-of-some-length@example.com`.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
