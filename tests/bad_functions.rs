@@ -159,7 +159,7 @@ fn megabytes_of_garbage() {
         "garbage",
         script,
         &[],
-        &["error[function-output-malformed]", "it is not UTF-8", "exit status 0"],
+        &["error[function-output-malformed]", "this is not UTF-8 text", "exit status 0"],
     );
     let words = "#!/bin/bash\ncat >/dev/null\nyes 'one word after the other' | head -c 20000000\n";
     refused("words", words, &[], &["error[function-output-malformed]"]);
