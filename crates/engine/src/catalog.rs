@@ -100,7 +100,7 @@ impl Catalog {
             krm_yaml::parse(&source)?.into_iter().next().map_or_else(Node::null, |document| document.root);
         let file: File = krm_yaml::from_node(&root)?;
         if !matches!(file.kind.as_str(), "Catalog" | "KRMFunctionCatalog") {
-            return Err(Diagnostic::error("catalog-kind", format!("`{path}` is no catalog"))
+            return Err(Diagnostic::error("catalog-kind", format!("`{path}` is not a catalog"))
                 .at(if file.kind.is_empty() { source.span(0, 0) } else { file.kind.span() })
                 .help("its kind must be `Catalog` or `KRMFunctionCatalog`"));
         }

@@ -1,4 +1,4 @@
-//! What people and programs are told while functions run.
+//! What people and programs see while functions run.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};

@@ -96,7 +96,7 @@ impl Target {
         }
     }
 
-    /// The resources for printing: as a list where they came as one.
+    /// The resources for printing: as a list if they came as one.
     fn text(&self, resources: Vec<Resource>) -> String {
         let mut list = match self {
             Target::Folder(_) => ResourceList::bare(Vec::new()),
@@ -135,7 +135,7 @@ fn plan(
     for path in &args.fn_path {
         let package = Package::read(disk, path, &report.sources)?;
         let root = os::absolute(package.root())?;
-        // In the order they stand in their files: they are a list, not a part of what is worked on.
+        // In the order of their files: they are a list, not a part of what is worked on.
         for resource in package.resources() {
             let home = resource.home.as_deref();
             let folder = home.and_then(|home| Path::new(&home.path).parent());

@@ -14,7 +14,7 @@ use crate::files::world::{DirEntry, Download, Fetched, World};
 /// Every file, listing and look-up that one kustomization depended on, and the kustomizations it was made of.
 ///
 /// A look-up that found nothing counts as well: the file may be there tomorrow. Warnings are kept here because they are
-/// part of what planning and running it gave: whoever uses the result again shows them again.
+/// part of what planning and running it gave: anyone who uses the result again shows them again.
 #[derive(Debug, Default)]
 pub struct Dependencies {
     /// The folder it was planned for.
@@ -97,7 +97,7 @@ impl Dependencies {
         seen.paths.push((path.to_owned(), found));
         seen.index = None;
         if seen.paths.len() > seen.most {
-            // Whoever runs the same thing over and over looks at the same files.
+            // A run that is repeated looks at the same files.
             let paths: Vec<_> =
                 seen.index().paths.iter().map(|(path, found)| (path.clone(), *found)).collect();
             seen.most = 2 * paths.len() + MANY;

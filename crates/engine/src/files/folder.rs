@@ -41,7 +41,7 @@ pub fn too_deep(place: Span) -> Diagnostic {
         .help("let some of them name what they need directly")
 }
 
-/// Whether to stop looking for more. A fault of a base is told for each way that leads to it, and of ways there may be more
+/// Whether to stop looking for more. A fault of a base is reported for each way that leads to it, and of ways there may be more
 /// than can be walked.
 pub fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
     fn count(errors: &[Diagnostic]) -> usize {
@@ -166,13 +166,13 @@ impl Folder {
                 let message = format!("the path `{path}` is ambiguous: what does `{part}` mean?");
                 Diagnostic::error("path-ambiguous", message)
                     .at(place)
-                    .help("`..` stands for the folder above, and must be a part of its own")
+                    .help("`..` is the folder above, and must be a part of its own")
             }));
         }
         let root = self.world().real_path(&clean(&self.root.join(path)));
         let root = root.map_err(|_| self.missing(path, place))?;
         if !self.world().is_dir(&root) {
-            let message = format!("`{path}` is a file, where a folder is expected");
+            let message = format!("`{path}` is a file; a folder is expected");
             return Err(Diagnostic::error("base-not-a-folder", message)
                 .at(place)
                 .help("name the folder that holds its kustomization"));
@@ -256,13 +256,13 @@ impl Folder {
         Arc::new(Self { elsewhere, ..self.copied() })
     }
 
-    /// The folder a path written at `place` is relative to, where it is another one.
+    /// The folder a path written at `place` is relative to, if it is another one.
     pub fn elsewhere(&self, place: Span) -> Option<&Arc<Self>> {
         self.elsewhere.iter().find(|(file, _)| *file == place.file).map(|(_, folder)| folder)
     }
 
     /// Opens the folder of a Composition an import names, and gives the file where it is the file that is named. Unlike a
-    /// base it may lie above: cycles are told by the files that lead to each other.
+    /// base it may lie above: cycles are found by the files that lead to each other.
     pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
         self.refuse_depth(place)?;
         if let Some(repository) = Repository::parse(path) {
@@ -491,11 +491,11 @@ impl Folder {
         match file {
             Some(Ok(file)) => Ok(Entry::File(file)),
             None => fetch().map(|_| Entry::Folder),
-            // An address that is no file may be a repository: the reference tries both, so must we.
+            // An address that is not a file may be a repository: the reference tries both, so must we.
             Some(Err(no_file)) => match fetch() {
                 Ok(_) => Ok(Entry::Folder),
                 Err(no_repository) if no_file.code() == "http-status" || no_file.code() == "http-failed" => {
-                    let message = format!("it is no file either: {no_file}");
+                    let message = format!("it is not a file either: {no_file}");
                     Err(no_repository.note(message, Span::NONE))
                 }
                 Err(_) => Err(no_file),
@@ -526,13 +526,13 @@ impl Folder {
         self.restricted
     }
 
-    /// The real path of a file, where it may be read.
+    /// The real path of a file, if it may be read.
     fn locate(&self, path: &str, place: Span) -> Result<PathBuf> {
         let world = self.world();
         let wanted = clean(&self.root.join(path));
         let real = world.real_path(&wanted).map_err(|_| self.missing(path, place))?;
         if world.is_dir(&real) {
-            let message = format!("`{path}` is a folder, where a file is expected");
+            let message = format!("`{path}` is a folder; a file is expected");
             return Err(Diagnostic::error("file-is-a-folder", message).at(place));
         }
         if self.restricted && !real.starts_with(&self.root) {
@@ -563,7 +563,7 @@ impl Folder {
         let advice = match second.starts_with("- ") {
             true => "align its `-` with the one above",
             false if before.ends_with('-') => "put `- ` in front of it, and align that with the one above",
-            false if before.ends_with(['[', ',']) => "put a comma behind the line above",
+            false if before.ends_with(['[', ',']) => "put a comma at the end of the line above",
             false => "write the path on one line",
         };
         let message = format!("these lines are read as one path, `{path}`");

@@ -7,7 +7,7 @@ use std::sync::RwLock;
 
 use crate::files::world::{DirEntry, EntryKind, World, clean};
 
-/// Files in a map: for tests, for editors that have texts not saved yet, and where there is no disk.
+/// Files in a map: for tests, for editors that have texts not saved yet, and for systems without a disk.
 ///
 /// Paths begin at `/`; relative ones are taken to. There are no links, no repositories and no network.
 ///

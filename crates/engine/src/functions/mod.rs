@@ -32,7 +32,7 @@ pub use spec::FunctionSpec;
 pub struct Function {
     program: Program,
     config: Option<Node>,
-    /// A failure lets the others run, and is told at the end.
+    /// A failure lets the others run, and is reported at the end.
     pub defer_failure: bool,
     pub form: Form,
     place: Span,
@@ -85,7 +85,7 @@ pub fn to_list(resource: Resource, tells: Tells) -> Object {
 
 /// What came back from a call.
 pub struct Answer {
-    /// What it printed, as far as that could be read, also where it failed.
+    /// What it printed, as far as that could be read, also if it failed.
     pub items: Vec<Returned>,
     pub results: Vec<FunctionResult>,
     /// The results as they came, whatever their shape.
@@ -109,7 +109,7 @@ pub struct Returned {
 }
 
 impl Function {
-    /// The function a resource configures; `None` where it configures none. Refuses one that the user did not allow.
+    /// The function a resource configures; `None` if it configures none. Refuses one that the user did not allow.
     ///
     /// `dir` is where the program runs and what its paths are relative to (the folder of the kustomization, or the one the
     /// command was given in); `local` is the folder of the functionConfig, which containers see at `/local`.
@@ -127,7 +127,7 @@ impl Function {
         Ok(Some(function))
     }
 
-    /// The same for a resource of a package: the program is told where its configuration stands.
+    /// The same for a resource of a package: the program learns where its configuration is.
     pub fn from_resource(
         resource: &Resource,
         dir: &Path,
@@ -267,7 +267,7 @@ impl Function {
             .and_then(|list| list.require_items().map(|()| list))
             .map_err(refused)?;
         if list.format() == Format::Json {
-            // The braces and quotes of JSON are no wish to see them in a file of YAML.
+            // Braces and quotes of JSON do not mean that anyone wants them in a file of YAML.
             list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));
         }
         Ok(list)
@@ -329,7 +329,7 @@ fn unchanged(items: &[Sent]) -> Vec<Returned> {
     items.iter().enumerate().map(returned).collect()
 }
 
-/// A resource that says where it stands, under the names of today and those of old.
+/// A resource that says where it is kept, by today's annotations and the older ones.
 fn with_home(node: Node, home: &Home) -> Object {
     let mut object = Object::from(node);
     let index = home.index.to_string();

@@ -57,7 +57,7 @@ impl Function {
         for returned in answer.items {
             let node = returned.node;
             match returned.from {
-                // Its own configuration comes back: that is no resource of the build.
+                // Its own configuration comes back: that is not a resource of the build.
                 Some(_) if generating => {}
                 Some(from) => {
                     let mut resource = old[from].take().expect("each is found once");
@@ -191,7 +191,7 @@ fn plain(mut node: Node) -> Node {
     node
 }
 
-/// Takes over a changed tree, and remembers who the resource was where that changed.
+/// Takes over a changed tree, and remembers who the resource was if that changed.
 fn replace(resource: &mut Resource, node: Node, cx: &Context) {
     let text = |node: &Node, keys: &[&str]| {
         node.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default().to_owned()

@@ -155,7 +155,7 @@ fn step_name(entry: &Entry) -> StepName {
     StepName { folder: shown(&entry.folder), field: field.into(), index: None }
 }
 
-/// What a built-in is told: its configuration without what names it.
+/// The settings of a built-in: its configuration without what names it.
 fn settings<T: DeserializeOwned>(config: &Node) -> Result<T> {
     let mut fields = config.clone();
     ["apiVersion", "kind", "metadata"].into_iter().for_each(|key| drop(fields.remove(key)));

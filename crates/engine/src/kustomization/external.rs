@@ -153,7 +153,7 @@ impl Plan<'_> {
         }
     }
 
-    /// The objects an entry holds; none where it is a path.
+    /// The objects an entry holds; none if it is a path.
     fn inline(&self, here: &Here, entry: &Node) -> Result<Option<Vec<Resource>>> {
         let objects = match entry.as_str() {
             None if entry.is_map() => read::of_trees(vec![entry.clone()], true, &self.schema)?,
@@ -166,7 +166,7 @@ impl Plan<'_> {
                 let roots = embedded::parse(entry, Some(&here.file.source));
                 match roots.and_then(|roots| read::of_trees(roots, true, &self.schema)) {
                     Ok(objects) => objects,
-                    // Several lines are no path: then it is the object that has the fault.
+                    // Several lines are not a path: then the object has the fault.
                     Err(error) if text.trim_end().contains('\n') => return Err(error),
                     Err(_) => return Ok(None),
                 }

@@ -187,7 +187,7 @@ impl Kustomization {
     }
 }
 
-/// Adds, where a map stands for a list of maps, what the items of that list look like.
+/// Adds, if there is a map instead of a list of maps, what the items of that list look like.
 fn with_shape(error: Diagnostic, root: &Node) -> Diagnostic {
     const SHAPES: [(&str, &str); 5] = [
         ("labels", "- pairs: {app: web}"),
@@ -207,7 +207,7 @@ fn is_of_flux(api_version: &str) -> bool {
     api_version.starts_with("kustomize.toolkit.fluxcd.io/")
 }
 
-/// The tree of a kustomization file, and a warning where a key is given twice: the last one counts. Documents after the
+/// The tree of a kustomization file, and a warning if a key is given twice: the last one counts. Documents after the
 /// first are ignored, as in the reference.
 fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     let (document, twice) = match krm_yaml::documents(source).next().transpose() {

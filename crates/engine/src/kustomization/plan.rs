@@ -32,9 +32,9 @@ const BUILTIN_SCHEMA: &str = "v1.21.2";
 /// What is known on the way down: what a kustomization inherits from those that lead to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Inherited {
-    /// Where we are, as the root sees it; `None` where `buildMetadata` asks for nothing.
+    /// Where we are, as the root sees it; `None` if `buildMetadata` asks for nothing.
     pub origin: Option<Origin>,
-    /// The namespace helm charts get where they name none.
+    /// The namespace helm charts get if they name none.
     pub helm_namespace: Text,
 }
 
@@ -78,7 +78,7 @@ pub struct Plan<'s> {
     pub(super) folders: Vec<PathBuf>,
     level: usize,
     pub wishes: Wishes,
-    /// A helm chart takes the namespace of whoever includes it.
+    /// A helm chart takes the namespace of the kustomization that includes it.
     by_namespace: bool,
 }
 
@@ -167,7 +167,7 @@ impl<'s> Plan<'s> {
                 let source = folder.load(path, path.span())?;
                 let document = krm_yaml::parse(&source)?.into_iter().next();
                 let document = document.map_or_else(Node::null, |document| document.root);
-                // Where the reference already had to look for a kind it does not know, it later has both schemas.
+                // If the reference already had to look for a kind it does not know, it later has both schemas.
                 let read = match self.strangers {
                     true => Schema::from_openapi_beside_builtin,
                     false => Schema::from_openapi,
@@ -273,7 +273,7 @@ impl<'s> Plan<'s> {
         }
         let scope =
             Inherited { origin: scope.origin.as_ref().map(|origin| append(origin, path)), ..scope.clone() };
-        // Where no chart asks for the namespace of whoever includes it, all may share.
+        // If no chart asks for the namespace of the kustomization that includes it, all may share.
         let any = Inherited { helm_namespace: Text::new(), ..scope.clone() };
         let keys = [any, scope.clone()].map(|scope| (folder.root().to_owned(), scope));
         let fits = |base: &Planned, key: &Inherited| !base.by_namespace || *key == scope;
@@ -527,7 +527,7 @@ impl<'s> Plan<'s> {
         self.steps.push(Step { origin, entries, ..Step::new(name, place, role, work) });
     }
 
-    /// A built-in that stands for several of the reference's, which shows in transformer annotations.
+    /// A built-in that does the work of several of the reference's, which shows in transformer annotations.
     fn builtins(&mut self, here: &Here, asked: Asked, kind: &str, transformer: impl Transformer + 'static) {
         let more = here.scope.origin.as_ref().map_or(0, |_| asked.entries.len().saturating_sub(1));
         let again = asked.clone();
@@ -564,7 +564,7 @@ enum FileOf {
     Composition,
 }
 
-/// A kustomization and the file it stands in.
+/// A kustomization and the file it is in.
 pub struct LoadedFile {
     pub kustomization: Kustomization,
     pub source: Arc<Source>,
@@ -578,7 +578,7 @@ impl LoadedFile {
         Ok(Self { kustomization, source })
     }
 
-    /// A kustomization that stands within a Composition.
+    /// A kustomization that is part of a Composition.
     pub fn within(kustomization: Kustomization, folder: &Folder, place: Span) -> Self {
         let source = folder.files().sources.get(place.file);
         Self { kustomization, source: source.unwrap_or_else(|| Source::detached("composition.yaml", "")) }

@@ -57,9 +57,9 @@ pub struct Planned {
     pub schema_chosen: Option<Arc<Schema>>,
     /// It has resources whose kind the built-in schema does not know.
     pub strangers: bool,
-    /// Every folder it is made of, to tell cycles when it is used again.
+    /// Every folder it is made of, to find cycles when it is used again.
     pub folders: Vec<PathBuf>,
-    /// A helm chart in it takes the namespace of whoever includes it.
+    /// A helm chart in it takes the namespace of the kustomization that includes it.
     pub by_namespace: bool,
 }
 

@@ -221,7 +221,7 @@ impl Guard for Kept {
         }
         if items.is_empty() && all > 0 && !allow_empty {
             let nothing = Diagnostic::error("package-emptied", "it removed every resource")
-                .help("where that is what you want, pass `--allow-empty`");
+                .help("if that is what you want, pass `--allow-empty`");
             return Err(self.blame(nothing));
         }
         // Most likely a program that does not know the protocol: its output would replace everything there is.
@@ -230,7 +230,7 @@ impl Guard for Kept {
             let ignored = Diagnostic::error("function-ignored-input", message)
                 .help("a function must print what it was given, changed or not, and what it adds")
                 .help("of a program that only prints resources, `krm fn wrap` makes a function")
-                .help("where all of them are to go, pass `--allow-empty`");
+                .help("if all of them are to go, pass `--allow-empty`");
             return Err(self.blame(ignored));
         }
         Ok(())
@@ -271,7 +271,7 @@ pub fn give_homes(resources: &mut [Resource], folder: &str) -> Result<()> {
         *next = (*next).max(home.index + 1);
         if let Some(other) = taken.insert((home.path.clone(), home.index), span) {
             let message =
-                format!("two resources are to stand at one place, `{}` index {}", home.path, home.index);
+                format!("two resources would be at the same location: `{}`, index {}", home.path, home.index);
             return Err(Diagnostic::error("function-same-place", message)
                 .at(span)
                 .note("the other one", other)

@@ -19,7 +19,7 @@ use crate::resource::wrapper::{ItemPath, for_each_resource, remove_resources, re
 pub struct Change {
     /// Relative to the package, with slashes.
     pub path: String,
-    /// What it is to hold; `None` where it is to go.
+    /// What it is to hold; `None` if it is to go.
     pub text: Option<String>,
     /// What it held when it was read; `None` of a new one.
     pub before: Option<Arc<Source>>,

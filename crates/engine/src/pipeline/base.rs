@@ -15,11 +15,11 @@ pub struct Base {
     /// Its folder, as the user would write it.
     pub folder: Arc<str>,
     pub pipeline: Pipeline,
-    /// Bases stand above all bases they use.
+    /// Higher than that of every base it uses.
     pub level: usize,
     pub dependencies: Arc<Dependencies>,
     built: OnceLock<Result<Resources>>,
-    /// The same with a trace, where one was asked for.
+    /// The same with a trace, if one was asked for.
     traced: OnceLock<Made>,
 }
 
@@ -44,7 +44,7 @@ impl Base {
     /// holds another might wait for itself.
     pub fn build_ahead(&self, cx: &Context) {
         if self.built.get().is_none() {
-            // Where another thread was quicker, its result counts.
+            // If another thread was quicker, its result counts.
             let _ = self.built.set(run(self.pipeline.clone(), &self.dependencies, cx));
         }
     }

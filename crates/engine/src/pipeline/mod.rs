@@ -35,7 +35,7 @@ pub use trace::{Trace, Tracer};
 pub trait Transformer: Send + Sync {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()>;
 
-    /// What it does to each resource, where that is all it does and no other resource matters. Neighbours that say so run
+    /// What it does to each resource, if that is all it does and no other resource matters. Neighbours that say so run
     /// together: a resource is fetched from memory once for all of them, and that is most of what they cost.
     fn each(&self) -> Option<&dyn Each> {
         None
@@ -69,7 +69,7 @@ pub struct Context<'a> {
     pub warnings: &'a Mutex<Vec<Diagnostic>>,
     /// Takes note of what happens, if anyone wants to know.
     pub trace: Option<&'a Tracer>,
-    /// Is told of what happens while it happens.
+    /// Hears of what happens while it happens.
     pub observer: Option<&'a dyn Observer>,
 }
 

@@ -1,4 +1,4 @@
-//! Who is told while steps run, and who checks what they left.
+//! Who hears of what steps do while they run, and who checks what they left.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::runtime::Status;
 
-/// Is told what happens while steps run: for progress, for results, and for failures that are not to stop the others.
+/// Hears what happens while steps run: for progress, for results, and for failures that should not stop the others.
 ///
 /// Steps may run side by side, hence `&self`.
 pub trait Observer: Sync {

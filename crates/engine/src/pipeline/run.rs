@@ -143,7 +143,7 @@ fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
     }
 }
 
-/// Runs a validator, and refuses it where it changed anything but the label `validated-by`.
+/// Runs a validator, and refuses it if it changed anything but the label `validated-by`.
 ///
 /// Like the reference, what is compared are the resources that still have their id. What a program leaves out, adds or
 /// renames is not kept, which earns a warning: it may believe that it was heard.

@@ -104,7 +104,7 @@ impl fmt::Debug for Scope {
     }
 }
 
-/// The folder of a file; the one above where that is called `functions`.
+/// The folder of a file; the one above if that is called `functions`.
 fn working_folder(path: &str) -> &str {
     let parent = |path: &'_ str| path.rfind('/').unwrap_or(0);
     let folder = &path[..parent(path)];

@@ -37,7 +37,7 @@ impl Role {
 /// What a step does.
 #[derive(Clone, Default)]
 pub enum Work {
-    /// Nothing: it stands for one of the reference's that shows in transformer annotations.
+    /// Nothing: the reference has a step here, which shows in transformer annotations.
     #[default]
     Nothing,
     /// A built-in, a function, a Composition.
@@ -63,7 +63,7 @@ pub struct StepName {
     /// As the user would write it; empty of steps nobody asked for.
     pub folder: Arc<str>,
     pub field: Text,
-    /// Which entry of the field, where it has entries.
+    /// Which entry of the field, if it has entries.
     pub index: Option<u32>,
 }
 
@@ -105,10 +105,10 @@ pub struct Step {
     pub work: Work,
     /// Checks what it left.
     pub guard: Option<Arc<dyn Guard>>,
-    /// The entries it stands for, where all entries of a field are one step: a value with a span within one of them was
+    /// The entries it represents, if all entries of a field are one step: a value with a span within one of them was
     /// set by it.
     pub entries: Arc<[Span]>,
-    /// Noted on the resources it saw or made; `None` where nobody asked for that.
+    /// Noted on the resources it saw or made; `None` if nobody asked for that.
     pub origin: Option<Arc<Origin>>,
 }
 

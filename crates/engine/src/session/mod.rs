@@ -74,7 +74,7 @@ pub struct BuildOptions {
 pub struct Built {
     /// In the order the targets were given.
     pub targets: Vec<Result<Resources>>,
-    /// In the order of the places they speak of.
+    /// In the order of the locations they are about.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -298,7 +298,7 @@ impl Session {
         Ok(Pipeline { steps, schema: plan.schema })
     }
 
-    /// All warnings of some targets and of what they are made of, in the order of the places they speak of: threads find
+    /// All warnings of some targets and of what they are made of, in the order of the locations they are about: threads find
     /// them in any order.
     fn warnings<'d>(&self, of: impl IntoIterator<Item = &'d Arc<Dependencies>>) -> Vec<Diagnostic> {
         let mut seen = FxHashMap::default();

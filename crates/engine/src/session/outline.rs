@@ -14,7 +14,7 @@ use crate::files::world::{Loader, clean};
 use crate::kustomization::Kustomization;
 use crate::workspace::PATH_FIELDS;
 
-/// An entry of the list, made to stand in the target's folder.
+/// An entry of the list, rewritten for the target's folder.
 pub struct Outlined {
     /// The transformer. One whose files are in another folder says which: see [`RELATIVE_TO`].
     pub config: Node,
@@ -27,7 +27,7 @@ pub struct Outlined {
 }
 
 impl Outlined {
-    /// Makes an entry stand in the target's folder.
+    /// Rewrites an entry for the target's folder.
     pub fn new(entry: &Listed, target: &Folder) -> Self {
         let kind = match entry.identity.kind.as_str() {
             "Component" => "Kustomization",

@@ -21,7 +21,7 @@ pub enum Segment {
 pub struct Event<'t> {
     /// The trace it is in: that of the target, or of a base.
     pub trace: &'t Trace,
-    /// Which step of that trace it is. With it, [`Trace::history_until`] gives what a cause had behind it.
+    /// Which step of that trace it is. With it, [`Trace::history_until`] gives the history of a cause.
     pub index: usize,
     pub step: &'t Traced,
     /// The resource in that trace.
@@ -35,7 +35,7 @@ pub struct Event<'t> {
     pub path: Vec<Segment>,
     /// The entry or field that asked for it.
     pub asked: Span,
-    /// Where the new value is written; `NONE` where nobody wrote it.
+    /// Where the new value is written; `NONE` if nobody wrote it.
     pub written: Span,
     pub causes: Vec<&'t Cause>,
 }
@@ -61,7 +61,7 @@ pub enum EventKind {
     Copied,
     /// The name of the resource changed.
     Renamed,
-    /// The hash went behind the name.
+    /// The hash was appended to the name.
     Hashed,
     /// A name followed the resource it means.
     Followed,
@@ -99,7 +99,7 @@ impl Trace {
         self.history_until(self.steps.len(), resource, path)
     }
 
-    /// The same as it was before a step ran: what a value that was copied from there has behind it.
+    /// The same as it was before a step ran: the history of a value that was copied from there.
     pub fn history_until(&self, step: usize, resource: Track, path: &[Segment]) -> Vec<Event<'_>> {
         let mut events = Vec::new();
         self.collect(step, resource, path.to_vec(), &mut events);
@@ -327,7 +327,7 @@ pub fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Option<Vec<
             Segment::Index(index) => {
                 let index = match (old.map(Node::items), new.map(Node::items)) {
                     (Some(old), Some(new)) if *index < new.len() => element_before(old, new, *index)?,
-                    // It is gone: then the path speaks of what was there.
+                    // It is gone: then the path is that of what was there.
                     _ => *index,
                 };
                 way.push(Segment::Index(index));

@@ -62,7 +62,7 @@ pub struct Traced {
     /// The entry or field that asked for it.
     pub place: Span,
     pub role: Role,
-    /// The entries it stands for: see [`Step::entries`].
+    /// The entries it represents: see [`Step::entries`].
     pub entries: Arc<[Span]>,
     /// How many resources it was given.
     pub given: usize,
@@ -119,14 +119,14 @@ pub enum Cause {
     Copied {
         /// The entry of `replacements:`.
         entry: Span,
-        /// Where from; `None` where the value is written in the entry itself.
+        /// Where from; `None` if the value is written in the entry itself.
         source: Option<(Track, Text)>,
         /// The path under `fieldPaths` that led here.
         path: Span,
     },
     /// A variable stood for it.
     Expanded { name: Text, variable: Span, source: Track, field: Text },
-    /// The hash of the content went behind the name.
+    /// The hash of the content was appended to the name.
     Hashed { hash: Text },
     /// Data of a generated resource.
     Generated { inputs: Vec<Input> },
