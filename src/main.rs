@@ -20,7 +20,7 @@ use std::io::Write;
 #[cfg(target_os = "linux")]
 use krm_engine::runtime::supervisor;
 
-use crate::cli::{Cli, Command, FnCommand};
+use crate::cli::{Cli, Command, FnCommand, PkgCommand};
 use crate::report::Report;
 
 #[global_allocator]
@@ -56,6 +56,8 @@ fn run() -> i32 {
         Command::Edit(args) => commands::edit::run(*args, &report),
         Command::Fn(args) => match args.command {
             FnCommand::Run(args) => commands::function::run::run(args, &report),
+            FnCommand::Render(args) => commands::function::render::run(&args, &report),
+            FnCommand::Eval(args) => commands::function::eval::run(&args, &report),
             FnCommand::Source(args) => commands::function::source::run(args, &report),
             FnCommand::Sink(args) => commands::function::sink::run(args, &report),
             FnCommand::Wrap(args) => commands::function::wrap::wrap(args, &report),
@@ -67,6 +69,11 @@ fn run() -> i32 {
         Command::Merge(args) => commands::merge::run(args, &report),
         Command::Merge3(args) => commands::merge3::run(args, &report),
         Command::Openapi(args) => commands::openapi::run(&args),
+        Command::Pkg(args) => match args.command {
+            PkgCommand::Init(args) => commands::pkg::init::run(&args),
+            PkgCommand::Tree(args) => commands::pkg::tree::run(&args, &report),
+            PkgCommand::Cat(args) => commands::pkg::cat::run(&args, &report),
+        },
         Command::Plan(args) => commands::plan::run(args, &report),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Version(args) => commands::version::run(args),

@@ -161,3 +161,26 @@ pub const FN_XARGS: &str = "Example:
 pub const FN_DOC: &str = "Examples:
   krm fn doc --exec-path examples/functions/run/nginx --enable-exec
   krm fn doc example.com/set-label:v1";
+
+pub const PKG: &str = "Examples:
+  krm pkg tree examples/package
+  krm pkg cat examples/package/db";
+
+pub const PKG_INIT: &str = "Example:
+  krm pkg init shop --description 'The shop, and what it needs'";
+
+pub const PKG_TREE: &str = "Example:
+  krm pkg tree examples/package";
+
+pub const PKG_CAT: &str = "Example:
+  krm pkg cat examples/package/db";
+
+pub const FN_RENDER: &str = "Examples:
+  krm fn render examples/package --allow-exec
+  krm fn render examples/package --allow-exec -o unwrap
+  krm fn render examples/package --allow-exec && krm fn render examples/package --allow-exec --check";
+
+pub const FN_EVAL: &str = "Examples:
+  krm fn eval examples/package --image example.com/set-label -- tier=web
+  krm fn eval examples/package --exec examples/package/set-tier.sh --match-kind Deployment -o unwrap -- tier=web
+  krm fn source examples/package | krm fn eval - --exec 'examples/package/set-tier.sh' -- tier=web";

@@ -25,6 +25,8 @@ pub struct FnArgs {
 #[derive(Debug, Subcommand)]
 pub enum FnCommand {
     Run(Box<FnRunArgs>),
+    Render(Box<super::packages::FnRenderArgs>),
+    Eval(Box<super::packages::FnEvalArgs>),
     Source(FnSourceArgs),
     Sink(FnSinkArgs),
     Wrap(FnWrapArgs),
@@ -363,7 +365,7 @@ fn variable(text: &str) -> Result<EnvVar, String> {
 }
 
 /// `30s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
-fn duration(text: &str) -> Result<Duration, String> {
+pub(super) fn duration(text: &str) -> Result<Duration, String> {
     krm_engine::limits::duration(text)
         .ok_or_else(|| "expected a time above zero, such as `30s` or `5m`".into())
 }

@@ -3,6 +3,7 @@
 pub mod as_kustomize;
 pub mod examples;
 mod functions;
+mod packages;
 mod spelling;
 mod usage;
 
@@ -16,6 +17,10 @@ pub use functions::{
     FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,
 };
 
+pub use packages::{
+    FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, PkgArgs, PkgCatArgs, PkgCommand, PkgInitArgs,
+    PkgTreeArgs,
+};
 pub use usage::Usage;
 
 /// One fast program for Kubernetes configuration
@@ -118,6 +123,7 @@ pub enum Command {
     Merge(MergeArgs),
     Merge3(Merge3Args),
     Openapi(crate::commands::openapi::OpenapiArgs),
+    Pkg(PkgArgs),
     Plan(crate::commands::plan::PlanArgs),
     Schema(crate::commands::schema::SchemaArgs),
     Version(VersionArgs),

@@ -12,6 +12,7 @@ pub mod localize;
 pub mod merge;
 pub mod merge3;
 pub mod openapi;
+pub mod pkg;
 pub mod plan;
 pub mod schema;
 pub mod version;

@@ -78,12 +78,12 @@ pub(super) struct DepthArgs {
 }
 
 /// A resource as it is printed.
-pub(super) fn text(item: &mut Item) -> String {
+pub fn text(item: &mut Item) -> String {
     cfg::format::drop_empty_annotations(&mut item.node);
     preserve::fresh_document(&item.head, &item.node, &item.foot, Layout::COMPACT)
 }
 
-pub(super) fn join(texts: impl Iterator<Item = String>) -> String {
+pub fn join(texts: impl Iterator<Item = String>) -> String {
     texts.collect::<Vec<_>>().join("---\n")
 }
 

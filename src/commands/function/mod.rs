@@ -1,7 +1,10 @@
 //! `krm fn`: one file per verb.
 
 pub mod doc;
+pub mod eval;
+pub mod packages;
 mod progress;
+pub mod render;
 pub mod run;
 pub mod sink;
 pub mod source;

@@ -189,7 +189,7 @@ pub(super) fn read_config(file: &Path, sources: &Sources) -> Result<Node> {
 }
 
 /// `[Kind] key=value...`
-fn from_arguments(arguments: &[String]) -> Result<Node> {
+pub(super) fn from_arguments(arguments: &[String]) -> Result<Node> {
     let (kind, pairs) = match arguments.split_first() {
         Some((kind, pairs)) if !kind.contains('=') => (kind.as_str(), pairs),
         _ => ("ConfigMap", arguments),
@@ -222,7 +222,7 @@ pub(super) fn stdin(sources: &Sources) -> Result<Arc<Source>> {
 }
 
 /// Writes what changed, all of it or nothing.
-fn write(mut changing: Changes, root: &Path, changes: &[Change]) -> Result<()> {
+pub(super) fn write(mut changing: Changes, root: &Path, changes: &[Change]) -> Result<()> {
     for Change { path, text, before } in changes {
         let path: PathBuf = root.join(path);
         let before = before.as_ref().map(|source| source.text());

@@ -1,8 +1,10 @@
 //! `krm fn source`: files to a list.
 
-use krm_engine::Result;
+use std::path::Path;
+
 use krm_engine::functions::{Tells, to_list};
 use krm_engine::package::Package;
+use krm_engine::{Result, kpt};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnSourceArgs, SourceForm};
@@ -11,6 +13,11 @@ use crate::os::{self, Disk};
 use crate::report::Report;
 
 pub fn run(args: FnSourceArgs, report: &Report) -> Result<()> {
+    if let [dir] = args.dirs.as_slice()
+        && dir.join(kpt::FILE).is_file()
+    {
+        return package(&args, dir, report);
+    }
     let mut items = Vec::new();
     for dir in &args.dirs {
         items.extend(Package::read(&Disk::default(), dir, &report.sources)?.resources());
@@ -26,4 +33,18 @@ pub fn run(args: FnSourceArgs, report: &Report) -> Result<()> {
         }
     };
     os::print(list.to_string().as_bytes())
+}
+
+/// A package with a Kptfile: that is one of its resources, and everything in it must be one.
+fn package(args: &FnSourceArgs, dir: &Path, report: &Report) -> Result<()> {
+    let tree = kpt::Tree::read_folder(&Disk::default(), dir, &report.sources)?;
+    let entries = tree.entries();
+    kpt::check(&entries)?;
+    if args.output == SourceForm::Unwrap {
+        let texts: Vec<String> = entries.iter().map(|entry| tree.text(entry)).collect();
+        return os::print(texts.join("---\n").as_bytes());
+    }
+    let config = args.fn_config.as_deref().map(|file| read_config(file, &report.sources)).transpose()?;
+    let items = entries.iter().map(|entry| tree.stated(entry)).collect();
+    os::print(ResourceList::new(items, config.map(Object::from)).to_string().as_bytes())
 }

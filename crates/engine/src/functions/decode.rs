@@ -17,12 +17,15 @@ const LEFT_BEHIND: [&str; 2] = [annotations::SEQUENCE_INDENT, annotations::MIGRA
 
 /// Makes what came back into edits of what was sent.
 pub(super) fn items(sent: &[Sent], received: Vec<Object>) -> Result<Vec<Returned>> {
-    received.iter().try_for_each(has_a_kind)?;
     let origins = match_up(sent, &received);
     let comments =
         Comments::through(sent.iter().map(|item| &item.node), received.iter().map(|object| &**object));
     let returned = received.into_iter().zip(origins).map(|(object, from)| {
         let old = from.map(|from| &sent[from]);
+        // What had none when it was sent, as a kustomization may, need not have got one.
+        if old.is_none_or(|old| old.node.get("kind").is_some()) {
+            has_a_kind(&object)?;
+        }
         internal_annotations_are_kept(&object, old)?;
         let home = home(&object, old)?.map(Box::new);
         let node = restore(object, old, comments);

@@ -140,7 +140,7 @@ fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
 }
 
 /// Splits a line as a shell does, comments included; `None` where a quote is not closed.
-fn split_words(line: &str) -> Option<Vec<String>> {
+pub(crate) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word = String::new();
     let mut quote = None;

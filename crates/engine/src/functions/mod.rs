@@ -24,6 +24,7 @@ use crate::runtime::{Output, Program, Runtime, Status};
 use crate::schema::Schema;
 
 pub use legacy::LegacyPlugin;
+pub(crate) use legacy::split_words;
 pub use locate::Locator;
 pub use spec::FunctionSpec;
 
@@ -305,6 +306,19 @@ impl std::fmt::Debug for Function {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "Function({})", self.name())
     }
+}
+
+/// Makes one tree say what another does, with the comments and the order it has.
+pub(crate) fn updated(old: &Node, new: &Node) -> Node {
+    reconcile::reconcile(old, new, reconcile::Comments::AreLost)
+}
+
+/// Says which function a fault is of.
+pub(crate) fn blamed(name: &str, fault: Diagnostic) -> Diagnostic {
+    let message = format!("function `{name}` failed: {fault}");
+    let blamed = Diagnostic::error(fault.code(), message).at(fault.place());
+    let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
+    fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
 }
 
 /// Changes every node of a tree, keys included.

@@ -9,14 +9,16 @@ mod read;
 mod write;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use krm_yaml::Document;
+use krm_yaml::{Document, Source};
 
 use crate::resource::wrapper::{ItemPath, resource_at};
 use crate::resource::{Home, Resource};
 use crate::schema::Schema;
 
 pub use plan::{Limits, Outcome, Planned, Surroundings, give_homes, pipeline, run};
+pub(crate) use read::Ignored;
 pub use read::{IGNORE, PACKAGE_FILES, files, leaves_out};
 pub use write::Change;
 
@@ -63,8 +65,20 @@ impl Package {
     }
 
     /// The files it was read from.
-    fn paths(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn paths(&self) -> impl Iterator<Item = &str> {
         self.files.iter().map(|file| file.path.as_str())
+    }
+
+    /// The text of one of its files.
+    pub(crate) fn source(&self, path: &str) -> Option<Arc<Source>> {
+        let at = self.files.binary_search_by(|file| file.path.split('/').cmp(path.split('/'))).ok()?;
+        self.files[at].documents.first().map(|document| document.source().clone())
+    }
+
+    /// The document a resource was read from.
+    pub(crate) fn document(&self, number: usize) -> Option<&Document> {
+        let spot = self.resources.get(number)?;
+        self.files[spot.file].documents.get(spot.document)
     }
 
     /// Its resources, file by file. Items of lists are resources, their lists are not.

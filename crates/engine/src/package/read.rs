@@ -66,19 +66,7 @@ impl Package {
             let message = format!("there is no folder `{}`", root.display());
             return Err(Diagnostic::error("package-not-found", message));
         };
-        let files: Vec<Result<File>> =
-            paths.into_par_iter().map(|path| File::read(world, &root, path, sources)).collect();
-        let mut good = Vec::with_capacity(files.len());
-        let mut bad = Vec::new();
-        for file in files {
-            match file {
-                Ok(file) => good.push(file),
-                Err(error) => bad.push(error),
-            }
-        }
-        if let Some(error) = Diagnostic::join(bad) {
-            return Err(error);
-        }
+        let good = read_all(world, &root, paths, sources)?;
         let mut resources = Vec::new();
         for (file, File { documents, .. }) in good.iter().enumerate() {
             for (document, read) in documents.iter().enumerate() {
@@ -90,6 +78,42 @@ impl Package {
         }
         Ok(Package { root, files: good, resources })
     }
+}
+
+impl Package {
+    /// Reads these files of a folder. Every document that holds anything counts as a resource.
+    pub(crate) fn read_paths(
+        world: &dyn World,
+        root: &Path,
+        paths: Vec<String>,
+        sources: &Sources,
+    ) -> Result<Self> {
+        let files = read_all(world, root, paths, sources)?;
+        let mut resources = Vec::new();
+        for (at, file) in files.iter().enumerate() {
+            let holds = file.documents.iter().enumerate().filter(|(_, document)| !document.root.is_null());
+            resources.extend(holds.map(|(document, _)| Spot { file: at, document, items: Vec::new() }));
+        }
+        Ok(Package { root: root.to_path_buf(), files, resources })
+    }
+}
+
+/// Reads files side by side; of those that cannot be read it names all.
+fn read_all(world: &dyn World, root: &Path, paths: Vec<String>, sources: &Sources) -> Result<Vec<File>> {
+    let files: Vec<Result<File>> =
+        paths.into_par_iter().map(|path| File::read(world, root, path, sources)).collect();
+    let mut good = Vec::with_capacity(files.len());
+    let mut bad = Vec::new();
+    for file in files {
+        match file {
+            Ok(file) => good.push(file),
+            Err(error) => bad.push(error),
+        }
+    }
+    if let Some(error) = Diagnostic::join(bad) {
+        return Err(error);
+    }
+    Ok(good)
 }
 
 impl File {
@@ -151,7 +175,7 @@ struct Walk<'w> {
 
 /// The patterns that hold in a folder, and the folder they are relative to.
 #[derive(Default)]
-struct Ignored {
+pub(crate) struct Ignored {
     patterns: Ignore,
     base: String,
 }
@@ -162,7 +186,7 @@ fn unreadable(path: &Path, error: &std::io::Error) -> Diagnostic {
 
 impl Ignored {
     /// What a package leaves out.
-    fn read(world: &dyn World, dir: &Path, base: &str) -> Result<Self> {
+    pub(crate) fn read(world: &dyn World, dir: &Path, base: &str) -> Result<Self> {
         let file = dir.join(IGNORE);
         let patterns = match world.is_file(&file) {
             true => {
@@ -178,7 +202,7 @@ impl Ignored {
         Ok(Self { patterns, base: base.to_owned() })
     }
 
-    fn names(&self, path: &str, is_folder: bool) -> bool {
+    pub(crate) fn names(&self, path: &str, is_folder: bool) -> bool {
         let relative = path.strip_prefix(&self.base).unwrap_or(path).trim_start_matches('/');
         self.patterns.matches(relative, is_folder)
     }

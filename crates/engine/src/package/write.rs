@@ -173,7 +173,7 @@ impl Package {
     }
 
     /// Refuses to make a file where something else is, or outside the package by way of a link.
-    pub(super) fn may_be_made(&self, path: &str, world: &dyn World) -> Result<()> {
+    pub(crate) fn may_be_made(&self, path: &str, world: &dyn World) -> Result<()> {
         let refused = |why: &str| {
             Err(Diagnostic::error(
                 "package-place-taken",
@@ -220,7 +220,12 @@ fn rewritten(documents: Vec<Document>, before: Option<&Source>) -> String {
     if before.is_some_and(|before| before.text() == text) {
         return text;
     }
-    preserve::stream(&documents.into_iter().map(without_internal_annotations).collect::<Vec<_>>())
+    let text = preserve::stream(&documents.into_iter().map(without_internal_annotations).collect::<Vec<_>>());
+    // What separated the first document from one that is gone separates nothing.
+    match text.strip_prefix("---\n") {
+        Some(rest) if before.is_some_and(|before| !before.text().starts_with("---")) => rest.to_owned(),
+        _ => text,
+    }
 }
 
 fn without_internal_annotations(mut document: Document) -> Document {

@@ -1,0 +1,395 @@
+//! The `Kptfile` as a type: read strictly, with the location of every value.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use krm_yaml::de::Options;
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Span, Spanned, Text};
+use serde::Deserialize;
+
+use super::image;
+use super::select::Selector;
+
+/// What the file is called.
+pub const FILE: &str = "Kptfile";
+/// The one version there is.
+pub const API_VERSION: &str = "kpt.dev/v1";
+
+/// What a package says about itself.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Kptfile {
+    pub api_version: Spanned<Text>,
+    pub kind: Spanned<Text>,
+    pub metadata: Metadata,
+    /// Where it came from, as asked for.
+    pub upstream: Option<Spanned<Locator>>,
+    /// Where it came from, exactly.
+    pub upstream_lock: Option<UpstreamLock>,
+    info: Option<Info>,
+    pub pipeline: Pipeline,
+    inventory: Option<Inventory>,
+    status: Option<Node>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Metadata {
+    pub name: Text,
+    namespace: Text,
+    labels: BTreeMap<Text, Text>,
+    pub annotations: BTreeMap<Text, Text>,
+    creation_timestamp: Option<Node>,
+}
+
+/// An upstream: a folder of a repository at a branch, tag or commit.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Locator {
+    pub r#type: Spanned<Text>,
+    pub git: Option<Git>,
+    pub update_strategy: Option<Spanned<Text>>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Git {
+    pub repo: Text,
+    pub directory: Text,
+    pub r#ref: Text,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct UpstreamLock {
+    r#type: Text,
+    pub git: Option<GitLock>,
+    generic: Option<Generic>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct GitLock {
+    pub repo: Text,
+    pub directory: Text,
+    pub r#ref: Text,
+    pub commit: Text,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Generic {
+    #[serde(rename = "storeID")]
+    _store: Text,
+    #[serde(rename = "resourceID")]
+    _resource: Text,
+    #[serde(rename = "resourceVersion")]
+    _version: Text,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Info {
+    site: Text,
+    emails: Vec<Text>,
+    license: Text,
+    license_file: Text,
+    description: Text,
+    keywords: Vec<Text>,
+    man: Text,
+    readiness_gates: Vec<Gate>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Gate {
+    condition_type: Text,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+struct Inventory {
+    namespace: Text,
+    name: Text,
+    #[serde(rename = "inventoryID")]
+    inventory_id: Text,
+    labels: BTreeMap<Text, Text>,
+    annotations: BTreeMap<Text, Text>,
+}
+
+/// The functions of a package, in the order they run.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Pipeline {
+    pub mutators: Vec<Spanned<Function>>,
+    pub validators: Vec<Spanned<Function>>,
+}
+
+/// One function of a pipeline.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+pub struct Function {
+    pub image: Spanned<Text>,
+    pub exec: Spanned<Text>,
+    /// Replaces the tag of the image; may be a range of versions.
+    pub tag: Spanned<Text>,
+    pub config_path: Option<Spanned<Text>>,
+    config_map: Option<Node>,
+    pub name: Text,
+    pub selectors: Vec<Selector>,
+    pub exclude: Vec<Selector>,
+}
+
+/// How an update treats what was changed here.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Merge resource by resource.
+    #[default]
+    ResourceMerge,
+    /// Refuse if anything was changed here.
+    FastForward,
+    /// Drop what was changed here.
+    ForceDeleteReplace,
+    /// Copy the upstream's files over those here.
+    CopyMerge,
+}
+
+impl Strategy {
+    pub const ALL: [Strategy; 4] =
+        [Strategy::ResourceMerge, Strategy::FastForward, Strategy::ForceDeleteReplace, Strategy::CopyMerge];
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Strategy::ResourceMerge => "resource-merge",
+            Strategy::FastForward => "fast-forward",
+            Strategy::ForceDeleteReplace => "force-delete-replace",
+            Strategy::CopyMerge => "copy-merge",
+        }
+    }
+}
+
+/// Reads the name of a strategy.
+pub fn parse_strategy(word: &str, span: Span) -> Result<Strategy> {
+    Strategy::ALL.into_iter().find(|strategy| strategy.word() == word).ok_or_else(|| {
+        let words = Strategy::ALL.map(|strategy| format!("`{}`", strategy.word())).join(", ");
+        Diagnostic::error("update-strategy", format!("`{word}` is not an update strategy"))
+            .at(span)
+            .help(format!("use one of {words}"))
+    })
+}
+
+impl Kptfile {
+    /// Reads the file: one document, of the one version there is, without unknown fields; functions checked.
+    pub fn read(source: &Arc<Source>) -> Result<(Self, Document)> {
+        let document = one_document(source)?;
+        let kptfile = Self::of(&document.root)?;
+        Ok((kptfile, document))
+    }
+
+    /// Reads a Kptfile from its tree.
+    pub fn of(root: &Node) -> Result<Self> {
+        kind_and_version(root)?;
+        // A commit may look like a number.
+        let mut options = Options::default();
+        options.loose_strings = true;
+        let kptfile: Self = krm_yaml::from_node_telling_all(root, options)?;
+        kptfile.upstream.as_deref().map_or(Ok(()), Locator::check)?;
+        let all = [("mutators", &kptfile.pipeline.mutators), ("validators", &kptfile.pipeline.validators)];
+        for (list, functions) in all {
+            for (at, function) in functions.iter().enumerate() {
+                function.check(&format!("pipeline.{list}[{at}]"), function.span())?;
+            }
+        }
+        Ok(kptfile)
+    }
+
+    /// Whether an annotation of the Kptfile says `true`.
+    pub fn asks(&self, annotation: &str) -> bool {
+        self.metadata.annotations.get(annotation).is_some_and(|value| value.eq_ignore_ascii_case("true"))
+    }
+
+    /// Where it came from, if it is complete.
+    pub fn git(&self) -> Option<&Git> {
+        let git = self.upstream.as_ref()?.git.as_ref()?;
+        [&git.repo, &git.directory, &git.r#ref].iter().all(|text| !text.is_empty()).then_some(git)
+    }
+
+    /// The commit it came from.
+    pub fn lock(&self) -> Option<&GitLock> {
+        self.upstream_lock.as_ref()?.git.as_ref()
+    }
+}
+
+/// The one document of the file.
+fn one_document(source: &Arc<Source>) -> Result<Document> {
+    let mut documents = krm_yaml::parse(source)?.into_iter().filter(|document| !document.root.is_null());
+    let Some(first) = documents.next() else {
+        let message = format!("`{}` is empty", source.name());
+        return Err(Diagnostic::error("kptfile-empty", message).at(source.span(0, 0)).help(format!(
+            "a Kptfile begins with `apiVersion: {API_VERSION}` and `kind: Kptfile`; `krm pkg init` makes one"
+        )));
+    };
+    match documents.next() {
+        None => Ok(first),
+        Some(second) => Err(Diagnostic::error(
+            "kptfile-documents",
+            "a Kptfile must hold one document; this is a second one",
+        )
+        .at(second.root.span())
+        .help("move it to a file of its own")),
+    }
+}
+
+fn kind_and_version(root: &Node) -> Result<()> {
+    let text = |key: &str| root.get(key).and_then(Node::text).unwrap_or_default();
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if version == API_VERSION && kind == FILE {
+        return Ok(());
+    }
+    let wrong = |key: &str, wanted: &str| {
+        let span = root.get(key).map_or(root.span(), Node::span);
+        let message = match text(key) {
+            "" => format!("the Kptfile has no `{key}`"),
+            other => format!("`{other}` is not the `{key}` of a Kptfile"),
+        };
+        Diagnostic::error("kptfile-version", message).at(span).help(format!("write `{key}: {wanted}`"))
+    };
+    if kind != FILE {
+        return Err(wrong("kind", FILE));
+    }
+    let old = wrong("apiVersion", API_VERSION);
+    Err(match version {
+        "kpt.dev/v1alpha1" | "kpt.dev/v1alpha2" => old.help(
+            "this is the format of an older kpt, with other fields; kpt's documentation says how to move on",
+        ),
+        _ => old,
+    })
+}
+
+impl Locator {
+    fn check(&self) -> Result<()> {
+        match &self.update_strategy {
+            Some(strategy) if !strategy.is_empty() => parse_strategy(strategy, strategy.span()).map(drop),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Function {
+    /// The image or the program, as written.
+    pub fn written(&self) -> &str {
+        if self.exec.is_empty() { &self.image } else { &self.exec }
+    }
+
+    pub fn is_exec(&self) -> bool {
+        !self.exec.is_empty()
+    }
+
+    fn check(&self, field: &str, span: Span) -> Result<()> {
+        let wrong = |message: String, span: Span| {
+            Diagnostic::error("kptfile-function", format!("`{field}` {message}")).at(span)
+        };
+        match (self.image.is_empty(), self.exec.is_empty()) {
+            (true, true) => {
+                return Err(wrong("names neither an `image` nor an `exec`".into(), span).help(
+                    "say which program to run: `image: registry.example.com/name:tag`, or `exec: ./program`",
+                ));
+            }
+            (false, false) => {
+                return Err(wrong("names both an `image` and an `exec`".into(), self.exec.span())
+                    .note("the image", self.image.span())
+                    .help("keep one of them"));
+            }
+            (false, true) if !image::is_reference(&self.image) => {
+                return Err(wrong(
+                    format!("names `{}`, which is not an image", *self.image),
+                    self.image.span(),
+                )
+                .help("write it as `registry.example.com/name:tag`, the name in lower case"));
+            }
+            _ => {}
+        }
+        if let Some(path) = &self.config_path {
+            check_config_path(field, path)?;
+        }
+        if let (Some(path), Some(map)) =
+            (&self.config_path, self.config_map.as_ref().filter(|map| !map.is_empty()))
+        {
+            return Err(wrong("has both a `configPath` and a `configMap`".into(), map.span())
+                .note("the path", path.span())
+                .help("keep one of them"));
+        }
+        let Some(map) = &self.config_map else { return Ok(()) };
+        let Some(entries) = map.as_map() else {
+            return Err(wrong(format!("has a `configMap` that is a {}", map.kind_name()), map.span())
+                .help("write it as `key: value` lines"));
+        };
+        match entries.iter().find(|entry| !entry.value.is_scalar()) {
+            Some(entry) => Err(wrong("has a `configMap` with a value that is not text".into(), entry.value.span())
+                .help("values of a configMap are text; put anything deeper in a file of its own, named by `configPath`")),
+            None => Ok(()),
+        }
+    }
+
+    /// The function config that `configMap` makes, if there is one. Values are text, whatever they look like.
+    pub fn config_from_map(&self) -> Option<Node> {
+        let map = self.config_map.as_ref()?.as_map().filter(|map| !map.is_empty())?;
+        let mut data = Node::map();
+        for entry in map {
+            let text = if entry.value.is_null() { "" } else { entry.value.text().unwrap_or_default() };
+            data.set(entry.key.text().unwrap_or_default(), Node::string(text));
+        }
+        let mut config = krm_function::Object::new("v1", "ConfigMap", "function-input");
+        config.set("data", data);
+        Some(config.into_node())
+    }
+}
+
+fn check_config_path(field: &str, path: &Spanned<Text>) -> Result<()> {
+    let wrong = |why: &str| {
+        Err(Diagnostic::error("kptfile-config-path", format!("the `configPath` of `{field}` {why}"))
+            .at(path.span())
+            .help("name a file of this package, relative to its Kptfile"))
+    };
+    if path.trim().is_empty() {
+        return wrong("is empty");
+    }
+    if path.starts_with('/') {
+        return wrong("is absolute");
+    }
+    // As kpt: two dots anywhere, `la..bels.yaml` too.
+    if path.contains("..") {
+        return wrong("has `..` in it");
+    }
+    Ok(())
+}
+
+/// Adds a function to a list of a Kptfile's pipeline, or replaces the first that runs the same program; says which.
+/// `field` is `image` or `exec`.
+pub fn add_function(root: &mut Node, list: &str, field: &str, function: Node) -> Result<bool> {
+    let program = function.get(field).and_then(Node::text).unwrap_or_default().to_owned();
+    let wrong = |span: Span| {
+        Diagnostic::error("kptfile-pipeline", "the `pipeline` of the Kptfile is not as it should be")
+            .at(span)
+            .help("write it as lists of functions, `mutators:` and `validators:`")
+    };
+    let span = root.span();
+    let pipeline = root.map_at("pipeline").ok_or_else(|| wrong(span))?;
+    if pipeline.get(list).is_none_or(Node::is_null) {
+        pipeline.set(list, Node::seq());
+    }
+    let span = pipeline.span();
+    let functions = pipeline.get_mut(list).and_then(Node::as_seq_mut).ok_or_else(|| wrong(span))?;
+    let same = |node: &Node| node.get(field).and_then(Node::text) == Some(program.as_str());
+    match functions.iter().position(same) {
+        Some(at) => {
+            // What it said before and does not now goes; its comments stay with what is still there.
+            functions[at] = crate::functions::updated(&functions[at], &function);
+            Ok(false)
+        }
+        None => {
+            functions.push(function);
+            Ok(true)
+        }
+    }
+}

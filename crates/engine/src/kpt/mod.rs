@@ -1,0 +1,27 @@
+//! Packages with a `Kptfile`, as kpt has them: a folder, its subpackages, a pipeline of functions for each, and where it
+//! came from.
+//!
+//! [`Kptfile`] is the file as a type; [`Tree`] a package with its subpackages, read once; [`render`] runs the pipelines.
+//! Nothing is written here: [`Tree::changes`] says what is to be written.
+
+pub mod files;
+mod image;
+mod kptfile;
+mod krm;
+mod render;
+mod select;
+mod status;
+mod tree;
+
+pub use image::{Images, Tags, is_reference};
+pub use kptfile::{
+    API_VERSION, FILE, Function, Git, GitLock, Kptfile, Locator, Pipeline, Strategy, UpstreamLock,
+    add_function, parse_strategy,
+};
+pub use krm::check_all as check;
+pub use render::{
+    CONTEXT_FILE, Call, Observer, Options, Outcome, Step, call, package_context, program_of, render,
+};
+pub use select::{Selector, selects};
+pub use status::{record, results_file};
+pub use tree::{Entry, Item, Member, SEQ_INDENT, Tree, holds_resources, new_path, root_kptfile, stated};

@@ -1,0 +1,407 @@
+//! A package and its subpackages, as they were read.
+
+use std::path::Path;
+
+use krm_function::{Object, annotations};
+use krm_yaml::emit::preserve;
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Sources, Style};
+use rustc_hash::FxHashMap;
+
+use super::kptfile::{FILE, Kptfile};
+use super::{files, krm};
+use crate::files::world::World;
+use crate::package::{Change, Package};
+use crate::resource::{Home, Resource};
+use crate::schema::Schema;
+
+/// Endings of the files that hold resources.
+const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// Whether a file may hold resources, by its name.
+pub fn holds_resources(path: &str) -> bool {
+    ENDINGS.iter().any(|ending| path.ends_with(ending)) || path.rsplit('/').next() == Some(FILE)
+}
+
+/// A folder and everything below it.
+#[derive(Debug)]
+pub struct Tree {
+    package: Package,
+    /// The package itself, and its subpackages: each before those below it, in the order of their paths.
+    pub members: Vec<Member>,
+}
+
+/// A package of a tree.
+#[derive(Debug)]
+pub struct Member {
+    /// Relative to the root of the tree, with slashes; empty for the root itself.
+    pub folder: String,
+    /// Absent if the folder is none of kpt's, which `fn eval` does not mind.
+    pub kptfile: Option<Kptfile>,
+    /// The names of its folder and of those of the packages above, joined by slashes.
+    pub shown: String,
+    /// The packages right below it.
+    pub children: Vec<usize>,
+    /// How many packages are above it.
+    pub depth: usize,
+}
+
+/// A resource, and where it is kept.
+#[derive(Clone, Debug)]
+pub struct Item {
+    pub node: Node,
+    pub home: Option<Home>,
+    /// Which document of its package it was read from; `None` of one that was not.
+    pub document: Option<usize>,
+}
+
+impl Item {
+    /// The resource as steps see it.
+    pub fn to_resource(&self, schema: &Schema) -> Resource {
+        let mut resource = Resource::new(self.node.clone(), schema);
+        let number = self.document;
+        resource.home = self.home.as_ref().map(|home| Box::new(Home { number, ..home.clone() }));
+        resource
+    }
+}
+
+impl From<Resource> for Item {
+    fn from(resource: Resource) -> Self {
+        let home = resource.home.as_deref().cloned();
+        Self { document: home.as_ref().and_then(|home| home.number), home, node: resource.into_node() }
+    }
+}
+
+/// A resource on its way through pipelines.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Its path is relative to the root of the tree.
+    pub item: Item,
+    /// The package it belongs to.
+    pub member: usize,
+    /// A function made it, and did not say which document of its file it is to be.
+    pub is_loose: bool,
+}
+
+impl Entry {
+    pub fn path(&self) -> &str {
+        self.item.home.as_ref().map_or("", |home| home.path.as_str())
+    }
+}
+
+impl Tree {
+    /// Reads a package and its subpackages; the Kptfile of the root is [read](root_kptfile) before.
+    pub fn read(world: &dyn World, root: &Path, kptfile: Kptfile, sources: &Sources) -> Result<Self> {
+        let name = shown_name(world, root);
+        let mut tree = Self::read_files(world, root, sources)?;
+        let is_scalar = |item: &&Item| item.node.is_scalar();
+        let items: Vec<Item> = tree.package.resources().into_iter().map(Item::from).collect();
+        if let Some(item) = items.iter().find(is_scalar) {
+            krm::check(&item.node, item.home.as_ref().map_or("", |home| home.path.as_str()))?;
+        }
+        let first =
+            Member { folder: String::new(), kptfile: Some(kptfile), shown: name, children: vec![], depth: 0 };
+        tree.members = vec![first];
+        let mut folders: Vec<String> = tree
+            .package
+            .paths()
+            .filter_map(|path| path.strip_suffix(FILE)?.strip_suffix('/').map(str::to_owned))
+            .collect();
+        // By whole names: `a` comes before `a/b`, and that before `a-b`.
+        folders.sort_by(|a, b| a.split('/').cmp(b.split('/')));
+        let mut known = Known::default();
+        for folder in folders {
+            let parent = known.around(&folder);
+            let last = folder.rsplit('/').next().unwrap_or_default();
+            let shown = format!("{}/{last}", tree.members[parent].shown);
+            let depth = tree.members[parent].depth + 1;
+            let at = tree.members.len();
+            tree.members[parent].children.push(at);
+            known.0.insert(folder.clone(), at);
+            tree.members.push(Member { folder, kptfile: None, shown, children: vec![], depth });
+        }
+        Ok(tree)
+    }
+
+    /// The root Kptfile alone: enough to say in it why the rest could not be read.
+    pub fn read_kptfile(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
+        let package = Package::read_paths(world, root, vec![FILE.to_owned()], sources)?;
+        let member = Member {
+            folder: String::new(),
+            kptfile: None,
+            shown: shown_name(world, root),
+            children: vec![],
+            depth: 0,
+        };
+        Ok(Self { package, members: vec![member] })
+    }
+
+    /// Reads a folder without looking for packages in it.
+    pub fn read_folder(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
+        let mut tree = Self::read_files(world, root, sources)?;
+        let shown = shown_name(world, root);
+        tree.members =
+            vec![Member { folder: String::new(), kptfile: None, shown, children: vec![], depth: 0 }];
+        Ok(tree)
+    }
+
+    /// Resources that are in no folder: those of a list.
+    pub fn of_list(items: Vec<Item>) -> (Self, Vec<Entry>) {
+        let member =
+            Member { folder: String::new(), kptfile: None, shown: String::new(), children: vec![], depth: 0 };
+        let tree = Self { package: Package::empty(Path::new("")), members: vec![member] };
+        (tree, items.into_iter().map(|item| Entry { item, member: 0, is_loose: false }).collect())
+    }
+
+    fn read_files(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
+        let mut paths = files::listed(world, root)?;
+        paths.retain(|path| holds_resources(path));
+        Ok(Self { package: Package::read_paths(world, root, paths, sources)?, members: Vec::new() })
+    }
+
+    /// Reads the Kptfile of a subpackage, as edited so far: when its turn comes.
+    pub fn kptfile_of(&self, member: usize) -> Result<Kptfile> {
+        if let Some(kptfile) = &self.members[member].kptfile {
+            return Ok(kptfile.clone());
+        }
+        let path = in_folder(&self.members[member].folder, FILE);
+        let source = self.package.source(&path).expect("a subpackage is a folder with a Kptfile");
+        Kptfile::read(&source).map(|(kptfile, _)| kptfile)
+    }
+
+    /// Its resources: those of each package together, in the order of their files.
+    pub fn entries(&self) -> Vec<Entry> {
+        let numbered = self.members.iter().enumerate();
+        let known = Known(numbered.map(|(at, member)| (member.folder.clone(), at)).collect());
+        let items = self.package.resources().into_iter().map(Item::from);
+        let mut entries: Vec<Entry> = items
+            .map(|mut item| {
+                strip_internal(&mut item.node);
+                let member = known.around(item.home.as_ref().map_or("", |home| home.path.as_str()));
+                Entry { item, member, is_loose: false }
+            })
+            .collect();
+        entries.sort_by_key(|entry| entry.member);
+        entries
+    }
+
+    /// Whether it was read from a folder.
+    pub(super) fn is_folder(&self) -> bool {
+        !self.package.root().as_os_str().is_empty()
+    }
+
+    pub fn package(&self) -> &Package {
+        &self.package
+    }
+
+    /// The document a file was read from, with its text.
+    pub fn source(&self, path: &str) -> Option<std::sync::Arc<Source>> {
+        self.package.source(path)
+    }
+
+    /// What has to change for the folder to hold these resources.
+    pub fn changes(&self, entries: &[Entry], world: &dyn World) -> Result<Vec<Change>> {
+        let schema = Schema::builtin();
+        let items: Vec<Resource> = entries.iter().map(|entry| entry.item.to_resource(&schema)).collect();
+        self.package.changes(&items, world)
+    }
+
+    /// Whether a package is another or lies below it.
+    pub(super) fn is_below(&self, member: usize, above: usize) -> bool {
+        is_in(&self.members[member].folder, &self.members[above].folder)
+    }
+}
+
+/// Packages by their folder.
+#[derive(Default)]
+struct Known(FxHashMap<String, usize>);
+
+impl Known {
+    /// The package a file or folder lies in.
+    fn around(&self, path: &str) -> usize {
+        let ends = path.rmatch_indices('/').map(|(end, _)| end);
+        ends.filter_map(|end| self.0.get(&path[..end])).next().copied().unwrap_or(0)
+    }
+}
+
+/// Whether a path is a folder or lies below it.
+fn is_in(path: &str, folder: &str) -> bool {
+    folder.is_empty()
+        || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+pub(super) fn in_folder(folder: &str, path: &str) -> String {
+    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
+fn shown_name(world: &dyn World, root: &Path) -> String {
+    let real = world.real_path(root).unwrap_or_else(|_| root.to_owned());
+    real.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
+}
+
+/// Reads the Kptfile of a package, and checks it and what it names.
+pub fn root_kptfile(world: &dyn World, root: &Path, sources: &Sources) -> Result<Kptfile> {
+    files::is_folder(world, root)?;
+    let file = root.join(FILE);
+    if !world.is_file(&file) {
+        let message = format!("there is no Kptfile in `{}`", root.display());
+        return Err(Diagnostic::error("kptfile-missing", message)
+            .help("`krm pkg init` makes one; `krm fn eval` runs a function on a folder without one"));
+    }
+    let (kptfile, _) = Kptfile::read(&files::read(world, &file, sources)?)?;
+    config_files(world, root, &kptfile, sources)?;
+    Ok(kptfile)
+}
+
+/// Refuses a Kptfile that names function configs that are not there, or are not one resource each.
+pub(super) fn config_files(
+    world: &dyn World,
+    dir: &Path,
+    kptfile: &Kptfile,
+    sources: &Sources,
+) -> Result<()> {
+    let functions = kptfile.pipeline.mutators.iter().chain(&kptfile.pipeline.validators);
+    for path in functions.filter_map(|function| function.config_path.as_ref()) {
+        let wrong = |why: &str| {
+            Diagnostic::error("function-config-file", format!("`{}` {why}", path.as_str()))
+                .at(path.span())
+                .help("a `configPath` names a file of this package, and of no subpackage, that holds one resource")
+        };
+        let file = dir.join(path.as_str());
+        if !world.is_file(&file) {
+            return Err(wrong("does not exist"));
+        }
+        let documents = krm_yaml::parse(&files::read(world, &file, sources)?)?;
+        let mut documents = documents.iter().filter(|document| !document.root.is_null());
+        match (documents.next(), documents.next()) {
+            (Some(one), None) => {
+                krm::check(&one.root, path).map_err(|d| d.note("it is named here", path.span()))?;
+            }
+            (None, _) => return Err(wrong("is empty")),
+            _ => return Err(wrong("holds more than one resource")),
+        }
+    }
+    Ok(())
+}
+
+/// Where a new resource goes that does not say: `[NAMESPACE/]KIND_NAME.yaml`.
+pub fn new_path(node: &Node) -> String {
+    let object = Object::from(node.clone());
+    // A name may hold characters that have a meaning in paths.
+    let plain = |text: &str| text.replace(['/', '\\', ':', '\0'], "-").to_lowercase();
+    let file = format!("{}_{}.yaml", plain(object.kind()), plain(object.name()));
+    match object.namespace() {
+        "" => file,
+        namespace => format!("{}/{file}", plain(namespace)),
+    }
+}
+
+/// Takes away what functions and older programs left behind: it says where a resource was, not where it is.
+fn strip_internal(node: &mut Node) {
+    let internal =
+        [annotations::PATH, annotations::INDEX, annotations::LEGACY_PATH, annotations::LEGACY_INDEX];
+    let is_internal = |key: &str| key.starts_with(annotations::INTERNAL) || internal.contains(&key);
+    let there = node.at(["metadata", "annotations"]).and_then(Node::as_map).into_iter().flatten();
+    let keys: Vec<String> = there
+        .filter_map(|entry| entry.key.text())
+        .filter(|key| is_internal(key))
+        .map(str::to_owned)
+        .collect();
+    if !keys.is_empty() {
+        let mut object = Object::from(node.take());
+        keys.iter().for_each(|key| drop(object.remove_annotation(key)));
+        *node = object.into_node();
+    }
+}
+
+/// Whether sequences are written deeper than their keys, by the first there is: what functions of kpt's library read.
+pub const SEQ_INDENT: &str = annotations::SEQUENCE_INDENT;
+
+/// The resource with annotations that say where it is, as kpt prints them: after the annotations it had `before`, ahead of
+/// those that functions added. If `before` had no path, that comes last.
+pub fn stated(item: &Item, before: Option<&Node>, seq_indent: &str, had_path: bool) -> Object {
+    let mut object = Object::from(item.node.clone());
+    let Some(Home { path, index, .. }) = &item.home else { return object };
+    let index = index.to_string();
+    let quoted = |value: &str| Node::from(value).with_style(Style::SingleQuoted);
+    let mut first = vec![
+        (annotations::LEGACY_INDEX, quoted(&index)),
+        (annotations::INDEX, quoted(&index)),
+        (SEQ_INDENT, quoted(seq_indent)),
+    ];
+    let paths = [(annotations::PATH, quoted(path)), (annotations::LEGACY_PATH, quoted(path))];
+    let mut last = paths.to_vec();
+    if had_path {
+        first.append(&mut last);
+        // In the order of their names.
+        first.sort_by_key(|(key, _)| *key);
+    }
+    let own = before.and_then(|before| before.at(["metadata", "annotations"])).and_then(Node::as_map);
+    if let (None, Some(was)) = (own, before.and_then(|before| before.get("metadata")).and_then(Node::as_map))
+    {
+        // Functions saw them after what was there: what they added comes later.
+        if let Some(metadata) = object.map_at("metadata").and_then(Node::as_map_mut) {
+            let there = metadata.remove("annotations").map_or_else(Node::map, |entry| entry.value);
+            let known = |key: &Node| key.text().is_some_and(|key| was.contains(key));
+            let at = metadata.iter().take_while(|entry| known(&entry.key)).count();
+            metadata.insert_at(at, Node::from("annotations"), there);
+        }
+    }
+    let all = object.map_at("metadata").and_then(|metadata| metadata.map_at("annotations"));
+    if let Some(all) = all.and_then(Node::as_map_mut) {
+        let is_own = |key: &Node| key.text().is_some_and(|key| own.is_some_and(|own| own.contains(key)));
+        let at = all.iter().take_while(|entry| is_own(&entry.key)).count();
+        for (key, value) in first.into_iter().rev() {
+            all.insert_at(at, Node::from(key), value);
+        }
+        for (key, value) in last {
+            all.set(key, value);
+        }
+    }
+    object
+}
+
+impl Tree {
+    /// The text of a resource: as it was written, but for what changed.
+    pub fn text(&self, entry: &Entry) -> String {
+        let document = entry.item.document.and_then(|number| self.package.document(number));
+        let text = match document {
+            Some(document) => {
+                let mut document = document.clone();
+                document.root = entry.item.node.clone();
+                preserve::document(&document)
+            }
+            None => preserve::fresh(&entry.item.node),
+        };
+        let text = text.strip_prefix("---\n").unwrap_or(&text);
+        if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
+    }
+
+    /// The same for a resource of this tree.
+    pub fn stated(&self, entry: &Entry) -> Object {
+        let document = entry.item.document.and_then(|number| self.package.document(number));
+        let wide = document.is_some_and(|document| is_wide(document.original(), document.source()));
+        let seq_indent = if wide { "wide" } else { "compact" };
+        stated(&entry.item, document.map(Document::original), seq_indent, true)
+    }
+}
+
+/// Whether the first sequence below a key is indented more than the key.
+fn is_wide(node: &Node, source: &Source) -> bool {
+    fn first(node: &Node, source: &Source) -> Option<bool> {
+        match node.as_map() {
+            Some(map) => map.iter().find_map(|entry| {
+                if entry.value.is_seq() && !entry.value.is_empty() && entry.value.style() != Style::Flow {
+                    let (key, value) = (entry.key.span(), entry.value.span());
+                    if key.is_none() || value.is_none() || value.file != source.id() {
+                        return None;
+                    }
+                    let column = |at: u32| source.position(at as usize).column;
+                    return Some(column(value.start) > column(key.start));
+                }
+                first(&entry.value, source)
+            }),
+            None => node.items().iter().find_map(|item| first(item, source)),
+        }
+    }
+    first(node, source).unwrap_or(false)
+}

@@ -1,0 +1,325 @@
+//! The arguments of `krm pkg`, and of the commands of `krm fn` that work on packages with a Kptfile.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use krm_engine::Policy;
+use krm_engine::pipeline::policy::{Keep, Limits, Pull};
+use krm_engine::runtime::{EnvVar, Mount};
+
+use super::examples;
+use super::functions::{Cache, PullPolicy};
+use crate::os;
+
+/// Get, update and look at packages: folders with a `Kptfile`
+///
+/// A package comes from a folder of a git repository, is changed here, and takes what changes there later.
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG)]
+pub struct PkgArgs {
+    #[command(subcommand)]
+    pub command: PkgCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub enum PkgCommand {
+    Init(PkgInitArgs),
+    Tree(PkgTreeArgs),
+    Cat(PkgCatArgs),
+}
+
+/// Make a folder a package: add a Kptfile, a README.md and a package-context.yaml
+///
+/// What is there already stays as it is.
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG_INIT)]
+pub struct PkgInitArgs {
+    /// The folder; it is made if there is none
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// What the package is for
+    #[arg(long, default_value = "sample description", value_name = "TEXT")]
+    pub description: String,
+
+    /// Words to find the package by, separated by commas; may be given several times
+    #[arg(long, value_delimiter = ',', value_name = "WORDS")]
+    pub keywords: Vec<String>,
+
+    /// The web page of the package
+    #[arg(long, default_value = "", value_name = "URL", hide_default_value = true)]
+    pub site: String,
+}
+
+/// Draw the files, resources and subpackages of a package
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG_TREE)]
+pub struct PkgTreeArgs {
+    /// The folder of the package
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub dir: PathBuf,
+}
+
+/// Print the files of a package
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG_CAT)]
+pub struct PkgCatArgs {
+    /// The folder of the package, or a file
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub dir: PathBuf,
+
+    /// Put fields into their usual order
+    #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
+          default_missing_value = "true", value_name = "BOOL")]
+    pub format: bool,
+
+    /// Annotate each resource with the file it comes from
+    #[arg(long)]
+    pub annotate: bool,
+
+    /// Leave comments out
+    #[arg(long)]
+    pub strip_comments: bool,
+
+    /// Print subpackages, too
+    #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1,
+          require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub recurse_subpackages: bool,
+}
+
+/// Run the pipelines of a package and of its subpackages, and write what they change back in place
+///
+/// Each Kptfile lists functions: mutators that change resources, then validators that check them. Subpackages are rendered
+/// before the package that holds them, whose functions see everything below it. No file changes unless every function
+/// succeeds; the root Kptfile gets a `status` that says how it went.
+#[derive(Debug, Args)]
+#[command(after_help = examples::FN_RENDER)]
+pub struct FnRenderArgs {
+    /// The folder of the package
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+
+    /// Let functions be executables of this machine, with all your rights
+    #[arg(long)]
+    pub allow_exec: bool,
+
+    /// Let functions in containers use the network
+    #[arg(long)]
+    pub allow_network: bool,
+
+    /// Show what a render would change, write nothing, and fail if that is anything
+    #[arg(long, conflicts_with = "output")]
+    pub check: bool,
+
+    #[command(flatten)]
+    pub images: ImageArgs,
+
+    #[command(flatten)]
+    pub to: OutputArgs,
+
+    /// Keep outputs, and use them again when program, configuration and input are the same
+    ///
+    /// `sandboxed` (the default of the flag) keeps those of containers and modules, `all` those of executables too.
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
+    pub cache: Option<Cache>,
+
+    /// Has no effect: WebAssembly modules run in a sandbox
+    #[arg(long, hide = true)]
+    pub allow_alpha_wasm: bool,
+}
+
+/// Run one function on a folder or on a list, and write what it changes back in place
+///
+/// The folder need not have a Kptfile. Of `-`, reads a ResourceList from standard input and prints the one that comes of
+/// it. Arguments after `--` become the function's configuration.
+#[derive(Debug, Args)]
+#[command(after_help = examples::FN_EVAL)]
+pub struct FnEvalArgs {
+    /// The folder; `-` for standard input
+    #[arg(default_value = ".", value_name = "DIR")]
+    pub dirs: Vec<PathBuf>,
+
+    /// Run this container image as a function; wins over `--exec`
+    #[arg(short, long, value_name = "IMAGE")]
+    pub image: Option<String>,
+
+    /// Run this executable as a function, with arguments if it is to have any
+    #[arg(long, value_name = "COMMAND")]
+    pub exec: Option<String>,
+
+    /// The tag to save with the image
+    #[arg(long, value_name = "TAG")]
+    pub tag: Option<String>,
+
+    /// The configuration of the function: a file with one resource
+    #[arg(long, value_name = "FILE", conflicts_with = "arguments")]
+    pub fn_config: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub matching: MatchArgs,
+
+    #[command(flatten)]
+    pub images: ImageArgs,
+
+    #[command(flatten)]
+    pub to: OutputArgs,
+
+    /// Let the container use the network
+    #[arg(long)]
+    pub network: bool,
+
+    /// A mount for the container, as `type=bind,src=...,dst=...[,rw=true]`; may be given several times
+    #[arg(long, value_name = "MOUNT")]
+    pub mount: Vec<String>,
+
+    /// An environment variable for the container, as `NAME=value` or `NAME`; may be given several times
+    #[arg(short, long, value_name = "VARIABLE")]
+    pub env: Vec<String>,
+
+    /// Run the container as the current user, not as `nobody`
+    #[arg(long)]
+    pub as_current_user: bool,
+
+    /// Add the function to the Kptfile; needs `--type`
+    #[arg(short, long, requires = "type")]
+    pub save: bool,
+
+    /// Which list of the Kptfile it is added to
+    #[arg(short, long, value_enum, value_name = "TYPE")]
+    pub r#type: Option<FunctionType>,
+
+    /// Has no effect: Kptfiles are always included
+    #[arg(long, hide = true)]
+    pub include_meta_resources: bool,
+
+    /// What configures the function: `key=value`, after a kind if it is to be other than `ConfigMap`
+    #[arg(last = true, value_name = "[KIND] KEY=VALUE")]
+    pub arguments: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum FunctionType {
+    Mutator,
+    Validator,
+}
+
+/// Which resources the function gets.
+#[derive(Debug, Args)]
+pub struct MatchArgs {
+    /// Only resources of this apiVersion
+    #[arg(long, value_name = "VERSION")]
+    pub match_api_version: Option<String>,
+    /// Only resources of this kind
+    #[arg(long, value_name = "KIND")]
+    pub match_kind: Option<String>,
+    /// Only resources of this name
+    #[arg(long, value_name = "NAME")]
+    pub match_name: Option<String>,
+    /// Only resources of this namespace
+    #[arg(long, value_name = "NAMESPACE")]
+    pub match_namespace: Option<String>,
+    /// Only resources with this label; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub match_labels: Vec<(String, String)>,
+    /// Only resources with this annotation; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub match_annotations: Vec<(String, String)>,
+    /// No resources of this apiVersion
+    #[arg(long, value_name = "VERSION")]
+    pub exclude_api_version: Option<String>,
+    /// No resources of this kind
+    #[arg(long, value_name = "KIND")]
+    pub exclude_kind: Option<String>,
+    /// No resources of this name
+    #[arg(long, value_name = "NAME")]
+    pub exclude_name: Option<String>,
+    /// No resources of this namespace
+    #[arg(long, value_name = "NAMESPACE")]
+    pub exclude_namespace: Option<String>,
+    /// No resources with this label; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub exclude_labels: Vec<(String, String)>,
+    /// No resources with this annotation; may be given several times
+    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    pub exclude_annotations: Vec<(String, String)>,
+}
+
+fn pair(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or("expected `KEY=VALUE`")?;
+    Ok((key.to_owned(), value.to_owned()))
+}
+
+/// Where images come from.
+#[derive(Debug, Args)]
+pub struct ImageArgs {
+    /// Put this before the names of images that have no `/`; without it, what KPT_IMAGE_PREFIX says
+    #[arg(long, value_name = "PREFIX")]
+    pub image_prefix: Option<String>,
+
+    /// When to fetch images
+    #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
+    pub image_pull_policy: PullPolicy,
+
+    /// Stop a function that takes longer, such as `30s` or `5m`
+    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = super::functions::duration)]
+    pub timeout: std::time::Duration,
+}
+
+impl ImageArgs {
+    /// What goes before names of images without a `/`.
+    pub fn prefix(&self) -> String {
+        self.image_prefix.clone().or_else(|| os::variable("KPT_IMAGE_PREFIX")).unwrap_or_default()
+    }
+
+    /// What functions may do, executables included: who may run them is for the command to say.
+    pub fn policy(&self, cache: Option<Cache>) -> Policy {
+        Policy {
+            functions: true,
+            exec: true,
+            network: true,
+            pull: match self.image_pull_policy {
+                PullPolicy::Always => Pull::Always,
+                PullPolicy::IfNotPresent => Pull::IfNotPresent,
+                PullPolicy::Never => Pull::Never,
+            },
+            limits: Limits { timeout: self.timeout, ..Limits::default() },
+            container_engine: os::container_engine(),
+            cache_dir: os::cache_dir(),
+            cache: match cache {
+                None => Keep::Nothing,
+                Some(Cache::Sandboxed) => Keep::Sandboxed,
+                Some(Cache::All) => Keep::Everything,
+            },
+            ..Policy::default()
+        }
+    }
+}
+
+impl FnEvalArgs {
+    pub fn policy(&self) -> krm_engine::Result<Policy> {
+        let dir = os::current_dir()?;
+        Ok(Policy {
+            as_current_user: self.as_current_user,
+            mounts: self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect(),
+            env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            ..self.images.policy(None)
+        })
+    }
+}
+
+/// Where resources and results go.
+#[derive(Debug, Args)]
+pub struct OutputArgs {
+    /// Print the resources (`stdout`: as a ResourceList; `unwrap`: one after the other), or write them to a new folder,
+    /// and leave the package as it is
+    #[arg(short, long, value_name = "stdout|unwrap|DIR")]
+    pub output: Option<String>,
+
+    /// Write the results of all functions to `results.yaml` in this folder
+    #[arg(long, value_name = "DIR")]
+    pub results_dir: Option<PathBuf>,
+
+    /// Has no effect: everything a function says is shown
+    #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]
+    pub truncate_output: Option<bool>,
+}

@@ -1,0 +1,187 @@
+//! What `fn render` and `fn eval` share: what they say, and where resources and results go.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use krm_engine::kpt::{Entry, Observer, Step, Tree, results_file};
+use krm_engine::package::Change;
+use krm_engine::{Diagnostic, Node, Result, World};
+use krm_function::ResourceList;
+
+use crate::os::{self, Changes};
+use crate::report::sanitize;
+
+/// Tells on standard error what functions do, in kpt's words.
+#[derive(Default)]
+pub struct Told {
+    /// Say which package a function runs on.
+    pub packages: bool,
+    pub spoke: bool,
+    pub ran: usize,
+}
+
+impl Observer for Told {
+    fn package(&mut self, shown: &str) {
+        if std::mem::take(&mut self.spoke) {
+            eprintln!("");
+        }
+        eprintln!("Package {}:", quoted(shown));
+    }
+
+    fn starts(&mut self, shown: &str, package: &str, count: Option<usize>) {
+        let count = count.map_or_else(String::new, |count| format!(" on {count} resource(s)"));
+        let package = if self.packages { format!(" on package {}", quoted(package)) } else { String::new() };
+        eprintln!("[RUNNING] {}{count}{package}", quoted(shown));
+    }
+
+    fn ended(&mut self, step: &Step) {
+        self.spoke = true;
+        let word = if step.exit_code == 0 { "PASS" } else { "FAIL" };
+        self.ran += usize::from(step.exit_code == 0);
+        let time = match step.cached {
+            true => "from the cache".to_owned(),
+            false => format!("in {:.1}s", step.elapsed.as_secs_f64()),
+        };
+        eprintln!("[{word}] {} {time}", quoted(step.shown()));
+        if !step.results.is_empty() {
+            eprintln!("  [Results]:");
+            step.results.iter().for_each(|result| eprintln!("    {}", sanitize::inert(&line(result))));
+        }
+        if !step.stderr.is_empty() {
+            eprintln!("  Stderr:");
+            step.stderr.lines().for_each(|line| eprintln!("    {}", sanitize::inert(line)));
+        }
+        if step.exit_code != 0 {
+            eprintln!("  Exit code: {}", step.exit_code);
+        }
+    }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", sanitize::inert(text))
+}
+
+/// `[severity] apiVersion/kind/namespace/name field: message`.
+fn line(result: &Node) -> String {
+    let text = |keys: &[&str]| result.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default();
+    let severity = match text(&["severity"]) {
+        "" => "info",
+        word => word,
+    };
+    let resource = ["apiVersion", "kind", "namespace", "name"].map(|key| text(&["resourceRef", key]));
+    let resource: Vec<&str> = resource.into_iter().filter(|part| !part.is_empty()).collect();
+    let mut line = format!("[{severity}]");
+    for part in [resource.join("/").as_str(), text(&["field", "path"])] {
+        if !part.is_empty() {
+            line += &format!(" {part}");
+        }
+    }
+    let message = text(&["message"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    format!("{line}: {message}")
+}
+
+/// Where resources go.
+pub enum Destination {
+    /// Back where they came from.
+    InPlace,
+    List,
+    Unwrapped,
+    Folder(PathBuf),
+}
+
+impl Destination {
+    /// Refuses a folder that is there already.
+    pub fn parse(output: Option<&str>) -> Result<Self> {
+        Ok(match output {
+            None | Some("") => Self::InPlace,
+            Some("stdout") => Self::List,
+            Some("unwrap") => Self::Unwrapped,
+            Some(dir) if Path::new(dir).exists() => {
+                return Err(Diagnostic::error("output-exists", format!("`{dir}` exists already"))
+                    .help("name a folder that does not exist, `stdout` or `unwrap`"));
+            }
+            Some(dir) => Self::Folder(dir.into()),
+        })
+    }
+
+    pub fn is_in_place(&self) -> bool {
+        matches!(self, Self::InPlace)
+    }
+
+    /// Prints or writes resources that are not to go back.
+    pub fn deliver(&self, tree: &Tree, entries: &[Entry], world: &dyn World) -> Result<()> {
+        match self {
+            Self::InPlace => Ok(()),
+            Self::List => {
+                let items = entries.iter().map(|entry| tree.stated(entry)).collect();
+                os::print(ResourceList::new(items, None).to_string().as_bytes())
+            }
+            Self::Unwrapped => {
+                let texts: Vec<String> = entries.iter().map(|entry| tree.text(entry)).collect();
+                os::print(texts.join("---\n").as_bytes())
+            }
+            Self::Folder(dir) => {
+                let mut all = Changes::to_output(dir)?;
+                let changed = tree.changes(entries, world)?;
+                for change in &changed {
+                    if let Some(text) = &change.text {
+                        all.write(&dir.join(&change.path), text.as_bytes())?;
+                    }
+                }
+                let mut same: Vec<&str> = entries.iter().map(Entry::path).collect();
+                same.dedup();
+                for path in same.into_iter().filter(|path| changed.iter().all(|change| change.path != *path))
+                {
+                    let text = tree.source(path).map_or_else(String::new, |source| source.text().to_owned());
+                    all.write(&dir.join(path), text.as_bytes())?;
+                }
+                all.commit()
+            }
+        }
+    }
+}
+
+/// Writes `results.yaml`, if it is asked for.
+pub fn save_results(dir: Option<&Path>, steps: &[Step], failed: bool) -> Result<()> {
+    let Some(dir) = dir else { return Ok(()) };
+    os::make_dir(dir)?;
+    let file = dir.join("results.yaml");
+    os::write(&file, results_file(steps, failed).as_bytes())?;
+    eprintln!("For complete results, see {}", file.display());
+    Ok(())
+}
+
+/// Says that a folder is a link, and follows it.
+pub fn follow_link(dir: &Path) -> Result<PathBuf> {
+    if !dir.is_symlink() {
+        return Ok(dir.to_path_buf());
+    }
+    let target = std::fs::read_link(dir).unwrap_or_else(|_| dir.to_path_buf());
+    let shown = dir.parent().unwrap_or(Path::new("")).join(target);
+    eprintln!(
+        "[WARN] `{}` is a link to `{}`; links inside the package are not followed",
+        dir.display(),
+        shown.display()
+    );
+    os::absolute(dir)
+}
+
+/// The tags of an image that are on this machine.
+pub fn local_tags(image: &str) -> Result<Vec<String>> {
+    let engine = os::container_engine().unwrap_or_else(|| "docker".to_owned());
+    let list = ["image", "ls", "--format", "{{.Tag}}", image];
+    let output = Command::new(&engine).args(list).stdin(Stdio::null()).output().map_err(|error| {
+        Diagnostic::error(
+            "image-tags",
+            format!("the tags of `{image}` cannot be listed: `{engine}` does not start: {error}"),
+        )
+        .help("install docker, podman or nerdctl, or name a tag instead of a range")
+    })?;
+    Ok(String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim().to_owned()).collect())
+}
+
+/// Whether anything would change.
+pub fn changed_paths(changes: &[Change]) -> String {
+    let paths: Vec<String> = changes.iter().map(|change| format!("`{}`", change.path)).collect();
+    paths.join(", ")
+}

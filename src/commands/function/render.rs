@@ -1,0 +1,131 @@
+//! `krm fn render`: the pipelines of a package.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use krm_engine::edit::diff;
+use krm_engine::kpt::{self, Images, Outcome, Tree};
+use krm_engine::runtime::Runtime;
+use krm_engine::{Diagnostic, Result};
+
+use crate::cli::FnRenderArgs;
+use crate::commands::function::packages::{self, Destination, Told};
+use crate::commands::function::run::write;
+use crate::os::{self, Changes, Disk};
+use crate::report::{Report, sanitize};
+
+pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
+    let dir = packages::follow_link(&args.dirs[0])?;
+    if args.dirs.len() > 1 {
+        eprintln!("[WARN] only `{}` is rendered: a render takes one folder", dir.display());
+    }
+    let to = Destination::parse(args.to.output.as_deref())?;
+    let disk = Disk::default();
+    let images = Images::new(&args.images.prefix())?;
+    let runtime = Arc::new(Runtime::new(args.images.policy(args.cache)));
+    // Before anything is read: what another krm changes at the same time comes before or after.
+    let in_place = to.is_in_place() && !args.check;
+    let changing = in_place.then(|| Changes::in_packages(&[&dir])).transpose()?;
+    let kptfile = kpt::root_kptfile(&disk, &dir, &report.sources)?;
+    let tree = match Tree::read(&disk, &dir, kptfile, &report.sources) {
+        Ok(tree) => tree,
+        Err(error) => {
+            changing.map_or(Ok(()), |changing| could_not_be_read(changing, &dir, &error, &disk, report))?;
+            return Err(error);
+        }
+    };
+    let options = kpt::Options {
+        world: &disk,
+        sources: &report.sources,
+        runtime: &runtime,
+        dir: &os::current_dir()?,
+        allow_exec: args.allow_exec,
+        network: args.allow_network,
+        images,
+        tags: &packages::local_tags,
+    };
+    let mut told = Told { packages: true, ..Told::default() };
+    let outcome = kpt::render(&tree, &options, &mut told);
+    finish(args, &to, changing, &tree, outcome, &told, &disk)
+}
+
+fn finish(
+    args: &FnRenderArgs,
+    to: &Destination,
+    changing: Option<Changes>,
+    tree: &Tree,
+    mut outcome: Outcome,
+    told: &Told,
+    disk: &Disk,
+) -> Result<()> {
+    let failed = outcome.failure.is_some();
+    if to.is_in_place() {
+        record(&mut outcome);
+        let mut changes = tree.changes(&outcome.entries, disk)?;
+        let Some(changing) = changing else { return check(outcome.failure, &changes) };
+        // What a failed run keeps is what it changed; nothing goes.
+        changes.retain(|change| !failed || change.text.is_some());
+        write(changing, tree.package().root(), &changes)?;
+    } else if !failed {
+        to.deliver(tree, &outcome.entries, disk)?;
+    }
+    let (ran, packages) = (told.ran, outcome.packages);
+    match failed {
+        false if to.is_in_place() => {
+            eprintln!("");
+            eprintln!("Successfully executed {ran} function(s) in {packages} package(s).");
+        }
+        true if outcome.saves && ran > 0 => {
+            eprintln!("Partially executed {ran} function(s) in {packages} package(s).")
+        }
+        true if outcome.saves => eprintln!("Failed to execute any functions in {packages} package(s)."),
+        _ => {}
+    }
+    packages::save_results(args.to.results_dir.as_deref(), &outcome.steps, failed)?;
+    outcome.failure.map_or(Ok(()), Err)
+}
+
+/// Writes into the root Kptfile how it went.
+fn record(outcome: &mut Outcome) {
+    let root = outcome.entries.iter_mut().find(|entry| entry.path() == kpt::FILE);
+    if let Some(root) = root {
+        kpt::record(&mut root.item.node, &outcome.steps, outcome.failure.as_ref());
+    }
+}
+
+/// Says what a render would change; an error if that is anything.
+fn check(failure: Option<Diagnostic>, changes: &[krm_engine::package::Change]) -> Result<()> {
+    if let Some(failure) = failure {
+        return Err(failure);
+    }
+    if changes.is_empty() {
+        return Ok(());
+    }
+    for change in changes {
+        let before = change.before.as_ref().map_or("", |source| source.text());
+        let text = diff(&change.path, before, change.text.as_deref().unwrap_or_default());
+        text.lines().for_each(|line| eprintln!("{}", sanitize::inert(line)));
+    }
+    let message = format!("a render would change {}", packages::changed_paths(changes));
+    Err(Diagnostic::error("render-check", message).help("run `krm fn render` and commit what it changes"))
+}
+
+/// A file could not be read, but the root Kptfile could: it says so.
+fn could_not_be_read(
+    changing: Changes,
+    dir: &Path,
+    error: &Diagnostic,
+    disk: &Disk,
+    report: &Report,
+) -> Result<()> {
+    let tree = Tree::read_kptfile(disk, dir, &report.sources)?;
+    let mut outcome = Outcome {
+        entries: tree.entries(),
+        steps: Vec::new(),
+        packages: 0,
+        failure: Some(error.clone()),
+        saves: false,
+    };
+    record(&mut outcome);
+    write(changing, tree.package().root(), &tree.changes(&outcome.entries, disk)?)
+}

@@ -1,0 +1,5 @@
+//! `krm pkg`: one file per verb.
+
+pub mod cat;
+pub mod init;
+pub mod tree;

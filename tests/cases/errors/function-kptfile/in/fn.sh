@@ -1,0 +1,2 @@
+#!/bin/sh
+sed "s,/path: .Kptfile.,/path: 'other.yaml',"

