@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Source, Text};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::comments::gaps::Margins;
+use super::comments::between_nodes::Margins;
 use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;

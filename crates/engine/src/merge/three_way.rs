@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use krm_yaml::{Node, Result, Span, Text};
 
-use super::comments::gaps::Margins;
-use super::comments::{self, around};
+use super::comments::between_nodes::Margins;
+use super::comments::{self, Theirs, above_and_below};
 use super::two_way::dressed;
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
 use super::{Merged, Options};
@@ -74,7 +74,7 @@ pub(super) fn three_way_within(
         Outcome::Clear => Merged::Deleted,
         Outcome::Set(node) => Merged::Changed(node),
     };
-    let merged = around::carried(merged, dest, margins, original, updated, schema, options)?;
+    let merged = above_and_below::carried(merged, dest, margins, original, updated, schema, options)?;
     Ok((merged, outermost(visitor.conflicts)))
 }
 
@@ -146,22 +146,25 @@ impl Visitor for ThreeWay {
             (Some(dest), Some(updated)) => {
                 let origin = present(s.origin);
                 if comments::same_values(dest, updated) {
-                    let node = comments::behind_throughout(dest, origin, updated, changed);
+                    let node = comments::with_line_comments(dest, origin, updated, Theirs::win_if(changed));
                     return node.map_or(Outcome::Keep, Outcome::Set);
                 }
-                let commented = comments::behind(dest, origin, updated, changed);
+                let commented = comments::with_line_comment(dest, origin, updated, Theirs::win_if(changed));
                 if !changed {
                     return commented.map_or(Outcome::Keep, Outcome::Set);
                 }
                 let value = dressed(updated, dest);
-                // There is no place behind a block for what stood behind a value.
+                // There is no place after a block for what was after a value.
                 if is_on_a_line(&value) != is_on_a_line(dest) {
                     return Outcome::Set(value);
                 }
                 let like = commented.as_ref().unwrap_or(dest);
                 let value = comments::replaced(&value, like).unwrap_or(value);
                 let value = comments::with_equal_items_of(value, dest);
-                Outcome::Set(comments::behind_throughout(&value, origin, updated, changed).unwrap_or(value))
+                Outcome::Set(
+                    comments::with_line_comments(&value, origin, updated, Theirs::win_if(changed))
+                        .unwrap_or(value),
+                )
             }
             _ => Outcome::Keep,
         }
@@ -179,7 +182,7 @@ impl Visitor for ThreeWay {
         }
         let commented = match (s.dest, s.updated) {
             (Some(_), Some(updated)) if is_on_a_line(now) => {
-                comments::behind(now, s.origin, updated, s.origin.is_none())
+                comments::with_line_comment(now, s.origin, updated, Theirs::win_if(s.origin.is_none()))
             }
             _ => None,
         };
@@ -198,7 +201,9 @@ impl Visitor for ThreeWay {
 
     fn key(&mut self, keys: &Sources, _: &Walk) -> Option<Node> {
         match (keys.dest, keys.origin, keys.updated) {
-            (Some(dest), origin, Some(updated)) => comments::behind(dest, origin, updated, false),
+            (Some(dest), origin, Some(updated)) => {
+                comments::with_line_comment(dest, origin, updated, Theirs::GiveWay)
+            }
             (None, _, Some(updated)) => Some(updated.clone()),
             _ => None,
         }

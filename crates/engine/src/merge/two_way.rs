@@ -4,8 +4,8 @@ use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Node, Result, Style, Tag};
 
-use super::comments::gaps::Margins;
-use super::comments::{self, around};
+use super::comments::between_nodes::Margins;
+use super::comments::{self, Theirs, above_and_below};
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
 use super::{Merged, Options};
 use crate::schema::Schema;
@@ -48,7 +48,7 @@ pub(super) fn two_way_within(
     };
     match options.as_reference {
         true => Ok(merged),
-        false => around::carried(merged, dest, margins, None, source, schema, options),
+        false => above_and_below::carried(merged, dest, margins, None, source, schema, options),
     }
 }
 
@@ -126,7 +126,8 @@ impl Visitor for TwoWay {
             (Some(dest), Some(origin))
                 if !walk.options.as_reference && comments::same_values(dest, origin) =>
             {
-                comments::behind_throughout(dest, None, origin, true).map_or(Outcome::Keep, Outcome::Set)
+                comments::with_line_comments(dest, None, origin, Theirs::Win)
+                    .map_or(Outcome::Keep, Outcome::Set)
             }
             // The comment behind the old value spoke of that, and goes with it.
             (Some(dest), Some(origin)) => {
@@ -135,7 +136,7 @@ impl Visitor for TwoWay {
                     return Outcome::Set(value);
                 }
                 let value = comments::with_equal_items_of(value, dest);
-                Outcome::Set(comments::behind_throughout(&value, None, origin, true).unwrap_or(value))
+                Outcome::Set(comments::with_line_comments(&value, None, origin, Theirs::Win).unwrap_or(value))
             }
         }
     }
@@ -151,7 +152,7 @@ impl Visitor for TwoWay {
         let commented = match (is_on_a_line(now), walk.options.as_reference) {
             (true, true) => comments::overridden(now, origin),
             (false, true) => comments::overridden_around(now, origin),
-            (true, false) => comments::behind(now, None, origin, true),
+            (true, false) => comments::with_line_comment(now, None, origin, Theirs::Win),
             (false, false) => None,
         };
         match commented {
@@ -192,7 +193,7 @@ impl Visitor for TwoWay {
             // A comment that is a schema is said to the merge, not to people.
             (Some(_), Some(origin)) if comments::is_schema(origin) => None,
             (Some(dest), Some(origin)) if walk.options.as_reference => comments::joined(dest, origin),
-            (Some(dest), Some(origin)) => comments::behind(dest, None, origin, false),
+            (Some(dest), Some(origin)) => comments::with_line_comment(dest, None, origin, Theirs::GiveWay),
             (None, origin) => origin.cloned(),
             _ => None,
         }

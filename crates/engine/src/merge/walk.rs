@@ -279,10 +279,10 @@ fn walk_field(
         _ => entries.dest.map(|entry| &entry.value),
     };
     let is_block = !walk.options.as_reference && result.is_some_and(|value| !is_on_a_line(value));
-    // What stands behind a value on a line stands behind the key of a block; what stands behind the key of a block speaks
-    // of what is below.
+    // What is after a value on a line is after the key of a block; what is after the key of a block speaks of what is
+    // below.
     let moved = [entries.dest, entries.origin, entries.updated].map(|entry| match entry? {
-        entry if is_block => comments::behind_key(entry),
+        entry if is_block => comments::key_with_line_comment(entry),
         entry if walk.options.as_reference || is_on_a_line(&entry.value) => None,
         entry => comments::without_line(&entry.key),
     });
@@ -309,7 +309,7 @@ fn walk_field(
         && is_on_a_line(new)
         && !is_on_a_line(&dest.value)
     {
-        // The comment behind the key spoke of what is no longer there.
+        // The comment after the key spoke of what is no longer there.
         key = comments::without_line(key.as_ref().unwrap_or(&dest.key)).or(key);
     }
     Ok((key, value))
@@ -381,7 +381,7 @@ fn edited(dest: Option<&Node>, edits: Vec<Edit>, fields: Vec<(Node, Node)>) -> N
     node
 }
 
-/// Whether a value is written behind its key, not below.
+/// Whether a value is written after its key, not below.
 pub(super) fn is_on_a_line(node: &Node) -> bool {
     node.is_scalar() || node.is_empty() || node.style() == Style::Flow
 }

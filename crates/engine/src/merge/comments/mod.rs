@@ -1,14 +1,14 @@
 //! Comments: carried from one tree to another, and read for the schemas some of them hold.
 
-pub(in crate::merge) mod around;
-pub(in crate::merge) mod gaps;
+pub(in crate::merge) mod above_and_below;
+pub(in crate::merge) mod between_nodes;
 
 use krm_function::elements::by_value;
 use krm_yaml::{Entry, Map, Node, Tag, Text, Trivia};
 
 use crate::schema::{CommentSchema, Schema};
 
-/// The schema a value's comment gives: `# {"x-kubernetes-patch-merge-key":"name", ...}` behind or above it.
+/// The schema a value's comment gives: `# {"x-kubernetes-patch-merge-key":"name", ...}` after or above it.
 pub(in crate::merge) fn schema(schema: &Schema, node: &Node) -> Option<CommentSchema> {
     if !node.has_trivia() {
         return None;
@@ -49,7 +49,7 @@ pub(in crate::merge) fn overridden(dest: &Node, source: &Node) -> Option<Node> {
     combined(dest, source, |dest, source| if source.is_empty() { dest } else { source })
 }
 
-/// As [`overridden`], but for the comment behind: a block has none, its key does.
+/// As [`overridden`], but for the comment on its line: a block has none, its key does.
 pub(in crate::merge) fn overridden_around(dest: &Node, source: &Node) -> Option<Node> {
     let line = dest.trivia().line.clone();
     let mut node = overridden(dest, source)?;
@@ -86,29 +86,45 @@ fn combined(
     Some(node)
 }
 
-/// The destination with the comment behind that a merge gives it: theirs where they changed it, else its own. Where both
+/// Whether a comment of theirs is taken over one that the destination changed as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::merge) enum Theirs {
+    Win,
+    GiveWay,
+}
+
+impl Theirs {
+    pub fn win_if(condition: bool) -> Self {
+        if condition { Theirs::Win } else { Theirs::GiveWay }
+    }
+}
+
+/// The destination with the comment after it on its line that a merge gives it: theirs where they changed it, else its own. Where both
 /// changed it, `wins` says whether theirs is taken, and one they removed stays. `None` where that changes nothing.
-pub(in crate::merge) fn behind(
+pub(in crate::merge) fn with_line_comment(
     dest: &Node,
     before: Option<&Node>,
     theirs: &Node,
-    wins: bool,
+    wins: Theirs,
 ) -> Option<Node> {
     let none = Text::new();
     let (ours, theirs) = (&dest.trivia().line, &theirs.trivia().line);
     let before = before.map_or(&none, |before| &before.trivia().line);
-    let taken = theirs != ours && theirs != before && (ours == before || (wins && !theirs.is_empty()));
+    let taken =
+        theirs != ours && theirs != before && (ours == before || (wins == Theirs::Win && !theirs.is_empty()));
     taken.then(|| with_line(dest, theirs.clone()))
 }
 
 /// The same for all that is within, of a destination that holds the [same values](same_values).
-pub(in crate::merge) fn behind_throughout(
+pub(in crate::merge) fn with_line_comments(
     dest: &Node,
     before: Option<&Node>,
     theirs: &Node,
-    wins: bool,
+    wins: Theirs,
 ) -> Option<Node> {
-    throughout(dest, before, theirs, &mut |dest, before, theirs| behind(dest, before, theirs, wins))
+    throughout(dest, before, theirs, &mut |dest, before, theirs| {
+        with_line_comment(dest, before, theirs, wins)
+    })
 }
 
 /// Gives comments to all that is within a destination, paired with a tree that holds the [same values](same_values) and,
@@ -174,14 +190,14 @@ fn with_line(node: &Node, line: Text) -> Node {
     node
 }
 
-/// The key of a field with the comment behind its value: where that stands if the value is a block. `None` where there is
-/// no such comment.
-pub(in crate::merge) fn behind_key(entry: &Entry) -> Option<Node> {
+/// The key of a field with the comment after its value: where that is if the value is a block. `None` if there is no such
+/// comment.
+pub(in crate::merge) fn key_with_line_comment(entry: &Entry) -> Option<Node> {
     let line = &entry.value.trivia().line;
     (!line.is_empty()).then(|| with_line(&entry.key, line.clone()))
 }
 
-/// The key without the comment behind it; `None` where it has none.
+/// The key without the comment after it; `None` if it has none.
 pub(in crate::merge) fn without_line(key: &Node) -> Option<Node> {
     (!key.trivia().line.is_empty()).then(|| with_line(key, Text::new()))
 }

@@ -1,12 +1,13 @@
 //! Comments above and below, carried over once the values are merged.
 //!
-//! Only then is it known what stands next to what, and with that where a comment is [said already](super::gaps).
+//! Only then is it known what stands next to what, and with that where a comment is [said already](super::between_nodes).
 
 use std::borrow::Cow;
 
 use krm_yaml::{Node, Result, Text};
 
-use super::gaps::{Gaps, Margins, Side};
+use super::Theirs;
+use super::between_nodes::{Gaps, Margins, Side};
 use crate::merge::walk::{Outcome, Sources, Start, Visitor, Walk, walk};
 use crate::merge::{Merged, Options, comments};
 use crate::schema::Schema;
@@ -65,7 +66,7 @@ impl Visitor for Around<'_> {
 
     fn value(&mut self, s: &Sources, _: &Walk) -> Outcome {
         let (Some(dest), Some(theirs)) = (s.dest, s.updated) else { return Outcome::Keep };
-        let wins = s.origin.is_none_or(|before| !comments::same_values(before, theirs));
+        let wins = Theirs::win_if(s.origin.is_none_or(|before| !comments::same_values(before, theirs)));
         let around = match comments::same_values(dest, theirs) {
             true => comments::throughout(dest, s.origin, theirs, &mut |dest, before, theirs| {
                 self.settle(dest, before, theirs, wins)
@@ -77,7 +78,7 @@ impl Visitor for Around<'_> {
 
     fn done(&mut self, s: &Sources, outcome: Outcome, _: &Walk) -> Outcome {
         let (Some(dest), Some(theirs)) = (s.dest, s.updated) else { return outcome };
-        match (self.settle(dest, s.origin, theirs, s.origin.is_none()), outcome) {
+        match (self.settle(dest, s.origin, theirs, Theirs::win_if(s.origin.is_none())), outcome) {
             (Some(dressed), Outcome::Set(mut node)) => {
                 Side::BOTH.into_iter().for_each(|side| side.set(&mut node, side.of(&dressed).clone()));
                 Outcome::Set(node)
@@ -91,7 +92,7 @@ impl Visitor for Around<'_> {
         match (keys.dest, keys.origin, keys.updated) {
             // A comment that is a schema is said to the merge, not to people.
             (_, None, Some(theirs)) if comments::is_schema(theirs) => None,
-            (Some(dest), before, Some(theirs)) => self.settle(dest, before, theirs, false),
+            (Some(dest), before, Some(theirs)) => self.settle(dest, before, theirs, Theirs::GiveWay),
             _ => None,
         }
     }
@@ -108,7 +109,7 @@ fn start<'n>(s: &Sources<'n>) -> Start<'n> {
 
 impl Around<'_> {
     /// A node with what is above and below it settled; `None` where that is what it has.
-    fn settle(&mut self, dest: &Node, before: Option<&Node>, theirs: &Node, wins: bool) -> Option<Node> {
+    fn settle(&mut self, dest: &Node, before: Option<&Node>, theirs: &Node, wins: Theirs) -> Option<Node> {
         let mut settled: Option<Node> = None;
         for side in Side::BOTH {
             let none = Text::new();
@@ -120,7 +121,7 @@ impl Around<'_> {
             let gaps = self.gaps.get_or_insert_with(|| Gaps::of(self.root, self.margins));
             let comment = match theirs.is_empty() {
                 true if ours == before && gaps.take_back(dest, side) => none,
-                false if ours == before || wins => match gaps.say(dest, side, theirs) {
+                false if ours == before || wins == Theirs::Win => match gaps.say(dest, side, theirs) {
                     Some(comment) => comment,
                     None => continue,
                 },
