@@ -94,7 +94,6 @@
 //! * Accepted, though go-yaml makes no value of it: keys that are collections, which become JSON in a string where JSON is
 //!   written and an error where the canonical form [is checked](try_canonical_into); a stream without any document.
 
-pub mod binary;
 pub mod de;
 pub mod diag;
 pub mod document;
@@ -104,10 +103,9 @@ pub mod json;
 pub mod map;
 pub mod merge_keys;
 pub mod node;
-mod number;
 pub mod parse;
 pub mod path;
-pub mod resolve;
+pub mod scalar;
 pub mod ser;
 mod similar;
 pub mod source;
@@ -122,6 +120,8 @@ pub use map::{Entry, Map};
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
 pub use parse::{DuplicateKeys, ParseOptions, decode, documents, parse, parse_str, parse_with};
 pub use path::Path;
+pub(crate) use scalar::number;
+pub use scalar::{binary, resolve};
 pub use ser::to_node;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};

@@ -441,7 +441,6 @@ fn inherit(new: &mut Resource, old: &Resource, schema: &Schema) {
     new.allow_kind_change = old.allow_kind_change;
     new.from_helm = old.from_helm;
     new.transformations = old.transformations.clone();
-    new.referred_by = old.referred_by.clone();
     new.referring_vars = old.referring_vars.clone();
     new.track = old.track;
 }

@@ -159,8 +159,7 @@ pub struct Resource {
     /// Where it came from, and which transformers saw it; only filled when `buildMetadata` asks for it.
     pub origin: Option<Box<Origin>>,
     pub transformations: Vec<Origin>,
-    /// Ids of the resources that refer to this one; and the vars that do.
-    pub referred_by: Vec<ResourceId>,
+    /// The vars that refer to this resource.
     pub referring_vars: Vec<Text>,
     /// Labels and annotations that change together.
     pub shared: Shared,
@@ -243,7 +242,6 @@ impl Resource {
             from_helm: false,
             origin: None,
             transformations: Vec::new(),
-            referred_by: Vec::new(),
             referring_vars: Vec::new(),
             shared: Shared::default(),
             track: Track::NONE,
@@ -332,7 +330,6 @@ impl Resource {
             || self.allow_kind_change
             || self.from_helm
             || self.origin.is_some()
-            || !self.referred_by.is_empty()
     }
 
     /// Takes over another's history: what `behavior: replace` and function output do.

@@ -27,11 +27,11 @@
 //! ```
 
 mod error;
-mod handed;
 mod noticed;
 mod read;
+mod spans_and_nodes;
 
-pub use handed::strict;
+pub use spans_and_nodes::strict;
 #[cfg(test)]
 mod tests;
 

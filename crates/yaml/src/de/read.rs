@@ -6,7 +6,7 @@ use serde::forward_to_deserialize_any;
 
 use super::error::Error;
 use super::noticed::notice;
-use super::{Options, handed};
+use super::{Options, spans_and_nodes};
 use crate::map::{Entry, Map};
 use crate::node::{Node, Style, Tag, Value};
 
@@ -295,9 +295,9 @@ impl<'n> de::Deserializer<'n> for Reader<'n> {
 
     fn deserialize_newtype_struct<V: Visitor<'n>>(self, name: &'static str, visitor: V) -> Result<V::Value> {
         match name {
-            handed::SPANNED => handed::hand_span(self.node.span()),
-            handed::NODE => handed::hand_node(self.node.clone()),
-            handed::STRICT => {
+            spans_and_nodes::SPANNED => spans_and_nodes::hand_span(self.node.span()),
+            spans_and_nodes::NODE => spans_and_nodes::hand_node(self.node.clone()),
+            spans_and_nodes::STRICT => {
                 let options = Options { loose_strings: false, ..self.options };
                 return self.placed(visitor.visit_newtype_struct(Self { options, ..self }));
             }

@@ -5,10 +5,10 @@
 
 mod canonical;
 mod folded;
-mod letters;
 mod order;
 pub mod preserve;
 mod text;
+mod unicode;
 
 pub use canonical::{canonical, canonical_into, try_canonical_into};
 pub use folded::distorted;

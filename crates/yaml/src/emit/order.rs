@@ -6,7 +6,7 @@
 
 use std::cmp::Ordering;
 
-use super::letters::{is_digit, is_letter};
+use super::unicode::{is_digit, is_letter};
 
 /// Sorts positions by the key at each, stably.
 pub(super) fn sort<'k>(positions: &mut [u32], key: impl Fn(u32) -> &'k str + Copy) {

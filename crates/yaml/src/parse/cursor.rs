@@ -7,8 +7,8 @@ use rustc_hash::FxHashMap;
 
 use super::chars;
 use super::comment::After;
-use super::handout::Comments;
 use super::options::DuplicateKeys;
+use super::pending_comments::Comments;
 use super::property::Handle;
 use super::words;
 use crate::diag::{Diagnostic, Result};

@@ -6,7 +6,7 @@
 //!
 //! The files follow the text: `cursor` moves over white space and comments, `block` and `flow` read collections,
 //! `plain`, `quoted` and `literal` read scalars, `property` what stands in front of them, `keys` looks for keys
-//! given twice, `comment` and `handout` decide which node a comment belongs to, `fault` says what is wrong, `tree`
+//! given twice, `comment` and `pending_comments` decide which node a comment belongs to, `fault` says what is wrong, `tree`
 //! builds, `stream` puts documents together, and `split` reads many at once. What is JSON as a whole, `json` reads.
 
 mod block;
@@ -15,11 +15,11 @@ mod comment;
 mod cursor;
 mod fault;
 mod flow;
-mod handout;
 mod json;
 mod keys;
 mod literal;
 mod options;
+mod pending_comments;
 mod plain;
 mod property;
 mod quoted;
