@@ -295,7 +295,7 @@ fn every_value_knows_the_text_that_set_it() {
         (
             "Deployment",
             "metadata labels app.kubernetes.io~managed-by".into(),
-            "kustomize-v5.8.0 app/kustomization.yaml:45:17: #managed-by-label set".into(),
+            "kustomize-v5.8.2 app/kustomization.yaml:45:17: #managed-by-label set".into(),
         ),
         ("Service", "spec type".into(), "NodePort app/kustomization.yaml:28:21: app#patches[0] set".into()),
         ("ConfigMap", "data GREETING".into(), "hello base/kustomization.yaml:6:5: base#configMapGenerator[0] generated".into()),

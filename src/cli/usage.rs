@@ -1,13 +1,24 @@
 //! What is wrong with a command line, in the format it asks for.
 
 use std::ffi::OsString;
+use std::io::Write as _;
 
 use clap::ValueEnum;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use krm_engine::Diagnostic;
 
 use super::{ColorChoice, ErrorFormat, as_kustomize};
 use crate::report::Report;
+
+/// Commands of other tools, and of groups of krm, and what does the same here.
+const ELSEWHERE: [(&[&str], &str); 6] = [
+    (&["run", "source", "sink", "wrap", "xargs", "doc"], "it is `krm fn NAME`"),
+    (&["cat", "tree", "grep", "count", "fmt"], "it is `krm cfg NAME`"),
+    (&["add", "set", "remove"], "it is `krm edit NAME`"),
+    (&["render", "eval"], "functions are run by `krm fn run DIR`"),
+    (&["kustomize", "template"], "kustomizations are built by `krm build DIR`"),
+    (&["apply", "get", "diff", "delete"], "krm talks to no cluster: `krm build DIR | kubectl NAME -f -`"),
+];
 
 /// A command line that is no command: a mistake, or a wish for help.
 pub struct Usage {
@@ -31,7 +42,12 @@ impl Usage {
                 print!("{}", self.error.render());
             }
             // Nobody is left to tell when it cannot be written.
-            _ => drop(self.error.print()),
+            _ => {
+                drop(self.error.print());
+                if let Some(advice) = self.advice() {
+                    let _ = writeln!(std::io::stderr(), "\nhelp: {advice}");
+                }
+            }
         }
         match as_kustomize::is_called() {
             true => as_kustomize::exit_code(self.error.kind()),
@@ -53,9 +69,32 @@ impl Usage {
         let message = message.strip_prefix("error: ").unwrap_or(&message);
         let advice =
             paragraphs.filter(|advice| !advice.is_empty() && !advice.starts_with("For more information"));
-        advice.fold(Diagnostic::error("usage", message), |error, advice| {
+        let error = advice.fold(Diagnostic::error("usage", message), |error, advice| {
             error.help(advice.strip_prefix("tip: ").unwrap_or(&advice))
-        })
+        });
+        self.advice().into_iter().fold(error, Diagnostic::help)
+    }
+
+    /// What was probably meant, where that is further off than a slip of the hand.
+    fn advice(&self) -> Option<String> {
+        let text = |kind| match self.error.get(kind) {
+            Some(ContextValue::String(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        match self.error.kind() {
+            ErrorKind::UnknownArgument => {
+                let argument = text(ContextKind::InvalidArg)?;
+                let is_pair = argument.contains('=') && !argument.starts_with('-');
+                (is_pair && self.error.to_string().contains("krm fn run"))
+                    .then(|| format!("arguments of the function go after `--`: `-- {argument}`"))
+            }
+            ErrorKind::InvalidSubcommand => {
+                let command = text(ContextKind::InvalidSubcommand)?;
+                let (_, meant) = ELSEWHERE.iter().find(|(names, _)| names.contains(&command))?;
+                Some(meant.replace("NAME", command))
+            }
+            _ => None,
+        }
     }
 }
 

@@ -450,7 +450,10 @@ impl Folder {
             if visited.root.starts_with(base) {
                 let message = match visited.root == base {
                     true => format!("`{}` includes itself", visited.shown.display()),
-                    false => format!("the base holds `{}`, which leads to it", visited.shown.display()),
+                    false => format!(
+                        "a base cannot be a folder above: this one holds `{}`, which leads to it",
+                        visited.shown.display()
+                    ),
                 };
                 let advice = match self.root == base {
                     true => "remove this entry",
@@ -581,6 +584,9 @@ impl Folder {
             return joined;
         }
         let error = not_found(path, place);
+        if path.contains('*') {
+            return error.help("patterns are not expanded: name each file, or a folder with a kustomization");
+        }
         let wanted = clean(&self.root.join(path));
         let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
             return error;

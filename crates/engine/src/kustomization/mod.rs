@@ -3,6 +3,7 @@
 mod compose;
 mod external;
 mod fix;
+mod odd_values;
 mod origin;
 mod plan;
 mod planning;
@@ -131,6 +132,7 @@ impl Kustomization {
         let (root, twice) = root(source)?;
         let (kustomization, mut warnings) = Self::from_root(&root)?;
         warnings.extend(twice);
+        warnings.extend(further_document(source));
         Ok((kustomization, warnings))
     }
 
@@ -150,11 +152,14 @@ impl Kustomization {
                     "give the file another name, and list it in the `resources:` of a kustomization.yaml",
                 ));
         }
-        let read = krm_yaml::from_node_telling_all(root, lenient::KUSTOMIZATION);
+        let (read, noticed) =
+            krm_yaml::de::noticing(|| krm_yaml::from_node_telling_all(root, lenient::KUSTOMIZATION));
         let mut kustomization: Self = read.map_err(|error| with_shape(error, root))?;
         kustomization.check_type()?;
-        let warnings = fix::deprecated(root);
+        let mut warnings = fix::deprecated(root);
+        warnings.extend(odd_values::field_case(noticed));
         kustomization.fix();
+        warnings.extend(odd_values::warnings(&kustomization));
         Ok((kustomization, warnings))
     }
 
@@ -197,6 +202,20 @@ fn with_shape(error: Diagnostic, root: &Node) -> Diagnostic {
         ("secretGenerator", "- {name: token, literals: [key=value]}"),
     ];
     let is_there = |field: &str| root.get(field).is_some_and(|n| n.is_map() && n.span() == error.place());
+    if error.code() == "unknown-field" {
+        let message = error.message();
+        let in_generator =
+            message.contains("in `configMapGenerator[") || message.contains("in `secretGenerator[");
+        let options = ["disableNameSuffixHash", "labels", "annotations", "immutable"];
+        let is_option = |field: &&str| in_generator && message.contains(&format!("field `{field}` in"));
+        if let Some(option) = options.into_iter().find(|field| is_option(field)) {
+            return error.help(format!("`{option}` goes below `options:` of the generator"));
+        }
+        if message.contains("field `apiVersion`") && message.contains("target") {
+            return error
+                .help("a target has `group` and `version`: of `apps/v1`, `group: apps` and `version: v1`");
+        }
+    }
     match SHAPES.iter().find(|(field, _)| is_there(field)) {
         Some((_, shape)) => error.help(format!("an item looks like this: `{shape}`")),
         None => error,
@@ -230,6 +249,23 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     Ok((root, twice))
 }
 
+/// A warning where a second document follows: nobody reads it.
+fn further_document(source: &Arc<Source>) -> Option<Diagnostic> {
+    // Few files have one, so few are read any further.
+    if !source.text().contains("\n---") {
+        return None;
+    }
+    let mut documents = krm_yaml::documents(source).filter_map(|document| document.ok());
+    let second = documents.by_ref().filter(|document| !document.root.is_null()).nth(1)?;
+    let warning =
+        Diagnostic::warning("kustomization-documents", "only the first document of a kustomization counts");
+    Some(
+        warning
+            .at(second.root.span())
+            .help("put these fields into the first document, or into a file of their own"),
+    )
+}
+
 /// Finds the one kustomization file of a folder.
 pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
     let found: Vec<&str> = FILE_NAMES.into_iter().filter(|name| folder.has_file(name)).collect();
@@ -242,8 +278,23 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
             let entries = folder.entries();
             let names = || entries.iter().filter_map(|entry| entry.name.to_str());
             let near = names().find(|name| nearest(name, FILE_NAMES).is_some());
+            // `kustomize.yaml` is further from the right name than a slip of the hand.
+            let near = near.or_else(|| {
+                names().find(|name| {
+                    name.starts_with("kustomiz") && (name.ends_with(".yaml") || name.ends_with(".yml"))
+                })
+            });
+            let has_one =
+                |name: &&str| FILE_NAMES.iter().any(|file| folder.has_file(&format!("{name}/{file}")));
+            let below: Vec<&str> = match near {
+                None => names().filter(has_one).take(5).collect(),
+                Some(_) => Vec::new(),
+            };
             let other_tool = names().find(|name| crate::composition::FILE_NAMES.contains(name));
             Err(match near {
+                None if !below.is_empty() => {
+                    diagnostic.help(format!("there are kustomizations below it, in `{}`", below.join("`, `")))
+                }
                 None if let Some(name) = other_tool => {
                     diagnostic.help(format!("`{name}` in it is a Composition of another tool"))
                 }

@@ -262,9 +262,12 @@ impl Directive {
             _ => {
                 let written = value.text().unwrap_or_else(|| value.kind_name());
                 let message = format!("there is no patch directive `{written}`");
-                Err(Diagnostic::error("patch-directive", message)
-                    .at(value.span())
-                    .help("`$patch` is one of `delete`, `replace` and `merge`"))
+                let error = Diagnostic::error("patch-directive", message).at(value.span());
+                let error = match krm_yaml::nearest(written, ["delete", "replace", "merge"]) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error,
+                };
+                Err(error.help("`$patch` is one of `delete`, `replace` and `merge`"))
             }
         }
     }

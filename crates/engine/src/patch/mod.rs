@@ -75,8 +75,21 @@ impl JsonPatch {
 
     /// Applies the operations in order. The first that does not apply is an error.
     pub fn apply(&self, root: &mut Node) -> Result<()> {
+        self.apply_warning(root, &mut |_| {})
+    }
+
+    /// The same, with a word about operations that do something else than they say.
+    pub fn apply_warning(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
         let mut copies = limits::Copies::default();
         for operation in &self.0 {
+            if let Some(path) =
+                operation.path.as_deref().filter(|path| operation.op == "replace" && !path.is_empty())
+                && let Ok(None) = get(root, path)
+            {
+                let message = format!("there is no `{path}` to replace, so it is added");
+                let warning = Diagnostic::warning("json-patch-replace-adds", message).at(operation.span);
+                warn(warning.help("write `op: add` if that is meant, which replaces too"));
+            }
             operation.apply(root, &mut copies).map_err(|d| how_far(d, operation, root).at(operation.span))?;
         }
         as_json(root);
@@ -207,17 +220,40 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
         "move" | "copy" => &operation.from,
         _ => &operation.path,
     };
-    let Some((_, path)) = path.as_deref().and_then(|path| path.split_once('/')) else { return error };
+    let Some(path) = path.as_deref() else { return error };
+    let Some((_, path)) = path.split_once('/') else {
+        let dotted = path.contains('.') || root.get(path).is_some();
+        return match dotted {
+            true => error.help(format!(
+                "write `/{}`: a path begins with `/`, and so does each part",
+                path.replace('.', "/")
+            )),
+            false => error,
+        };
+    };
+    if error.code() == "json-patch-index" {
+        let list = path.rsplit_once('/').and_then(|(list, _)| get(root, &format!("/{list}")).ok().flatten());
+        return match list.map(|list| list.items().len()) {
+            Some(1) => error.help("the list has one element"),
+            Some(length) => error.help(format!("the list has {length} elements")),
+            None => error,
+        };
+    }
     if error.code() != "json-patch-path" {
         return error;
     }
     let (mut node, mut reached) = (root, String::new());
+    let mut rest = path;
     for part in path.split('/') {
         let next = match path::step(&Pointer, &Segment::Key(decode(part).into()), node) {
             Ok(Children::One(at)) => Some(path::child(node, at)),
             _ => None,
         };
         let Some(next) = next else {
+            if let Some(escaped) = unescaped_key(node, rest) {
+                return error
+                    .help(format!("write `{reached}/{escaped}`: a `/` within a key is written `~1`"));
+            }
             let near = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
             let near = krm_yaml::nearest(part, near).map(|near| near.replace('~', "~0").replace('/', "~1"));
             return match (near, node.as_seq()) {
@@ -232,8 +268,18 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
         };
         node = next;
         reached = format!("{reached}/{part}");
+        rest = rest.get(part.len() + 1..).unwrap_or_default();
     }
     error
+}
+
+/// The rest of a path, where it begins with a key whose slash was not escaped.
+fn unescaped_key(node: &Node, rest: &str) -> Option<String> {
+    let keys = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
+    let key = keys.filter(|key| key.contains('/')).find(|key| {
+        rest.strip_prefix(*key).is_some_and(|after| after.is_empty() || after.starts_with('/'))
+    })?;
+    Some(format!("{}{}", key.replace('~', "~0").replace('/', "~1"), &rest[key.len()..]))
 }
 
 fn decode(part: &str) -> String {
@@ -304,7 +350,7 @@ fn index(text: &str, len: usize) -> Option<usize> {
 }
 
 fn bad_index(key: &str, path: &str) -> Diagnostic {
-    Diagnostic::error("json-patch-index", format!("`{key}` in `{path}` is no index of that list"))
+    Diagnostic::error("json-patch-index", format!("`{key}` in `{path}` is not an index of that list"))
         .help("indexes count from 0; `-` is behind the last element")
 }
 

@@ -114,9 +114,14 @@ fn check(root: &Node) -> Result<()> {
     };
     if root.as_map().is_none() {
         let message = format!("a resource must be a map, not {}", root.kind_name());
-        return Err(Diagnostic::error("not-a-resource", message)
-            .at(root.span())
-            .help("it has `apiVersion`, `kind` and `metadata.name`, each on a line of its own"));
+        let error = Diagnostic::error("not-a-resource", message).at(root.span());
+        if root.items().first().is_some_and(|item| item.get("op").is_some() && item.get("path").is_some()) {
+            return Err(error.help("this is a JSON patch: list it under `patches:`, with a `target:`"));
+        }
+        if root.is_seq() {
+            return Err(error.help("write one resource after the other, with a line `---` between them"));
+        }
+        return Err(error.help("it has `apiVersion`, `kind` and `metadata.name`, each on a line of its own"));
     }
     let kind = root.get("kind");
     if !has(kind) {
@@ -166,7 +171,15 @@ fn no_name(root: &Node) -> Diagnostic {
         (Some(name), ..) => error.at(name).help("write a name behind it"),
         (None, Some(_), Some(outside)) => error.at(outside).help("indent `name` below `metadata:`"),
         (None, Some(metadata), None) => error.at(metadata).help("add `name:` below it"),
-        (None, None, _) => error.at(root.span()).help("add `metadata:`, and below it `name:`"),
+        (None, None, _) => {
+            let keys = root.as_map().into_iter().flatten().map(|entry| &entry.key);
+            let near =
+                |key: &&Node| key.text().is_some_and(|key| krm_yaml::nearest(key, ["metadata"]).is_some());
+            match keys.into_iter().find(near) {
+                Some(typo) => error.at(typo.span()).help("did you mean `metadata`?"),
+                None => error.at(root.span()).help("add `metadata:`, and below it `name:`"),
+            }
+        }
     }
 }
 

@@ -26,6 +26,7 @@ pub mod local_config;
 pub mod name_reference;
 pub mod namespace;
 pub mod patch;
+mod patch_elements;
 pub mod patch_json6902;
 pub mod patch_strategic_merge;
 pub mod prefix;

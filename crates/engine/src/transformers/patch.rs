@@ -223,7 +223,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &
     let has_some = r.is_remembered();
     let patched = r.edit(cx.schema, |root| {
         let made = has_some && make_annotations(root);
-        patch.apply(root)?;
+        patch.apply_warning(root, &mut |warning| cx.warn(warning.note(format!("patching {id}"), span)))?;
         if made && root.at(["metadata", "annotations"]).is_some_and(Node::is_empty) {
             root.get_mut("metadata").and_then(|meta| meta.remove("annotations"));
         }

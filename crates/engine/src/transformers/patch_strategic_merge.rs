@@ -4,6 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, embedded, nearest};
 use serde::Deserialize;
 
 use super::patch::{as_text, drop_deleted};
+use super::patch_elements::warn_of_elements;
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::merge::{Merged, Options, two_way};
@@ -228,6 +229,7 @@ pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Co
         return Ok(());
     }
     cx.note(r.track, Span::NONE, || Cause::Merged { patch: patch.clone() });
+    warn_of_elements(patch, r, cx);
     let mut node = match two_way(patch, r.node(), cx.schema, Options::PATCH) {
         Ok(Merged::Same) => return Ok(()),
         Ok(Merged::Changed(node)) if !node.is_empty() => node,

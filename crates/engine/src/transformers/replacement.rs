@@ -142,6 +142,33 @@ impl Replacements {
     }
 }
 
+/// Adds what is probably wrong with a path that leads nowhere: slashes for dots, or an element nearly called so.
+fn path_advice(error: Diagnostic, path: &str, root: &Node) -> Diagnostic {
+    if path.contains('/') && !path.contains(['.', '[']) {
+        return error.help(format!("write `{}`: fields are separated by dots", path.replace('/', ".")));
+    }
+    let mut node = root;
+    for part in path.split('.') {
+        let selector = part.strip_prefix('[').and_then(|part| part.strip_suffix(']'));
+        if let Some((key, wanted)) = selector.and_then(|selector| selector.split_once('=')) {
+            let values = || node.items().iter().filter_map(|item| item.get(key)?.text());
+            if let Some(item) =
+                node.items().iter().find(|item| item.get(key).and_then(Node::text) == Some(wanted))
+            {
+                node = item;
+                continue;
+            }
+            return match krm_yaml::nearest(wanted, values()) {
+                Some(near) => error.help(format!("did you mean `[{key}={near}]`?")),
+                None => error,
+            };
+        }
+        let Some(next) = node.get(part) else { return error };
+        node = next;
+    }
+    error
+}
+
 fn not_replacements(path: &Spanned<Text>, place: Span, found: &str) -> Diagnostic {
     Diagnostic::error("replacement-file", format!("`{path}` holds {found}, not replacements"))
         .at(place)
@@ -361,7 +388,7 @@ impl Field {
                 .note("the source is defined here", r.span());
             return Err(match self.path.text().contains("[0]") {
                 true => diagnostic.help("items of a list are `containers.0` or `containers.[name=web]`"),
-                false => diagnostic,
+                false => path_advice(diagnostic, self.path.text(), r.node()),
             });
         };
         let FieldOptions { delimiter, index, .. } = &self.source.options;
@@ -443,7 +470,10 @@ impl Place {
         let id = r.id().clone();
         let place = r.span();
         let create = self.options.create.then(|| field::leaf_for(value));
-        let mut set = |node: &mut Node| self.set(node, value, path.span());
+        let mut set = |node: &mut Node| {
+            self.warn_of_index(node, path.span(), cx);
+            self.set(node, value, path.span())
+        };
         let (found, misfit, lost) = r
             .edit(cx.schema, |root| {
                 if let Outcome::Written { lost } = embedded::set(root, path, create, &mut set)? {
@@ -460,10 +490,10 @@ impl Place {
             let error =
                 Diagnostic::error("replacement-field", format!("{id} {verb} field `{}`", path.text()));
             let error = error.at(path.span()).note("the target is defined here", place);
-            return Err(if create.is_some() {
-                error
-            } else {
-                error.help("`options: {create: true}` makes it")
+            let error = path_advice(error, path.text(), r.node());
+            return Err(match create.is_some() || !error.advice().is_empty() {
+                true => error,
+                false => error.help("`options: {create: true}` makes it"),
             });
         }
         if misfit {
@@ -487,6 +517,23 @@ impl Place {
             cx.warn(Diagnostic::warning("replacement-lost", message).at(path.span()));
         }
         Ok(())
+    }
+
+    /// An index past the end of the parts adds one, wherever it points.
+    fn warn_of_index(&self, node: &Node, place: Span, cx: &Context) {
+        let FieldOptions { delimiter, index, .. } = &self.options;
+        let Some(old) = node.text().filter(|_| !delimiter.is_empty() && *index > 0) else { return };
+        let parts = old.split(delimiter.as_str()).count();
+        if usize::try_from(*index).is_ok_and(|index| index >= parts) {
+            let message =
+                format!("`{old}` has {parts} parts between `{delimiter}`, so index {index} adds one");
+            let last = parts - 1;
+            cx.warn(
+                Diagnostic::warning("replacement-index-past-end", message)
+                    .at(place)
+                    .help(format!("the parts are counted from 0: the last one is {last}")),
+            );
+        }
     }
 
     /// Writes the value into a field; `false` where the field is of another type.
