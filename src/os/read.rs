@@ -2,6 +2,7 @@
 
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Result};
+#[cfg(unix)]
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -17,8 +18,11 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
 }
 
 fn open(path: &Path) -> Result<File> {
+    let mut options = OpenOptions::new();
     // Opening a pipe waits for a writer, unless asked not to. For files that makes no difference.
-    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    #[cfg(unix)]
+    options.custom_flags(libc::O_NONBLOCK);
+    let file = options.read(true).open(path)?;
     let kind = file.metadata()?.file_type();
     if kind.is_file() || path == Path::new("/dev/null") {
         return Ok(file);
@@ -38,10 +42,16 @@ fn is_handed_over(path: &Path) -> bool {
     path == Path::new("/dev/stdin") || ["/dev/fd", "/proc/self/fd"].iter().any(|dir| path.starts_with(dir))
 }
 
+#[cfg(unix)]
 fn name(kind: FileType) -> &'static str {
     match kind {
         kind if kind.is_fifo() => "a pipe",
         kind if kind.is_socket() => "a socket",
         _ => "a device",
     }
+}
+
+#[cfg(not(unix))]
+fn name(_kind: FileType) -> &'static str {
+    "a device"
 }
