@@ -469,18 +469,21 @@ fn move_to(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Swaps two files. Where the file system cannot do that, the old one gets a second name first, so that its own is there at
-/// any moment.
+/// Swaps two files.
 fn exchange(aside: &Path, target: &Path) -> io::Result<()> {
     match system::rename(aside, target, Rename::Exchange) {
-        Err(error) if system::is_unsupported(&error) => {
-            let second = second_name(aside);
-            fs::hard_link(target, &second).or_else(|_| fs::copy(target, &second).map(drop))?;
-            fs::rename(aside, target)?;
-            fs::rename(second, aside)
-        }
+        Err(error) if system::is_unsupported(&error) => exchange_by_link(aside, target),
         done => done,
     }
+}
+
+/// The same where the file system cannot do it in one step: the old file gets a second name first, so that the target exists
+/// at any moment.
+fn exchange_by_link(aside: &Path, target: &Path) -> io::Result<()> {
+    let second = second_name(aside);
+    fs::hard_link(target, &second).or_else(|_| fs::copy(target, &second).map(drop))?;
+    fs::rename(aside, target)?;
+    fs::rename(second, aside)
 }
 
 fn second_name(aside: &Path) -> PathBuf {
@@ -646,6 +649,27 @@ mod tests {
         let before = package.files();
         assert_eq!(package.settle().unwrap_err().code(), "changes-unfinished");
         assert_eq!(package.files(), before);
+    }
+
+    #[test]
+    fn files_are_swapped_also_without_the_means_to_do_it_at_once() {
+        let package = Stopped::after(0, "by-link");
+        let (aside, target) = (package.root.join(FOLDER).join("0"), package.root.join("a"));
+        exchange_by_link(&aside, &target).expect("both are ours");
+        assert_eq!(
+            (fs::read(&aside).unwrap(), fs::read(&target).unwrap()),
+            (b"old a".into(), b"new a".into())
+        );
+        // Stopped before the last step.
+        fs::rename(&aside, second_name(&aside)).expect("it is ours");
+        package.settle().expect("nobody touched it");
+        assert_eq!(package.files(), NEW);
+        // Stopped after the first.
+        let package = Stopped::after(0, "by-link-early");
+        let (aside, target) = (package.root.join(FOLDER).join("0"), package.root.join("a"));
+        fs::hard_link(&target, second_name(&aside)).expect("a new link");
+        package.settle().expect("nobody touched it");
+        assert_eq!(package.files(), NEW);
     }
 
     #[test]
