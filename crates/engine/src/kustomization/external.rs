@@ -148,7 +148,8 @@ impl Plan<'_> {
                 Err(Diagnostic::error("plugin-unknown", message)
                     .at(place)
                     .help("a built-in has `apiVersion: builtin`")
-                    .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program"))
+                    .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program")
+                    .help("a plugin of the older kind is a program in `$KUSTOMIZE_PLUGIN_HOME/GROUP/VERSION/kind/Kind`, with the kind in small letters as the folder; see `--enable-alpha-plugins`"))
             }
         }
     }

@@ -66,9 +66,14 @@ impl PatchJson6902 {
                 .help("write `target: {kind: ..., name: ...}`, or move the patch to `patches`"));
         };
         let trees = Text::new(path, inline, place)?.parse_whole(loader)?;
-        let patch = JsonPatch::read(&trees.into_iter().next().unwrap_or_else(Node::null))?;
+        let empty = || {
+            let named = path.map_or(place, Node::span);
+            Diagnostic::error("json-patch-empty", "this JSON patch has no operations").at(named)
+        };
+        let tree = trees.into_iter().next().filter(|tree| !tree.is_null()).ok_or_else(empty)?;
+        let patch = JsonPatch::read(&tree).map_err(|d| d.at(place))?;
         if patch.is_empty() {
-            return Err(Diagnostic::error("json-patch-empty", "this JSON patch has no operations").at(place));
+            return Err(empty());
         }
         Ok(Self { chosen: Chosen::new(target, place)?, patch })
     }

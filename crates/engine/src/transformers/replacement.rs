@@ -325,7 +325,11 @@ impl Field {
         let candidates = items.candidates(names).into_iter();
         let mut fitting = candidates.filter(|at| items.as_slice()[*at].all_ids().any(|id| self.fits(id)));
         let Some(found) = fitting.next() else {
-            let miss = self.miss(items);
+            let mut miss = self.miss(items);
+            if items.is_empty() {
+                miss.message = "this replacement has no source: there are no resources here".into();
+                miss.help = "list the source under `resources:` of this kustomization, not only of those that include it".into();
+            }
             return Err(Diagnostic::error("replacement-no-source", miss.message)
                 .at(miss.place)
                 .at(self.source.span)
