@@ -34,50 +34,84 @@ pub const JSON_SCHEMA: &str = include_str!("../../data/kustomization.schema.json
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Kustomization {
+    /// `kustomize.config.k8s.io/v1beta1`, or `v1alpha1` for a Component; may be left out.
     pub api_version: Spanned<Text>,
+    /// `Kustomization`, or `Component` for one that acts on what others have; may be left out.
     pub kind: Spanned<Text>,
+    /// What the kustomization says about itself; it has no effect on the output.
     pub metadata: Option<Metadata>,
+    /// The types that say how lists of custom resources are patched: a file, or a built-in version.
     pub openapi: BTreeMap<Text, Spanned<Text>>,
 
+    /// Files, folders and addresses of what to start from.
     pub resources: Vec<Spanned<Text>>,
-    /// Deprecated: part of `resources` once read.
+    /// Deprecated: use `resources`.
+    // Part of `resources` once read.
     pub bases: Vec<Spanned<Text>>,
+    /// Folders of components, which act on what is there.
     pub components: Vec<Spanned<Text>>,
+    /// Files of OpenAPI definitions that say which fields of custom resources refer to others.
     pub crds: Vec<Spanned<Text>>,
+    /// Files that teach the built-ins further fields.
     pub configurations: Vec<Spanned<Text>>,
 
+    /// ConfigMaps to make from literals and files.
     pub config_map_generator: Vec<GeneratorArgs>,
+    /// Secrets to make from literals and files.
     pub secret_generator: Vec<GeneratorArgs>,
+    /// Options for all generators of this kustomization.
     pub generator_options: GeneratorOptions,
+    /// Where charts and the configuration of helm are, for all charts.
     pub helm_globals: Option<Globals>,
+    /// Charts to inflate, by the `helm` program; needs `--enable-helm`.
     pub helm_charts: Vec<Spanned<Chart>>,
-    /// Deprecated: part of `helmCharts` once read.
+    /// Deprecated: use `helmCharts`.
+    // Part of `helmCharts` once read.
     pub helm_chart_inflation_generator: Vec<Spanned<OldChart>>,
+    /// Configurations of generators: paths, folders, or the objects themselves.
     pub generators: Vec<Node>,
 
-    /// Deprecated, but not the same as `patches`: these go first.
+    /// Deprecated: use `patches`.
+    // Not the same as `patches`: these go first.
     pub patches_strategic_merge: Vec<Node>,
+    /// Changes to resources: strategic merge patches and JSON patches, as files or inline.
     pub patches: Vec<Spanned<patch::Entry>>,
+    /// The namespace of all resources.
     pub namespace: Spanned<Text>,
+    /// A text in front of all names; whatever refers to a name follows.
     pub name_prefix: Spanned<Text>,
+    /// A text after all names; whatever refers to a name follows.
     pub name_suffix: Spanned<Text>,
+    /// Labels for all resources and, if asked for, their selectors and templates.
     pub labels: Vec<Label>,
-    /// Deprecated, but not the same as `labels`: these go last.
+    /// Deprecated: use `labels`.
+    // Not the same as `labels`: these go last.
     pub common_labels: Pairs,
+    /// Annotations for all resources and their templates.
     pub common_annotations: Pairs,
-    /// Deprecated, but not the same as `patches`: these go after labels and annotations.
+    /// Deprecated: use `patches`.
+    // Not the same as `patches`: these go after labels and annotations.
     #[serde(rename = "patchesJson6902")]
     pub patches_json6902: Vec<Spanned<patch::Entry>>,
+    /// How many copies workloads run.
     pub replicas: Vec<Replica>,
+    /// Other names, tags and digests for images.
     pub images: Vec<Spanned<Image>>,
-    /// Deprecated: part of `images` once read.
+    /// Deprecated: use `images`.
+    // Part of `images` once read.
     pub image_tags: Vec<Spanned<Image>>,
+    /// Values to copy from one field to others.
     pub replacements: Vec<Spanned<Replacement>>,
+    /// Configurations of transformers to run: paths, folders, or the objects themselves.
     pub transformers: Vec<Node>,
+    /// Configurations of validators: paths, folders, or the objects themselves.
     pub validators: Vec<Node>,
+    /// Deprecated: use `replacements`.
     pub vars: Vec<Var>,
 
+    /// The order of the output.
     pub sort_options: Option<SortOptions>,
+    /// What to note on each resource: `originAnnotations`, `transformerAnnotations`, `managedByLabel`.
     pub build_metadata: Vec<Spanned<Text>>,
 }
 
