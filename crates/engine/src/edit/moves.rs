@@ -60,6 +60,8 @@ pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, from: &Path, to: 
         krm_yaml::parse_str(&text)?;
         edited.push((path, source, text));
     }
+    // Files were read side by side; what is shown has one order.
+    edited.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     Ok(Move { files, edits: edited })
 }
 
