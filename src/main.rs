@@ -71,6 +71,8 @@ fn run() -> i32 {
         Command::Openapi(args) => commands::openapi::run(&args),
         Command::Pkg(args) => match args.command {
             PkgCommand::Init(args) => commands::pkg::init::run(&args),
+            PkgCommand::Get(args) => commands::pkg::get::run(&args, &report),
+            PkgCommand::Update(args) => commands::pkg::update::run(&args, &report),
             PkgCommand::Tree(args) => commands::pkg::tree::run(&args, &report),
             PkgCommand::Cat(args) => commands::pkg::cat::run(&args, &report),
         },

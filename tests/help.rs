@@ -49,7 +49,8 @@ fn examples(help: &str) -> Option<(String, Vec<String>)> {
 }
 
 /// What is only there to put one's own in place of; functions that cargo has to build first, and the reader of manuals.
-const NOT_HERE: [&str; 7] = [
+const NOT_HERE: [&str; 8] = [
+    "my-package",
     "openapi fetch",
     "example.com/set-label",
     "my-function",

@@ -182,5 +182,13 @@ pub const FN_RENDER: &str = "Examples:
 
 pub const FN_EVAL: &str = "Examples:
   krm fn eval examples/package --image example.com/set-label -- tier=web
-  krm fn eval examples/package --exec examples/package/set-tier.sh --match-kind Deployment -o unwrap -- tier=web
-  krm fn source examples/package | krm fn eval - --exec 'examples/package/set-tier.sh' -- tier=web";
+  krm fn eval examples/package --exec examples/package/set-tier.sh -o unwrap -- tier=web
+  krm fn source examples/package | krm fn eval - --exec examples/package/set-tier.sh -- tier=web";
+
+pub const PKG_GET: &str = "Example:
+  krm pkg get https://git.example.com/team/packages.git/shop@v1 my-package";
+
+pub const PKG_UPDATE: &str = "Examples:
+  krm pkg update my-package@v2
+  krm pkg update my-package@v2 --diff
+  krm pkg update my-package --all";

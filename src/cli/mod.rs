@@ -18,8 +18,8 @@ pub use functions::{
 };
 
 pub use packages::{
-    FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, PkgArgs, PkgCatArgs, PkgCommand, PkgInitArgs,
-    PkgTreeArgs,
+    FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, OnUpdateConflict, PkgArgs, PkgCatArgs, PkgCommand,
+    PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
 };
 pub use usage::Usage;
 

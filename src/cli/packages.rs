@@ -24,13 +24,15 @@ pub struct PkgArgs {
 #[derive(Debug, Subcommand)]
 pub enum PkgCommand {
     Init(PkgInitArgs),
+    Get(PkgGetArgs),
+    Update(PkgUpdateArgs),
     Tree(PkgTreeArgs),
     Cat(PkgCatArgs),
 }
 
-/// Make a folder a package: add a Kptfile, a README.md and a package-context.yaml
+/// Make a folder a package
 ///
-/// What is there already stays as it is.
+/// Adds a Kptfile, a README.md and a package-context.yaml; what is there already stays as it is.
 #[derive(Debug, Args)]
 #[command(after_help = examples::PKG_INIT)]
 pub struct PkgInitArgs {
@@ -49,6 +51,70 @@ pub struct PkgInitArgs {
     /// The web page of the package
     #[arg(long, default_value = "", value_name = "URL", hide_default_value = true)]
     pub site: String,
+}
+
+/// Fetch a package from a git repository
+///
+/// The address is `REPOSITORY.git/PATH@REF`: `.git` says where the repository ends, and a tag `PATH/REF` is preferred to
+/// `REF`. The Kptfile records where the package came from, so that `krm pkg update` can merge what changes there.
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG_GET)]
+pub struct PkgGetArgs {
+    /// The address of the package
+    #[arg(value_name = "ADDRESS")]
+    pub address: String,
+
+    /// The new folder; a folder that exists gets the package as a subfolder
+    #[arg(value_name = "DIR")]
+    pub dir: Option<PathBuf>,
+
+    /// How updates are made
+    #[arg(long, default_value = "resource-merge", value_name = "STRATEGY")]
+    pub strategy: String,
+
+    /// Add a package-context.yaml with the name of the package, for functions that ask for it
+    #[arg(long)]
+    pub for_deployment: bool,
+}
+
+/// Merge what changed upstream into a package
+///
+/// Nothing is written unless all of it succeeds. With `resource-merge`, a field that was changed both here and upstream
+/// takes the value of upstream, and is reported.
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG_UPDATE)]
+pub struct PkgUpdateArgs {
+    /// The folder of the package, and the branch, tag or commit to update to: `DIR@REF`
+    #[arg(default_value = ".", value_name = "DIR[@REF]")]
+    pub package: Vec<String>,
+
+    /// How to update; without it, as the Kptfile says
+    ///
+    /// `resource-merge`: resource by resource, field by field. `fast-forward`: only if nothing was changed here.
+    /// `force-delete-replace`: drop what was changed here. `copy-merge`: copy the upstream's files over those here.
+    #[arg(long, value_name = "STRATEGY")]
+    pub strategy: Option<String>,
+
+    /// Show what would change, and write nothing
+    #[arg(long)]
+    pub diff: bool,
+
+    /// What to do about fields that were changed both here and upstream
+    #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
+    pub on_conflict: OnUpdateConflict,
+
+    /// Update every package below the folder that has an upstream
+    #[arg(long)]
+    pub all: bool,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum OnUpdateConflict {
+    /// Take the upstream's value
+    #[default]
+    Upstream,
+    /// Write nothing, and fail
+    Fail,
 }
 
 /// Draw the files, resources and subpackages of a package
@@ -87,7 +153,7 @@ pub struct PkgCatArgs {
     pub recurse_subpackages: bool,
 }
 
-/// Run the pipelines of a package and of its subpackages, and write what they change back in place
+/// Run the pipelines of a package and its subpackages in place
 ///
 /// Each Kptfile lists functions: mutators that change resources, then validators that check them. Subpackages are rendered
 /// before the package that holds them, whose functions see everything below it. No file changes unless every function
@@ -128,7 +194,7 @@ pub struct FnRenderArgs {
     pub allow_alpha_wasm: bool,
 }
 
-/// Run one function on a folder or on a list, and write what it changes back in place
+/// Run one function on a folder in place, or on a list
 ///
 /// The folder need not have a Kptfile. Of `-`, reads a ResourceList from standard input and prints the one that comes of
 /// it. Arguments after `--` become the function's configuration.

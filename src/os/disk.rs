@@ -39,6 +39,13 @@ impl Disk {
     }
 }
 
+impl Disk {
+    /// The default branch of a repository.
+    pub fn default_branch(&self, repository: &Repository) -> Result<String> {
+        super::remote::default_branch(repository)
+    }
+}
+
 impl World for Disk {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         if path.file_name().is_some_and(|name| STARTS.iter().any(|start| name == *start))

@@ -99,3 +99,36 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
+
+/// Whether a file may be run.
+pub fn is_executable(path: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::metadata(path).is_ok_and(|meta| meta.permissions().mode() & 0o100 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        false
+    }
+}
+
+/// Lets a file be run by those who may read it.
+pub fn make_executable(path: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let changed = std::fs::metadata(path).and_then(|meta| {
+            let mode = meta.permissions().mode();
+            let mode = mode | ((mode & 0o444) >> 2);
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+        });
+        changed.map_err(|error| not_written(path, &error))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = path;
+        Ok(())
+    }
+}

@@ -79,6 +79,18 @@ impl Checkout {
     }
 }
 
+/// The branch that a repository's `HEAD` is.
+pub fn default_branch(repository: &Repository) -> Result<String> {
+    let folder = Scratch::new("krm-git")?;
+    let said = git(folder.path(), &["ls-remote", "--symref", "--", &repository.url, "HEAD"], repository)?;
+    let said = String::from_utf8_lossy(&said);
+    let branch = said.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.split('\t').next());
+    branch.map(str::to_owned).ok_or_else(|| {
+        let message = format!("`{}` has no default branch", repository.url);
+        Diagnostic::error("git-no-branch", message).help("name a branch, a tag or a commit after `@`")
+    })
+}
+
 /// Runs git and gives what it prints.
 fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>> {
     let address = &repository.address;

@@ -1,5 +1,8 @@
 //! `krm pkg`: one file per verb.
 
 pub mod cat;
+pub mod get;
 pub mod init;
 pub mod tree;
+pub mod update;
+mod upstream;

@@ -8,10 +8,12 @@ pub mod files;
 mod image;
 mod kptfile;
 mod krm;
+mod merge_comments;
 mod render;
 mod select;
 mod status;
 mod tree;
+mod update;
 
 pub use image::{Images, Tags, is_reference};
 pub use kptfile::{
@@ -25,3 +27,4 @@ pub use render::{
 pub use select::{Selector, selects};
 pub use status::{record, results_file};
 pub use tree::{Entry, Item, Member, SEQ_INDENT, Tree, holds_resources, new_path, root_kptfile, stated};
+pub use update::{Files, Source, States, merge_kptfile, noted, set_upstream, update};

@@ -1,0 +1,364 @@
+//! What an update makes of a package: from what it was upstream, what it is there now, and what it is here.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use krm_function::Object;
+use krm_yaml::emit::preserve;
+use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span};
+use rustc_hash::FxHashMap;
+
+use super::kptfile::{FILE, Strategy};
+use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
+use crate::merge::{Conflict, Merged, Options, three_way};
+use crate::schema::Schema;
+
+/// The files of a package by their paths.
+pub type Files = BTreeMap<String, Vec<u8>>;
+
+/// The three states of a package.
+pub struct States<'a> {
+    /// What it was upstream when it was fetched.
+    pub origin: &'a Files,
+    /// What it is upstream now.
+    pub updated: &'a Files,
+    /// What it is here.
+    pub local: &'a Files,
+}
+
+/// What becomes of the package here, its root Kptfile apart, and the fields that both sides changed.
+pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Result<(Files, Vec<Conflict>)> {
+    let States { origin, updated, local } = states;
+    let (origin, updated) = (noted(origin), noted(updated));
+    let mut conflicts = Vec::new();
+    let merged = match strategy {
+        Strategy::FastForward => {
+            refuse_changes(&origin, local)?;
+            updated
+        }
+        Strategy::ForceDeleteReplace => updated,
+        Strategy::CopyMerge => {
+            let mut all: Files = (*local).clone();
+            all.retain(|path, _| updated.contains_key(path) || !origin.contains_key(path));
+            all.extend(updated);
+            all
+        }
+        Strategy::ResourceMerge => merge(&origin, &updated, local, sources, &mut conflicts)?,
+    };
+    Ok((noted(&merged), conflicts))
+}
+
+/// The files with resources that say what upstream calls them; as they are if one cannot be read.
+pub fn noted(files: &Files) -> Files {
+    let is_noted = |path: &str| (path.ends_with(".yaml") || path.ends_with(".yml")) && !is_kptfile(path);
+    let mut all = files.clone();
+    for (path, bytes) in &mut all {
+        if is_noted(path) {
+            let text = std::str::from_utf8(bytes).ok().and_then(|text| with_merge_comments(text).ok());
+            match text {
+                Some(text) => *bytes = text.into_bytes(),
+                None => return files.clone(),
+            }
+        }
+    }
+    all
+}
+
+fn is_kptfile(path: &str) -> bool {
+    path.rsplit('/').next() == Some(FILE)
+}
+
+fn refuse_changes(origin: &Files, local: &Files) -> Result<()> {
+    let paths: BTreeSet<&String> = origin.keys().chain(local.keys()).filter(|path| *path != FILE).collect();
+    let plain = noted(local);
+    match paths.into_iter().find(|path| plain.get(*path) != origin.get(*path)) {
+        None => Ok(()),
+        Some(path) => Err(Diagnostic::error("update-local-changes", format!("`{path}` was changed here"))
+            .help("a fast-forward replaces the package only if it is as it was fetched; use `--strategy resource-merge`")),
+    }
+}
+
+fn merge(
+    origin: &Files,
+    updated: &Files,
+    local: &Files,
+    sources: &Sources,
+    conflicts: &mut Vec<Conflict>,
+) -> Result<Files> {
+    let mut merged = Files::new();
+    let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
+    let fates = subpackages(origin, updated, local)?;
+    for path in paths {
+        let (was, theirs, ours) = (origin.get(path), updated.get(path), local.get(path));
+        let within = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        if let Some((_, fate)) = fates.iter().rev().find(|(folder, _)| within(folder)) {
+            let kept = if *fate == Fate::Stays { ours } else { None };
+            merged.extend(kept.map(|ours| (path.clone(), ours.clone())));
+            continue;
+        }
+        let holds = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
+        let text = match holds {
+            true => merge_file(path, [was, theirs, ours], sources, conflicts)?,
+            false => match (was, theirs, ours) {
+                (_, theirs, None) => theirs.cloned(),
+                (was, theirs, Some(ours)) if was == Some(ours) => theirs.cloned(),
+                (_, _, Some(ours)) => Some(ours.clone()),
+            },
+        };
+        merged.extend(text.map(|text| (path.clone(), text)));
+    }
+    Ok(merged)
+}
+
+/// What becomes of a subpackage as a whole.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It is as it is here.
+    Stays,
+    Goes,
+}
+
+/// The subpackages that are not merged: those that one of the sides removed. Refuses those that both added.
+fn subpackages(origin: &Files, updated: &Files, local: &Files) -> Result<Vec<(String, Fate)>> {
+    let here = noted(local);
+    let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
+    let mut fates = Vec::new();
+    for path in paths {
+        let Some(folder) = path.strip_suffix(FILE).and_then(|folder| folder.strip_suffix('/')) else {
+            continue;
+        };
+        let within = |other: &&String| other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        match [origin, updated, local].map(|files| files.contains_key(path)) {
+            [true, false, true] => {
+                let all: BTreeSet<&String> = origin.keys().chain(here.keys()).filter(within).collect();
+                let untouched = all.into_iter().all(|path| origin.get(path) == here.get(path));
+                fates.push((folder.to_owned(), if untouched { Fate::Goes } else { Fate::Stays }));
+            }
+            [true, _, false] => fates.push((folder.to_owned(), Fate::Goes)),
+            [false, true, true] => {
+                let message = format!("the subpackage `{folder}` was added both here and upstream");
+                return Err(Diagnostic::error("update-subpackage-twice", message)
+                    .help("rename the one here, or remove it"));
+            }
+            _ => {}
+        }
+    }
+    Ok(fates)
+}
+
+/// A resource by its type and by what upstream calls it.
+type Key = (String, String, String, String);
+
+/// The resources of a file by their keys, in order.
+struct Keyed {
+    documents: Vec<Document>,
+    at: FxHashMap<Key, usize>,
+    keys: Vec<Option<Key>>,
+}
+
+impl Keyed {
+    fn read(path: &str, bytes: Option<&Vec<u8>>, sources: &Sources) -> Result<Self> {
+        let documents = match bytes {
+            Some(bytes) => krm_yaml::parse(&sources.add_bytes(path, bytes.clone())?)?,
+            None => Vec::new(),
+        };
+        let mut keyed = Self { at: FxHashMap::default(), keys: Vec::new(), documents };
+        for (at, document) in keyed.documents.iter().enumerate() {
+            let object = Object::from(document.original().clone());
+            let (namespace, name) = upstream_name(document);
+            let key = (!object.kind().is_empty() && !name.is_empty())
+                .then(|| (object.group().to_owned(), object.kind().to_owned(), namespace, name));
+            if let Some(key) = &key
+                && let Some(other) = keyed.at.insert(key.clone(), at)
+            {
+                let message = format!("`{path}` has two resources that upstream calls {} `{}`", key.1, key.3);
+                return Err(Diagnostic::error("update-duplicate", message)
+                    .at(document.root.span())
+                    .note("the other one", keyed.documents[other].root.span())
+                    .help("remove one of them, or correct its `# kpt-merge:` comment"));
+            }
+            keyed.keys.push(key);
+        }
+        Ok(keyed)
+    }
+
+    fn get(&self, key: &Key) -> Option<&Document> {
+        self.at.get(key).map(|at| &self.documents[*at])
+    }
+}
+
+fn merge_file(
+    path: &str,
+    [was, theirs, ours]: [Option<&Vec<u8>>; 3],
+    sources: &Sources,
+    conflicts: &mut Vec<Conflict>,
+) -> Result<Option<Vec<u8>>> {
+    if was == theirs {
+        // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
+        return Keyed::read(&format!("{path} (here)"), ours, sources).map(|_| ours.cloned());
+    }
+    let schema = Schema::builtin();
+    let [was, theirs, ours] = [(was, "upstream, before"), (theirs, "upstream"), (ours, "here")]
+        .map(|(bytes, side)| Keyed::read(&format!("{path} ({side})"), bytes, sources));
+    let (was, theirs, ours) = (was?, theirs?, ours?);
+    let mut documents = Vec::new();
+    for (document, key) in ours.documents.iter().zip(&ours.keys) {
+        let Some(key) = key else {
+            documents.push(document.clone());
+            continue;
+        };
+        match (was.get(key), theirs.get(key)) {
+            (None, None) => documents.push(document.clone()),
+            (Some(was), None) => {
+                if without_notes(&was.root) != without_notes(&document.root) {
+                    documents.push(document.clone());
+                }
+            }
+            (was, Some(theirs)) => {
+                let was = was.map(|was| &was.root);
+                let (merged, met) =
+                    three_way(was, &theirs.root, &document.root, &schema, Options::default())?;
+                conflicts.extend(met);
+                let mut document = document.clone();
+                match merged {
+                    Merged::Same => {}
+                    Merged::Changed(node) => document.root = node,
+                    Merged::Deleted => continue,
+                }
+                documents.push(document);
+            }
+        }
+    }
+    for (document, key) in theirs.documents.iter().zip(&theirs.keys) {
+        let is_new = match key {
+            Some(key) => ours.get(key).is_none() && was.get(key).is_none(),
+            None => ours.documents.is_empty() && was.documents.is_empty() && !document.root.is_null(),
+        };
+        if is_new {
+            documents.push(document.clone());
+        }
+    }
+    let left = documents.iter().any(|document| !document.root.is_null());
+    Ok(left.then(|| {
+        let text = preserve::stream(&documents);
+        text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
+    }))
+}
+
+/// Merges the Kptfile of an update into the one here: its name and where it comes from stay.
+pub fn merge_kptfile(origin: Option<&Node>, updated: &Node, local: &Node) -> Result<Node> {
+    let own = |node: &Node| {
+        let mut node = without_own(node);
+        for key in ["upstream", "upstreamLock"] {
+            if let Some(value) = local.get(key) {
+                node.set(key, value.clone());
+            }
+        }
+        if let Some(name) = local.at(["metadata", "name"]) {
+            node.map_at("metadata").iter_mut().for_each(|metadata| metadata.set("name", name.clone()));
+        }
+        node
+    };
+    let (origin, updated) = (origin.map(own), own(updated));
+    let all = [origin.as_ref(), Some(&updated), Some(local)];
+    let by_program = all.iter().flatten().all(|node| programs_are_keys(node));
+    let keyed = |node: &Node| if by_program { with_keys(node) } else { node.clone() };
+    let options = Options { infer: true, ..Options::default() };
+    let schema = Schema::builtin();
+    let (merged, _) =
+        three_way(origin.as_ref().map(keyed).as_ref(), &keyed(&updated), &keyed(local), &schema, options)?;
+    Ok(match merged {
+        Merged::Changed(node) if by_program => without_keys(&node),
+        Merged::Changed(node) => node,
+        Merged::Same | Merged::Deleted => local.clone(),
+    })
+}
+
+fn without_own(node: &Node) -> Node {
+    let mut node = node.clone();
+    ["upstream", "upstreamLock"].iter().for_each(|key| drop(node.remove(key)));
+    node
+}
+
+const LISTS: [&str; 2] = ["mutators", "validators"];
+
+/// The image without its tag, or the program.
+fn program(function: &Node) -> Option<String> {
+    let text = |key| function.get(key).and_then(Node::text);
+    text("exec").or_else(|| text("image").map(super::image::without_tag)).map(str::to_owned)
+}
+
+/// Whether no function has a name, and none runs a program twice.
+fn programs_are_keys(kptfile: &Node) -> bool {
+    LISTS.iter().all(|list| {
+        let functions = kptfile.at(["pipeline", list]).map_or(&[][..], Node::items);
+        let programs: BTreeSet<Option<String>> = functions.iter().map(program).collect();
+        programs.len() == functions.len() && functions.iter().all(|function| function.get("name").is_none())
+    })
+}
+
+fn edit_functions(kptfile: &Node, edit: impl Fn(&mut Node)) -> Node {
+    let mut kptfile = kptfile.clone();
+    for list in LISTS {
+        if let Some(functions) = kptfile.at_mut(["pipeline", list]).and_then(Node::as_seq_mut) {
+            functions.iter_mut().for_each(&edit);
+        }
+    }
+    kptfile
+}
+
+fn with_keys(kptfile: &Node) -> Node {
+    edit_functions(kptfile, |function| {
+        if let Some(program) = program(function) {
+            function.set("name", program);
+        }
+    })
+}
+
+fn without_keys(kptfile: &Node) -> Node {
+    edit_functions(kptfile, |function| drop(function.remove("name")))
+}
+
+/// Where a package comes from, for its Kptfile.
+pub struct Source<'a> {
+    pub repo: &'a str,
+    pub directory: &'a str,
+    /// As asked for.
+    pub reference: &'a str,
+    /// As found: a tag of the package may be longer.
+    pub found: &'a str,
+    pub commit: &'a str,
+    pub strategy: Strategy,
+}
+
+/// Writes into a Kptfile where its package comes from.
+pub fn set_upstream(kptfile: &mut Node, source: &Source<'_>) {
+    let git = |reference: &str| {
+        Node::from_iter([("repo", source.repo), ("directory", source.directory), ("ref", reference)])
+    };
+    let mut upstream = Node::from_iter([("type", "git")]);
+    upstream.set("git", git(source.reference));
+    upstream.set("updateStrategy", source.strategy.word());
+    let mut lock = Node::from_iter([("type", "git")]);
+    let mut locked = git(source.found);
+    locked.set("commit", Node::string(source.commit));
+    lock.set("git", locked);
+    for (key, value) in [("upstream", upstream), ("upstreamLock", lock)] {
+        match kptfile.get(key) {
+            Some(old) => {
+                let value = crate::functions::updated(old, &value);
+                kptfile.set(key, value);
+            }
+            None => insert(kptfile, key, value),
+        }
+    }
+}
+
+/// Puts a field after those that come before it in every Kptfile.
+fn insert(kptfile: &mut Node, key: &str, value: Node) {
+    const BEFORE: [&str; 4] = ["apiVersion", "kind", "metadata", "upstream"];
+    if let Some(map) = kptfile.as_map_mut() {
+        let known = |key: &Node| key.text().is_some_and(|key| BEFORE.contains(&key));
+        let at = map.iter().take_while(|entry| known(&entry.key)).count();
+        map.insert_at(at, Node::scalar(key, krm_yaml::Tag::Str, krm_yaml::Style::Any, Span::NONE), value);
+    }
+}
