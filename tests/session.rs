@@ -203,3 +203,28 @@ fn every_step_has_a_name_and_a_place() {
     let images = pipeline.steps.iter().find(|step| step.name.field == "images").unwrap();
     assert_eq!(images.name_of(images.entries[1]).to_string(), "app#images[1]");
 }
+
+#[test]
+fn a_base_that_is_used_in_many_ways_is_traced_without_waiting_for_itself() {
+    let mut files: Vec<(String, String)> = vec![
+        ("base/kustomization.yaml".into(), "resources: [a.yaml, b.yaml, c.yaml]\n".into()),
+        ("top/kustomization.yaml".into(), String::new()),
+    ];
+    for name in ["a", "b", "c"] {
+        let service = format!("apiVersion: v1\nkind: Service\nmetadata: {{name: {name}}}\n");
+        files.push((format!("base/{name}.yaml"), service));
+    }
+    let mut all = String::from("resources:\n");
+    for number in 0..40 {
+        let layer = format!("namePrefix: p{number}-\nresources: [../base]\n");
+        files.push((format!("layer{number}/kustomization.yaml"), layer));
+        all += &format!("- ../layer{number}\n");
+    }
+    files[1].1 = all;
+    let world = Arc::new(MemoryWorld::new(files));
+    let session = Session::new(world, Sources::new(), BuildOptions::default());
+    let plain = build(&session, &["top"]);
+    let (traced, trace) = session.trace("top");
+    assert_eq!(plain, text(&[traced.unwrap()]));
+    assert_eq!(trace.result.len(), 120);
+}

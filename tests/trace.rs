@@ -259,6 +259,8 @@ fn every_value_knows_the_text_that_set_it() {
         };
         text.split(' ').map(segment).collect()
     };
+    let label = path("metadata labels app.kubernetes.io~managed-by");
+    let managed_by = at(&trace.result[0].1.node, &label).and_then(Node::text).expect("it is labelled");
     let web = "spec template spec containers 1";
     let name = "prod-web-v2";
     let generated = "prod-settings-v2-";
@@ -295,7 +297,7 @@ fn every_value_knows_the_text_that_set_it() {
         (
             "Deployment",
             "metadata labels app.kubernetes.io~managed-by".into(),
-            "kustomize-v5.8.2 app/kustomization.yaml:45:17: #managed-by-label set".into(),
+            format!("{managed_by} app/kustomization.yaml:45:17: #managed-by-label set"),
         ),
         ("Service", "spec type".into(), "NodePort app/kustomization.yaml:28:21: app#patches[0] set".into()),
         ("ConfigMap", "data GREETING".into(), "hello base/kustomization.yaml:6:5: base#configMapGenerator[0] generated".into()),

@@ -58,11 +58,13 @@ impl Base {
     /// need not copy.
     pub(super) fn give(base: Arc<Self>, cx: &Context) -> Made {
         if cx.trace.is_some() {
-            let trace = || {
-                let Base { pipeline, dependencies, .. } = &*base;
-                traced(cx, |items, cx| run_in(pipeline.clone(), dependencies, items, cx))
-            };
-            return base.traced.get_or_init(trace).clone();
+            let Base { pipeline, dependencies, traced: known, .. } = &*base;
+            if known.get().is_none() {
+                // Not within the lock: a thread that waits for others may be given work that asks for this very base.
+                let made = traced(cx, |items, cx| run_in(pipeline.clone(), dependencies, items, cx));
+                let _ = known.set(made);
+            }
+            return known.get().expect("it was just set, by this thread or another").clone();
         }
         let given = match Arc::try_unwrap(base) {
             Ok(Base { pipeline, dependencies, built, .. }) => {
