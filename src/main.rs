@@ -46,7 +46,7 @@ fn run() -> i32 {
         Ok(cli) => cli,
         Err(usage) => return usage.show(),
     };
-    let report = Report::new(cli.error_format(), cli.color);
+    let report = Report::new(cli.error_format(), cli.everywhere.color);
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cfg(args) => commands::cfg::run(*args, &report),

@@ -33,6 +33,13 @@ pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
 
+    #[command(flatten)]
+    pub everywhere: Everywhere,
+}
+
+/// Options of every command.
+#[derive(Debug, Args)]
+pub struct Everywhere {
     /// How errors and warnings are written to standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", display_order = 900)]
     pub error_format: ErrorFormat,
@@ -42,6 +49,33 @@ pub struct Cli {
     /// `auto`: at a terminal, unless `NO_COLOR`, `CLICOLOR_FORCE` or `TERM=dumb` say otherwise.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN", display_order = 901)]
     pub color: ColorChoice,
+}
+
+/// `krm build` alone: to describe all commands takes longer than a small build.
+#[derive(Debug, Parser)]
+#[command(name = "krm")]
+struct BuildAlone {
+    #[command(subcommand)]
+    command: OnlyBuild,
+    #[command(flatten)]
+    everywhere: Everywhere,
+}
+
+#[derive(Debug, Subcommand)]
+enum OnlyBuild {
+    Build(Box<BuildArgs>),
+}
+
+impl BuildAlone {
+    /// Reads a command line that is a build, and in order; any other is for those who know all commands.
+    fn read(args: &[OsString]) -> Option<Cli> {
+        args.get(1).filter(|word| *word == "build")?;
+        let mut command = Self::command();
+        let args = spelling::plain_switches(args.to_vec(), &command);
+        let matches = command.try_get_matches_from_mut(args).ok()?;
+        let Self { command: OnlyBuild::Build(args), everywhere } = Self::from_arg_matches(&matches).ok()?;
+        Some(Cli { command: Command::Build(args), everywhere })
+    }
 }
 
 impl Cli {
@@ -55,6 +89,9 @@ impl Cli {
             let args = spelling::plain_switches(args, &command);
             let read = command.try_get_matches_from(args).and_then(|read| Self::from_arg_matches(&read));
             return read.map_err(|error| Usage { error, format });
+        }
+        if let Some(build) = BuildAlone::read(&args) {
+            return Ok(build);
         }
         let mut command = Self::command().color(usage::color_of(&args));
         // Most command lines have none, and need not be looked at twice.
@@ -73,7 +110,7 @@ impl Cli {
             Command::Merge3(args) => args.report.filter(|format| *format != ErrorFormat::Text),
             _ => None,
         }
-        .unwrap_or(self.error_format)
+        .unwrap_or(self.everywhere.error_format)
     }
 }
 

@@ -44,7 +44,7 @@ fn origin(
     let events = one.trace.history(track, path);
     let counted = events.iter().filter(|event| event.kind != EventKind::Moved);
     let event = match is_leaf {
-        true => counted.clone().last(),
+        true => counted.clone().next_back(),
         false => counted.clone().next(),
     };
     let Some(event) = event else { return String::new() };
