@@ -202,7 +202,8 @@ fn mistakes_in_the_configuration_name_the_field() {
     assert_eq!((answer.status, answer.stdout.as_str()), (Some(1), ""));
     assert_eq!(
         answer.stderr,
-        "error: functionConfig: `spec.replicas`: expected an integer, found a string\n --> <stdin>:26:15\n"
+        "error[function-config]: functionConfig: `spec.replicas`: expected an integer, found a string\n \
+         --> <stdin>:26:15\n   |\n26 |     replicas: many\n   |               ^^^^\n"
     );
 }
 

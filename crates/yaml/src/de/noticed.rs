@@ -33,7 +33,7 @@ thread_local! {
 /// }
 ///
 /// let config = Node::from_iter([("prefx", "a-")]);
-/// let (read, noticed) = de::noticing(|| de::from_node_with::<Prefix>(&config, Options::PLUGIN));
+/// let (read, noticed) = de::noticing(|| de::from_node_with::<Prefix>(&config, Options::STRICT.unknown_fields()));
 /// assert_eq!(read?.prefix, "");
 /// assert_eq!((noticed[0].key.as_str(), noticed[0].field), ("prefx", None));
 /// # Ok::<(), krm_yaml::Diagnostic>(())
