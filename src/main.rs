@@ -73,6 +73,7 @@ fn run() -> i32 {
             PkgCommand::Init(args) => commands::pkg::init::run(&args),
             PkgCommand::Get(args) => commands::pkg::get::run(&args, &report),
             PkgCommand::Update(args) => commands::pkg::update::run(&args, &report),
+            PkgCommand::Diff(args) => commands::pkg::diff::run(&args, &report),
             PkgCommand::Tree(args) => commands::pkg::tree::run(&args, &report),
             PkgCommand::Cat(args) => commands::pkg::cat::run(&args, &report),
         },

@@ -177,6 +177,7 @@ const OUT_OF_REACH: &[&str] = &[
     "container-engine-missing",
     "container-engine-unknown",
     "control-character",
+    "diff-tool",
     "exec-bad-folder",
     "file-changed-meanwhile",
     "file-not-kept",

@@ -192,3 +192,7 @@ pub const PKG_UPDATE: &str = "Examples:
   krm pkg update my-package@v2
   krm pkg update my-package@v2 --diff
   krm pkg update my-package --all";
+
+pub const PKG_DIFF: &str = "Examples:
+  krm pkg diff my-package
+  krm pkg diff my-package@v2 --diff-type 3way --diff-tool diff3";

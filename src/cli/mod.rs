@@ -19,7 +19,7 @@ pub use functions::{
 
 pub use packages::{
     FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, OnUpdateConflict, PkgArgs, PkgCatArgs, PkgCommand,
-    PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
+    PkgDiffArgs, PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
 };
 pub use usage::Usage;
 

@@ -26,6 +26,7 @@ pub enum PkgCommand {
     Init(PkgInitArgs),
     Get(PkgGetArgs),
     Update(PkgUpdateArgs),
+    Diff(PkgDiffArgs),
     Tree(PkgTreeArgs),
     Cat(PkgCatArgs),
 }
@@ -115,6 +116,30 @@ pub enum OnUpdateConflict {
     Upstream,
     /// Write nothing, and fail
     Fail,
+}
+
+/// Show how a package differs from its upstream
+#[derive(Debug, Args)]
+#[command(after_help = examples::PKG_DIFF)]
+pub struct PkgDiffArgs {
+    /// The folder of the package, and a branch, tag or commit to compare with: `DIR@REF`
+    #[arg(default_value = ".", value_name = "DIR[@REF]")]
+    pub package: String,
+
+    /// What to compare
+    ///
+    /// `local`: what was changed here. `remote`: what changed upstream. `combined`: the package and the other version.
+    /// `3way`: all three.
+    #[arg(long, value_name = "TYPE")]
+    pub diff_type: Option<String>,
+
+    /// The program to compare folders with
+    #[arg(long, value_name = "PROGRAM")]
+    pub diff_tool: Option<String>,
+
+    /// Arguments for that program, separated by spaces
+    #[arg(long, allow_hyphen_values = true, value_name = "ARGS")]
+    pub diff_tool_opts: Option<String>,
 }
 
 /// Draw the files, resources and subpackages of a package

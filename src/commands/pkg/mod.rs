@@ -1,6 +1,7 @@
 //! `krm pkg`: one file per verb.
 
 pub mod cat;
+pub mod diff;
 pub mod get;
 pub mod init;
 pub mod tree;

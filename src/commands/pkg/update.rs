@@ -52,23 +52,16 @@ fn update(args: &PkgUpdateArgs, dir: &Path, reference: &str, disk: &Disk, report
     kpt::files::is_folder(disk, dir)?;
     let source = kpt::files::read(disk, &dir.join(kpt::FILE), &report.sources)?;
     let (kptfile, mut document) = Kptfile::read(&source)?;
-    let Some(git) = kptfile.git() else {
-        let message = format!("`{}` does not say where it comes from", dir.display());
-        return Err(Diagnostic::error("update-no-upstream", message)
-            .at(document.root.span())
-            .help("only a package with an `upstream` can be updated; `krm pkg get` fetches one"));
-    };
+    let mut upstream = Upstream::of(&kptfile, dir, document.root.span())?;
     let declared = kptfile.upstream.as_ref().and_then(|upstream| upstream.update_strategy.as_ref());
     let strategy = match (&args.strategy, declared.filter(|word| !word.is_empty())) {
         (Some(word), _) => kpt::parse_strategy(word, Span::NONE)?,
         (None, Some(word)) => kpt::parse_strategy(word, word.span())?,
         (None, None) => Strategy::default(),
     };
-    let mut upstream = Upstream {
-        repo: git.repo.trim_end_matches(".git").to_owned(),
-        directory: git.directory.to_string(),
-        reference: if reference.is_empty() { git.r#ref.to_string() } else { reference.to_owned() },
-    };
+    if !reference.is_empty() {
+        upstream.reference = reference.to_owned();
+    }
     let name = os::absolute(dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
     eprintln!("Package \"{name}\":");
     let fetched = upstream.fetch(disk)?;

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use krm_engine::files::repository::Repository;
-use krm_engine::kpt::{self, Files};
-use krm_engine::{Diagnostic, Result, World};
+use krm_engine::kpt::{self, Files, Kptfile};
+use krm_engine::{Diagnostic, Result, Span, World};
 
 use crate::os::Disk;
 
@@ -46,6 +46,21 @@ impl Upstream {
         let (path, reference) = address[end + 4..].rsplit_once('@').unwrap_or((&address[end + 4..], ""));
         let directory = format!("/{}", path.trim_matches('/'));
         Ok(Self { repo: address[..end].to_owned(), directory, reference: reference.to_owned() })
+    }
+
+    /// Where a package that is here comes from.
+    pub fn of(kptfile: &Kptfile, dir: &Path, span: Span) -> Result<Self> {
+        let Some(git) = kptfile.git() else {
+            let message = format!("`{}` does not say where it comes from", dir.display());
+            return Err(Diagnostic::error("update-no-upstream", message).at(span).help(
+                "only a package with an `upstream` can be updated or compared; `krm pkg get` fetches one",
+            ));
+        };
+        Ok(Self {
+            repo: git.repo.trim_end_matches(".git").to_owned(),
+            directory: git.directory.to_string(),
+            reference: git.r#ref.to_string(),
+        })
     }
 
     /// The last part of its path; of the repository, if it is all of it.

@@ -1,0 +1,85 @@
+//! `krm pkg diff`: a package and its upstream, compared by a program.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use krm_engine::kpt::{self, Files, Kptfile};
+use krm_engine::runtime::Scratch;
+use krm_engine::{Diagnostic, Result};
+
+use super::upstream::{Upstream, read_files};
+use crate::cli::PkgDiffArgs;
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// What the package is called while it is compared: nothing else is called so.
+const HERE: &str = "krm-package-as-it-is-here";
+
+pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
+    let (dir, reference) = args.package.rsplit_once('@').unwrap_or((&args.package, ""));
+    let dir = Path::new(if dir.is_empty() { "." } else { dir });
+    let kind = args.diff_type.as_deref().unwrap_or(if reference.is_empty() { "local" } else { "combined" });
+    let sides: &[&str] = match kind {
+        "local" => &["here", "remote"],
+        "remote" => &["remote", "target"],
+        "combined" => &["here", "target"],
+        "3way" => &["here", "remote", "target"],
+        _ => {
+            return Err(Diagnostic::error("diff-type", format!("`{kind}` is not a way to compare"))
+                .help("use `local`, `remote`, `combined` or `3way`"));
+        }
+    };
+    let disk = Disk::default();
+    kpt::files::is_folder(&disk, dir)?;
+    let source = kpt::files::read(&disk, &dir.join(kpt::FILE), &report.sources)?;
+    let (kptfile, document) = Kptfile::read(&source)?;
+    let mut upstream = Upstream::of(&kptfile, dir, document.root.span())?;
+    let remote = upstream.reference.clone();
+    let target = if reference.is_empty() { remote.clone() } else { reference.to_owned() };
+    let scratch = Scratch::new("krm-diff")?;
+    let mut names = Vec::new();
+    for side in sides {
+        let (name, files) = match *side {
+            "here" => (HERE.to_owned(), read_files(dir, &disk)?.0),
+            side => {
+                upstream.reference = if side == "remote" { remote.clone() } else { target.clone() };
+                (format!("{side}-{}", upstream.reference.replace('/', "-")), upstream.fetch(&disk)?.files)
+            }
+        };
+        stage(&scratch.path().join(&name), files)?;
+        names.push(name);
+    }
+    let package = os::absolute(dir)?.display().to_string();
+    let text = compare(args, scratch.path(), &names)?.replace(HERE, &package);
+    os::print(text.as_bytes())
+}
+
+/// Writes the files of one side, without the Kptfile of the package itself.
+fn stage(folder: &Path, mut files: Files) -> Result<()> {
+    files.remove(kpt::FILE);
+    os::make_dir(folder)?;
+    for (path, bytes) in kpt::noted(&files) {
+        let file = folder.join(path);
+        file.parent().map_or(Ok(()), os::make_dir)?;
+        os::write(&file, &bytes)?;
+    }
+    Ok(())
+}
+
+/// Runs the program; that there are differences is not a failure.
+fn compare(args: &PkgDiffArgs, folder: &Path, names: &[String]) -> Result<String> {
+    let named = args.diff_tool.clone().or_else(|| os::variable("KPT_EXTERNAL_DIFF"));
+    let options = args.diff_tool_opts.clone().or_else(|| os::variable("KPT_EXTERNAL_DIFF_OPTS"));
+    let is_plain = named.is_none() && options.is_none();
+    let tool = named.unwrap_or_else(|| "diff".to_owned());
+    let options = options.unwrap_or_else(|| if is_plain { "-r".into() } else { String::new() });
+    let mut command = Command::new(&tool);
+    command.args(options.split_whitespace()).args(names).current_dir(folder).stdin(Stdio::null());
+    let output = command.stderr(Stdio::inherit()).output().map_err(|error| {
+        Diagnostic::error("diff-tool", format!("`{tool}` cannot be started: {error}"))
+            .help("name another program with `--diff-tool`")
+    })?;
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    // Folders below are compared without being asked, so nothing is said of the option.
+    Ok(if is_plain { text.replace("diff -r ", "diff ") } else { text })
+}
