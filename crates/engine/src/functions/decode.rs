@@ -16,10 +16,14 @@ use crate::resource::Home;
 const LEFT_BEHIND: [&str; 2] = [annotations::SEQUENCE_INDENT, annotations::MIGRATION_ID];
 
 /// Makes what came back into edits of what was sent.
-pub(super) fn items(sent: &[Sent], received: Vec<Object>) -> Result<Vec<Returned>> {
+pub(super) fn items(sent: &[Sent], received: Vec<Object>, puts_back: bool) -> Result<Vec<Returned>> {
     let origins = match_up(sent, &received);
-    let comments =
-        Comments::through(sent.iter().map(|item| &item.node), received.iter().map(|object| &**object));
+    let comments = match puts_back {
+        true => Comments::AreLost,
+        false => {
+            Comments::through(sent.iter().map(|item| &item.node), received.iter().map(|object| &**object))
+        }
+    };
     let returned = received.into_iter().zip(origins).map(|(object, from)| {
         let old = from.map(|from| &sent[from]);
         // What had none when it was sent, as a kustomization may, need not have got one.

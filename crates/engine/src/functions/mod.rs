@@ -36,6 +36,8 @@ pub struct Function {
     /// A failure lets the others run, and is reported at the end.
     pub defer_failure: bool,
     pub form: Form,
+    /// Comments that are missing in what it returns are put back, whoever lost them: what kpt promises.
+    pub puts_back_comments: bool,
     place: Span,
     runtime: Arc<Runtime>,
 }
@@ -152,7 +154,8 @@ impl Function {
             config.remove("runtime");
         }
         let (defer_failure, form, place) = (false, Form::default(), Span::NONE);
-        Ok(Self { program, config, defer_failure, form, place, runtime: runtime.clone() })
+        let puts_back_comments = false;
+        Ok(Self { program, config, defer_failure, form, puts_back_comments, place, runtime: runtime.clone() })
     }
 
     /// What it is called in messages: the image or the path.
@@ -228,7 +231,7 @@ impl Function {
             false => self.read(stdout, sources).and_then(|list| {
                 answer.raw_results = list.raw_results().cloned();
                 answer.results = list.results;
-                decode::items(items, list.items)
+                decode::items(items, list.items, self.puts_back_comments)
             }),
         };
         let read = read.map(|items| answer.items = items);

@@ -479,6 +479,7 @@ fn run_step(
     let mut items = Resources::from_vec(numbered.collect());
     let mut function = function.clone();
     function.form = Form::AsWritten;
+    function.puts_back_comments = true;
     let name = StepName {
         folder: tree.members[call.member].folder.as_str().into(),
         field: function.name().into(),
