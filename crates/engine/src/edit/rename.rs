@@ -286,7 +286,7 @@ impl Renamer<'_> {
         if let Some((_, documents)) = self.files.get(file) {
             return Ok(documents.clone());
         }
-        // What cannot be read is no resource; a build says what is wrong with it.
+        // A file that cannot be read holds no resource to rename; the build reports what is wrong with it.
         let Ok(bytes) = self.world.read(file) else { return Ok(Vec::new()) };
         let Ok(source) = self.sources.add_bytes(file.display().to_string(), bytes) else {
             return Ok(Vec::new());

@@ -36,7 +36,7 @@ pub struct Function {
     /// A failure lets the others run, and is reported at the end.
     pub defer_failure: bool,
     pub form: Form,
-    /// Comments that are missing in what it returns are put back, whoever lost them: what kpt promises.
+    /// Comments missing from what it returns are put back, no matter which function lost them, as kpt promises.
     pub puts_back_comments: bool,
     place: Span,
     runtime: Arc<Runtime>,

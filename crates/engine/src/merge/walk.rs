@@ -309,7 +309,7 @@ fn walk_field(
         && is_on_a_line(new)
         && !is_on_a_line(&dest.value)
     {
-        // The comment after the key spoke of what is no longer there.
+        // The comment after the key described a value that is gone.
         key = comments::without_line(key.as_ref().unwrap_or(&dest.key)).or(key);
     }
     Ok((key, value))

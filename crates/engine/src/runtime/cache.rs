@@ -49,7 +49,7 @@ impl Entry {
         })
     }
 
-    /// Keeps an output. A cache that cannot be written to is no reason to fail.
+    /// Keeps an output. If the cache cannot be written to, the run goes on without it.
     pub(super) fn store(&self, output: &Output) {
         let mut bytes = (output.stderr.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(&output.stderr);

@@ -120,7 +120,7 @@ impl Order {
     fn start(self) -> io::Result<Supervisor> {
         // Set before anything is started, so that no signal is missed.
         let signals = Signals::new([SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGCHLD])?;
-        // A system that forbids these gives less protection, which is no reason to run nothing.
+        // A system that forbids these protects less; the program runs all the same.
         let _ = set_child_subreaper(Some(getpid()));
         let _ = set_parent_process_death_signal(Some(Signal::TERM));
         // It passes on how the program ended; there is nothing of its own worth a core dump.

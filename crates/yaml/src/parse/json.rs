@@ -199,7 +199,7 @@ impl Parser<'_> {
         Some(())
     }
 
-    /// Reads the `\uXXXX` here, or two of them that make up one character. Half of such a pair is not a character.
+    /// Reads the `\u` escape here, or two of them that make up one character. Half of such a pair is not a character.
     pub fn code_unit_escape(&mut self, text: &mut String) -> Option<()> {
         let first = self.hex(self.pos + 2, 4)?;
         let is_pair = (0xD800..0xDC00).contains(&first) && self.bytes[self.pos + 6..].starts_with(b"\\u");
