@@ -1,10 +1,10 @@
 //! From a line of a source file to where it ends up.
 
-use krm_engine::explain::{Explanation, Found};
+use krm_engine::explain::{Explanation, Found, json, text};
 use krm_engine::pipeline::trace::{EventKind, Segment};
 use krm_engine::{Diagnostic, Node, Result, Span};
 
-use super::{Answerer, Format, Traced, json, text};
+use super::{Answerer, Format, Traced};
 use crate::os;
 
 /// Where a scalar of the line ends up in a target.
@@ -45,8 +45,8 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
                         reached: false,
                     },
                     Some(event) => {
-                        let by = text::place(event.written, answerer.report)
-                            .or_else(|| text::place(event.asked, answerer.report))
+                        let by = text::place(event.written, &answerer.report.sources)
+                            .or_else(|| text::place(event.asked, &answerer.report.sources))
                             .unwrap_or_else(|| event.step.name.to_string());
                         let part =
                             if event.kind == EventKind::Set { "overwritten" } else { event.kind.name() };
@@ -116,8 +116,9 @@ fn collect(answerer: &Answerer, trace: &krm_engine::Trace, file: &str, line: usi
                     return;
                 }
                 let now = after.and_then(|after| krm_engine::pipeline::trace::at(&after.node, path));
-                let asked = text::place(step.place, answerer.report).unwrap_or_else(|| step.name.to_string());
-                by.push(match now.and_then(|now| text::place(now.span(), answerer.report)) {
+                let asked = text::place(step.place, &answerer.report.sources)
+                    .unwrap_or_else(|| step.name.to_string());
+                by.push(match now.and_then(|now| text::place(now.span(), &answerer.report.sources)) {
                     Some(place) => format!("overwritten by {place}"),
                     None if after.is_none() => format!("its resource is deleted by {asked}"),
                     None => format!("removed by {asked}"),

@@ -2,13 +2,11 @@
 
 mod blame;
 mod forwards;
-mod json;
-mod text;
 
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName};
+use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName, json, text};
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 
 use crate::cli::{BuildFlags, examples};
@@ -100,7 +98,8 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         return blame::print(&answerer, one);
     }
     if let Some(line) = args.line {
-        let (found, path) = blame::at_line(one, line)?;
+        one.failure()?;
+        let (found, path) = explain::lines::at_line(&one.trace, line)?;
         let place = explain::Where::in_result(&one.trace, &found, path);
         let answer = answerer.explain(&place);
         return answerer.print(one, &[answer], args.output);
@@ -242,13 +241,13 @@ impl Answerer<'_> {
         let text = match format {
             Format::Text => answers
                 .iter()
-                .map(|answer| text::explanation(answer, self.report))
+                .map(|answer| text::explanation(answer, &self.report.sources))
                 .collect::<Vec<_>>()
                 .join("\n"),
             Format::Json => match answers {
-                [answer] => json::pretty(&json::explanation(answer, &one.target, self.report)),
+                [answer] => json::pretty(&json::explanation(answer, &one.target, &self.report.sources)),
                 _ => json::list(
-                    answers.iter().map(|answer| json::explanation(answer, &one.target, self.report)),
+                    answers.iter().map(|answer| json::explanation(answer, &one.target, &self.report.sources)),
                 ),
             },
         };
@@ -263,7 +262,7 @@ impl Answerer<'_> {
             .into_iter()
             .map(|(track, seen, present)| {
                 let answer = self.whole(one, &Found { track, seen, present });
-                text::Row::new(&answer, self.report)
+                text::Row::new(&answer, &self.report.sources)
             })
             .collect();
         let text = match format {
@@ -295,9 +294,11 @@ impl Answerer<'_> {
             }
         }
         let text = match format {
-            Format::Text => text::side_by_side(&answers, self.report),
+            Format::Text => text::side_by_side(&answers, &self.report.sources),
             Format::Json => json::list(
-                answers.iter().map(|(target, answer)| json::explanation(answer, target, self.report)),
+                answers
+                    .iter()
+                    .map(|(target, answer)| json::explanation(answer, target, &self.report.sources)),
             ),
         };
         os::print(text.as_bytes())?;

@@ -5,7 +5,10 @@
 
 mod find;
 mod history;
+pub mod json;
 mod labels;
+pub mod lines;
+pub mod text;
 
 pub use find::{FieldPath, Found, ResourceName, Where, locate, resources};
 pub use history::{Because, Entry, Explanation, Moves, Opaque, State, Suffered, explain, masked};

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{Error, ErrorKind, Result};
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::sync::RwLock;
 
@@ -44,11 +45,20 @@ impl MemoryWorld {
     /// Whether anything is below a folder. The root is always there.
     fn has_below(&self, dir: &Path) -> bool {
         let files = self.0.read().expect(HELD);
-        dir.parent().is_none() || files.keys().any(|file| file != dir && file.starts_with(dir))
+        dir.parent().is_none() || below(&files, dir).next().is_some()
     }
 }
 
 const HELD: &str = "no one panics while holding the files";
+
+/// The files below a folder. Paths are in the order of their parts, so these follow one another.
+fn below<'f>(
+    files: &'f BTreeMap<PathBuf, Vec<u8>>,
+    dir: &'f Path,
+) -> impl Iterator<Item = &'f PathBuf> + use<'f> {
+    let after = (Bound::Excluded(dir), Bound::Unbounded);
+    files.range::<Path, _>(after).map(|(file, _)| file).take_while(move |file| file.starts_with(dir))
+}
 
 fn absolute(path: &Path) -> PathBuf {
     clean(&Path::new("/").join(path))
@@ -74,7 +84,7 @@ impl World for MemoryWorld {
     fn list(&self, dir: &Path) -> Result<Vec<DirEntry>> {
         let dir = absolute(dir);
         let files = self.0.read().expect(HELD);
-        let below = files.keys().filter_map(|file| {
+        let below = below(&files, &dir).filter_map(|file| {
             let mut parts = file.strip_prefix(&dir).ok()?.iter();
             let name = parts.next()?.to_owned();
             Some((name, if parts.next().is_some() { EntryKind::Folder } else { EntryKind::File }))

@@ -2,25 +2,24 @@
 
 use std::fmt::Write as _;
 
-use krm_engine::explain::{Because, Entry, Explanation, Moves, State};
-use krm_engine::pipeline::trace::{EventKind, Input, InputKind};
-use krm_engine::{Node, Span};
+use krm_yaml::{Node, Sources, Span, sanitize};
 
-use crate::report::{Report, sanitize};
+use super::history::{Because, Entry, Explanation, Moves, State};
+use crate::pipeline::trace::{EventKind, Input, InputKind};
 
 /// What stands for a value that is not shown.
 pub const MASK: &str = "•••";
 
 /// `file:line:column`.
-pub fn place(span: Span, report: &Report) -> Option<String> {
-    let source = report.sources.get(span.file)?;
+pub fn place(span: Span, sources: &Sources) -> Option<String> {
+    let source = sources.get(span.file)?;
     let position = source.position(span.start as usize);
     Some(format!("{}:{}:{}", source.name(), position.line, position.column))
 }
 
 /// `file:line`.
-pub fn line_of(span: Span, report: &Report) -> Option<String> {
-    let source = report.sources.get(span.file)?;
+pub fn line_of(span: Span, sources: &Sources) -> Option<String> {
+    let source = sources.get(span.file)?;
     Some(format!("{}:{}", source.name(), source.position(span.start as usize).line))
 }
 
@@ -33,7 +32,7 @@ pub fn value(node: &Node) -> String {
     sanitize::inert(&sanitize::beginning(&text)).into_owned()
 }
 
-pub fn explanation(answer: &Explanation, report: &Report) -> String {
+pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
     let mut text = format!("{} {}", answer.gvk.kind, answer.name);
     if !answer.namespace.is_empty() {
         let _ = write!(text, ", namespace {}", answer.namespace);
@@ -44,8 +43,8 @@ pub fn explanation(answer: &Explanation, report: &Report) -> String {
         (true, State::Present) => {}
         (true, _) => {
             let last = answer.history.last();
-            let by = last.and_then(|last| place(last.place, report)).unwrap_or_default();
-            let written = line_of(answer.origin, report).unwrap_or_default();
+            let by = last.and_then(|last| place(last.place, sources)).unwrap_or_default();
+            let written = line_of(answer.origin, sources).unwrap_or_default();
             let label = last.map(|last| last.label.as_str()).unwrap_or_default();
             let _ = writeln!(
                 text,
@@ -58,29 +57,29 @@ pub fn explanation(answer: &Explanation, report: &Report) -> String {
             let _ = writeln!(text, "  {}: {now}", answer.field);
         }
         (false, state) => {
-            let by = answer.history.last().and_then(|last| place(last.place, report));
+            let by = answer.history.last().and_then(|last| place(last.place, sources));
             let by = by.map(|by| format!(" by {by}")).unwrap_or_default();
             let _ = writeln!(text, "  {}: not in the result, {}{by}", answer.field, state.name());
         }
     }
     text.push('\n');
     let places: Vec<String> =
-        answer.history.iter().map(|entry| place(entry.place, report).unwrap_or_default()).collect();
+        answer.history.iter().map(|entry| place(entry.place, sources).unwrap_or_default()).collect();
     let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
     for (number, entry) in answer.history.iter().enumerate() {
         let lead = format!("  {:<2} ", number + 1);
-        text.push_str(&line(entry, &lead, width, answer.masked, report));
+        text.push_str(&line(entry, &lead, width, answer.masked, sources));
         if entry.decides && answer.history.len() > 1 && is_editable(entry) {
             text.pop();
             text.push_str("   ← edit here to change it\n");
         }
         text.push_str(&values(entry, answer.masked));
         for because in &entry.because {
-            text.push_str(&reason(because, 7, answer.masked, report));
+            text.push_str(&reason(because, 7, answer.masked, sources));
         }
     }
     for moves in &answer.elements {
-        text.push_str(&element(moves, report));
+        text.push_str(&element(moves, sources));
     }
     text.push_str(&dead_writes(answer));
     text
@@ -110,8 +109,8 @@ fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
     length(before) + length(after) <= SHORT
 }
 
-fn line(entry: &Entry, lead: &str, width: usize, masked: bool, report: &Report) -> String {
-    let at = place(entry.place, report);
+fn line(entry: &Entry, lead: &str, width: usize, masked: bool, sources: &Sources) -> String {
+    let at = place(entry.place, sources);
     let values = match before_and_after(entry, masked) {
         (before, after) if !is_short(&before, &after) => String::new(),
         (Some(before), Some(after)) if masked && entry.before != entry.after => {
@@ -144,23 +143,23 @@ fn values(entry: &Entry, masked: bool) -> String {
     }
 }
 
-fn reason(because: &Because, indent: usize, masked: bool, report: &Report) -> String {
+fn reason(because: &Because, indent: usize, masked: bool, sources: &Sources) -> String {
     let pad = " ".repeat(indent);
     let entries = |entries: &[Entry]| {
-        let places = entries.iter().map(|entry| place(entry.place, report).unwrap_or_default());
+        let places = entries.iter().map(|entry| place(entry.place, sources).unwrap_or_default());
         let width = places.map(|place| place.chars().count()).max().unwrap_or(0);
         let mut text = String::new();
         for entry in entries {
-            text.push_str(&line(entry, &format!("{pad}  "), width, masked, report));
+            text.push_str(&line(entry, &format!("{pad}  "), width, masked, sources));
             for because in &entry.because {
-                text.push_str(&reason(because, indent + 4, masked, report));
+                text.push_str(&reason(because, indent + 4, masked, sources));
             }
         }
         text
     };
     match because {
         Because::Followed { kind, by, field, rule, target, renames } => {
-            let rule = match place(*rule, report) {
+            let rule = match place(*rule, sources) {
                 Some(rule) => format!("the rule at {rule}"),
                 None => "the built-in rule".to_owned(),
             };
@@ -175,11 +174,11 @@ fn reason(because: &Because, indent: usize, masked: bool, report: &Report) -> St
             format!("{pad}copied from {resource}, {field}, which at this point was\n{}", entries(history))
         }
         Because::Variable { name, place: at } => {
-            format!("{pad}by the variable {name} ({})\n", place(*at, report).unwrap_or_default())
+            format!("{pad}by the variable {name} ({})\n", place(*at, sources).unwrap_or_default())
         }
         Because::Hash { inputs } => {
             let places: Vec<String> =
-                inputs.iter().map(|input| place(input.entry, report).unwrap_or_default()).collect();
+                inputs.iter().map(|input| place(input.entry, sources).unwrap_or_default()).collect();
             let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
             let line = |(input, at): (&Input, &String)| format!("{pad}{at:<width$}  {}\n", what(input));
             inputs.iter().zip(&places).map(line).collect()
@@ -205,17 +204,17 @@ fn what(input: &Input) -> String {
     }
 }
 
-fn element(moves: &Moves, report: &Report) -> String {
+fn element(moves: &Moves, sources: &Sources) -> String {
     let Moves { key, place: at, first, moves, .. } = moves;
     let who = match key {
         Some((key, value)) => {
-            let at = place(*at, report).map(|at| format!(" ({at})")).unwrap_or_default();
+            let at = place(*at, sources).map(|at| format!(" ({at})")).unwrap_or_default();
             format!("The element is known by `{key}: {value}`{at}. Its index: {first}, then\n")
         }
         None => format!("The index of the element: {first}, then\n"),
     };
     let lines = moves.iter().map(|(_, to, step, asked)| {
-        format!("     {to}  {}  {step}\n", place(*asked, report).unwrap_or_default())
+        format!("     {to}  {}  {step}\n", place(*asked, sources).unwrap_or_default())
     });
     format!("\n  {who}{}", lines.collect::<String>())
 }
@@ -251,10 +250,10 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn new(answer: &Explanation, report: &Report) -> Self {
+    pub fn new(answer: &Explanation, sources: &Sources) -> Self {
         Self {
             resource: format!("{}/{}", answer.gvk.kind, answer.name),
-            origin: line_of(answer.origin, report).unwrap_or_else(|| "-".into()),
+            origin: line_of(answer.origin, sources).unwrap_or_else(|| "-".into()),
             events: answer.history.len(),
             state: answer.state,
         }
@@ -272,7 +271,7 @@ pub fn table(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-pub fn side_by_side(answers: &[(&str, Explanation)], report: &Report) -> String {
+pub fn side_by_side(answers: &[(&str, Explanation)], sources: &Sources) -> String {
     let rows: Vec<[String; 4]> = answers
         .iter()
         .map(|(target, answer)| {
@@ -282,7 +281,7 @@ pub fn side_by_side(answers: &[(&str, Explanation)], report: &Report) -> String 
                 _ => "–".to_owned(),
             };
             let last = answer.history.last();
-            let at = last.and_then(|last| place(last.place, report)).unwrap_or_default();
+            let at = last.and_then(|last| place(last.place, sources)).unwrap_or_default();
             [(*target).to_owned(), now, at, last.map(|last| last.label.clone()).unwrap_or_default()]
         })
         .collect();

@@ -1,11 +1,10 @@
 //! Histories as data. A new minor of the format adds fields and changes none.
 
-use krm_engine::explain::{Because, Entry, Explanation, Moves};
-use krm_engine::pipeline::trace::{Input, InputKind};
-use krm_engine::{Node, Span};
+use krm_yaml::{Node, Sources, Span};
 
+use super::history::{Because, Entry, Explanation, Moves};
 use super::text::{MASK, Row};
-use crate::report::Report;
+use crate::pipeline::trace::{Input, InputKind};
 
 const FORMAT: &str = "krm.explain/1";
 
@@ -17,7 +16,7 @@ pub fn list(all: impl Iterator<Item = Node>) -> String {
     pretty(&Node::from(all.collect::<Vec<_>>()))
 }
 
-pub fn explanation(answer: &Explanation, target: &str, report: &Report) -> Node {
+pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Node {
     let mut object = Node::map();
     object.set("format", FORMAT);
     object.set("directory", target);
@@ -28,7 +27,7 @@ pub fn explanation(answer: &Explanation, target: &str, report: &Report) -> Node 
     resource.set("name", &*answer.name);
     resource
         .set("names", Node::from(answer.names.iter().map(|name| Node::from(&**name)).collect::<Vec<_>>()));
-    set_place(&mut resource, "origin", answer.origin, report);
+    set_place(&mut resource, "origin", answer.origin, sources);
     object.set("resource", resource);
     object.set("field", answer.field.as_str());
     object.set("pointer", answer.pointer.as_str());
@@ -36,10 +35,10 @@ pub fn explanation(answer: &Explanation, target: &str, report: &Report) -> Node 
     if let Some(value) = &answer.value {
         object.set("value", shown(value, answer.masked));
     }
-    object.set("history", entries(&answer.history, answer.masked, report));
+    object.set("history", entries(&answer.history, answer.masked, sources));
     object.set(
         "elements",
-        Node::from(answer.elements.iter().map(|moves| element(moves, report)).collect::<Vec<_>>()),
+        Node::from(answer.elements.iter().map(|moves| element(moves, sources)).collect::<Vec<_>>()),
     );
     object.set("masked", answer.masked);
     object
@@ -50,11 +49,11 @@ fn shown(node: &Node, masked: bool) -> Node {
     if masked { Node::from(MASK) } else { node.clone() }
 }
 
-fn entries(all: &[Entry], masked: bool, report: &Report) -> Node {
-    Node::from(all.iter().map(|one| entry(one, masked, report)).collect::<Vec<_>>())
+fn entries(all: &[Entry], masked: bool, sources: &Sources) -> Node {
+    Node::from(all.iter().map(|one| entry(one, masked, sources)).collect::<Vec<_>>())
 }
 
-fn entry(entry: &Entry, masked: bool, report: &Report) -> Node {
+fn entry(entry: &Entry, masked: bool, sources: &Sources) -> Node {
     let mut object = Node::map();
     object.set("event", entry.event.name());
     if let Some(before) = &entry.before {
@@ -66,7 +65,7 @@ fn entry(entry: &Entry, masked: bool, report: &Report) -> Node {
     if masked && entry.before.is_some() {
         object.set("changed", entry.before != entry.after);
     }
-    set_place(&mut object, "place", entry.place, report);
+    set_place(&mut object, "place", entry.place, sources);
     object.set("label", entry.label.as_str());
     object.set("layer", entry.layer.as_str());
     if let Some(step) = &entry.step {
@@ -77,18 +76,18 @@ fn entry(entry: &Entry, masked: bool, report: &Report) -> Node {
             data.set("entry", i64::from(index));
         }
         data.set("role", step.role);
-        set_place(&mut data, "place", step.place, report);
+        set_place(&mut data, "place", step.place, sources);
         object.set("step", data);
     } else {
         object.set("step", Node::null());
     }
     let conditions: Vec<Node> =
-        entry.because.iter().filter_map(|because| condition(because, report)).collect();
+        entry.because.iter().filter_map(|because| condition(because, sources)).collect();
     if !conditions.is_empty() {
         object.set("conditions", Node::from(conditions));
     }
     for because in &entry.because {
-        reason(&mut object, because, masked, report);
+        reason(&mut object, because, masked, sources);
     }
     if let Some(opaque) = entry.opaque {
         object.set("opaque", opaque.name());
@@ -99,41 +98,42 @@ fn entry(entry: &Entry, masked: bool, report: &Report) -> Node {
     object
 }
 
-fn condition(because: &Because, report: &Report) -> Option<Node> {
+fn condition(because: &Because, sources: &Sources) -> Option<Node> {
     let Because::Condition { text } = because else { return None };
-    let source = report.sources.get(text.file)?;
+    let source = sources.get(text.file)?;
     let mut object = Node::map();
     object.set("text", source.slice(*text));
-    set_place(&mut object, "place", *text, report);
+    set_place(&mut object, "place", *text, sources);
     Some(object)
 }
 
-fn reason(object: &mut Node, because: &Because, masked: bool, report: &Report) {
+fn reason(object: &mut Node, because: &Because, masked: bool, sources: &Sources) {
     match because {
         Because::Followed { kind, field, rule, target, renames, .. } => {
             let mut data = Node::map();
             data.set("kind", &*kind.kind);
             data.set("field", &**field);
-            set_place(&mut data, "place", *rule, report);
+            set_place(&mut data, "place", *rule, sources);
             object.set("rule", data);
             object.set("target", target.as_str());
-            object.set("because", entries(renames, masked, report));
+            object.set("because", entries(renames, masked, sources));
         }
         Because::Copied { resource, field, history } => {
             let mut data = Node::map();
             data.set("resource", resource.as_str());
             data.set("field", &**field);
-            data.set("history", entries(history, masked, report));
+            data.set("history", entries(history, masked, sources));
             object.set("from", data);
         }
         Because::Variable { name, place } => {
             let mut data = Node::map();
             data.set("name", &**name);
-            set_place(&mut data, "place", *place, report);
+            set_place(&mut data, "place", *place, sources);
             object.set("variable", data);
         }
         Because::Hash { inputs } => {
-            object.set("inputs", Node::from(inputs.iter().map(|one| input(one, report)).collect::<Vec<_>>()));
+            object
+                .set("inputs", Node::from(inputs.iter().map(|one| input(one, sources)).collect::<Vec<_>>()));
         }
         Because::Chart { chart, version, repository } => {
             let mut data = Node::map();
@@ -147,7 +147,7 @@ fn reason(object: &mut Node, because: &Because, masked: bool, report: &Report) {
     }
 }
 
-fn input(input: &Input, report: &Report) -> Node {
+fn input(input: &Input, sources: &Sources) -> Node {
     let mut data = Node::map();
     data.set("key", &*input.key);
     match &input.kind {
@@ -162,23 +162,23 @@ fn input(input: &Input, report: &Report) -> Node {
             data.set("line", *line as i64);
         }
     }
-    set_place(&mut data, "place", input.entry, report);
+    set_place(&mut data, "place", input.entry, sources);
     data
 }
 
-fn element(moves: &Moves, report: &Report) -> Node {
+fn element(moves: &Moves, sources: &Sources) -> Node {
     let mut object = Node::map();
     object.set("path", moves.path.as_str());
     if let Some((key, value)) = &moves.key {
         object.set("key", [(&**key, &**value)].into_iter().collect::<Node>());
     }
-    set_place(&mut object, "place", moves.place, report);
+    set_place(&mut object, "place", moves.place, sources);
     let moved = moves.moves.iter().map(|(from, to, step, asked)| {
         let mut one = Node::map();
         one.set("from", *from as i64);
         one.set("to", *to as i64);
         one.set("step", step.as_str());
-        set_place(&mut one, "place", *asked, report);
+        set_place(&mut one, "place", *asked, sources);
         one
     });
     object.set("moves", Node::from(moved.collect::<Vec<_>>()));
@@ -195,8 +195,8 @@ pub fn row(row: &Row) -> Node {
 }
 
 /// A place as `--error-format json` gives it.
-pub fn set_place(object: &mut Node, key: &str, span: Span, report: &Report) {
-    let Some(source) = report.sources.get(span.file) else { return };
+pub fn set_place(object: &mut Node, key: &str, span: Span, sources: &Sources) {
+    let Some(source) = sources.get(span.file) else { return };
     let (from, to) = (source.position(span.start as usize), source.position(span.end as usize));
     let mut data = Node::map();
     data.set("file", source.name());
