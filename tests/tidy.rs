@@ -165,8 +165,8 @@ fn files_stay_readable() {
     assert!(long.is_empty(), "past 600 lines look for the seam: {}", long.join(", "));
 }
 
-/// Codes that no folder can bring about: they speak of the machine (a missing program, a full disk, a network), take
-/// hundreds of folders, or are the libraries' own, which their unit tests bring about.
+/// Codes that no folder can bring about: they speak of the machine (a missing program, a full disk, a network), take a
+/// git repository (`src/os/git/tests.rs` has one) or hundreds of folders, or are the libraries' own, which their unit tests bring about.
 const OUT_OF_REACH: &[&str] = &[
     "base-outside-repository",
     "bases-too-deep",
@@ -185,8 +185,11 @@ const OUT_OF_REACH: &[&str] = &[
     "folder-not-found",
     "folder-unreadable",
     "function-config",
+    "git-missing",
     "git-no-branch",
     "git-not-started",
+    "git-object-unreadable",
+    "git-refused",
     "http-status",
     "image-tag-none",
     "image-tags",
@@ -198,7 +201,9 @@ const OUT_OF_REACH: &[&str] = &[
     "localize-differs",
     "no-current-folder",
     "no-network",
+    "no-repository",
     "no-temporary-folder",
+    "no-work-tree",
     "object-not-a-map",
     "object-not-one",
     "openapi-fetch",
@@ -217,6 +222,8 @@ const OUT_OF_REACH: &[&str] = &[
     "programs-not-built",
     "repository-cycle",
     "repository-of-this-machine",
+    "revision-unknown",
+    "revisions-unrelated",
     "still-remote",
     "tool-not-enabled",
     "tool-not-started",

@@ -3,6 +3,8 @@
 mod changes;
 mod disk;
 mod environment;
+#[allow(dead_code, reason = "commands that compare revisions use it")]
+pub mod git;
 mod journal;
 mod lock;
 mod read;

@@ -1,0 +1,216 @@
+//! A git repository of the user, read through the `git` program: its revisions as worlds of files, and what changed between
+//! them. Nothing is checked out, and neither the index nor a file of the user is touched.
+
+mod objects;
+mod revision;
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+
+use krm_engine::{Diagnostic, Result, World};
+
+use self::objects::{Id, Objects};
+pub use self::revision::Revision;
+
+/// A repository.
+pub struct Git {
+    /// The folder of the working tree; of a bare repository its own.
+    top: PathBuf,
+    /// The current folder as seen from the top.
+    prefix: PathBuf,
+    bare: bool,
+    objects: Arc<Objects>,
+}
+
+/// The two things that are compared, older first.
+#[derive(Debug)]
+pub struct Range {
+    pub from: Side,
+    pub to: Side,
+}
+
+/// The files of a revision, or those of the working tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Side {
+    Revision {
+        /// As the user wrote it.
+        name: String,
+        tree: Id,
+    },
+    WorkTree,
+}
+
+impl Side {
+    pub fn name(&self) -> &str {
+        match self {
+            Side::Revision { name, .. } => name,
+            Side::WorkTree => "the working tree",
+        }
+    }
+}
+
+impl Git {
+    /// Finds the repository that a folder, usually the current one, is in.
+    pub fn open(here: &Path) -> Result<Self> {
+        let here = super::absolute(here)?;
+        let path = |args: &[&str]| {
+            let said = run(&here, args)?;
+            let said = said.strip_suffix(b"\n").map(<[u8]>::to_vec).unwrap_or(said);
+            super::absolute(Path::new(&os_string(said)))
+        };
+        let (top, bare) = match path(&["rev-parse", "--show-toplevel"]) {
+            Ok(top) => (top, false),
+            Err(error) if error.code() == "git-missing" => return Err(error),
+            // A bare repository has no working tree; and if this fails too, there is no repository.
+            Err(_) => (path(&["rev-parse", "--absolute-git-dir"]).map_err(no_repository)?, true),
+        };
+        let prefix = here.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
+        let prefix = if bare { PathBuf::new() } else { prefix };
+        let objects = Arc::new(Objects::open(&here)?);
+        Ok(Self { top, prefix, bare, objects })
+    }
+
+    /// The folder of the working tree.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
+    /// Reads `REV` (compared with the working tree), `A..B` (two trees) or `A...B` (what B did since it left A). What is
+    /// left out is `HEAD`.
+    pub fn range(&self, text: &str) -> Result<Range> {
+        let or_head = |text: &str| if text.is_empty() { "HEAD".to_owned() } else { text.to_owned() };
+        if let Some((a, b)) = text.split_once("...") {
+            let (a, b) = (or_head(a), or_head(b));
+            let (_, to) = (self.side(&a)?, self.side(&b)?);
+            let base = run(&self.top, &["merge-base", "--", &a, &b]).map_err(|_| {
+                Diagnostic::error("revisions-unrelated", format!("`{a}` and `{b}` have no common ancestor"))
+                    .help(format!("compare them as they are with `{a}..{b}`; in a shallow clone, fetch more history first"))
+            })?;
+            let base = String::from_utf8_lossy(&base).trim().to_owned();
+            return Ok(Range { from: self.side(&base)?, to });
+        }
+        if let Some((a, b)) = text.split_once("..") {
+            return Ok(Range { from: self.side(&or_head(a))?, to: self.side(&or_head(b))? });
+        }
+        let from = self.side(&or_head(text))?;
+        if self.bare {
+            return Err(Diagnostic::error("no-work-tree", "a bare repository has no files to compare with")
+                .help(format!("name two revisions: `{}..OTHER`", from.name())));
+        }
+        Ok(Range { from, to: Side::WorkTree })
+    }
+
+    /// Whether a text names a revision.
+    pub fn is_revision(&self, text: &str) -> bool {
+        self.side(text).is_ok()
+    }
+
+    fn side(&self, name: &str) -> Result<Side> {
+        let unknown = || {
+            Diagnostic::error("revision-unknown", format!("there is no revision `{name}`"))
+                .help("`git branch --all` and `git tag` list what there is; a shallow clone may lack it")
+        };
+        if name.starts_with('-') || name.contains('\n') {
+            return Err(unknown());
+        }
+        match self.objects.named(&format!("{name}^{{tree}}"))? {
+            Some(tree) => Ok(Side::Revision { name: name.to_owned(), tree }),
+            None => Err(unknown()),
+        }
+    }
+
+    /// The files of a side, and the folder in which that world has the repository.
+    pub fn world(&self, side: &Side) -> Result<(Arc<dyn World>, PathBuf)> {
+        match side {
+            Side::WorkTree => Ok((Arc::new(super::Disk::default()), self.top.clone())),
+            Side::Revision { tree, .. } => {
+                let revision = Revision::new(self.objects.clone(), tree.clone(), &self.top, &self.prefix)?;
+                let root = revision.root().to_owned();
+                Ok((Arc::new(revision), root))
+            }
+        }
+    }
+
+    /// The files that differ between two sides, as seen from the top. Of the working tree those that git ignores are left
+    /// out.
+    pub fn changed(&self, range: &Range) -> Result<Vec<PathBuf>> {
+        let mut changed = match (&range.from, &range.to) {
+            (Side::Revision { tree: a, .. }, Side::Revision { tree: b, .. }) => {
+                let mut changed = Vec::new();
+                self.objects
+                    .differences(a, b, &mut PathBuf::new(), &mut changed)
+                    .map_err(|error| unreadable(&error))?;
+                changed
+            }
+            (Side::Revision { tree, .. }, Side::WorkTree) | (Side::WorkTree, Side::Revision { tree, .. }) => {
+                let tree = tree.to_string();
+                let tracked = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", &tree, "--"];
+                let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
+                let mut names = run(&self.top, &tracked)?;
+                names.extend(run(&self.top, &untracked)?);
+                let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
+                names.map(|name| PathBuf::from(os_string(name.to_vec()))).collect()
+            }
+            (Side::WorkTree, Side::WorkTree) => Vec::new(),
+        };
+        changed.sort();
+        changed.dedup();
+        Ok(changed)
+    }
+}
+
+fn no_repository(error: Diagnostic) -> Diagnostic {
+    let message = "the current folder is not in a git repository";
+    Diagnostic::error("no-repository", message)
+        .note(error.message().to_owned(), krm_engine::Span::NONE)
+        .help("revisions are compared inside a repository; folders are with `--overlays DIR DIR`")
+}
+
+fn unreadable(error: &std::io::Error) -> Diagnostic {
+    Diagnostic::error("git-object-unreadable", format!("an object of the repository cannot be read: {error}"))
+        .help("`git fsck` says what is wrong with it")
+}
+
+/// Runs git in a folder and gives what it prints.
+fn run(folder: &Path, args: &[&str]) -> Result<Vec<u8>> {
+    let output = git(folder).args(args).output().map_err(not_started)?;
+    if output.status.success() {
+        return Ok(output.stdout);
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Err(Diagnostic::error("git-refused", format!("git {} failed: {}", args[0], said.trim())))
+}
+
+/// The program, such that it changes nothing and asks nothing.
+fn git(folder: &Path) -> Command {
+    let mut command = Command::new("git");
+    // Messages are for our reports, whatever language the user prefers.
+    command.arg("--no-optional-locks").current_dir(folder).env("LC_ALL", "C");
+    if std::env::var_os("GIT_TERMINAL_PROMPT").is_none() {
+        command.env("GIT_TERMINAL_PROMPT", "0");
+    }
+    command
+}
+
+fn not_started(error: std::io::Error) -> Diagnostic {
+    Diagnostic::error("git-missing", format!("git cannot be started: {error}"))
+        .help("install git; it must be in PATH")
+}
+
+/// A name as git has it.
+fn os_string(bytes: Vec<u8>) -> OsString {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStringExt;
+        OsString::from_vec(bytes)
+    }
+    #[cfg(not(unix))]
+    {
+        String::from_utf8_lossy(&bytes).into_owned().into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! The files of a revision, as a world.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io::{self, ErrorKind};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use krm_engine::files::repository::Repository;
+use krm_engine::files::world::{DirEntry, Download, EntryKind, Fetched, clean};
+use krm_engine::runtime::Scratch;
+use krm_engine::{Result, World};
+
+use super::objects::{Entry, Id, Kind, Objects};
+use crate::os::Disk;
+
+/// The files of a revision.
+///
+/// It has the repository in a folder of its own, not in that of the working tree: whoever goes by a path past this world
+/// finds nothing, rather than a file of another revision. That folder is empty.
+pub struct Revision {
+    objects: Arc<Objects>,
+    root: Entry,
+    /// The folder that this world has the repository in.
+    folder: Scratch,
+    /// The folder of the working tree: users may name paths in it.
+    top: PathBuf,
+    /// The current folder as seen from the top.
+    prefix: PathBuf,
+    /// What is fetched from elsewhere is on the disk.
+    disk: Disk,
+    fetched: Mutex<Vec<PathBuf>>,
+}
+
+/// As many links as may lead from one to the next.
+const MOST_LINKS: usize = 40;
+const HELD: &str = "no one panics while holding the list";
+
+/// What a path leads to.
+enum Place {
+    /// Its real path as seen from the top.
+    Here(PathBuf, Entry),
+    /// Something that was fetched.
+    Fetched(PathBuf),
+}
+
+impl Revision {
+    pub fn new(objects: Arc<Objects>, tree: Id, top: &Path, prefix: &Path) -> Result<Self> {
+        let root = Entry { kind: Kind::Folder, id: tree };
+        let (folder, disk, fetched) = (Scratch::new("krm-revision")?, Disk::default(), Mutex::default());
+        Ok(Self { objects, root, folder, top: top.to_owned(), prefix: prefix.to_owned(), disk, fetched })
+    }
+
+    /// The folder in which this world has the repository.
+    pub fn root(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Follows a path and the links on the way.
+    fn find(&self, path: &Path) -> io::Result<Place> {
+        let path = match path.is_relative() {
+            true => self.root().join(&self.prefix).join(path),
+            false => path.to_owned(),
+        };
+        let path = clean(&path);
+        let inside = path.strip_prefix(self.root()).or_else(|_| path.strip_prefix(&self.top));
+        let Ok(inside) = inside else {
+            let fetched = self.fetched.lock().expect(HELD);
+            return match fetched.iter().any(|folder| path.starts_with(folder)) {
+                true => Ok(Place::Fetched(path.clone())),
+                false => Err(outside(&path)),
+            };
+        };
+        let mut open: VecDeque<OsString> = inside.iter().map(OsString::from).collect();
+        let mut way: Vec<(OsString, Entry)> = Vec::new();
+        let mut links = 0;
+        while let Some(name) = open.pop_front() {
+            if name == ".." {
+                way.pop().ok_or_else(|| outside(&path))?;
+                continue;
+            }
+            let above = way.last().map_or(&self.root, |(_, entry)| entry);
+            let entry = match above.kind {
+                Kind::Folder => self.objects.tree(&above.id)?.get(&name).cloned(),
+                Kind::Submodule => return Err(submodule(&way)),
+                _ => None,
+            };
+            let entry = entry.ok_or_else(|| missing(&path))?;
+            if entry.kind != Kind::Link {
+                way.push((name, entry));
+                continue;
+            }
+            links += 1;
+            if links > MOST_LINKS {
+                return Err(io::Error::other("too many links lead to each other"));
+            }
+            let target = PathBuf::from(super::os_string(self.objects.blob(&entry.id)?));
+            for part in target.components().rev() {
+                match part {
+                    Component::Normal(part) => open.push_front(part.to_owned()),
+                    Component::ParentDir => open.push_front("..".into()),
+                    Component::CurDir => {}
+                    Component::RootDir | Component::Prefix(_) => return Err(outside(&target)),
+                }
+            }
+        }
+        let entry = way.last().map_or(&self.root, |(_, entry)| entry).clone();
+        Ok(Place::Here(way.into_iter().map(|(name, _)| name).collect(), entry))
+    }
+
+    fn kind(&self, path: &Path) -> Option<Kind> {
+        match self.find(path).ok()? {
+            Place::Here(_, entry) => Some(entry.kind),
+            Place::Fetched(path) if path.is_dir() => Some(Kind::Folder),
+            Place::Fetched(path) => path.is_file().then_some(Kind::File),
+        }
+    }
+}
+
+fn missing(path: &Path) -> io::Error {
+    io::Error::new(ErrorKind::NotFound, format!("the revision has no `{}`", path.display()))
+}
+
+fn outside(path: &Path) -> io::Error {
+    io::Error::new(ErrorKind::NotFound, format!("`{}` is not in the repository", path.display()))
+}
+
+fn submodule(way: &[(OsString, Entry)]) -> io::Error {
+    let folder: PathBuf = way.iter().map(|(name, _)| name).collect();
+    let message = format!("`{}` is a submodule: its files are not in the revision", folder.display());
+    io::Error::new(ErrorKind::NotFound, message)
+}
+
+/// How a file begins whose content is kept elsewhere.
+const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
+
+impl World for Revision {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        let entry = match self.find(path)? {
+            Place::Here(_, entry) => entry,
+            Place::Fetched(path) => return self.disk.read(&path),
+        };
+        if matches!(entry.kind, Kind::Folder | Kind::Submodule) {
+            return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"));
+        }
+        let bytes = self.objects.blob(&entry.id)?;
+        match bytes.starts_with(LFS_POINTER) {
+            true => Err(io::Error::other("it is a pointer of Git LFS: its content is not in the revision")),
+            false => Ok(bytes),
+        }
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        matches!(self.kind(path), Some(Kind::Folder | Kind::Submodule))
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        matches!(self.kind(path), Some(Kind::File | Kind::Program))
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        let entry = match self.find(dir)? {
+            Place::Here(_, entry) => entry,
+            Place::Fetched(path) => return self.disk.list(&path),
+        };
+        let tree = match entry.kind {
+            Kind::Folder => self.objects.tree(&entry.id)?,
+            Kind::Submodule => return Ok(Vec::new()),
+            _ => return Err(io::Error::new(ErrorKind::NotADirectory, "it is not a folder")),
+        };
+        let entry = |(name, entry): (&OsString, &Entry)| {
+            let kind = match entry.kind {
+                Kind::File | Kind::Program => EntryKind::File,
+                Kind::Folder | Kind::Submodule => EntryKind::Folder,
+                Kind::Link => EntryKind::Link,
+            };
+            DirEntry { name: name.clone(), kind }
+        };
+        let mut entries: Vec<DirEntry> = tree.iter().map(entry).collect();
+        entries.sort();
+        Ok(entries)
+    }
+
+    fn real_path(&self, path: &Path) -> io::Result<PathBuf> {
+        match self.find(path)? {
+            Place::Here(inside, _) if inside.as_os_str().is_empty() => Ok(self.root().to_owned()),
+            Place::Here(inside, _) => Ok(self.root().join(inside)),
+            Place::Fetched(path) => self.disk.real_path(&path),
+        }
+    }
+
+    fn fetch(&self, repository: &Repository) -> Result<Fetched> {
+        let fetched = self.disk.fetch(repository)?;
+        self.fetched.lock().expect(HELD).push(fetched.folder.clone());
+        Ok(fetched)
+    }
+
+    fn get(&self, address: &str) -> Result<Download> {
+        self.disk.get(address)
+    }
+}
