@@ -71,7 +71,7 @@ impl Map {
         self.entries
     }
 
-    /// Where the key stands. The first of several equal ones.
+    /// Where the key is. The first of several equal ones.
     pub fn position(&self, key: &str) -> Option<usize> {
         match &self.index {
             Some(index) if self.entries.len() >= INDEXED_FROM => self.indexed_position(index, key),
@@ -101,6 +101,24 @@ impl Map {
 
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.position(key).map(|at| &self.entries[at].value)
+    }
+
+    /// The values of several keys, found in one pass.
+    #[inline]
+    pub fn get_each<const N: usize>(&self, keys: [&str; N]) -> [Option<&Node>; N] {
+        if self.index.is_some() {
+            return keys.map(|key| self.get(key));
+        }
+        let mut found = [None; N];
+        for entry in &self.entries {
+            let Some(text) = entry.key.text() else { continue };
+            if let Some(at) = keys.iter().position(|key| is_same(text, key))
+                && found[at].is_none()
+            {
+                found[at] = Some(&entry.value);
+            }
+        }
+        found
     }
 
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
@@ -225,5 +243,17 @@ mod tests {
         assert!(map.get("k10").is_none() && map.get("k0").is_none());
         assert_eq!(map.get("k99").and_then(Node::as_i64), Some(99));
         assert_eq!(map.position("first"), Some(0));
+    }
+
+    #[test]
+    fn several_keys_are_found_at_once() {
+        let mut map = Map::new();
+        for (at, key) in ["a", "b", "a", "metadata"].into_iter().enumerate() {
+            map.push(Node::from(key), Node::from(at as i64));
+        }
+        let numbers = |map: &Map| map.get_each(["metadata", "a", "c"]).map(|found| found?.as_i64());
+        assert_eq!(numbers(&map), [Some(3), Some(0), None], "of several equal keys the first counts");
+        (0..30).for_each(|at| map.push(Node::from(format!("k{at}")), Node::null()));
+        assert_eq!(numbers(&map), [Some(3), Some(0), None]);
     }
 }

@@ -186,7 +186,8 @@ impl Path {
         };
         let segment = |name: &str| match name {
             "-" => Segment::Last,
-            _ => Segment::Key(name.replace("~1", "/").replace("~0", "~").into()),
+            _ if name.contains('~') => Segment::Key(name.replace("~1", "/").replace("~0", "~").into()),
+            _ => Segment::Key(name.into()),
         };
         Ok(Self(names.split('/').map(segment).collect()))
     }

@@ -245,7 +245,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
     let (mut node, mut reached) = (root, String::new());
     let mut rest = path;
     for part in path.split('/') {
-        let next = match path::step(&Pointer, &Segment::Key(decode(part).into()), node) {
+        let next = match path::step(&Pointer, &Segment::Key(decode(part)), node) {
             Ok(Children::One(at)) => Some(path::child(node, at)),
             _ => None,
         };
@@ -282,8 +282,11 @@ fn unescaped_key(node: &Node, rest: &str) -> Option<String> {
     Some(format!("{}{}", key.replace('~', "~0").replace('/', "~1"), &rest[key.len()..]))
 }
 
-fn decode(part: &str) -> String {
-    part.replace("~1", "/").replace("~0", "~")
+fn decode(part: &str) -> Text {
+    match part.contains('~') {
+        true => part.replace("~1", "/").replace("~0", "~").into(),
+        false => part.into(),
+    }
 }
 
 fn missing(path: &str) -> Diagnostic {
@@ -301,11 +304,11 @@ impl Rules for Pointer {
 
 /// A pointer: the way to the map or list that holds what it names, and the last part. What is before the first slash does
 /// not count, and without any it leads nowhere.
-fn pointer(path: &str) -> Result<(Vec<Segment>, String)> {
+fn pointer(path: &str) -> Result<(Vec<Segment>, Text)> {
     let (_, parts) = path.split_once('/').ok_or_else(|| missing(path))?;
     let mut parts: Vec<&str> = parts.split('/').collect();
     let last = decode(parts.pop().unwrap_or_default());
-    Ok((parts.into_iter().map(|part| Segment::Key(decode(part).into())).collect(), last))
+    Ok((parts.into_iter().map(|part| Segment::Key(decode(part))).collect(), last))
 }
 
 /// Lets the map or list be changed that holds what a path names.

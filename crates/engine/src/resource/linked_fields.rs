@@ -55,10 +55,20 @@ impl Shared {
     /// the order in which they are written.
     pub fn follow(&mut self, root: &mut Node) {
         self.0.retain_mut(|group| {
-            // What was removed is no longer part of it.
-            group.maps.retain(|map| values(root, map, &group.key).next().is_some());
-            let changed = group.maps.iter().rev().find_map(|map| {
-                values(root, map, &group.key).find(|value| value.text() != Some(&group.value)).cloned()
+            let mut changed = None;
+            group.maps.retain(|map| {
+                let (mut is_there, mut differs) = (false, None);
+                each_value(root, map, &group.key, |value| {
+                    is_there = true;
+                    if value.text() != Some(&group.value) {
+                        differs.get_or_insert_with(|| value.clone());
+                    }
+                });
+                if differs.is_some() {
+                    changed = differs;
+                }
+                // What was removed is no longer part of it.
+                is_there
             });
             if let Some(new) = changed {
                 group.maps.iter().for_each(|map| set(root, map, &group.key, &new));
@@ -69,15 +79,13 @@ impl Shared {
     }
 }
 
-/// What stands under a key in every map a path leads to.
-fn values<'n>(root: &'n Node, map: &FieldPath, key: &str) -> std::vec::IntoIter<&'n Node> {
-    let mut found = Vec::new();
+/// Shows what is under a key in every map that a path leads to.
+fn each_value(root: &Node, map: &FieldPath, key: &str, mut see: impl FnMut(&Node)) {
     map.visit(root, &mut |map| {
-        found.extend(map.get(key));
+        map.get(key).into_iter().for_each(&mut see);
         Ok(())
     })
     .expect("the path was followed before, and nothing here fails");
-    found.into_iter()
 }
 
 fn set(root: &mut Node, map: &FieldPath, key: &str, value: &Node) {

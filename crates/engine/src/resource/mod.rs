@@ -40,17 +40,17 @@ impl ResourceId {
 
     /// Learns the id the tree has now; says whether it is of another kind than before.
     fn update(&mut self, node: &Node, schema: &Schema) -> bool {
-        fn text<'n>(node: Option<&'n Node>, key: &str) -> &'n str {
-            node.and_then(|n| n.get(key)).and_then(Node::text).unwrap_or_default()
-        }
-        let (root, meta) = (Some(node), node.get("metadata"));
-        let is_new = !self.gvk.is(text(root, "apiVersion"), text(root, "kind"));
+        let [api_version, kind, meta] =
+            node.as_map().map_or([None; 3], |map| map.get_each(["apiVersion", "kind", "metadata"]));
+        let [name, namespace] =
+            meta.and_then(Node::as_map).map_or([None; 2], |map| map.get_each(["name", "namespace"]));
+        let is_new = !self.gvk.is(any_text(api_version), any_text(kind));
         if is_new {
             self.gvk = Gvk::of(node);
             self.cluster_scoped = schema.is_cluster_scoped(&self.gvk);
         }
-        for (known, key) in [(&mut self.name, "name"), (&mut self.namespace, "namespace")] {
-            let now = unless_null(meta, key);
+        for (known, now) in [(&mut self.name, name), (&mut self.namespace, namespace)] {
+            let now = any_text(now.filter(|n| !n.is_null()));
             if known != now {
                 *known = now.into();
             }
@@ -79,7 +79,11 @@ impl ResourceId {
 
 /// The text of a field; a null, even one that is spelt out, is none.
 fn unless_null<'n>(map: Option<&'n Node>, key: &str) -> &'n str {
-    map.and_then(|m| m.get(key)).filter(|n| !n.is_null()).and_then(Node::text).unwrap_or_default()
+    any_text(map.and_then(|m| m.get(key)).filter(|n| !n.is_null()))
+}
+
+fn any_text(node: Option<&Node>) -> &str {
+    node.and_then(Node::text).unwrap_or_default()
 }
 
 /// Equal when group, version, kind, name and effective namespace are.

@@ -40,7 +40,9 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
 /// Makes resources of documents.
 pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
     // Looking at the text once is cheaper than looking at every key.
-    let may_merge = documents.first().is_some_and(|document| document.source().text().contains("<<"));
+    let may_merge = documents
+        .first()
+        .is_some_and(|document| memchr::memmem::find(document.source().text().as_bytes(), b"<<").is_some());
     // Dropping the rest of a document makes the tree our own, so that edits need not copy it.
     let roots = documents.into_iter().map(|document| document.root).collect();
     of_trees(roots, may_merge, schema)

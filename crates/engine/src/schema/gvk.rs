@@ -23,11 +23,14 @@ impl Gvk {
 
     /// Whether these words say it.
     pub(crate) fn is(&self, api_version: &str, kind: &str) -> bool {
-        let version = match self.group.is_empty() {
-            true => Some(api_version),
-            false => api_version.strip_prefix(&*self.group).and_then(|rest| rest.strip_prefix('/')),
+        let group = self.group.as_str();
+        let version = match group.is_empty() {
+            true => api_version,
+            false if api_version.as_bytes().get(group.len()) != Some(&b'/') => return false,
+            false if !api_version.starts_with(group) => return false,
+            false => &api_version[group.len() + 1..],
         };
-        self.kind == kind && version == Some(&*self.version)
+        self.kind == kind && self.version == version
     }
 
     pub fn api_version(&self) -> String {

@@ -103,6 +103,7 @@ impl Rules for Spec {
     #[inline]
     fn allow(&self, segment: &Segment) -> Result<()> {
         match segment {
+            Segment::Field(name) if name.len() > 1 => Ok(()),
             Segment::Field(name) if name.is_empty() => {
                 Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name").help(
                     "write the path as names with single slashes between them: `spec/template/metadata`",

@@ -13,11 +13,13 @@ pub(super) fn sort<'k>(positions: &mut [u32], key: impl Fn(u32) -> &'k str + Cop
     const SMALL: usize = 20;
     for run in positions.chunks_mut(SMALL) {
         for end in 1..run.len() {
+            let (moved, its_key) = (run[end], key(run[end]));
             let mut at = end;
-            while at > 0 && compare(key(run[at - 1]), key(run[at])) == Ordering::Greater {
-                run.swap(at - 1, at);
+            while at > 0 && compare(key(run[at - 1]), its_key) == Ordering::Greater {
+                run[at] = run[at - 1];
                 at -= 1;
             }
+            run[at] = moved;
         }
     }
     let mut merged = Vec::new();
@@ -44,7 +46,16 @@ pub(super) fn sort<'k>(positions: &mut [u32], key: impl Fn(u32) -> &'k str + Cop
 }
 
 /// Compares two keys.
+#[inline]
 pub(super) fn compare(a: &str, b: &str) -> Ordering {
+    // Most keys of a map differ in their first letter.
+    match (a.as_bytes(), b.as_bytes()) {
+        ([x, ..], [y, ..]) if x != y && x.is_ascii_alphabetic() && y.is_ascii_alphabetic() => x.cmp(y),
+        _ => compare_further(a, b),
+    }
+}
+
+fn compare_further(a: &str, b: &str) -> Ordering {
     let (a_bytes, b_bytes) = (a.as_bytes(), b.as_bytes());
     let Some(mut at) = a_bytes.iter().zip(b_bytes).position(|(a, b)| a != b) else {
         return a.len().cmp(&b.len());

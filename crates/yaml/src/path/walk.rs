@@ -207,6 +207,7 @@ impl Trail for Vec<usize> {
 }
 
 /// Calls `see` on every node the path leads to, and on a null where it expects a list, until that breaks off.
+#[inline]
 pub fn visit<'n, R: Rules, T: Trail>(
     rules: &R,
     mut path: &[Segment],
@@ -214,50 +215,60 @@ pub fn visit<'n, R: Rules, T: Trail>(
     trail: &mut T,
     see: &mut impl FnMut(&'n Node, &T) -> Result<ControlFlow<()>>,
 ) -> Result<ControlFlow<()>> {
-    // Where there is but one way on, this is a loop: most paths are names in maps.
+    // Most paths are names in maps: for them this loop, which does nothing else.
     let mut depth = 0;
     let flow = loop {
-        let Some((segment, rest)) = path.split_first() else { break see(node, trail) };
-        let children = match (segment, node.value()) {
-            (Segment::Field(_), Value::Seq(items)) => {
-                break until_break(0..items.len(), |at| visit_child(rules, path, node, at, trail, see));
-            }
-            (Segment::Field(name), Value::Map(map)) => match field(rules, segment, name, map) {
-                Ok(Some(at)) => Children::One(at),
-                Ok(None) => break Ok(ControlFlow::Continue(())),
-                Err(error) => break Err(error),
-            },
-            (Segment::List, _) if node.is_null() => break see(node, trail),
-            (Segment::List, _) => {
-                path = rest;
-                continue;
-            }
-            (Segment::Key(name), _) if R::EMPTY_STAYS && name.is_empty() => {
-                path = rest;
-                continue;
-            }
-            _ => match step(rules, segment, node) {
-                Ok(children) => children,
-                Err(error) => break Err(error),
-            },
+        let (Some((segment @ Segment::Field(name), rest)), Value::Map(map)) =
+            (path.split_first(), node.value())
+        else {
+            break if path.is_empty() {
+                see(node, trail)
+            } else {
+                visit_further(rules, path, node, trail, see)
+            };
         };
-        match children {
-            Children::None => break Ok(ControlFlow::Continue(())),
-            Children::One(at) => {
+        match map.position(name) {
+            Some(at) => {
                 trail.push(at);
                 depth += 1;
-                (path, node) = (rest, child(node, at));
+                (path, node) = (rest, &map.entries()[at].value);
             }
-            Children::All(count) => {
-                break until_break(0..count, |at| visit_child(rules, rest, node, at, trail, see));
-            }
-            Children::Some(found) => {
-                break until_break(found.into_iter(), |at| visit_child(rules, rest, node, at, trail, see));
-            }
+            None => break rules.allow(segment).map(|()| ControlFlow::Continue(())),
         }
     };
     (0..depth).for_each(|_| trail.pop());
     flow
+}
+
+/// The same for whatever is not a name in a map.
+#[inline(never)]
+fn visit_further<'n, R: Rules, T: Trail>(
+    rules: &R,
+    path: &[Segment],
+    node: &'n Node,
+    trail: &mut T,
+    see: &mut impl FnMut(&'n Node, &T) -> Result<ControlFlow<()>>,
+) -> Result<ControlFlow<()>> {
+    let Some((segment, rest)) = path.split_first() else { return see(node, trail) };
+    match (segment, node.value()) {
+        (Segment::Field(_), Value::Seq(items)) => {
+            return until_break(0..items.len(), |at| visit_child(rules, path, node, at, trail, see));
+        }
+        (Segment::List, _) if node.is_null() => return see(node, trail),
+        (Segment::List, _) => return visit(rules, rest, node, trail, see),
+        (Segment::Key(name), _) if R::EMPTY_STAYS && name.is_empty() => {
+            return visit(rules, rest, node, trail, see);
+        }
+        _ => {}
+    }
+    match step(rules, segment, node)? {
+        Children::None => Ok(ControlFlow::Continue(())),
+        Children::One(at) => visit_child(rules, rest, node, at, trail, see),
+        Children::All(count) => until_break(0..count, |at| visit_child(rules, rest, node, at, trail, see)),
+        Children::Some(found) => {
+            until_break(found.into_iter(), |at| visit_child(rules, rest, node, at, trail, see))
+        }
+    }
 }
 
 fn visit_child<'n, R: Rules, T: Trail>(
@@ -311,11 +322,29 @@ pub fn edit<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Resul
 }
 
 /// The same, from a node that is known to be on the way.
-fn descend<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Result<usize> {
-    let Some((segment, rest)) = path.split_first() else {
-        edits.leaf(node)?;
-        return Ok(1);
-    };
+fn descend<E: Edits>(edits: &mut E, mut path: &[Segment], mut node: &mut Node) -> Result<usize> {
+    // As in [`visit`]: names in maps need no more than this.
+    while let (Some((segment @ Segment::Field(name), rest)), Value::Map(map)) =
+        (path.split_first(), node.value())
+    {
+        let Some(at) = field(edits, segment, name, map)? else {
+            return if edits.create().is_some() { create(edits, segment, rest, node, 0) } else { Ok(0) };
+        };
+        node = node.as_map_mut().expect("just seen to be a map").value_at_mut(at);
+        if let Some(count) = enter_value(edits, rest, node)? {
+            return Ok(count);
+        }
+        path = rest;
+    }
+    match path.is_empty() {
+        true => edits.leaf(node).map(|()| 1),
+        false => descend_further(edits, path, node),
+    }
+}
+
+/// The same for whatever is not a name in a map.
+fn descend_further<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Result<usize> {
+    let Some((segment, rest)) = path.split_first() else { return edits.leaf(node).map(|()| 1) };
     match segment {
         // `volumes[]` of a null ends in an empty list, whatever else the path says.
         Segment::List if node.is_null() => {
@@ -329,13 +358,6 @@ fn descend<E: Edits>(edits: &mut E, path: &[Segment], node: &mut Node) -> Result
         }
         _ if node.is_null() => return edits.null(segment, node),
         _ => {}
-    }
-    if let (Segment::Field(name), Value::Map(map)) = (segment, node.value()) {
-        return match (field(edits, segment, name, map)?, edits.create()) {
-            (Some(at), _) => follow(edits, segment, rest, node, at),
-            (None, None) => Ok(0),
-            (None, Some(_)) => create(edits, segment, rest, node, 0),
-        };
     }
     if edits.create().is_some() && is_new_item::<E>(segment, node) {
         return extend(edits, rest, node);
@@ -383,26 +405,45 @@ fn follow<E: Edits>(
     node: &mut Node,
     at: usize,
 ) -> Result<usize> {
-    let by_name = node.is_map();
-    let looks_through = matches!(segment, Segment::Field(_)) && !by_name;
+    let in_map = node.is_map();
+    let looks_through = matches!(segment, Segment::Field(_)) && !in_map;
     let child = child_mut(node, at);
-    if by_name
-        && !rest.is_empty()
-        && child.is_scalar()
-        && let Some(count) = edits.scalar(child, rest)?
-    {
-        return Ok(count);
-    }
-    if let (true, true, Some(leaf)) = (E::FILLS_NULL && !looks_through, child.is_null(), edits.create()) {
-        match (rest.first(), leaf) {
-            (None, Leaf::Scalar) | (Some(Segment::List), _) => {}
-            (next, leaf) => child.assign(blank::<E>(next, leaf)),
+    if in_map {
+        if let Some(count) = enter_value(edits, rest, child)? {
+            return Ok(count);
         }
+    } else if !looks_through {
+        fill_null(edits, rest, child);
     }
     descend(edits, rest, child)
 }
 
-/// Whether a segment leads right behind the last item of a list, and an item is to be made there.
+/// Before the path goes on from the value of a map: says how many nodes count as found if it ends here.
+#[inline]
+fn enter_value<E: Edits>(edits: &mut E, rest: &[Segment], value: &mut Node) -> Result<Option<usize>> {
+    if value.is_scalar() {
+        if !rest.is_empty()
+            && let Some(count) = edits.scalar(value, rest)?
+        {
+            return Ok(Some(count));
+        }
+        fill_null(edits, rest, value);
+    }
+    Ok(None)
+}
+
+/// Makes a null the map or list that the path goes on with, if the edits want that.
+#[inline]
+fn fill_null<E: Edits>(edits: &E, rest: &[Segment], node: &mut Node) {
+    if let (true, true, Some(leaf)) = (E::FILLS_NULL, node.is_null(), edits.create()) {
+        match (rest.first(), leaf) {
+            (None, Leaf::Scalar) | (Some(Segment::List), _) => {}
+            (next, leaf) => node.assign(blank::<E>(next, leaf)),
+        }
+    }
+}
+
+/// Whether a segment leads right after the last item of a list, and an item is to be made there.
 fn is_new_item<E: Edits>(segment: &Segment, node: &Node) -> bool {
     let Some(items) = node.as_seq() else { return false };
     match segment {
