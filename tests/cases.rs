@@ -2,15 +2,18 @@
 //!
 //! ```text
 //! in/       what a user would have; the command runs in a copy of its parent. Plugins of the old kind are in `in/plugins`
-//! args      the command line; `build in` where there is none
-//! stdin     what is given on standard input; nothing where there is none
-//! stdout    what must be printed, byte for byte; none where the command must fail
-//! stderr    what must be said, byte for byte, times apart; none where nothing may be
-//! out/      the whole tree that must be there afterwards: of `out/`, which exists where the command line names it,
+//! args      the command line, quoted as in a shell; `build in` if there is none
+//! env       variables for the command, a line `NAME=value` each
+//! stdin     what is given on standard input; nothing if there is none
+//! stdout    what must be printed, byte for byte; none if the command must fail
+//! stderr    what must be said, byte for byte, apart from times; none if nothing may be
+//! exit      the exit status; without it 0 if there is `stdout` or `out/`, else 1
+//! out/      the whole tree that must be there afterwards: of `out/`, which exists if the command line names it,
 //!           or else of `in/`, changed in place
 //! ```
 //!
-//! `UPDATE=1 cargo test --test cases` writes what is expected; read the difference before you commit it.
+//! `UPDATE=1 cargo test --test cases` writes what is expected; read the difference before you commit it. A case that
+//! succeeded and now fails is reported instead: delete its `stdout` and `out/` if that is meant.
 //! `CASE=word` runs those whose path contains the word.
 
 use std::collections::BTreeMap;
@@ -20,7 +23,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const KNOWN: [&str; 6] = ["args", "in", "out", "stderr", "stdin", "stdout"];
+const KNOWN: [&str; 8] = ["args", "env", "exit", "in", "out", "stderr", "stdin", "stdout"];
 
 #[test]
 fn cases() {
@@ -81,8 +84,8 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
     let scratch = Scratch::new();
     copy(&case.join("in"), &scratch.0.join("in"));
     let args = fs::read_to_string(case.join("args")).unwrap_or_else(|_| "build in".into());
-    let args: Vec<&str> = args.split_whitespace().collect();
-    let names_out = args.iter().any(|arg| *arg == "out" || arg.starts_with("out/"));
+    let args = shlex::split(&args).ok_or("`args` has a quote that is not closed")?;
+    let names_out = args.iter().any(|arg| arg == "out" || arg.starts_with("out/"));
     if names_out {
         fs::create_dir(scratch.0.join("out")).expect("the scratch folder is ours");
     }
@@ -92,6 +95,10 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
     let plugins = scratch.0.join("in/plugins");
     if plugins.is_dir() {
         krm.env("KUSTOMIZE_PLUGIN_HOME", plugins);
+    }
+    for line in fs::read_to_string(case.join("env")).unwrap_or_default().lines() {
+        let (name, value) = line.split_once('=').ok_or("a line of `env` is `NAME=value`")?;
+        krm.env(name, value);
     }
     let mut output = krm.output().expect("krm starts");
     output.stderr = timeless(&output.stderr, &scratch.0);
@@ -121,12 +128,12 @@ fn timeless(stderr: &[u8], scratch: &Path) -> Vec<u8> {
 }
 
 fn compare(case: &Path, output: &Output, tree: &Path) -> Result<(), String> {
-    let must_succeed = case.join("stdout").exists() || case.join("out").exists();
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    match (output.status.code(), must_succeed) {
-        (Some(0), true) | (Some(1 | 2), false) => {}
-        (code, true) => return Err(format!("must succeed, but gave {code:?}:\n{stderr}")),
-        (code, false) => return Err(format!("must fail, but gave {code:?}:\n{stderr}")),
+    let (expected, code) = (status(case)?, output.status.code());
+    if code != Some(expected) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "expected exit status {expected} (see the file `exit`), but got {code:?}:\n{stderr}"
+        ));
     }
     for (name, got) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         let wanted = fs::read(case.join(name)).unwrap_or_default();
@@ -142,12 +149,27 @@ fn compare(case: &Path, output: &Output, tree: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// The exit status a case expects.
+fn status(case: &Path) -> Result<i32, String> {
+    match fs::read_to_string(case.join("exit")) {
+        Ok(text) => text.trim().parse().map_err(|_| "`exit` is a number".to_owned()),
+        Err(_) => Ok(i32::from(!case.join("stdout").exists() && !case.join("out").exists())),
+    }
+}
+
 fn write(case: &Path, output: &Output, tree: &Path) -> Result<(), String> {
     let code = output.status.code();
+    let has_exit = case.join("exit").exists();
+    if status(case)? == 0 && code != Some(0) {
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "succeeded before, and now gives {code:?}; delete its `stdout` and `out/` if that is meant\n{stderr}"
+        ));
+    }
     let place = |name: &str| case.join(name);
     for (name, bytes) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
         let wanted = match name {
-            "stdout" => code == Some(0) && !case.join("out").exists(),
+            "stdout" => (code == Some(0) || has_exit && !bytes.is_empty()) && !case.join("out").exists(),
             _ => !bytes.is_empty(),
         };
         match wanted {
@@ -160,6 +182,9 @@ fn write(case: &Path, output: &Output, tree: &Path) -> Result<(), String> {
         copy(tree, &place("out"));
     }
     match code {
+        Some(code @ 0..=2) if code != status(case)? => {
+            fs::write(place("exit"), format!("{code}\n")).map_err(|e| e.to_string())
+        }
         Some(0..=2) => Ok(()),
         code => Err(format!("gave {code:?}:\n{}", String::from_utf8_lossy(&output.stderr))),
     }

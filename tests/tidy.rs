@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+#[path = "tidy/quirks.rs"]
+mod quirks;
+
 /// The engine's modules from the bottom up. A module may use those before it, and no others.
 const LAYERS: &[&str] = &[
     "limits",

@@ -72,7 +72,8 @@ pub fn options(args: &BuildFlags) -> Result<BuildOptions> {
 fn write_each(dir: &Path, items: &Resources) -> Result<()> {
     let namespaced = || items.iter().filter(|r| !r.id().cluster_scoped);
     let namespaces: FxHashSet<&str> = namespaced().map(|r| r.id().effective_namespace()).collect();
-    // Where two have one name the last one stays, as in the reference.
+    // quirk(output-files-overwrite): With `--output` of a folder, of two resources that get the same file name the last
+    // one is kept. (kustomize `build.Writer.WriteIndividualFiles`)
     let mut files = BTreeMap::new();
     for r in items.iter() {
         let mut name = file_name(r);

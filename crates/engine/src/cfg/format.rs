@@ -229,6 +229,8 @@ fn has_nothing_to_arrange(node: &Node) -> bool {
 
 /// Drops `annotations` that hold nothing, and `metadata` that holds nothing then, as the reference writes resources; but
 /// not with a comment.
+// quirk(empty-annotations-vanish): `annotations` that hold nothing, and `metadata` that then holds nothing, are dropped
+// when a package is printed. (kyaml `kio.ByteWriter`, `yaml.ClearEmptyAnnotations`)
 pub fn drop_empty_annotations(node: &mut Node) {
     let says_nothing = |node: &Node, key| {
         let entry = node.as_map().and_then(|map| map.iter().find(|e| e.key.text() == Some(key)));

@@ -35,7 +35,9 @@ pub struct Pair {
 }
 
 impl Pair {
-    /// Reads `key:value` or `key`; one pair of double quotes around the value is dropped. As the reference reads it.
+    /// Reads `key:value` or `key`.
+    // quirk(edit-drops-quotes-around-values): `kustomize edit` drops one pair of double quotes around the value of a
+    // label or an annotation. (kustomize `util.trimQuotes`)
     pub fn parse(text: &str, kind: Common) -> Result<Self> {
         let (key, value) = text.split_once(':').unwrap_or((text, ""));
         if key.is_empty() {

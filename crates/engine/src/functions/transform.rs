@@ -178,6 +178,8 @@ fn with_results(failure: Diagnostic, results: &[FunctionResult], located: &Locat
 
 /// A resource as a build sends it: without comments, quotes and braces, its keys in order. Programs that look at the text
 /// see what they would see in the reference.
+// quirk(functions-see-plain-text): A function of a build gets resources without comments, quotes and braces, with their
+// keys in order. (`fnplugin.FnPlugin`, `resmap.AsYaml`)
 fn plain(mut node: Node) -> Node {
     each_node(&mut node, &|node| {
         node.set_style(Style::Any);

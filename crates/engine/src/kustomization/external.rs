@@ -17,7 +17,9 @@ use crate::resource::read;
 use crate::transformers::{self, Setup, TransformerConfig};
 
 impl Plan<'_> {
-    /// Adds the steps of a list: inline objects first, then files and folders, as in the reference.
+    /// Adds the steps of a list.
+    // quirk(inline-steps-run-first): Of `generators`, `transformers` and `validators`, inline objects run before files
+    // and folders, wherever they are in the list. (`KustTarget.configureExternalTransformers`)
     pub fn external(&mut self, here: &Here, role: Role, field: &'static str, entries: &[Node]) -> Result<()> {
         if entries.is_empty() {
             return Ok(());

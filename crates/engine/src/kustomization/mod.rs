@@ -262,6 +262,8 @@ fn is_of_flux(api_version: &str) -> bool {
 
 /// The tree of a kustomization file, and a warning if a key is given twice: the last one counts. Documents after the
 /// first are ignored, as in the reference.
+// quirk(kustomization-first-document): Of a kustomization file the first document counts, and the others are ignored.
+// (`types.Kustomization.Unmarshal`)
 fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     let (document, twice) = match krm_yaml::documents(source).next().transpose() {
         Ok(document) => (document, None),

@@ -4,6 +4,10 @@
 //! for these, but what its procedure makes of them is what people's builds print, so it is followed step by step. It
 //! compares every element with every other; lists people mean to write go through [`lists`](super::lists).
 
+// quirk(element-without-its-key): Lists in which an element lacks its key, or two have the same one, follow no rule but
+// the procedure: elements are compared one by one, and the last of two equal keys stays. (kyaml
+// `Walker.setAssociativeSequenceElements`)
+
 use std::borrow::Cow;
 
 use krm_yaml::{Diagnostic, Node, Result};

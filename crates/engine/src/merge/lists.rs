@@ -114,7 +114,8 @@ pub(super) fn merge(
 fn order(lists: &Lists, pairs: &[Pair], many_keys: bool, prepend: bool) -> Vec<usize> {
     let mut order: Vec<usize> = (0..pairs.len()).collect();
     if prepend && many_keys {
-        // What the reference does for lists of several keys: new elements first, then the destination's in their order.
+        // quirk(lists-of-several-keys-prepend): Lists whose elements have several keys, such as ports, get new elements
+        // first, then the old ones in their order. (kyaml `Walker.walkAssociativeSequence`)
         order.sort_by_key(|at| pairs[*at][DEST].map_or((0, 0), |dest| (1, dest)));
     } else if !prepend
         && !lists[UPDATED].is_empty()

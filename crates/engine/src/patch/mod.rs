@@ -17,6 +17,9 @@ use crate::limits;
 ///
 /// Where the reference is laxer than the standard, so are we: `replace` adds a key a map does not have, an index may count
 /// from the end (`-1`), and what stands before a path's first slash is passed over.
+// quirk(json-patch-is-lax): JSON patches are applied more loosely than the standard says: `replace` adds a key a map
+// does not have, an index may count from the end (`-1`), and what comes before the first slash of a path is ignored.
+// (json-patch `partialDoc.set`, `partialArray.get`, `findObject`)
 #[derive(Clone, Debug)]
 pub struct JsonPatch(Vec<Operation>);
 
@@ -422,7 +425,9 @@ fn remove(root: &mut Node, path: &str) -> Result<Node> {
     })
 }
 
-/// Makes of a value what the reference does, which reads patches by the rules of YAML 1.1: `yes` is true.
+/// Gives values the types of YAML 1.1.
+// quirk(json-patch-reads-old-booleans): Patches are read by the rules of YAML 1.1: `yes` is true. (sigs.k8s.io/yaml
+// `YAMLToJSON`)
 fn as_old_yaml(node: &mut Node) {
     each_scalar(node, &mut |scalar| {
         if scalar.style() == Style::Plain {
@@ -456,8 +461,9 @@ fn old_keys(node: &mut Node) {
     node.as_seq_mut().into_iter().flatten().for_each(old_keys);
 }
 
-/// Leaves the traces of JSON: the reference turns the whole resource into JSON and back for a patch. Quotes are as code
-/// would write them, and numbers have the precision of a double.
+/// Makes a tree what it would be after a detour through JSON.
+// quirk(json-patch-large-numbers): A patched resource goes through JSON as a whole: quotes are lost where they are not
+// needed, and numbers have the precision of a double. (`patchjson6902.Filter`)
 fn as_json(node: &mut Node) {
     const EXACT: i128 = 1 << 53;
     each_scalar(node, &mut |scalar| {
@@ -500,7 +506,9 @@ fn each_scalar(node: &mut Node, change: &mut dyn FnMut(&mut Node)) {
     }
 }
 
-/// Annotations are texts: the reference writes them anew after a patch, whatever the patch made of them.
+/// Makes strings of all annotations.
+// quirk(json-patch-annotations-are-strings): After a JSON patch all annotations are strings, whatever the patch wrote.
+// (kyaml `RNode.SetAnnotations`)
 fn string_annotations(root: &mut Node) {
     let Some(metadata) = root.get("metadata") else { return };
     let Some(annotations) = metadata.get("annotations") else { return };

@@ -147,6 +147,8 @@ fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
 ///
 /// Like the reference, what is compared are the resources that still have their id. What a program leaves out, adds or
 /// renames is not kept, which earns a warning: it may believe that it was heard.
+// quirk(validators-are-not-followed): Of what a validator returns, only the resources that keep their id are compared;
+// what it adds, renames or leaves out is ignored. (`KustTarget.runValidators`)
 fn validate(validator: &Step, items: &mut Resources, cx: &Context) -> Result<()> {
     const MARK: &str = "validated-by";
     let before = items.clone();

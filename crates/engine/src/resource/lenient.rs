@@ -2,7 +2,9 @@
 
 use krm_yaml::de::Options;
 
-/// A kustomization file: the reference reads it as YAML 1.1, in which `yes` is a boolean, and then as JSON.
+/// A kustomization file.
+// quirk(old-booleans-in-a-kustomization): A kustomization is read as YAML 1.1, where `yes` and `N` are booleans.
+// (`types.Kustomization.Unmarshal`)
 pub const KUSTOMIZATION: Options = Options::STRICT.case_insensitive().old_booleans();
 
 /// A file that a kustomization or a built-in's configuration names, as far as it is read like the kustomization.

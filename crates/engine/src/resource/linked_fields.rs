@@ -5,6 +5,9 @@
 //! changes them all. People's builds depend on it, so we remember which fields are one, and let them follow each other.
 //! A JSON patch and a function give the resource a new tree, and with it end what was shared.
 
+// quirk(labels-put-at-once-change-together): A label that one step puts into several fields is the same node in all of
+// them: a later change to one changes all. (`labels.Filter`, kyaml `FieldSetter`)
+
 use krm_yaml::{Node, Text};
 
 use crate::select::fields::FieldPath;

@@ -24,7 +24,8 @@ pub fn trees(source: &Arc<Source>) -> Result<Vec<Node>> {
 fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
     match krm_yaml::parse(source) {
         Ok(documents) => Ok(documents),
-        // Annotations may be written twice: the reference reads the last, and goes on.
+        // quirk(annotations-twice-last-counts): An annotation may be written twice; the last counts. (kyaml
+        // `RNode.GetAnnotations`)
         Err(error) if error.code() == "yaml-duplicate-key" => {
             let options = ParseOptions::default().duplicate_keys(DuplicateKeys::Keep);
             let documents = krm_yaml::parse_with(source, options)?;
@@ -78,7 +79,8 @@ pub fn of_trees(documents: Vec<Node>, may_merge: bool, schema: &Schema) -> Resul
             continue;
         };
         check(&root)?;
-        // Items of lists come behind all other documents of a file, as in the reference.
+        // quirk(items-of-lists-come-last): The items of a list in a file come after all other documents of the file.
+        // (`resource.Factory.inlineAnyEmbeddedLists`)
         match items {
             items if items.is_null() => {}
             items if items.is_seq() => {
@@ -103,7 +105,9 @@ fn list_items(root: &Node) -> Option<&Node> {
     root.get("items").filter(|_| kind.ends_with("List"))
 }
 
-/// The two kinds the reference takes apart while reading, where they are all a file holds.
+/// Whether a document stands for its items.
+// quirk(list-kinds-are-taken-apart): A file that holds nothing but a `List` or a `ResourceList` is read as its items.
+// (kyaml `kio.ByteReader`)
 fn is_wrapper(root: &Node) -> bool {
     matches!(root.get("kind").and_then(Node::text), Some("List" | "ResourceList"))
         && (root.get("items").is_some() || root.get("functionConfig").is_some())

@@ -18,7 +18,9 @@ pub fn string_map(parent: &Node, key: &str) -> Option<Map> {
     (!unique.is_empty()).then(|| Map::from_entries(unique))
 }
 
-/// The same of a map of data, in which the reference takes a null for an empty text.
+/// The same for a map of data.
+// quirk(null-data-is-empty-text): A null in `data` counts as an empty text once a generator merges with it. (kyaml
+// `RNode.GetDataMap`)
 pub fn data_map(parent: &Node, key: &str) -> Option<Map> {
     let nulls: Vec<Text> = parent
         .get(key)?

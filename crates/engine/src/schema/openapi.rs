@@ -138,7 +138,8 @@ impl Reader<'_> {
     }
 
     fn any(&mut self, schema: &Node) -> Option<u32> {
-        // As the reference resolves them: what stands beside a `$ref` does not count.
+        // quirk(ref-siblings-do-not-count): In an OpenAPI schema, what is beside a `$ref` does not count. (kyaml
+        // `openapi.Resolve`)
         if let Some(name) = reference(schema) {
             return self.named(name);
         }

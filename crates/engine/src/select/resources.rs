@@ -75,7 +75,8 @@ pub struct Matcher {
     kind: Pattern,
     name: Pattern,
     namespace: Pattern,
-    // Like the reference, a mistake in these is only one once a resource fits all the rest.
+    // quirk(target-mistakes-count-late): A label or annotation selector that cannot be parsed is an error only once a
+    // resource matches the rest of the target. (`resWrangler.Select`)
     labels: Result<LabelSelector>,
     annotations: Result<LabelSelector>,
 }

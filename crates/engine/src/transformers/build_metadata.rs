@@ -15,6 +15,8 @@ use crate::resource::{Origin, Resource, ResourceRef};
 /// ```
 ///
 /// On the way every annotation becomes a string, and an empty map of them goes away, as in the reference.
+// quirk(annotations-become-strings): Writing annotations turns all of them into strings and drops a map that is empty.
+// (kyaml `RNode.SetAnnotations`)
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BuildMetadata {
     pub origin: bool,

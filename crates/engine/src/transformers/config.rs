@@ -71,7 +71,8 @@ impl TransformerConfig {
         let mut config = Self::default();
         for path in paths {
             let source = loader.load(&path.value, path.span)?;
-            // Like the reference, whatever follows the first document goes unread.
+            // quirk(configuration-first-document): Of a file in `configurations:` the first document counts, and the
+            // others are not read. (`builtinconfig.makeTransformerConfigFromBytes`)
             if let Some(document) = krm_yaml::parse(&source)?.first().filter(|d| !d.root.is_null()) {
                 config.merge(&de::from_node_with(&document.root, OPTIONS)?).map_err(|d| d.at(path.span))?;
             }

@@ -301,7 +301,9 @@ fn env_lines(content: &[u8]) -> Result<Vec<(&str, &str)>> {
     Ok(pairs.filter(|(key, _)| !key.is_empty()).collect())
 }
 
-/// Base64 as the reference writes it: from seventy characters on in lines of seventy.
+/// Base64, as a Secret holds it.
+// quirk(base64-breaks-lines): Base64 of seventy characters and more is written in lines of seventy. (kyaml
+// `encodeBase64`)
 pub(super) fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const LINE: usize = 70;

@@ -93,7 +93,9 @@ pub struct OldChart {
 }
 
 impl OldChart {
-    /// What became of the old fields. Some have no successor, and are dropped as the reference drops them.
+    /// What became of the old fields.
+    // quirk(helm-old-fields-are-dropped): Fields of `helmChartInflationGenerator` that have no successor are dropped in
+    // silence. (`types.SplitHelmParameters`)
     pub fn convert(old: Vec<Spanned<OldChart>>) -> (Vec<Spanned<Chart>>, Globals) {
         let mut globals = Globals::default();
         let charts = old.into_iter().map(|Spanned { value: old, span }| {

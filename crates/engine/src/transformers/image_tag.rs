@@ -127,7 +127,8 @@ impl ImageTag {
             next = at + 1;
         }
         if null_list {
-            // The reference turns a null where it looks for a list into an empty list, whether or not an image fits.
+            // quirk(null-where-a-list-is-expected): A field spec with `name[]` turns a null there into an empty list,
+            // whether or not anything else is changed. (`fieldspec.Filter.handleSequence`)
             r.edit(cx.schema, |root| self.field_specs.edit(&gvk, root, None, &mut |_| Ok(())))?;
         }
         Ok(())
@@ -260,6 +261,8 @@ impl Pattern {
     }
 }
 
+// quirk(image-names-are-patterns): The `name` of an image is a regular expression: a dot in it matches any character.
+// (`image.IsImageMatched`)
 /// What follows the name in an image that begins with it; a dot in the name stands for any character.
 fn after_name<'t>(name: &str, text: &'t str) -> Option<&'t str> {
     let mut rest = text.chars();

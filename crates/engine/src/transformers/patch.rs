@@ -232,7 +232,8 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &
     patched.map_err(|d: Diagnostic| d.note(format!("patching {id}"), span))?;
     r.shared.clear();
     if patch.sweeps_annotations() {
-        // Where a resource came from is an annotation of the reference's, and goes with the others.
+        // quirk(json-patch-drops-origins): Where a resource came from is an annotation while it is built. A patch that
+        // removes all annotations removes that too. (`resource.Resource.SetOrigin`)
         (r.origin, r.transformations) = (None, Vec::new());
     }
     match r.name().is_empty() || r.kind().is_empty() {
@@ -322,7 +323,9 @@ impl<'n> Text<'n> {
         }
     }
 
-    /// The documents of the patch. White space around an inline one is left out, as in the reference.
+    /// The documents of the patch.
+    // quirk(patch-is-trimmed): White space around an inline patch is left out before anything is made of it.
+    // (`PatchTransformerPlugin.Config`)
     pub fn parse(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
         match self {
             Text::Inline(text) => {
@@ -361,8 +364,9 @@ impl<'n> Text<'n> {
     }
 }
 
-/// A text in brackets that is no YAML may be JSON all the same, which the reference reads such patches as: it may escape
-/// slashes and write a character as a pair of surrogates.
+/// Reads a text in brackets that is not YAML.
+// quirk(json-patch-as-json): A JSON patch that begins with a bracket is read as JSON, others as YAML. JSON may escape
+// slashes and write a character as a pair of surrogates. (`PatchTransformer.jsonPatchFromBytes`)
 fn read_as_json(text: &str, place: Span, error: Diagnostic) -> Result<Vec<Node>> {
     let read = || serde_json::from_str(text).ok().filter(|_| text.starts_with('['));
     read().map(|value| vec![tree_of(value, place)]).ok_or(error)

@@ -82,7 +82,9 @@ fn read_inline(text: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
     read::of_trees(trees, true, &Schema::builtin())
 }
 
-/// A patch, or the path of a file: the reference tries them in this order.
+/// A patch, or the path of a file.
+// quirk(patch-or-path): An entry of `patchesStrategicMerge` is a patch, or if it cannot be read as one, the path of a
+// file. (`PatchStrategicMergeTransformer.loadFromPaths`)
 fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
     let Some(text) = entry.as_str() else {
         let message = format!("expected a path or a patch as a text, found {}", entry.kind_name());
@@ -119,7 +121,9 @@ impl Transformer for PatchStrategicMerge {
     }
 }
 
-/// Warns of the directives of strategic merge patches that are none here: the reference takes them for fields.
+/// Warns of directives of strategic merge patches that have no effect.
+// quirk(patch-directives-as-fields): `$setElementOrder`, `$deleteFromPrimitiveList` and `$retainKeys` are fields like
+// any other, and stay in the output. (kyaml `merge2.Merge` knows `$patch` alone)
 pub(super) fn warn_of_directives(patch: &Node, cx: &Context) {
     for entry in patch.as_map().into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();

@@ -80,7 +80,8 @@ pub struct Target {
 pub struct FieldOptions {
     pub delimiter: Text,
     pub index: i64,
-    /// Known, and without effect, in the reference too.
+    // quirk(replacement-encoding-has-no-effect): `options.encoding` of a replacement is accepted and changes nothing.
+    // (`types.FieldOptions`; `replacement.setFieldValue` does not read it)
     pub encoding: Text,
     pub create: bool,
 }
@@ -90,7 +91,8 @@ impl Replacements {
     pub fn new(entries: Vec<Spanned<Replacement>>, loader: &dyn Loader) -> Result<Self> {
         let mut rules = Vec::new();
         for Spanned { value: mut entry, span } in entries {
-            // Between its kustomization and the transformer the reference forgets an empty list.
+            // quirk(replacement-without-targets): `targets: []` in a kustomization is lost on its way to the
+            // transformer, and counts as missing. (`types.Replacement.Targets` is `omitempty`)
             entry.targets = entry.targets.filter(|targets| !targets.is_empty());
             Self::add(entry, span, loader, &mut rules)?;
         }
@@ -460,7 +462,9 @@ impl Place {
         Ok(chosen)
     }
 
-    /// Either reason will do: the reference looks at labels and at ids apart from each other.
+    /// Whether a target is left out.
+    // quirk(replacement-rejects-by-labels-or-id): A `reject` with a name and labels rejects what has either, not only
+    // what has both. (`replacement.selectByAnnoAndLabel`, `TargetSelectorRegex.RejectsAny`)
     fn rejects(&self, r: &Resource) -> Result<bool> {
         for Reject { matcher, by_id, by_labels } in &self.reject {
             if *by_labels && matcher.fits_labels(r)? || *by_id && r.all_ids().any(|id| matcher.fits_id(id)) {

@@ -11,6 +11,8 @@ pub fn string(node: &mut Node, text: &Text, place: Span) -> Result<()> {
 
 /// Writes a text whose type is what it would be if it stood there in place of the old one: between quotes a string,
 /// without them whatever it looks like. A name of digits alone thus becomes a number, as in the reference.
+// quirk(names-of-digits-become-numbers): A text written over a plain scalar takes the type it looks like: a name of
+// digits alone becomes a number. (kyaml `FieldSetter.Filter`)
 pub fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
     expect_scalar(node)?;
     let tag = match node.style() {

@@ -133,7 +133,8 @@ impl Transformer for SortOrder {
         let last = self.last.iter().enumerate().map(|(at, kind)| (kind, at as i64 + 1));
         ranks.extend(first.chain(last));
         let places = places(items, |kind| ranks.get(kind).copied().unwrap_or(0));
-        // Compared as one text, the way the reference does, so that `a-b` sorts before `a`.
+        // quirk(legacy-order-compares-one-text): In legacy order, group, version, kind, namespace and name are compared
+        // as one text, so that `a-b` sorts before `a`. (`SortOrderTransformer.legacyResIDSortString`)
         let name = |id: &ResourceId| {
             fn or<'t>(text: &'t Text, none: &'t str) -> &'t str {
                 if text.is_empty() { none } else { text }

@@ -314,7 +314,9 @@ fn with_dots(path: &str) -> String {
     out + rest
 }
 
-/// A value as the reference understands it; numbers it cannot read are none.
+/// A value as a var takes it; `None` for a number that cannot be read.
+// quirk(var-values-are-read-again): A var whose field is a number in a notation of YAML alone, such as `0x10`, has no
+// value. (kyaml `RNode.GetFieldValue`)
 fn plain_value(node: &Node) -> Option<Node> {
     let text = node.text();
     match node.tag() {

@@ -25,9 +25,9 @@ pub fn canonical_into(node: &Node, out: &mut String) {
 
 /// The same, with an error for what the reference would refuse to write.
 ///
-/// JSON stands between the reference's tree and its output. What JSON cannot say is an error there: infinities, keys that
-/// are not strings; and so are a few control characters. The text is appended all the same, and is the best YAML there is
-/// for the tree.
+/// The text is appended all the same, and is the best YAML there is for the tree.
+// quirk(json-limits-what-can-be-written): What JSON cannot express is an error: infinities, and keys that are lists or
+// maps. (kyaml `RNode.MarshalJSON`)
 pub fn try_canonical_into(node: &Node, out: &mut String) -> Result<()> {
     let mut emitter = Emitter::new(out);
     emitter.root(node);

@@ -86,7 +86,8 @@ fn compare_further(a: &str, b: &str) -> Ordering {
 fn number(text: &str, within_number: bool) -> (i64, usize) {
     let start = i64::from(within_number);
     text.chars().take_while(|c| is_digit(*c)).fold((start, 0), |(n, digits), c| {
-        // Overflow wraps, as it does in the reference.
+        // quirk(numbers-in-keys-count): Keys are sorted with the numbers in them read as numbers (`a2` before `a10`),
+        // letters after all else. A number that is too large wraps around. (go-yaml `keyList.Less`)
         let digit = i64::from(c as u32) - i64::from(b'0');
         (n.wrapping_mul(10).wrapping_add(digit), digits + 1)
     })

@@ -35,8 +35,10 @@ pub(super) fn write(text: &str, place: Place, out: &mut String) -> Form {
     write_guarded(text, place, out)
 }
 
-/// The character for which the reference would not write a string. Before it writes, it reads what it made as JSON with
-/// its YAML reader; JSON leaves these unescaped, and the reader does not take them.
+/// The first character for which a string cannot be written.
+// quirk(control-characters-are-refused): A resource is turned into JSON before it is written, and the JSON is read as
+// YAML. JSON leaves U+007F and its like unescaped, and the YAML reader refuses them, so a text that contains one cannot
+// be written. (sigs.k8s.io/yaml `JSONToYAML`)
 pub(super) fn refused(text: &str) -> Option<char> {
     text.chars().find(|c| matches!(c, '\u{7F}'..='\u{84}' | '\u{86}'..='\u{9F}' | '\u{FFFE}' | '\u{FFFF}'))
 }
@@ -163,11 +165,13 @@ fn write_guarded(text: &str, place: Place, out: &mut String) -> Form {
     Form::Quoted
 }
 
-/// A line break to YAML 1.1, an ordinary character to JSON: as part of a key the reference refuses it.
+/// A line break to YAML 1.1, an ordinary character to JSON: refused as part of a key.
 pub(super) const NEXT_LINE: char = '\u{85}';
 
-/// Folds U+0085 as a line break. The reference passes strings through JSON, which leaves this one break unescaped, and
-/// reads that with YAML's rules: one becomes a space, more become one line break less, spaces around them are lost.
+/// Folds U+0085 as a line break.
+// quirk(next-line-is-a-break): Strings go through JSON, which leaves the line break U+0085 unescaped, and are read by
+// the rules of YAML: one becomes a space, several become one line break less, spaces around them are lost.
+// (sigs.k8s.io/yaml `JSONToYAML`)
 fn fold_next_lines(text: &str) -> String {
     let mut folded = String::with_capacity(text.len());
     let mut rest = text;
@@ -236,7 +240,9 @@ fn write_single_quoted(text: &str, place: Place, out: &mut String) {
 }
 
 fn write_double_quoted(text: &str, place: Place, out: &mut String) {
-    // With a byte order mark in front the reference escapes every single character.
+    // quirk(byte-order-mark-escapes-all): A text that begins with a byte order mark is written with every character
+    // escaped: the check for the mark looks at the start of the text instead of the current position. (go-yaml
+    // `is_bom`)
     let escape_all = text.starts_with('\u{FEFF}');
     let mut column = column(out, place) + 1;
     let mut after_space = false;

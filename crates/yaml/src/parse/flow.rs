@@ -88,7 +88,8 @@ impl Parser<'_> {
         self.pos += 1;
         self.skip(After::other(mark))?;
         if matches!(self.here(), b':' | b',') || self.here() == close {
-            // In a list the reference takes the token behind for the key, and fails on what is left.
+            // quirk(question-mark-in-a-list): `[? : b]`, an empty key in a list between brackets, is refused: what
+            // follows the question mark is taken for the key. (go-yaml `yaml_parser_parse_flow_sequence_entry`)
             if close == b']' {
                 return Err(self.no_flow_node(self.pos, start));
             }

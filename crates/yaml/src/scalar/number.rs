@@ -1,5 +1,8 @@
 //! Floating-point numbers as text, the way the reference writes them.
 
+// quirk(numbers-pass-through-json): Numbers are written as JSON has them: `1.50` becomes `1.5`, `0777` becomes `511`,
+// `1e3` becomes `1000`, and large ones get an exponent. (kyaml `RNode.MarshalJSON`, Go `strconv.FormatFloat`)
+
 use std::fmt::Write;
 
 /// Appends a finite number as Go's `encoding/json` does: digits alone, with an exponent only for the very small and the

@@ -262,7 +262,9 @@ fn integer(text: &str) -> Option<i128> {
     in_range(if negative { -n } else { n }, signed)
 }
 
-/// `0b-11` and `0o-17`: the sign behind the prefix, which the reference lets pass.
+/// An integer whose sign comes after its prefix.
+// quirk(sign-after-the-base-of-a-number): `0b-11` and `0o-17`, with the sign after the prefix, are numbers. (go-yaml
+// `resolve`)
 fn odd_integer(text: &str) -> Option<i128> {
     let (outer, rest) = match text.strip_prefix('-') {
         Some(rest) => (true, rest),

@@ -10,7 +10,9 @@ pub(super) fn is_timestamp(text: &str) -> bool {
         && Timestamp::parse(text).is_some()
 }
 
-/// A timestamp in the form of RFC 3339, as the reference writes it into JSON; `None` for what is not one.
+/// A timestamp in the form of RFC 3339; `None` for what is not one.
+// quirk(timestamps-gain-a-time): A date without quotes is a timestamp and goes through JSON, so that a time is added:
+// `2024-01-02` becomes `"2024-01-02T00:00:00Z"`. (Go `time.Time.MarshalJSON`)
 pub fn timestamp(text: &str) -> Option<String> {
     Timestamp::parse(text).map(|t| t.to_string())
 }

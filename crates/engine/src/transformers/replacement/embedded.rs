@@ -5,7 +5,9 @@ use krm_yaml::{Diagnostic, Node, Result, Tag, json};
 
 use super::field::{self, Edit, FieldPath, Ways};
 
-/// The tree a text holds: of its first document, as in the reference.
+/// The tree a text holds.
+// quirk(embedded-first-document-only): A replacement that reaches into a text of several documents changes the first
+// and drops the others. (`replacement.setValueInStructuredData`)
 pub(super) fn parse(text: &str) -> Result<Node> {
     let document = krm_yaml::parse_str(text)?.into_iter().next();
     document
@@ -36,7 +38,8 @@ pub(super) fn set(
     let mut set_tagged = |node: &mut Node| {
         let fits = set(node)?;
         if is_json && node.is_null() && node.text() == Some("") {
-            // Between brackets the reference cannot write nothing at all: it writes quotes.
+            // quirk(embedded-nothing-in-brackets): An empty text that replaces a null within JSON is written as `""`.
+            // (`replacement.serializeAsJSON`)
             *node = Node::string("");
         }
         if !fits && !is_json {
@@ -45,7 +48,8 @@ pub(super) fn set(
         Ok(fits)
     };
     let mut edit = Edit::new(create, &mut set_tagged);
-    // Whatever goes wrong in there, the reference then takes the path for an ordinary one.
+    // quirk(embedded-paths-fall-back): If a path cannot be followed inside a text, it is taken as the path of an
+    // ordinary field. (`replacement.setValueInStructuredData`)
     if !edit.walk(&mut inner, rest).is_ok_and(|found| found > 0) || (is_json && edit.misfit) {
         return Ok(Outcome::No);
     }

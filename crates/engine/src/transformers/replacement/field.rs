@@ -43,7 +43,9 @@ fn is_new(node: &Node) -> bool {
     node.is_null() && node.style() == Style::Any && node.text() == Some("")
 }
 
-/// Gives a scalar another text but leaves its type, as the reference does; `false` where the text is none of that type.
+/// Gives a scalar another text but leaves its type; `false` if the text cannot be of that type.
+// quirk(replacement-keeps-the-type-of-the-field): A replaced field keeps the type it had, whatever the type of the
+// source. (`replacement.setFieldValue`)
 pub(super) fn set_text(node: &mut Node, text: &str) -> bool {
     let tag = if is_new(node) { resolve::plain(text) } else { node.tag() };
     let style = node.style();
@@ -257,7 +259,9 @@ fn untyped(text: &str) -> Node {
     Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE)
 }
 
-/// A value as it is written, quotes and comments included: what the reference holds patterns against.
+/// A value as it is written.
+// quirk(replacement-pattern-sees-quotes): `[name=x]` in a target path is a regular expression that may match anywhere
+// in the item as it is written, quotes and comments included. (kyaml `PathMatcher.doSeq`)
 fn written(node: &Node) -> String {
     match node.text() {
         Some(text) if !node.has_trivia() && matches!(node.style(), Style::Plain | Style::Any) => {

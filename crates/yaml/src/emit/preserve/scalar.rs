@@ -134,7 +134,7 @@ pub(super) fn is_break(c: char) -> bool {
 
 /// Appends a text in double quotes, on one line.
 pub(super) fn double_quoted(text: &str, out: &mut String) {
-    // With a byte order mark in front the reference escapes every single character.
+    // quirk(byte-order-mark-escapes-all): See `emit/text.rs`. (go-yaml `is_bom`)
     let escape_all = text.starts_with('\u{FEFF}');
     out.push('"');
     for c in text.chars() {
@@ -150,8 +150,10 @@ pub(super) fn double_quoted(text: &str, out: &mut String) {
 /// What stands behind the `|` or `>` of a block scalar: the indentation, where it cannot be guessed from the text, and
 /// what becomes of the line breaks at the end.
 ///
-/// A tab at the beginning is no indentation, and readers refuse it as such unless told; the reference does not tell
-/// them, and so neither do we where its bytes are wanted (`guarded` is not set).
+/// A tab at the beginning is not indentation, and readers may refuse it without that number. It is written only if
+/// `guarded` is set.
+// quirk(tab-at-the-start-of-a-block): A block scalar whose text begins with a tab is written without the digit that
+// says how far it is indented, though some readers need it. (go-yaml `yaml_emitter_write_block_scalar_hints`)
 pub(super) fn block_hints(text: &str, indent: usize, guarded: bool) -> String {
     let mut hints = String::new();
     if text.starts_with(' ') || text.starts_with(is_break) || guarded && text.starts_with('\t') {
