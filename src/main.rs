@@ -65,6 +65,7 @@ fn run() -> i32 {
             FnCommand::Doc(args) => commands::function::doc::run(*args),
         },
         Command::Localize(args) => commands::localize::run(&args, &report),
+        Command::Lsp(args) => commands::lsp::run(&args),
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),
         Command::Merge3(args) => commands::merge3::run(args, &report),

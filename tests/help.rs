@@ -48,8 +48,9 @@ fn examples(help: &str) -> Option<(String, Vec<String>)> {
     Some((folder.to_owned(), scripts))
 }
 
-/// What is only there to put one's own in place of; functions that cargo has to build first, and the reader of manuals.
-const NOT_HERE: [&str; 8] = [
+/// What is only there to put one's own in place of; functions that cargo has to build first, the reader of manuals
+/// and an editor.
+const NOT_HERE: [&str; 9] = [
     "my-package",
     "openapi fetch",
     "example.com/set-label",
@@ -58,6 +59,7 @@ const NOT_HERE: [&str; 8] = [
     "examples/website --enable-exec",
     "examples/functions/run",
     "man -l",
+    "nvim",
 ];
 
 #[test]

@@ -14,12 +14,14 @@ fn examples_and_cases_fit_their_schemas() {
     }
     let composition = parse(krm_engine::composition::JSON_SCHEMA);
     let kustomization = parse(krm_engine::kustomization::JSON_SCHEMA);
+    let kptfile = parse(krm_engine::kpt::JSON_SCHEMA);
     let (mut faults, mut checked) = (Vec::new(), 0);
     for file in &files {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         let schema = match name {
             "composition.yaml" | "composition.yml" => &composition,
             "kustomization.yaml" | "kustomization.yml" | "Kustomization" => &kustomization,
+            "Kptfile" => &kptfile,
             _ => continue,
         };
         // Keys may be in any case, and the last of equal ones wins: no schema can say that.
@@ -154,7 +156,12 @@ fn properties<'s>(schema: &'s Node, way: &str, found: &mut Vec<(String, &'s Node
 
 #[test]
 fn every_property_is_described() {
-    for text in [krm_engine::composition::JSON_SCHEMA, krm_engine::kustomization::JSON_SCHEMA] {
+    let schemas = [
+        krm_engine::composition::JSON_SCHEMA,
+        krm_engine::kpt::JSON_SCHEMA,
+        krm_engine::kustomization::JSON_SCHEMA,
+    ];
+    for text in schemas {
         let schema = parse(text);
         let mut found = Vec::new();
         properties(&schema, "", &mut found);

@@ -30,6 +30,7 @@ const LAYERS: &[&str] = &[
     "session",
     "explain",
     "edit",
+    "editor",
     "lib",
 ];
 

@@ -57,6 +57,10 @@ pub const LOCALIZE: &str = "Examples:
   krm localize examples/shop/base local
   krm localize examples/shop/overlays/production local --scope examples/shop";
 
+pub const LSP: &str = "Examples:
+  krm lsp < /dev/null
+  nvim -c 'lua vim.lsp.start({cmd = {\"krm\", \"lsp\"}})' examples/shop/base/kustomization.yaml";
+
 pub const OPENAPI: &str = "Example:
   krm openapi info";
 

@@ -156,6 +156,7 @@ pub enum Command {
     Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),
     Localize(Box<crate::commands::localize::LocalizeArgs>),
+    Lsp(crate::commands::lsp::LspArgs),
     Man(ManArgs),
     Merge(MergeArgs),
     Merge3(Merge3Args),

@@ -9,6 +9,7 @@ pub mod explain;
 pub mod function;
 mod input;
 pub mod localize;
+pub mod lsp;
 pub mod merge;
 pub mod merge3;
 pub mod openapi;

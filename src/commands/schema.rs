@@ -5,7 +5,7 @@ use krm_engine::Result;
 
 use crate::os;
 
-/// Print the JSON Schema of a Composition or a kustomization, for editors and checkers
+/// Print the JSON Schema of a Composition, a Kptfile or a kustomization, for editors and checkers
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::SCHEMA)]
 pub struct SchemaArgs {
@@ -17,12 +17,14 @@ pub struct SchemaArgs {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Kind {
     Composition,
+    Kptfile,
     Kustomization,
 }
 
 pub fn run(args: &SchemaArgs) -> Result<()> {
     os::print(match args.kind {
         Kind::Composition => krm_engine::composition::JSON_SCHEMA.as_bytes(),
+        Kind::Kptfile => krm_engine::kpt::JSON_SCHEMA.as_bytes(),
         Kind::Kustomization => krm_engine::kustomization::JSON_SCHEMA.as_bytes(),
     })
 }

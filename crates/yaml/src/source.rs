@@ -166,7 +166,7 @@ impl fmt::Debug for Source {
 
 /// All texts of a run, so that a span can be turned back into a file, a line and a column. Cheap to clone and share.
 #[derive(Clone, Default, Debug)]
-pub struct Sources(Arc<RwLock<Vec<Arc<Source>>>>);
+pub struct Sources(Arc<RwLock<Vec<Option<Arc<Source>>>>>);
 
 impl Sources {
     pub fn new() -> Self {
@@ -177,8 +177,17 @@ impl Sources {
     pub fn add(&self, name: impl Into<Box<str>>, text: impl Into<Box<str>>) -> Arc<Source> {
         let mut all = self.0.write().expect("no one panics while holding the list of sources");
         let source = Source::with_id(FileId(all.len() as u32 + 1), name.into(), text.into());
-        all.push(source.clone());
+        all.push(Some(source.clone()));
         source
+    }
+
+    /// Lets go of a text that is out of date: spans in it are not found any more. For programs that run on while files
+    /// change.
+    pub fn forget(&self, id: FileId) {
+        let mut all = self.0.write().expect("no one panics while holding the list of sources");
+        if let Some(source) = (id.0 as usize).checked_sub(1).and_then(|at| all.get_mut(at)) {
+            *source = None;
+        }
     }
 
     /// Takes in the bytes of a file: UTF-8, or UTF-16 with a byte order mark. What is not text is an error with its location.
@@ -197,7 +206,7 @@ impl Sources {
 
     pub fn get(&self, id: FileId) -> Option<Arc<Source>> {
         let all = self.0.read().expect("no one panics while holding the list of sources");
-        all.get((id.0 as usize).checked_sub(1)?).cloned()
+        all.get((id.0 as usize).checked_sub(1)?)?.clone()
     }
 }
 
@@ -228,5 +237,7 @@ mod tests {
         assert_eq!(source.line(2), "b: 2");
         assert_eq!(sources.get(source.id()).unwrap().name(), "a.yaml");
         assert!(sources.get(FileId::NONE).is_none());
+        sources.forget(source.id());
+        assert!(sources.get(source.id()).is_none());
     }
 }

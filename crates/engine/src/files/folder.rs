@@ -95,9 +95,15 @@ impl Files {
             let stays = !changed.iter().any(|changed| path.starts_with(changed));
             if !stays {
                 trees.remove(&source.id());
+                self.sources.forget(source.id());
             }
             stays
         });
+    }
+
+    /// The text of a file that was read, by its real path.
+    pub fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
+        self.texts.lock().expect("no one panics while holding the texts").get(path).cloned()
     }
 }
 

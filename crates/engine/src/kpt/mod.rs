@@ -15,6 +15,9 @@ mod status;
 mod tree;
 mod update;
 
+/// The JSON Schema of a Kptfile, for editors.
+pub const JSON_SCHEMA: &str = include_str!("../../data/kptfile.schema.json");
+
 pub use image::{Images, Tags, is_reference};
 pub use kptfile::{
     API_VERSION, FILE, Function, Git, GitLock, Kptfile, Locator, Pipeline, Strategy, UpstreamLock,

@@ -4,10 +4,10 @@ mod emit;
 mod outline;
 mod root;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use krm_yaml::{Diagnostic, Result, Sources, Span};
+use krm_yaml::{Diagnostic, Result, Source, Sources, Span};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -231,6 +231,11 @@ impl Session {
         self.targets.lock().expect(HELD).retain(|_, target| !is_affected(&target.dependencies));
         self.planning.forget(changed, &mut is_affected);
         affected
+    }
+
+    /// The text of a file that was read for a target, by its real path.
+    pub fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
+        self.planning.files.text_of(path)
     }
 
     /// Everything a target that was built depended on, and which bases it was made of.

@@ -85,9 +85,24 @@ impl Workspace {
 
     /// The layers in these folders, and all that they are made of.
     pub fn of(world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) -> Self {
-        let here = world.real_path(Path::new(".")).unwrap_or_default();
         let mut workspace = Self::default();
-        let mut known: BTreeSet<PathBuf> = BTreeSet::new();
+        workspace.add(world, sources, folders);
+        workspace
+    }
+
+    /// Reads the layers in these folders again, or for the first time; of what they name, what is not known yet.
+    pub fn update(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
+        for folder in &folders {
+            let Some(layer) = self.layers.remove(folder) else { continue };
+            let named = layer.references.iter().map(|reference| reference.span.file);
+            named.chain(layer.source.iter().map(|source| source.id())).for_each(|file| sources.forget(file));
+        }
+        self.add(world, sources, folders);
+    }
+
+    fn add(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
+        let here = world.real_path(Path::new(".")).unwrap_or_default();
+        let mut known: BTreeSet<PathBuf> = self.layers.keys().cloned().collect();
         let mut open = folders;
         while !open.is_empty() {
             open.retain(|folder| known.insert(folder.clone()));
@@ -95,10 +110,9 @@ impl Workspace {
             let layers: Vec<Layer> = std::mem::take(&mut open).into_par_iter().filter_map(read).collect();
             for layer in layers {
                 open.extend(layer.layers_named().map(|(_, folder)| folder.to_owned()));
-                workspace.layers.insert(layer.folder.clone(), layer);
+                self.layers.insert(layer.folder.clone(), layer);
             }
         }
-        workspace
     }
 
     /// All layers, in the order of their paths.

@@ -1,0 +1,339 @@
+//! What an editor asks: problems, completions, meanings and places, for texts that need not be saved.
+//!
+//! Nothing here knows a protocol. A question is a file and a byte in it; an answer is data. An [`Editor`] is one open folder
+//! with everything below it. It runs no program and fetches nothing, whatever the files in the folder say.
+
+mod buffers;
+mod cursor;
+mod problems;
+mod repair;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Sources};
+
+use crate::composition;
+use crate::files::world::{DirEntry, World};
+use crate::files::{KUSTOMIZATION_FILES, relative};
+use crate::kpt::{self, Kptfile};
+use crate::session::{BuildOptions, Session};
+use crate::workspace::{Layer, Workspace};
+
+pub use buffers::Buffers;
+pub use cursor::Cursor;
+pub use problems::{Level, Place, Problem, Repair};
+
+/// A folder that is open in an editor.
+pub struct Editor {
+    world: Arc<Buffers>,
+    sources: Sources,
+    session: Session,
+    /// What the kustomizations of the folder name, also those that are being typed.
+    workspace: Workspace,
+    workspace_sources: Sources,
+    changed: Changed,
+    problems: BTreeMap<PathBuf, Vec<Problem>>,
+}
+
+/// What is out of date.
+#[derive(Default)]
+struct Changed {
+    /// Files with another content, or that came or went; by their real paths.
+    files: BTreeSet<PathBuf>,
+    /// Files came or went: what names lead to may be something else.
+    tree: bool,
+}
+
+impl Editor {
+    /// Opens a folder; nothing is read yet.
+    pub fn new(disk: Arc<dyn World>, folder: &Path) -> Self {
+        let root = disk.real_path(folder).unwrap_or_else(|_| folder.to_owned());
+        let world = Arc::new(Buffers::new(disk, &root));
+        let sources = Sources::new();
+        // The default policy allows nothing to run.
+        let session = Session::new(world.clone(), sources.clone(), BuildOptions::default());
+        Self {
+            world,
+            sources,
+            session,
+            workspace: Workspace::default(),
+            workspace_sources: Sources::new(),
+            changed: Changed { files: BTreeSet::new(), tree: true },
+            problems: BTreeMap::new(),
+        }
+    }
+
+    /// The real path of the folder.
+    pub fn root(&self) -> &Path {
+        self.world.root()
+    }
+
+    /// The real path of a file, which need not exist.
+    pub fn place(&self, path: &Path) -> PathBuf {
+        self.world.place(path)
+    }
+
+    /// A text was opened or edited.
+    pub fn set_text(&mut self, path: &Path, text: Arc<str>) {
+        let path = self.world.place(path);
+        if self.world.text(&path).is_none() {
+            // Most files are opened as they are saved.
+            match self.world.read(&path) {
+                Ok(bytes) if bytes == text.as_bytes() => {
+                    self.world.set(&path, text);
+                    if is_kptfile(&path) {
+                        self.changed.files.insert(path);
+                    }
+                    return;
+                }
+                Ok(_) => {}
+                Err(_) => self.changed.tree = true,
+            }
+        }
+        self.world.set(&path, text);
+        self.changed.files.insert(path);
+    }
+
+    /// A text was closed: what is saved counts again.
+    pub fn close(&mut self, path: &Path) {
+        let path = self.world.place(path);
+        let Some(text) = self.world.text(&path) else { return };
+        self.world.remove(&path);
+        match self.world.read(&path) {
+            Ok(bytes) if bytes == text.as_bytes() && !is_kptfile(&path) => {}
+            saved => {
+                self.changed.tree |= saved.is_err();
+                self.changed.files.insert(path);
+            }
+        }
+    }
+
+    /// Files or folders changed, came or went outside the editor.
+    pub fn changed_on_disk(&mut self, paths: &[PathBuf]) {
+        for path in paths {
+            let path = self.world.place(path);
+            // An open text counts, whatever is saved.
+            if self.world.text(&path).is_none() {
+                self.changed.tree |= is_layer_file(&path) || !self.session_knows(&path);
+                self.changed.files.insert(path);
+            }
+        }
+    }
+
+    fn session_knows(&self, path: &Path) -> bool {
+        self.session.text_of(path).is_some() && self.world.is_file(path)
+    }
+
+    /// The text of a file, as it is open or saved.
+    pub fn text(&self, path: &Path) -> Option<Arc<str>> {
+        let path = self.world.place(path);
+        self.world.text(&path).or_else(|| Some(String::from_utf8(self.world.read(&path).ok()?).ok()?.into()))
+    }
+
+    /// Whether anything changed since the problems were last found.
+    pub fn is_out_of_date(&self) -> bool {
+        self.changed.tree || !self.changed.files.is_empty()
+    }
+
+    /// Everything that is wrong in the folder, by file. Only what is out of date is found again.
+    pub fn problems(&mut self) -> &BTreeMap<PathBuf, Vec<Problem>> {
+        if self.is_out_of_date() {
+            self.refresh();
+        }
+        &self.problems
+    }
+
+    /// Brings everything up to date with the texts.
+    fn refresh(&mut self) {
+        let Changed { files, tree } = std::mem::take(&mut self.changed);
+        let files: Vec<PathBuf> = files.into_iter().collect();
+        self.session.invalidate(&files);
+        let world = Repaired(&self.world);
+        if tree {
+            self.workspace_sources = Sources::new();
+            // A folder that cannot be read has no layers.
+            self.workspace =
+                Workspace::scan(&world, &self.workspace_sources, Path::new(".")).unwrap_or_default();
+        } else {
+            let folders = files.iter().flat_map(|file| self.layers_read_from(file)).collect::<BTreeSet<_>>();
+            if !folders.is_empty() {
+                let folders = folders.into_iter().collect();
+                self.workspace.update(&world, &self.workspace_sources, folders);
+            }
+        }
+        self.problems = self.find_problems();
+    }
+
+    /// The folders whose layers are made from a file: the one it is in, and those that name it as a configuration, which may
+    /// name further files.
+    fn layers_read_from(&self, file: &Path) -> Vec<PathBuf> {
+        if is_layer_file(file) {
+            return file.parent().map(Path::to_owned).into_iter().collect();
+        }
+        const MAY_NAME_FILES: [&str; 4] =
+            ["generators", "transformers", "validators", "transformerOverrides"];
+        let users = self.workspace.users(file);
+        let users = users
+            .filter(|(_, reference)| MAY_NAME_FILES.iter().any(|field| reference.field.starts_with(field)));
+        users.map(|(layer, _)| layer.folder.clone()).collect()
+    }
+
+    fn find_problems(&self) -> BTreeMap<PathBuf, Vec<Problem>> {
+        let mut reporter =
+            problems::Reporter { world: &self.world, sources: &self.sources, problems: BTreeMap::new() };
+        let mut known: BTreeSet<&Path> = BTreeSet::new();
+        let mut open: Vec<&Layer> = self.workspace.roots();
+        while !open.is_empty() {
+            open.retain(|layer| known.insert(&layer.folder));
+            let targets: Vec<String> = open.iter().map(|layer| layer.shown.clone()).collect();
+            let built = self.session.build(&targets);
+            for warning in &built.warnings {
+                reporter.add(warning, self.root(), None);
+            }
+            let mut next = Vec::new();
+            for ((layer, target), result) in open.iter().zip(&targets).zip(&built.targets) {
+                let Err(error) = result else { continue };
+                reporter.add(error, &layer.file, Some(target));
+                if needs_more_than_files(error) {
+                    // What it is made of can still be checked, each layer for itself.
+                    next.extend(layer.layers_named().filter_map(|(_, folder)| self.workspace.layer(folder)));
+                }
+            }
+            open = next;
+        }
+        for file in self.world.open().iter().filter(|file| is_kptfile(file)) {
+            if let Some(error) = self.kptfile_error(file) {
+                reporter.add(&error, file, None);
+            }
+        }
+        reporter.finish()
+    }
+
+    fn kptfile_error(&self, file: &Path) -> Option<Diagnostic> {
+        let name = relative(file, self.root());
+        let source = match self.sources.add_bytes(name, self.world.read(file).ok()?) {
+            Ok(source) => source,
+            Err(error) => return Some(error),
+        };
+        let error = Kptfile::read(&source).err();
+        if error.is_none() {
+            self.sources.forget(source.id());
+        }
+        error
+    }
+}
+
+/// Whether a build fails for want of a program or the network: for all we know the files are right.
+fn needs_more_than_files(error: &Diagnostic) -> bool {
+    problems::is_not_here(error) || error.others().iter().any(needs_more_than_files)
+}
+
+/// Whether a file makes its folder a layer.
+pub fn is_layer_file(path: &Path) -> bool {
+    let names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
+    path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.into_iter().any(|known| *known == name))
+}
+
+pub fn is_kptfile(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == kpt::FILE)
+}
+
+/// The world with kustomizations that can be read: what is being typed in them is left out.
+struct Repaired<'a>(&'a Buffers);
+
+impl World for Repaired<'_> {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        let bytes = self.0.read(path)?;
+        if !is_layer_file(path) {
+            return Ok(bytes);
+        }
+        Ok(match std::str::from_utf8(&bytes).ok().and_then(|text| repair::repair(text, None)) {
+            Some(repaired) => repaired.into_bytes(),
+            None => bytes,
+        })
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.0.is_dir(path)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.is_file(path)
+    }
+
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>> {
+        self.0.list(dir)
+    }
+
+    fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
+        self.0.real_path(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::memory_world::MemoryWorld;
+
+    fn editor(files: &[(&str, &str)]) -> Editor {
+        let disk = MemoryWorld::new(files.iter().map(|(path, text)| (format!("/w/{path}"), *text)));
+        Editor::new(Arc::new(disk), Path::new("/w"))
+    }
+
+    fn shown(editor: &mut Editor) -> Vec<String> {
+        let problems = editor.problems();
+        let all = problems.values().flatten().map(|problem| {
+            let place = &problem.place;
+            let at = place.source.position(place.span.start as usize);
+            format!("{}:{}:{} {}", place.path.display(), at.line, at.column, problem.code)
+        });
+        all.collect()
+    }
+
+    #[test]
+    fn unsaved_texts_are_checked_in_every_build_that_uses_them() {
+        let mut editor = editor(&[
+            ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+            ("base/web.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"),
+            ("a/kustomization.yaml", "resources: [../base]\n"),
+            ("b/kustomization.yaml", "resources: [../base]\nreplicas: [{name: wbe, count: 2}]\n"),
+        ]);
+        assert_eq!(shown(&mut editor), ["/w/b/kustomization.yaml:2:19 replicas-no-match"]);
+        editor.set_text(Path::new("/w/base/web.yaml"), "apiVersion: v1\nkind: [\n".into());
+        let found = shown(&mut editor);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("/w/base/web.yaml:"), "{found:?}");
+        let problem = &editor.problems()[Path::new("/w/base/web.yaml")][0];
+        let builds: Vec<&str> = problem.notes.iter().map(|(text, _)| text.as_str()).collect();
+        assert!(
+            builds.contains(&"in the build of `a`") && builds.contains(&"in the build of `b`"),
+            "{builds:?}"
+        );
+        editor.close(Path::new("/w/base/web.yaml"));
+        assert_eq!(shown(&mut editor), ["/w/b/kustomization.yaml:2:19 replicas-no-match"]);
+    }
+
+    #[test]
+    fn what_would_be_run_or_fetched_is_named_and_the_rest_is_checked() {
+        let mut editor = editor(&[
+            ("base/kustomization.yaml", "resources: [none.yaml]\n"),
+            ("top/kustomization.yaml", "resources:\n- ../base\n- https://example.com/x//y?ref=v1\n"),
+            ("chart/kustomization.yaml", "helmCharts: [{name: x, repo: https://example.com}]\n"),
+        ]);
+        let found = shown(&mut editor);
+        assert_eq!(
+            found,
+            [
+                "/w/base/kustomization.yaml:1:13 file-not-found",
+                "/w/chart/kustomization.yaml:1:21 helm-not-enabled",
+                "/w/top/kustomization.yaml:3:3 no-network"
+            ]
+        );
+        let level = |file: &str| editor.problems[Path::new(file)][0].level;
+        assert_eq!(level("/w/top/kustomization.yaml"), Level::Information);
+        assert_eq!(level("/w/base/kustomization.yaml"), Level::Error);
+    }
+}

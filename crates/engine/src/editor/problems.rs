@@ -1,0 +1,175 @@
+//! Diagnostics as an editor shows them: by file, each once, with the texts their spans are in.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Fix, Severity, Source, Sources, Span};
+
+use super::buffers::Buffers;
+use crate::files::world::World;
+
+/// A piece of a file.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The real path.
+    pub path: PathBuf,
+    pub source: Arc<Source>,
+    pub span: Span,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    Error,
+    Warning,
+    /// Nothing is wrong; an editor cannot know more.
+    Information,
+}
+
+/// Something to tell about a place.
+#[derive(Clone, Debug)]
+pub struct Problem {
+    pub place: Place,
+    pub level: Level,
+    pub code: &'static str,
+    pub message: String,
+    /// Further facts and where they are.
+    pub notes: Vec<(String, Place)>,
+    pub fixes: Vec<Repair>,
+}
+
+/// A fix: what to write where.
+#[derive(Clone, Debug)]
+pub struct Repair {
+    pub message: String,
+    /// It leaves the outcome of every build as it is.
+    pub is_safe: bool,
+    pub edits: Vec<(Place, String)>,
+}
+
+/// What was refused because an editor runs nothing and fetches nothing.
+const NOT_HERE: [&str; 8] = [
+    "exec-not-enabled",
+    "functions-not-enabled",
+    "helm-not-enabled",
+    "network-not-enabled",
+    "no-network",
+    "plugins-not-enabled",
+    "programs-not-built",
+    "tool-not-enabled",
+];
+
+/// Whether a diagnostic is about something that is not run or fetched for an editor.
+pub(super) fn is_not_here(diagnostic: &Diagnostic) -> bool {
+    NOT_HERE.contains(&diagnostic.code())
+}
+
+/// Makes problems of diagnostics.
+pub(super) struct Reporter<'a> {
+    pub world: &'a Buffers,
+    pub sources: &'a Sources,
+    pub problems: BTreeMap<PathBuf, Vec<Problem>>,
+}
+
+impl Reporter<'_> {
+    /// Takes in a diagnostic and those joined to it. `file` is where one without a span is shown; `target` is the layer that
+    /// was built.
+    pub fn add(&mut self, diagnostic: &Diagnostic, file: &Path, target: Option<&str>) {
+        self.add_one(diagnostic, file, target);
+        diagnostic.others().iter().for_each(|other| self.add(other, file, target));
+    }
+
+    fn add_one(&mut self, diagnostic: &Diagnostic, file: &Path, target: Option<&str>) {
+        let Some(place) = self.place(diagnostic.place()).or_else(|| self.start_of(file)) else { return };
+        let not_here = is_not_here(diagnostic);
+        let level = match diagnostic.severity() {
+            _ if not_here => Level::Information,
+            Severity::Error => Level::Error,
+            Severity::Warning => Level::Warning,
+        };
+        let mut message = diagnostic.message().to_owned();
+        match not_here {
+            true => message.push_str("\nAn editor runs no programs and fetches nothing: `krm build` does."),
+            false => diagnostic.advice().iter().for_each(|help| message.push_str(&format!("\nhelp: {help}"))),
+        }
+        let mut notes: Vec<(String, Place)> = Vec::new();
+        for note in diagnostic.notes() {
+            match self.place(note.place) {
+                Some(place) => notes.push((note.message.clone(), place)),
+                None => message.push_str(&format!("\nnote: {}", note.message)),
+            }
+        }
+        if let Some(target) = target
+            && file != place.path
+            && let Some(start) = self.start_of(file)
+        {
+            notes.push((format!("in the build of `{target}`"), start));
+        }
+        let fixes = diagnostic.fixes().iter().filter_map(|fix| self.repair(fix)).collect();
+        let code = diagnostic.code();
+        let of_file = self.problems.entry(place.path.clone()).or_default();
+        let is_same = |other: &&mut Problem| {
+            other.place.span.range() == place.span.range() && other.code == code && other.message == message
+        };
+        if let Some(known) = of_file.iter_mut().find(is_same) {
+            // A base that many overlays include is wrong once. A few of them say enough.
+            for (text, place) in notes {
+                let is_known = |(known, at): &(String, Place)| {
+                    *known == text && at.path == place.path && at.span.range() == place.span.range()
+                };
+                if known.notes.len() < MOST_NOTES && !known.notes.iter().any(is_known) {
+                    known.notes.push((text, place));
+                }
+            }
+            return;
+        }
+        of_file.push(Problem { place, level, code, message, notes, fixes });
+    }
+
+    fn repair(&self, fix: &Fix) -> Option<Repair> {
+        let edits = fix.edits().iter().map(|edit| Some((self.place(edit.span)?, edit.text.clone())));
+        let edits = edits.collect::<Option<Vec<_>>>()?;
+        Some(Repair { message: fix.message().to_owned(), is_safe: fix.is_safe(), edits })
+    }
+
+    /// Where a span is. Texts that are not files of this machine have no place.
+    pub fn place(&self, span: Span) -> Option<Place> {
+        place(self.world, self.sources, span)
+    }
+
+    fn start_of(&self, file: &Path) -> Option<Place> {
+        let bytes = self.world.read(file).ok()?;
+        let text = String::from_utf8(bytes).unwrap_or_default();
+        let source = Source::detached("", text);
+        let span = source.span(0, 0);
+        Some(Place { path: file.to_owned(), source, span })
+    }
+
+    /// The problems by file, in the order of the text.
+    pub fn finish(mut self) -> BTreeMap<PathBuf, Vec<Problem>> {
+        for all in self.problems.values_mut() {
+            all.sort_by(|a, b| key(a).cmp(&key(b)));
+            all.iter_mut().for_each(|problem| problem.notes.sort_by(|a, b| note_key(a).cmp(&note_key(b))));
+        }
+        self.problems
+    }
+}
+
+/// So many places are named beside a problem.
+const MOST_NOTES: usize = 10;
+
+fn key(problem: &Problem) -> (u32, u32, Level, &str, &str) {
+    let span = problem.place.span;
+    (span.start, span.end, problem.level, problem.code, &problem.message)
+}
+
+fn note_key((text, place): &(String, Place)) -> (&Path, u32, &str) {
+    (&place.path, place.span.start, text)
+}
+
+pub(super) fn place(world: &Buffers, sources: &Sources, span: Span) -> Option<Place> {
+    let source = sources.get(span.file)?;
+    let path = world.real_path(Path::new(source.name())).ok().filter(|path| world.is_file(path))?;
+    Some(Place { path, source, span })
+}
