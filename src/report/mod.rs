@@ -3,7 +3,6 @@
 
 mod ci;
 mod colour;
-mod data;
 mod sarif;
 
 use std::sync::Mutex;
@@ -73,7 +72,7 @@ impl Report {
             ErrorFormat::Text => self.text(diagnostic),
             ErrorFormat::Github => ci::github(&all(&diagnostic.clone().located(&self.sources))),
             _ => {
-                let line = |d: &&Diagnostic| krm_yaml::json::compact(&data::object(d, &self.sources)) + "\n";
+                let line = |d: &&Diagnostic| krm_yaml::json::compact(&d.to_node(&self.sources)) + "\n";
                 all(&diagnostic.clone().located(&self.sources)).iter().map(line).collect()
             }
         });

@@ -3,6 +3,7 @@
 //! A [`Diagnostic`] is data: it is made where a fault is found and rendered only where it is shown. It lives at the bottom
 //! of the stack because a syntax error is the first thing that can go wrong.
 
+mod data;
 mod fix;
 mod location;
 mod render;
@@ -189,6 +190,13 @@ impl Diagnostic {
     /// Ways to settle it that a program can apply.
     pub fn fixes(&self) -> &[Fix] {
         &self.0.fixes
+    }
+
+    /// The same without those joined to it.
+    pub fn alone(&self) -> Self {
+        let mut inner = self.0.clone();
+        inner.others.clear();
+        Self(inner)
     }
 
     /// The diagnostics joined to this one.

@@ -1,14 +1,23 @@
 //! A diagnostic as a JSON object.
 
-use krm_engine::{Diagnostic, Node, Sources};
-use krm_yaml::{Fix, Location};
+use super::{Diagnostic, Fix, Location, Severity, sanitize};
+use crate::{Node, Sources};
 
-use super::{sanitize, word};
+impl Diagnostic {
+    /// The diagnostic as data, without those joined to it: what `krm --error-format json` prints a line of. It must be
+    /// [located](Diagnostic::located).
+    pub fn to_node(&self, sources: &Sources) -> Node {
+        object(self, sources)
+    }
+}
 
-/// The object of one diagnostic, which must be located.
-pub fn object(diagnostic: &Diagnostic, sources: &Sources) -> Node {
+fn object(diagnostic: &Diagnostic, sources: &Sources) -> Node {
     let mut object = Node::map();
-    object.set("severity", word(diagnostic.severity()));
+    let severity = match diagnostic.severity() {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    object.set("severity", severity);
     object.set("code", diagnostic.code());
     object.set("message", &*sanitize::without_passwords(diagnostic.message()));
     if let Some(location) = diagnostic.location() {
