@@ -47,6 +47,8 @@ fn run() -> i32 {
         Err(usage) => return usage.show(),
     };
     let report = Report::new(cli.error_format(), cli.everywhere.color);
+    // Whether a command that looks for faults found any.
+    let mut found_faults = false;
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cfg(args) => commands::cfg::run(*args, &report),
@@ -64,6 +66,7 @@ fn run() -> i32 {
             FnCommand::Xargs(args) => commands::function::wrap::xargs(args, &report),
             FnCommand::Doc(args) => commands::function::doc::run(*args),
         },
+        Command::Lint(args) => commands::lint::run(*args, &report).map(|found| found_faults = found),
         Command::Localize(args) => commands::localize::run(&args, &report),
         Command::Lsp(args) => commands::lsp::run(&args),
         Command::Man(args) => commands::completion::man(args),
@@ -84,7 +87,7 @@ fn run() -> i32 {
     };
     os::take_notes().iter().for_each(|note| report.show(note));
     let status = match result {
-        Ok(()) => 0,
+        Ok(()) => i32::from(found_faults),
         Err(error) => {
             report.show(&error);
             1

@@ -30,6 +30,7 @@ const LAYERS: &[&str] = &[
     "session",
     "explain",
     "edit",
+    "lint",
     "editor",
     "lib",
 ];
@@ -235,6 +236,7 @@ const OUT_OF_REACH: &[&str] = &[
     "update-conflicts",
     "update-duplicate",
     "update-local-changes",
+    "unused-files",
     "update-subpackage-twice",
     "upstream-file-unreadable",
     "upstream-path",

@@ -53,6 +53,13 @@ pub const EDIT_RENAME: &str = "Examples:
   krm edit rename Deployment/web front --root examples/shop --diff
   krm edit rename ConfigMap/settings shop-settings --root examples/shop";
 
+pub const LINT: &str = "Examples:
+  krm lint examples/shop
+  krm lint examples/shop --fix --diff
+  krm lint examples/shop --select unused-file,remote-moves
+
+The exit status is 1 if there is an error, or, with `--strict`, any finding.";
+
 pub const LOCALIZE: &str = "Examples:
   krm localize examples/shop/base local
   krm localize examples/shop/overlays/production local --scope examples/shop";

@@ -155,6 +155,7 @@ pub enum Command {
     Explain(Box<crate::commands::explain::ExplainArgs>),
     Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),
+    Lint(Box<crate::commands::lint::LintArgs>),
     Localize(Box<crate::commands::localize::LocalizeArgs>),
     Lsp(crate::commands::lsp::LspArgs),
     Man(ManArgs),
@@ -199,6 +200,8 @@ pub struct BuildFlags {
     pub load_restrictor: LoadRestrictor,
 
     /// Make every warning an error: patches, images or selectors that fit nothing, fields that are deprecated
+    ///
+    /// Levels and silences of a `krm.toml` and of comments count: see `krm lint`.
     #[arg(long)]
     pub strict: bool,
 

@@ -4,8 +4,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use krm_engine::lint;
 use krm_engine::pipeline::Helm;
 use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resource, Resources, Result, Session, emit};
+use krm_yaml::Severity;
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -27,10 +29,14 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
         let errors = built.into_iter().filter_map(Result::err);
         return Err(Diagnostic::join(errors).expect("there is an error"));
     }
-    match args.flags.strict {
-        true => Diagnostic::join(warnings.into_iter().map(Diagnostic::into_error)).map_or(Ok(()), Err)?,
-        false => warnings.iter().for_each(|warning| report.show(warning)),
+    let (errors, warnings): (Vec<_>, Vec<_>) = match args.flags.strict {
+        true => lint::strict::judge(&Disk::default(), &report.sources, warnings),
+        false => warnings,
     }
+    .into_iter()
+    .partition(|warning| warning.severity() == Severity::Error);
+    warnings.iter().for_each(|warning| report.show(warning));
+    Diagnostic::join(errors).map_or(Ok(()), Err)?;
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
         None => os::print_all(&emit(&done)?),

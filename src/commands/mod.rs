@@ -8,6 +8,7 @@ pub mod edit;
 pub mod explain;
 pub mod function;
 mod input;
+pub mod lint;
 pub mod localize;
 pub mod lsp;
 pub mod merge;

@@ -30,6 +30,14 @@ impl File {
                 done.push(if key == "kind" { "kind" } else { "apiVersion" });
             }
         }
+        done.extend(self.fix_fields(order)?);
+        Ok(done)
+    }
+
+    /// The same for the fields alone: a missing type stays missing.
+    pub fn fix_fields(&mut self, order: PatchOrder) -> Result<Vec<&'static str>> {
+        let mut done = Vec::new();
+        let root = self.root_mut();
         done.extend(join(root, "bases", "resources").then_some("bases -> resources"));
         done.extend(join(root, "imageTags", "images").then_some("imageTags -> images"));
         let mut envs = false;

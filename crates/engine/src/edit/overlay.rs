@@ -33,9 +33,7 @@ impl Overlay {
     fn need_network(&self, address: &str) -> Result<()> {
         match self.is_offline {
             false => Ok(()),
-            true => {
-                Err(Diagnostic::error("still-remote", format!("`{address}` is still fetched from elsewhere")))
-            }
+            true => Err(Diagnostic::error("still-remote", format!("`{address}` would have to be fetched"))),
         }
     }
 

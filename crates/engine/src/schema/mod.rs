@@ -4,6 +4,7 @@
 //! schema of the user's own is read into the same form by [`Schema::from_openapi`].
 
 mod digest;
+pub mod field_types;
 mod gvk;
 mod openapi;
 

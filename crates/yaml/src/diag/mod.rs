@@ -158,6 +158,12 @@ impl Diagnostic {
         self
     }
 
+    /// The same as a warning: what settings may make of an error.
+    pub fn into_warning(mut self) -> Self {
+        self.0.severity = Severity::Warning;
+        self
+    }
+
     pub fn severity(&self) -> Severity {
         self.0.severity
     }

@@ -1,0 +1,170 @@
+//! `dead-write`: a value that a patch sets, and that every root overwrites or removes.
+
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Node, Span};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Check;
+use super::roots::{Root, in_all};
+use crate::pipeline::Trace;
+use crate::pipeline::trace::Traced;
+
+pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
+    let found = roots.par_iter().map(|root| match &root.built {
+        Ok(_) if may_overwrite(cx, root) => in_root(cx, root),
+        _ => Vec::new(),
+    });
+    in_all(cx, roots, found.collect(), false)
+}
+
+/// Fields whose steps write what patches say.
+const PATCHES: [&str; 3] = ["patches", "patchesStrategicMerge", "patchesJson6902"];
+/// Fields whose steps replace a value as a whole. An image keeps its name when it gets another tag, a name is only made
+/// longer, and what a replacement overwrites is a placeholder.
+const OVERWRITING: [&str; 8] = [
+    "patches",
+    "patchesStrategicMerge",
+    "patchesJson6902",
+    "replicas",
+    "namespace",
+    "labels",
+    "commonLabels",
+    "commonAnnotations",
+];
+
+/// Whether a patch can be overwritten at all: there must be one, and something after it.
+fn may_overwrite(cx: &Check, root: &Root) -> bool {
+    let layers = cx.lint.workspace.closure(root.layer);
+    let entries = |field: &&'static str| {
+        let of = |root: &Node| root.get(field).map_or(0, |value| value.items().len().max(1));
+        layers.iter().filter_map(|layer| layer.root.as_ref()).map(of).sum::<usize>()
+    };
+    PATCHES.iter().map(entries).sum::<usize>() > 0 && OVERWRITING.iter().map(entries).sum::<usize>() > 1
+}
+
+#[derive(Default)]
+struct Writes {
+    /// Values that patches set: where they are written, and the entry that asked for it.
+    set: FxHashMap<Span, Span>,
+    /// By what they were overwritten or removed.
+    ended: FxHashMap<Span, Ended>,
+    known: FxHashSet<*const Trace>,
+}
+
+struct Ended {
+    /// The value that took its place, or the entry that removed it.
+    by: Span,
+    is_removed: bool,
+    is_as_a_whole: bool,
+}
+
+fn in_root(cx: &Check, root: &Root) -> Vec<Diagnostic> {
+    let (result, trace) = cx.lint.session.trace(&root.layer.shown);
+    if result.is_err() {
+        return Vec::new();
+    }
+    let mut writes = Writes::default();
+    writes.of_trace(&trace);
+    let mut alive = FxHashSet::default();
+    for (_, seen) in &trace.result {
+        scalars(&seen.node, &mut |node| {
+            alive.insert(node.span());
+        });
+    }
+    let mut found = Vec::new();
+    for span in writes.set.keys().filter(|span| !alive.contains(span)) {
+        let Some(ended) = writes.ended.get(span).filter(|ended| ended.is_as_a_whole) else { continue };
+        // A patch that is applied twice does not overwrite itself.
+        if ended.by == *span || ended.by.is_none() {
+            continue;
+        }
+        let (message, note) = match ended.is_removed {
+            true => ("every root removes what this sets", "it is removed here"),
+            false => ("every root overwrites this value", "it is overwritten here"),
+        };
+        found.push(
+            Diagnostic::warning("dead-write", message)
+                .at(*span)
+                .note(note, ended.by)
+                .help("remove it from the patch, or see whether the later one is meant"),
+        );
+    }
+    found
+}
+
+impl Writes {
+    fn of_trace(&mut self, trace: &Arc<Trace>) {
+        if !self.known.insert(Arc::as_ptr(trace)) {
+            return;
+        }
+        for step in &trace.steps {
+            if let Some(within) = &step.within {
+                self.of_trace(within);
+            }
+            self.of_step(step);
+        }
+    }
+
+    fn of_step(&mut self, step: &Traced) {
+        let is_patch = PATCHES.contains(&&*step.name.field);
+        let overwrites = OVERWRITING.contains(&&*step.name.field);
+        for change in &step.changes {
+            let Some(before) = &change.before else { continue };
+            let (mut old, mut new) = (Vec::new(), FxHashSet::default());
+            scalars(&before.node, &mut |node| old.push(node.span()));
+            if let Some(after) = &change.after {
+                scalars(&after.node, &mut |node| {
+                    new.insert(node.span());
+                });
+            }
+            for span in old.iter().filter(|span| self.set.contains_key(span) && !new.contains(span)) {
+                let by = change.after.as_ref().and_then(|after| same_place(&before.node, &after.node, *span));
+                let ended = Ended {
+                    is_removed: by.is_none(),
+                    by: by.unwrap_or(step.place),
+                    is_as_a_whole: overwrites,
+                };
+                self.ended.entry(*span).or_insert(ended);
+            }
+            if is_patch {
+                let old: FxHashSet<Span> = old.into_iter().collect();
+                for span in new.into_iter().filter(|span| !old.contains(span) && !span.is_none()) {
+                    self.set.entry(span).or_insert(step.place);
+                }
+            }
+        }
+    }
+}
+
+fn scalars(node: &Node, each: &mut dyn FnMut(&Node)) {
+    if node.is_scalar() {
+        each(node);
+    }
+    node.items().iter().for_each(|item| scalars(item, each));
+    node.as_map().into_iter().flatten().for_each(|entry| scalars(&entry.value, each));
+}
+
+/// What is now where a value was.
+fn same_place(before: &Node, after: &Node, span: Span) -> Option<Span> {
+    if before.same(after) {
+        return None;
+    }
+    if before.is_scalar() {
+        return (before.span() == span && after.is_scalar()).then(|| after.span());
+    }
+    let fields = before
+        .as_map()
+        .into_iter()
+        .flatten()
+        .find_map(|entry| same_place(&entry.value, after.get(entry.key.text()?)?, span));
+    fields.or_else(|| {
+        let name = |node: &Node| node.get("name").and_then(Node::text).map(str::to_owned);
+        before.items().iter().enumerate().find_map(|(at, item)| {
+            let named = name(item)
+                .and_then(|own| after.items().iter().find(|other| name(other).as_ref() == Some(&own)));
+            same_place(item, named.or_else(|| after.items().get(at))?, span)
+        })
+    })
+}

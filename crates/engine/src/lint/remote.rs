@@ -1,0 +1,129 @@
+//! `remote-moves`: remote bases and files whose content may change from one build to the next.
+
+use krm_yaml::Diagnostic;
+
+use super::Check;
+use crate::files::repository::{Repository, is_http};
+use crate::workspace::Target;
+
+pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
+    for layer in cx.lint.workspace.layers() {
+        for reference in &layer.references {
+            let Target::Remote(address) = &reference.target else { continue };
+            let Some(why) = why_it_moves(address) else { continue };
+            let message = format!("what `{}` leads to may change: {}", shown(address), why.0);
+            found.push(Diagnostic::warning("remote-moves", message).at(reference.span).help(why.1));
+        }
+    }
+    found
+}
+
+/// An address without what may be a password.
+fn shown(address: &str) -> &str {
+    let without =
+        address.rsplit_once('@').filter(|(before, _)| before.contains("://") && before.contains(':'));
+    without.map_or(address, |(_, rest)| rest)
+}
+
+const PIN: &str = "pin it to a release or a commit";
+
+/// Why the content of an address may change, and what to do. An address of which nobody can tell is not blamed.
+fn why_it_moves(address: &str) -> Option<(String, String)> {
+    if let Some(revision) = revision_of_file(address) {
+        return of_revision(revision, |new| format!("{PIN}: replace `{revision}` with {new}"));
+    }
+    if is_file(address) {
+        return None;
+    }
+    let repository = Repository::parse(address)?;
+    if repository.is_local() {
+        return None;
+    }
+    match repository.reference.as_str() {
+        "" | "HEAD" => Some((
+            "it names no revision, so the default branch is taken".into(),
+            format!(
+                "{PIN}: append `{}ref=` and a tag or a commit",
+                if address.contains('?') { "&" } else { "?" }
+            ),
+        )),
+        revision => of_revision(revision, |new| format!("{PIN}: replace `{revision}` with {new}")),
+    }
+}
+
+fn of_revision(revision: &str, help: impl Fn(&str) -> String) -> Option<(String, String)> {
+    let is_hex = revision.chars().all(|c| c.is_ascii_hexdigit());
+    let has = |test: fn(&char) -> bool| revision.chars().any(|c| test(&c));
+    if is_hex
+        && (7..40).contains(&revision.len())
+        && has(char::is_ascii_digit)
+        && has(char::is_ascii_alphabetic)
+    {
+        let why = format!("`{revision}` is part of a commit, and other commits may begin with it");
+        return Some((why, help("the whole commit")));
+    }
+    const BRANCHES: [&str; 9] =
+        ["main", "master", "HEAD", "develop", "development", "dev", "trunk", "latest", "stable"];
+    let name = revision.strip_prefix("refs/heads/").unwrap_or(revision);
+    let is_branch =
+        name.len() < revision.len() || BRANCHES.iter().any(|branch| branch.eq_ignore_ascii_case(name));
+    is_branch.then(|| (format!("`{revision}` is a branch"), help("a tag or a commit")))
+}
+
+fn is_file(address: &str) -> bool {
+    let path = address.split(['?', '#']).next().unwrap_or_default();
+    is_http(address) && [".yaml", ".yml", ".json"].iter().any(|ending| path.ends_with(ending))
+}
+
+/// The revision in the address of one file of a repository, by the forms that hosts have for these.
+fn revision_of_file(address: &str) -> Option<&str> {
+    let rest = address.strip_prefix("https://").or_else(|| address.strip_prefix("http://"))?;
+    let parts: Vec<&str> = rest.split('/').collect();
+    match parts[..] {
+        ["raw.githubusercontent.com", _, _, "refs", "heads", branch, _, ..] => Some(branch).map(|branch| {
+            let start = rest.find("refs/heads/").unwrap_or_default();
+            &rest[start..start + "refs/heads/".len() + branch.len()]
+        }),
+        ["raw.githubusercontent.com", _, _, revision, _, ..] if revision != "refs" => Some(revision),
+        ["github.com", _, _, "raw" | "blob", revision, _, ..] if revision != "refs" => Some(revision),
+        ["github.com", _, _, "releases", "latest", "download", ..] => Some("latest"),
+        _ => {
+            let at = parts.windows(2).position(|pair| pair[0] == "-" && matches!(pair[1], "raw" | "blob"))?;
+            parts.get(at + 2).copied()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::why_it_moves;
+
+    #[test]
+    fn pinned_addresses_are_told_from_moving_ones() {
+        for moving in [
+            "https://github.com/org/repo/path",
+            "https://github.com/org/repo//path?ref=main",
+            "github.com/org/repo?ref=a1b2c3d",
+            "git@github.com:org/repo.git",
+            "https://raw.githubusercontent.com/org/repo/master/a.yaml",
+            "https://raw.githubusercontent.com/org/repo/refs/heads/x1/a.yaml",
+            "https://github.com/org/repo/releases/latest/download/a.yaml",
+            "https://gitlab.com/org/repo/-/raw/main/a.yaml",
+        ] {
+            assert!(why_it_moves(moving).is_some(), "{moving}");
+        }
+        for pinned in [
+            "https://github.com/org/repo//path?ref=v1.2.3",
+            "https://github.com/org/repo?ref=0123456789012345678901234567890123456789",
+            "https://raw.githubusercontent.com/org/repo/v1.0.0/a.yaml",
+            "https://raw.githubusercontent.com/org/repo/refs/tags/v1/a.yaml",
+            "https://github.com/org/repo/releases/download/v1.0/a.yaml",
+            "https://example.com/a.yaml",
+            "https://github.com/org/repo?ref=release-1.2",
+            "https://github.com/org/repo?ref=20210101",
+        ] {
+            assert_eq!(why_it_moves(pinned), None, "{pinned}");
+        }
+    }
+}

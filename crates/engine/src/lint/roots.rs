@@ -1,0 +1,184 @@
+//! Every root, built; and what it means that a finding holds in all of them.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Result};
+use rayon::prelude::*;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::Check;
+use super::stated::By;
+use crate::files::dependencies::Dependencies;
+use crate::resource::list::Resources;
+use crate::workspace::{Layer, LayerKind};
+
+/// A folder that is built for its own sake: no other includes it, or Flux or Argo CD deploy it.
+pub(super) struct Root<'a> {
+    pub layer: &'a Layer,
+    pub built: Result<Resources>,
+    /// Its own, and those of whatever it is made of.
+    pub warnings: Vec<Diagnostic>,
+    /// Everything it read.
+    files: FxHashSet<PathBuf>,
+}
+
+/// Errors that say nothing of the files: what a root needs is not at hand.
+const NOT_AT_HAND: [&str; 24] = [
+    "container-engine-failed",
+    "container-engine-missing",
+    "container-engine-unknown",
+    "exec-not-allowed",
+    "exec-not-enabled",
+    "exec-not-started",
+    "function-env-not-given",
+    "function-failed",
+    "functions-not-enabled",
+    "git-failed",
+    "git-not-started",
+    "git-timeout",
+    "helm-failed",
+    "helm-not-enabled",
+    "helm-not-started",
+    "http-failed",
+    "http-status",
+    "network-not-enabled",
+    "no-network",
+    "plugin-not-started",
+    "plugin-unknown",
+    "still-remote",
+    "tool-not-enabled",
+    "wasm-not-built",
+];
+
+impl Root<'_> {
+    /// Why it cannot be built here, if that is no fault of the files.
+    pub fn unbuilt(&self) -> Option<(String, Diagnostic)> {
+        let error = self.built.as_ref().err()?;
+        let is_at_hand = |error: &Diagnostic| !NOT_AT_HAND.contains(&error.code());
+        let mut all = std::iter::once(error).chain(error.others());
+        let missing = all.find(|error| !is_at_hand(error))?;
+        Some((self.layer.shown.clone(), missing.clone()))
+    }
+
+    pub fn is_unbuilt(&self) -> bool {
+        self.built.is_err()
+    }
+
+    /// Whether a file is part of it.
+    pub fn uses(&self, path: &Path) -> bool {
+        self.files.contains(path)
+    }
+}
+
+/// What is wrong in the files of a root that cannot be built.
+pub(super) fn errors_of(root: &Root) -> Vec<Diagnostic> {
+    fn flatten(error: &Diagnostic, all: &mut Vec<Diagnostic>) {
+        all.push(error.alone());
+        error.others().iter().for_each(|other| flatten(other, all));
+    }
+    let mut all = Vec::new();
+    if let Err(error) = &root.built {
+        flatten(error, &mut all);
+    }
+    all.retain(|error| !NOT_AT_HAND.contains(&error.code()));
+    all
+}
+
+/// Builds every root that anything is wanted of.
+pub(super) fn build<'a>(cx: &Check<'a>) -> Vec<Root<'a>> {
+    let layers = layers(cx);
+    let targets: Vec<String> = layers.iter().map(|layer| layer.shown.clone()).collect();
+    let session = cx.lint.session;
+    let built = session.build(&targets);
+    let results = built.targets;
+    let roots = layers.into_par_iter().zip(results).map(|(layer, built)| {
+        let target = layer.shown.clone();
+        // It is built already: this only asks for what belongs to it.
+        let warnings = session.build(std::slice::from_ref(&target)).warnings;
+        let dependencies = session.dependencies(&target);
+        let all = dependencies.iter().flat_map(Dependencies::all);
+        let paths = all.flat_map(|part: Arc<Dependencies>| part.paths());
+        // A file that was asked whether it is a folder counts as not found, so what was found does not matter.
+        let files = paths.map(|(path, _)| path).collect();
+        Root { layer, built, warnings, files }
+    });
+    roots.collect()
+}
+
+fn layers<'a>(cx: &Check<'a>) -> Vec<&'a Layer> {
+    let workspace = cx.lint.workspace;
+    let mut all: Vec<&Layer> = workspace.roots();
+    let known: BTreeSet<&Path> = all.iter().map(|layer| &*layer.folder).collect();
+    let stated = deployed(cx);
+    let more = stated.iter().filter_map(|(folder, _)| workspace.layer(folder));
+    let is_new = |layer: &&Layer| layer.kind != LayerKind::Component && !known.contains(&*layer.folder);
+    let more: Vec<&Layer> = more.filter(is_new).collect();
+    all.extend(more);
+    all.sort_by(|a, b| a.folder.cmp(&b.folder));
+    all.dedup_by(|a, b| a.folder == b.folder);
+    let is_wanted = |layer: &&Layer| {
+        let of_layer = |layer: &Layer| {
+            cx.is_wanted(&layer.file)
+                || layer
+                    .references
+                    .iter()
+                    .any(|reference| reference.target.path().is_some_and(|path| cx.is_wanted(path)))
+        };
+        cx.options.only.is_empty() || workspace.closure(layer).iter().any(|layer| of_layer(layer))
+    };
+    all.retain(is_wanted);
+    all
+}
+
+/// The folders and files that Flux and Argo CD deploy.
+pub(super) fn deployed(cx: &Check) -> Vec<(PathBuf, By)> {
+    let tree = cx.lint.tree;
+    let of = |stated: &super::stated::Stated| {
+        let found = stated.found(&**cx.lint.world, &tree.root);
+        found.into_iter().map(|path| (path, stated.by)).collect::<Vec<_>>()
+    };
+    let mut all: Vec<(PathBuf, By)> = tree.stated().flat_map(of).collect();
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.dedup();
+    all
+}
+
+/// Where a finding is: texts may have been read more than once.
+type Key = (String, u32, u32, &'static str);
+
+pub(super) fn key(cx: &Check, finding: &Diagnostic) -> Key {
+    let place = finding.place();
+    let name = cx.lint.sources.get(place.file).map(|source| source.name().to_owned());
+    (name.unwrap_or_default(), place.start, place.end, finding.code())
+}
+
+/// The findings that each root has which uses the file. A root that cannot be built may turn out not to have it; with
+/// `trusting`, such roots do not count.
+pub(super) fn in_all(
+    cx: &Check,
+    roots: &[Root],
+    found: Vec<Vec<Diagnostic>>,
+    trusting: bool,
+) -> Vec<Diagnostic> {
+    let mut by_key: FxHashMap<Key, (Diagnostic, FxHashSet<usize>)> = FxHashMap::default();
+    for (at, findings) in found.into_iter().enumerate() {
+        for finding in findings {
+            by_key.entry(key(cx, &finding)).or_insert((finding, FxHashSet::default())).1.insert(at);
+        }
+    }
+    let mut using: FxHashMap<String, Vec<usize>> = FxHashMap::default();
+    let mut users = |name: &str, finding: &Diagnostic| {
+        let find = || {
+            let Some(path) = cx.path_of(finding.place()) else { return Vec::new() };
+            let uses = |(_, root): &(usize, &Root)| root.uses(&path) && !(trusting && root.built.is_err());
+            roots.iter().enumerate().filter(uses).map(|(at, _)| at).collect()
+        };
+        using.entry(name.to_owned()).or_insert_with(find).clone()
+    };
+    let all = by_key
+        .into_iter()
+        .filter(|(key, (finding, have))| users(&key.0, finding).iter().all(|user| have.contains(user)));
+    all.map(|(_, (finding, _))| finding).collect()
+}

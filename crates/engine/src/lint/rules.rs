@@ -1,0 +1,79 @@
+//! The codes of lint, and what each is about.
+
+use krm_yaml::nearest;
+
+use super::settings::Level;
+
+/// What lint finds beyond the warnings and errors of builds.
+pub struct Rule {
+    pub code: &'static str,
+    /// How much it counts unless settings say otherwise.
+    pub level: Level,
+    pub summary: &'static str,
+}
+
+const fn rule(code: &'static str, level: Level, summary: &'static str) -> Rule {
+    Rule { code, level, summary }
+}
+
+/// Sorted by code.
+pub const RULES: &[Rule] = &[
+    rule(
+        "dangling-reference",
+        Level::Warning,
+        "a name that nothing has, though something has nearly the same",
+    ),
+    rule("dead-write", Level::Warning, "a value of a patch that is overwritten or removed in every root"),
+    rule("missing-reference", Level::Off, "a name of a resource that is not part of the same root"),
+    rule("remote-moves", Level::Warning, "a remote base or file whose content may change at any time"),
+    rule("resource-label-refused", Level::Warning, "a label that Kubernetes refuses"),
+    rule("resource-name-refused", Level::Warning, "a name that Kubernetes refuses"),
+    rule("resource-unknown-field", Level::Warning, "a field that the kind of resource does not have"),
+    rule("resource-wrong-type", Level::Warning, "a value of a type that the field cannot hold"),
+    rule("silence-unused", Level::Warning, "a silenced code that is not found there"),
+    rule("silence-without-reason", Level::Warning, "a silence without a reason, in strict mode"),
+    rule("unused-file", Level::Warning, "a resource beside a kustomization that nothing names"),
+    rule("unused-files", Level::Warning, "many such resources, where nothing states what is deployed"),
+];
+
+/// Warnings of builds, which lint shows too.
+pub const OF_BUILDS: &[&str] = &[
+    "build-metadata-unknown",
+    "builtin-unknown-field",
+    "deprecated-field",
+    "field-case",
+    "git-prefix",
+    "image-name-with-tag",
+    "image-no-match",
+    "image-no-name",
+    "json-patch-no-slash",
+    "json-patch-replace-adds",
+    "kustomization-documents",
+    "kustomization-key-twice",
+    "label-refused",
+    "name-refused",
+    "patch-element-near",
+    "patch-element-no-key",
+    "patch-null-as-text",
+    "patch-target-no-match",
+    "replacement-index-past-end",
+    "replacement-lost",
+    "replacement-no-target",
+    "transformer-name",
+    "validator-output-discarded",
+    "var-unused",
+];
+
+/// The level of a code that no settings speak of; `None` of codes that have their own.
+pub fn level(code: &str) -> Option<Level> {
+    RULES.iter().find(|rule| rule.code == code).map(|rule| rule.level)
+}
+
+/// The code that was probably meant by one that is not known. Codes of errors are many, and not checked.
+pub fn nearest_of_unknown(code: &str) -> Option<&'static str> {
+    let known = || RULES.iter().map(|rule| rule.code).chain(OF_BUILDS.iter().copied());
+    match known().any(|known| known == code) {
+        true => None,
+        false => nearest(code, known()),
+    }
+}

@@ -1,0 +1,216 @@
+//! `krm lint`.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::Args;
+use krm_engine::edit::overlay::Overlay;
+use krm_engine::files::relative;
+use krm_engine::lint::fix::{Fixed, Trial};
+use krm_engine::lint::stated::By;
+use krm_engine::lint::tree::Tree;
+use krm_engine::lint::{self, Lint, Options, Outcome};
+use krm_engine::workspace::Workspace;
+use krm_engine::{BuildOptions, Result, Session, World, edit};
+use krm_yaml::Severity;
+
+use super::build;
+use crate::cli::{BuildFlags, examples};
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// Find what is silently wrong in a tree of kustomizations
+///
+/// Shows everything a build warns of, and what no single build can see: files that nothing names, patches that every root
+/// overwrites, names that nothing has, remote bases that may change, fields and values that Kubernetes refuses. A finding
+/// holds in every root that uses the file. `docs/lint.md` explains every code.
+///
+/// Nothing is fetched, and no program is started, unless flags allow it.
+#[derive(Debug, Args)]
+#[command(after_help = examples::LINT)]
+pub struct LintArgs {
+    /// Files and folders to look at; the repository around them decides what is used
+    #[arg(default_value = ".", value_name = "PATH")]
+    paths: Vec<PathBuf>,
+
+    /// Apply the fixes that leave the output of every root as it is, byte for byte
+    #[arg(long)]
+    fix: bool,
+
+    /// With `--fix`: apply the other fixes too, which may change outputs
+    #[arg(long, requires = "fix")]
+    r#unsafe: bool,
+
+    /// With `--fix`: show what would change, and change nothing
+    #[arg(long, requires = "fix")]
+    diff: bool,
+
+    /// Look for this code alone; may be given several times
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    select: Vec<String>,
+
+    /// Leave out this code; may be given several times
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    ignore: Vec<String>,
+
+    /// Fetch remote bases and files, as a build does
+    #[arg(long)]
+    fetch: bool,
+
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+/// Says whether there was an error among the findings.
+pub fn run(args: LintArgs, report: &Report) -> Result<bool> {
+    let paths: Vec<PathBuf> = args.paths.iter().map(|path| os::absolute(path)).collect::<Result<_>>()?;
+    let root = common_root(&paths);
+    // Before anything is read, so that nobody else changes it in between.
+    let changes = (args.fix && !args.diff).then(|| os::Changes::in_packages(&[&root])).transpose()?;
+    let disk: Arc<dyn World> = Arc::new(Disk::default());
+    let none = Overlay::new(disk.clone(), BTreeMap::new());
+    let world: Arc<dyn World> = if args.fetch { Arc::new(none) } else { Arc::new(none.offline()) };
+    let only = paths.into_iter().filter(|path| *path != root).collect();
+    let options = Options {
+        only,
+        select: args.select.clone(),
+        ignore: args.ignore.clone(),
+        strict: args.flags.strict,
+        quick: false,
+    };
+    let build = build::options(&args.flags)?;
+    let outcome = match changes {
+        None if !args.fix => look(&world, report, &root, &options, &build)?.outcome,
+        changes => fix(&args, world, report, &root, &options, &build, changes)?,
+    };
+    Ok(show(&args, outcome, report))
+}
+
+/// The repository around all paths; else the folder around them.
+fn common_root(paths: &[PathBuf]) -> PathBuf {
+    let folder =
+        |path: &PathBuf| if path.is_dir() { path.clone() } else { path.parent().unwrap_or(path).to_owned() };
+    let mut folders = paths.iter().map(folder);
+    let first = folders.next().unwrap_or_default();
+    let common = folders.fold(first, |common, other| {
+        let shared = common.ancestors().find(|above| other.starts_with(above));
+        shared.unwrap_or(Path::new("/")).to_owned()
+    });
+    let repository = common.ancestors().find(|above| above.join(".git").exists()).map(Path::to_owned);
+    repository.unwrap_or(common)
+}
+
+/// One look at the tree, and what it needed.
+struct Look {
+    outcome: Outcome,
+    workspace: Workspace,
+    options: BuildOptions,
+}
+
+fn look(
+    world: &Arc<dyn World>,
+    report: &Report,
+    root: &Path,
+    options: &Options,
+    build: &BuildOptions,
+) -> Result<Look> {
+    let sources = &report.sources;
+    let workspace = Workspace::scan(&**world, sources, root)?;
+    let tree = Tree::read(&**world, root);
+    let mut build = build.clone();
+    // Flux builds without the restrictions of `kustomize build`.
+    build.unrestricted |= tree.stated().any(|stated| stated.by == By::Flux);
+    let session = Session::new(world.clone(), sources.clone(), build.clone());
+    let lint = Lint { world, sources, session: &session, workspace: &workspace, tree: &tree };
+    let outcome = lint::check(&lint, options);
+    Ok(Look { outcome, workspace, options: build })
+}
+
+/// So often a fix may make way for another.
+const ROUNDS: usize = 8;
+
+/// Looks and fixes until there is nothing left to fix, then writes all of it at once.
+fn fix(
+    args: &LintArgs,
+    disk: Arc<dyn World>,
+    report: &Report,
+    root: &Path,
+    options: &Options,
+    build: &BuildOptions,
+    changes: Option<os::Changes>,
+) -> Result<Outcome> {
+    let mut texts: BTreeMap<PathBuf, (String, String)> = BTreeMap::new();
+    let mut applied = 0;
+    let mut left;
+    let mut refused;
+    let mut rounds = 0;
+    loop {
+        let new = texts.iter().map(|(path, (_, text))| (path.clone(), Some(text.clone().into_bytes())));
+        let world: Arc<dyn World> = Arc::new(Overlay::new(disk.clone(), new.collect()));
+        left = look(&world, report, root, options, build)?;
+        let trial = Trial {
+            world: &world,
+            sources: &report.sources,
+            workspace: &left.workspace,
+            options: &left.options,
+            with_unsafe: args.r#unsafe,
+        };
+        let Fixed { texts: new, applied: now, refused: not } = trial.apply(&left.outcome.findings);
+        refused = not;
+        rounds += 1;
+        if new.is_empty() || rounds > ROUNDS {
+            break;
+        }
+        applied += now;
+        for (path, (before, after)) in new {
+            let first = texts.remove(&path).map_or(before, |(first, _)| first);
+            texts.insert(path, (first, after));
+        }
+    }
+    for (finding, why) in &refused {
+        let location = finding.location().map(|location| format!(" at {location}")).unwrap_or_default();
+        eprintln!("not fixed: `{}`{location}: {why}", finding.code());
+    }
+    let here = os::current_dir()?;
+    let mut changes = changes;
+    for (path, (before, after)) in texts.iter().filter(|(_, (before, after))| before != after) {
+        if args.diff {
+            os::print(edit::diff(&relative(path, &here), before, after).as_bytes())?;
+        }
+        if let Some(changes) = &mut changes {
+            changes.edit(path, before, after.as_bytes())?;
+        }
+    }
+    changes.map_or(Ok(()), os::Changes::commit)?;
+    let verb = if args.diff { "can be fixed" } else { "fixed" };
+    eprintln!("{} {verb} in {}", count(applied, "finding"), count(texts.len(), "file"));
+    Ok(left.outcome)
+}
+
+/// Shows everything, and says whether there was an error.
+fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
+    let Outcome { findings, unbuilt, roots } = outcome;
+    let (mut errors, mut warnings) = (0, 0);
+    for finding in findings {
+        let finding = if args.flags.strict { finding.into_error() } else { finding };
+        match finding.severity() {
+            Severity::Error => errors += 1,
+            Severity::Warning => warnings += 1,
+        }
+        report.show(&finding);
+    }
+    for (root, why) in &unbuilt {
+        let hint = if why.code() == "still-remote" { " (`--fetch` allows it)" } else { "" };
+        eprintln!("not built: `{root}`: {}{hint}", why.message());
+    }
+    if errors + warnings > 0 || !unbuilt.is_empty() {
+        let found = format!("{} and {}", count(errors, "error"), count(warnings, "warning"));
+        eprintln!("{found} in {}", count(roots + unbuilt.len(), "root"));
+    }
+    errors > 0
+}
+
+fn count(n: usize, what: &str) -> String {
+    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
+}
