@@ -66,6 +66,7 @@ fn run() -> i32 {
             FnCommand::Xargs(args) => commands::function::wrap::xargs(args, &report),
             FnCommand::Doc(args) => commands::function::doc::run(*args),
         },
+        Command::Graph(args) => commands::graph::run(*args, &report),
         Command::Lint(args) => commands::lint::run(*args, &report).map(|found| found_faults = found),
         Command::Localize(args) => commands::localize::run(&args, &report),
         Command::Lsp(args) => commands::lsp::run(&args),

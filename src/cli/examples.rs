@@ -26,6 +26,13 @@ pub const EXPLAIN: &str = "Examples:
   krm explain examples/shop/overlays/production --blame
   krm explain --source examples/shop/base/kustomization.yaml:3 examples/shop/overlays/*";
 
+pub const GRAPH: &str = "Examples:
+  krm graph examples/shop/overlays/production
+  krm graph examples/answers --level layers
+  krm graph examples/shop/overlays/production -o svg > graph.svg
+  krm graph --reverse examples/shop/base
+  krm graph --why examples/shop/base/web.yaml examples/shop/overlays/production";
+
 pub const EDIT: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx:1.29 --diff
   krm edit -C 'examples/shop/overlays/*' set namespace shop

@@ -155,6 +155,7 @@ pub enum Command {
     Explain(Box<crate::commands::explain::ExplainArgs>),
     Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),
+    Graph(Box<crate::commands::graph::GraphArgs>),
     Lint(Box<crate::commands::lint::LintArgs>),
     Localize(Box<crate::commands::localize::LocalizeArgs>),
     Lsp(crate::commands::lsp::LspArgs),

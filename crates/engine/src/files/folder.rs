@@ -135,9 +135,7 @@ impl Folder {
             _ => world.real_path(&shown).map_err(|_| no_target(target))?,
         };
         if !world.is_dir(&root) {
-            let message = format!("`{target}` is a file, not a folder");
-            return Err(Diagnostic::error("target-not-a-folder", message)
-                .help("name the folder that holds the kustomization"));
+            return Err(target_is_file(target));
         }
         Ok(Arc::new(Self {
             files: files.clone(),
@@ -629,6 +627,20 @@ fn absolute(what: &str, path: &str, place: Span) -> Diagnostic {
     Diagnostic::error("base-absolute", message)
         .at(place)
         .help("write it relative to the folder of this file, so that both can be moved together")
+}
+
+fn target_is_file(target: &str) -> Diagnostic {
+    Diagnostic::error("target-not-a-folder", format!("`{target}` is a file, not a folder"))
+        .help("name the folder that holds the kustomization")
+}
+
+/// The real path of a folder that a user named.
+pub fn target_folder(world: &dyn World, target: &str) -> Result<PathBuf> {
+    if target.trim().is_empty() {
+        return Err(no_target(target));
+    }
+    let real = world.real_path(&clean(Path::new(target))).map_err(|_| no_target(target))?;
+    if world.is_dir(&real) { Ok(real) } else { Err(target_is_file(target)) }
 }
 
 fn no_target(target: &str) -> Diagnostic {

@@ -117,6 +117,16 @@ impl FunctionSpec {
         }))
     }
 
+    /// How the program runs, if one is named.
+    pub fn runs_as(&self) -> Option<&'static str> {
+        match (&self.container, &self.exec, &self.wasm) {
+            (Some(_), _, _) => Some("container"),
+            (_, Some(_), _) => Some("exec"),
+            (_, _, Some(_)) => Some("wasm"),
+            _ => None,
+        }
+    }
+
     /// Whether a configuration, or an override of one, names a program.
     pub fn names_program(config: &Node) -> bool {
         config.get("runtime").is_some_and(names_a_program) || declaration(config).is_some()

@@ -13,6 +13,7 @@ mod output;
 pub mod plugin;
 mod program;
 mod runner;
+mod skipping;
 
 #[cfg(feature = "run")]
 mod cache;
@@ -46,6 +47,7 @@ pub use action::{Action, ActionLimits, File, Identity};
 pub use output::{Output, Status};
 pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
 pub use runner::{Call, Runner};
+pub use skipping::Skipped;
 #[cfg(feature = "run")]
 pub use tool::{Scratch, run_tool};
 
@@ -56,6 +58,8 @@ pub struct Runtime {
     policy: Policy,
     runners: Runners,
     locks: Mutex<FxHashMap<PathBuf, Arc<Mutex<()>>>>,
+    /// What was skipped, if this is a runtime that skips: see [`Runtime::skipping`].
+    skipped: Option<Skipped>,
 }
 
 /// Who runs what.
@@ -82,12 +86,12 @@ impl Runtime {
         let runners = Runners::Local(Box::default());
         #[cfg(not(feature = "run"))]
         let runners = Runners::None;
-        Self { policy, runners, locks: Mutex::default() }
+        Self { policy, runners, locks: Mutex::default(), skipped: None }
     }
 
     /// Has programs run by another runner. The policy holds all the same.
     pub fn with_runner(policy: Policy, runner: Arc<dyn Runner>) -> Self {
-        Self { policy, runners: Runners::Given(runner), locks: Mutex::default() }
+        Self { policy, runners: Runners::Given(runner), locks: Mutex::default(), skipped: None }
     }
 
     /// What the user allows.

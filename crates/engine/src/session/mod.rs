@@ -243,6 +243,12 @@ impl Session {
         self.targets.lock().expect(HELD).get(target).map(|target| target.dependencies.clone())
     }
 
+    /// What was odd about a target that was planned, built or traced.
+    pub fn warnings_of(&self, target: &str) -> Vec<Diagnostic> {
+        let found = self.warnings(self.dependencies(target).iter());
+        found.into_iter().map(|warning| warning.located(&self.planning.files.sources)).collect()
+    }
+
     /// What runs for a target, planned now if it was not; nothing runs.
     pub fn pipeline(&self, target: &str) -> Result<Pipeline> {
         let schema = Arc::new(Schema::of(self.options.kubernetes));

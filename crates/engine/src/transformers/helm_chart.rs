@@ -160,6 +160,9 @@ impl HelmCharts {
 impl Transformer for HelmCharts {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Some(helm) = &cx.runtime.policy().helm else {
+            if cx.runtime.skips("helm") {
+                return Ok(());
+            }
             let first = self.charts.first().map_or(Span::NONE, |chart| chart.name.span);
             return Err(Diagnostic::error("helm-not-enabled", "helm charts are not enabled").at(first).help(
                 "helm runs with your rights: where you trust this configuration, pass `--enable-helm`",

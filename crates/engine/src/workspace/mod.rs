@@ -67,6 +67,11 @@ const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 impl Workspace {
     /// Finds every layer in a folder and those below it, and whatever these name elsewhere.
     pub fn scan(world: &dyn World, sources: &Sources, root: &Path) -> Result<Self> {
+        Ok(Self::of(world, sources, Self::folders_below(world, root)?))
+    }
+
+    /// A folder and those below it, by their real paths, in which layers may be.
+    pub fn folders_below(world: &dyn World, root: &Path) -> Result<Vec<PathBuf>> {
         let start = world.real_path(root).map_err(|error| {
             Diagnostic::error("folder-unreadable", format!("cannot read `{}`: {error}", root.display()))
         })?;
@@ -80,7 +85,7 @@ impl Workspace {
             open.extend(below.map(|entry| folder.join(&entry.name)));
             folders.push(folder);
         }
-        Ok(Self::of(world, sources, folders))
+        Ok(folders)
     }
 
     /// The layers in these folders, and all that they are made of.
@@ -233,7 +238,7 @@ impl Layer {
             _ => LayerKind::Kustomization,
         };
         let references = match &root {
-            Ok(root) => references::of(world, sources, folder, root),
+            Ok(root) => references::of(world, sources, here, folder, root),
             Err(_) => Vec::new(),
         };
         let shown = match relative(folder, here) {

@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use krm_function::annotations::{FUNCTION, LEGACY_FUNCTION};
-use krm_yaml::{Node, Sources, Span, Text};
+use krm_yaml::{FileId, Node, Sources, Span, Text};
 
 use crate::composition;
-use crate::files::KUSTOMIZATION_FILES;
 use crate::files::repository::{Repository, is_http};
 use crate::files::world::{World, clean};
+use crate::files::{KUSTOMIZATION_FILES, relative};
 
 /// A file, folder or address that is named somewhere.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ pub struct Reference {
     /// Where it is written.
     pub span: Span,
     pub target: Target,
+    /// Of a configuration that may name files itself: the text it was read from.
+    pub named_source: Option<FileId>,
 }
 
 /// What a name leads to.
@@ -105,14 +107,22 @@ pub const PATH_FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Every file, folder and address that the file of a layer names, in the order of the file.
-pub(super) fn of(world: &dyn World, sources: &Sources, folder: &Path, root: &Node) -> Vec<Reference> {
-    let mut finder = Finder { world, sources, folder, found: Vec::new() };
+pub(super) fn of(
+    world: &dyn World,
+    sources: &Sources,
+    here: &Path,
+    folder: &Path,
+    root: &Node,
+) -> Vec<Reference> {
+    let mut finder = Finder { world, sources, here, folder, found: Vec::new() };
     let kind = match root.get("kind").and_then(Node::as_str) {
         Some("Composition") => "Composition",
         _ => "Kustomization",
     };
     finder.object(kind, root, 0);
-    finder.found.sort_by_key(|reference| reference.span.start);
+    // Configurations in files of their own come after the file that names them.
+    let own = root.span().file;
+    finder.found.sort_by_key(|reference| (reference.span.file != own, reference.span.start));
     finder.found.dedup_by(|a, b| a.span == b.span && a.text == b.text);
     finder.found
 }
@@ -120,6 +130,8 @@ pub(super) fn of(world: &dyn World, sources: &Sources, folder: &Path, root: &Nod
 struct Finder<'w> {
     world: &'w dyn World,
     sources: &'w Sources,
+    /// The current folder.
+    here: &'w Path,
     folder: &'w Path,
     found: Vec<Reference>,
 }
@@ -151,16 +163,19 @@ impl Finder<'_> {
                         let documents = krm_yaml::parse_str(text).unwrap_or_default();
                         documents.iter().for_each(|document| self.nested(&document.root, depth));
                     }
-                    Some(path) => self.configuration(&clean(&self.folder.join(path)), depth),
+                    Some(path) => self.configuration(&clean(&self.folder.join(path)), entry.span(), depth),
                 }
             }
         }
     }
 
     /// A configuration in a file of its own. Its paths begin at the folder of the kustomization, as in a build.
-    fn configuration(&mut self, file: &Path, depth: usize) {
+    fn configuration(&mut self, file: &Path, entry: Span, depth: usize) {
         let Ok(bytes) = self.world.read(file) else { return };
-        let Ok(source) = self.sources.add_bytes(file.display().to_string(), bytes) else { return };
+        let Ok(source) = self.sources.add_bytes(relative(file, self.here), bytes) else { return };
+        if let Some(named) = self.found.iter_mut().find(|named| named.span == entry) {
+            named.named_source = Some(source.id());
+        }
         for document in krm_yaml::parse(&source).unwrap_or_default() {
             self.nested(&document.root, depth);
         }
@@ -182,7 +197,8 @@ impl Finder<'_> {
             if self.world.is_dir(&folder) {
                 let (field, text) =
                     (format!("helmCharts[{at}].name"), name.text().unwrap_or_default().into());
-                self.found.push(Reference { field, text, span: name.span(), target: Target::Folder(folder) });
+                let target = Target::Folder(folder);
+                self.found.push(Reference { field, text, span: name.span(), target, named_source: None });
             }
         }
     }
@@ -236,7 +252,7 @@ impl Finder<'_> {
                 true => Target::Remote(path.to_owned()),
                 false => Target::Missing(place),
             });
-        self.found.push(Reference { field, text: path.into(), span, target });
+        self.found.push(Reference { field, text: path.into(), span, target, named_source: None });
     }
 
     /// What is there, by the real path.

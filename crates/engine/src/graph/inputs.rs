@@ -1,0 +1,201 @@
+//! What targets are made of, without building them: which files decide the result, and which targets a change reaches.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Result, Sources};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use crate::files::dependencies::{Dependencies, Found};
+use crate::files::world::{DirEntry, World};
+use crate::pipeline::Policy;
+use crate::runtime::Runtime;
+use crate::session::{BuildOptions, Session};
+use crate::workspace::{Layer, Target, Workspace};
+
+/// What some targets are made of.
+///
+/// Everything that planning a build looks at counts, found or not, and everything that the files of its layers name. Nothing
+/// is built, started or fetched, so a function, a chart or a remote base is known by the entry that names it.
+pub struct Inputs<'w> {
+    workspace: &'w Workspace,
+    targets: Vec<Planned<'w>>,
+}
+
+struct Planned<'w> {
+    name: String,
+    layer: Option<&'w Layer>,
+    dependencies: Option<Arc<Dependencies>>,
+    failure: Option<Diagnostic>,
+}
+
+/// How inputs are found.
+#[derive(Clone, Debug, Default)]
+pub struct InputsOptions {
+    /// Files of catalogs in which transformers that name no program are looked up.
+    pub trusted_catalogs: Vec<String>,
+}
+
+/// A target that a change reaches.
+#[derive(Clone, Debug)]
+pub struct Reached {
+    pub target: String,
+    /// The changed files it is made of; empty if it counts only because it cannot be planned.
+    pub files: Vec<PathBuf>,
+    /// Why what it is made of is not fully known: it counts as reached by any change.
+    pub failure: Option<Diagnostic>,
+}
+
+impl<'w> Inputs<'w> {
+    /// Plans targets: folders, as a build would be given them.
+    pub fn of(
+        world: Arc<dyn World>,
+        sources: &Sources,
+        workspace: &'w Workspace,
+        targets: &[String],
+        options: InputsOptions,
+    ) -> Self {
+        let (runtime, _) = Runtime::skipping(Policy::default());
+        let build = BuildOptions {
+            // What a build would refuse is part of it all the same.
+            unrestricted: true,
+            trusted_catalogs: options.trusted_catalogs,
+            ..BuildOptions::default()
+        };
+        let folder = |target: &String| world.real_path(Path::new(target)).ok();
+        let folders: Vec<Option<PathBuf>> = targets.iter().map(folder).collect();
+        let offline = Arc::new(Offline(world.clone()));
+        let session = Session::with_runtime(offline, sources.clone(), build, Arc::new(runtime));
+        let plan = |(name, folder): (&String, &Option<PathBuf>)| {
+            let planned = session.pipeline(name);
+            let layer = folder.as_ref().and_then(|folder| workspace.layer(folder));
+            let failure = planned.err().filter(|error| !is_only_remote(error));
+            let failure = failure.map(|error| error.located(sources));
+            Planned { name: name.clone(), layer, dependencies: session.dependencies(name), failure }
+        };
+        let targets = targets.par_iter().zip(&folders).map(plan).collect();
+        Self { workspace, targets }
+    }
+
+    /// The targets that a change to these files reaches, in the order they were given. Paths are real ones as far as the
+    /// files are there.
+    pub fn reached(&self, changed: &[PathBuf]) -> Vec<Reached> {
+        let by_name = self.workspace.reached_from(changed);
+        let mut known = FxHashMap::default();
+        let mut reached = Vec::new();
+        for target in &self.targets {
+            let named = target.layer.is_some_and(|layer| by_name.contains(&*layer.folder));
+            let planned = target.dependencies.as_ref();
+            let is_reached = named || planned.is_some_and(|planned| planned.affected_by(changed, &mut known));
+            // A change to nothing reaches nothing, not even what is broken.
+            let fails = target.failure.is_some() && !changed.is_empty();
+            if is_reached || fails {
+                let (name, failure) = (target.name.clone(), target.failure.clone());
+                reached.push(Reached { target: name, files: Vec::new(), failure });
+            }
+        }
+        reached
+    }
+
+    /// The same, with the files that reach each target.
+    pub fn reached_by(&self, changed: &[PathBuf]) -> Vec<Reached> {
+        let mut reached = self.reached(changed);
+        for file in changed {
+            let one = std::slice::from_ref(file);
+            let by_name = self.workspace.reached_from(one);
+            let mut known = FxHashMap::default();
+            for reached in &mut reached {
+                let Some(target) = self.targets.iter().find(|target| target.name == reached.target) else {
+                    continue;
+                };
+                let named = target.layer.is_some_and(|layer| by_name.contains(&*layer.folder));
+                let planned = target.dependencies.as_ref();
+                if named || planned.is_some_and(|planned| planned.affected_by(one, &mut known)) {
+                    reached.files.push(file.clone());
+                }
+            }
+        }
+        reached
+    }
+
+    /// Why a target cannot be planned.
+    pub fn failure(&self, at: usize) -> Option<&Diagnostic> {
+        self.targets.get(at)?.failure.as_ref()
+    }
+
+    /// Every file a target is made of and every folder it takes whole, by their real paths.
+    pub fn files(&self, at: usize, world: &dyn World) -> BTreeSet<PathBuf> {
+        let Some(target) = self.targets.get(at) else { return BTreeSet::new() };
+        let mut files = BTreeSet::new();
+        for layer in target.layer.iter().flat_map(|layer| self.workspace.closure(layer)) {
+            files.insert(layer.file.clone());
+            files.extend(layer.references.iter().filter_map(|reference| match &reference.target {
+                Target::File(path) | Target::Folder(path) => Some(path.clone()),
+                _ => None,
+            }));
+        }
+        for part in target.dependencies.iter().flat_map(|planned| planned.all()) {
+            let found = part.paths().into_iter().filter(|(_, found)| *found == Found::Something);
+            files
+                .extend(found.map(|(path, _)| path).filter(|path| path.is_absolute() && world.is_file(path)));
+        }
+        // A link and what it leads to are two names of one file; the real one is what version control sees change, and the
+        // link as well.
+        files
+    }
+
+    /// The folders of the layers a target is made of.
+    pub fn folders(&self, at: usize) -> BTreeSet<PathBuf> {
+        let layer = self.targets.get(at).and_then(|target| target.layer);
+        layer
+            .iter()
+            .flat_map(|layer| self.workspace.closure(layer))
+            .map(|layer| layer.folder.clone())
+            .collect()
+    }
+
+    /// Paths that were looked for and are not there: a file that comes may change the result.
+    pub fn missing(&self, at: usize) -> BTreeSet<PathBuf> {
+        let Some(target) = self.targets.get(at) else { return BTreeSet::new() };
+        let all = target.dependencies.iter().flat_map(|planned| planned.all());
+        let paths = all.flat_map(|part| part.paths());
+        paths
+            .filter(|(path, found)| *found == Found::Nothing && path.is_absolute())
+            .map(|(path, _)| path)
+            .collect()
+    }
+}
+
+/// Whether planning stopped only because nothing is fetched here: all that is named is known all the same.
+fn is_only_remote(error: &Diagnostic) -> bool {
+    const REMOTE: [&str; 2] = ["no-network", "function-env-not-given"];
+    REMOTE.contains(&error.code()) && error.others().iter().all(is_only_remote)
+}
+
+/// The files alone: nothing is fetched.
+struct Offline(Arc<dyn World>);
+
+impl World for Offline {
+    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.0.is_dir(path)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.is_file(path)
+    }
+
+    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
+        self.0.list(dir)
+    }
+
+    fn real_path(&self, path: &Path) -> Result<PathBuf, io::Error> {
+        self.0.real_path(path)
+    }
+}

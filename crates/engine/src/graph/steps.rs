@@ -1,0 +1,409 @@
+//! A build as a tree: the layers it is made of, and what each of their steps did, in the order in which they acted.
+
+use krm_yaml::{Diagnostic, Node, Sources, Span};
+
+use crate::functions::FunctionSpec;
+use crate::pipeline::trace::{Change, Traced};
+use crate::pipeline::{Role, StepName, Trace};
+use crate::resource::ResourceId;
+use crate::workspace::{Layer, LayerKind, Target};
+
+/// A layer, what it brings, the layers it is made of, and what it does to their resources.
+#[derive(Clone, Debug)]
+pub struct Branch {
+    /// Its folder or address.
+    pub label: String,
+    pub kind: LayerKind,
+    /// How many resources it was made of and how many it gives; a component gives none itself.
+    pub resources: Option<(usize, usize)>,
+    /// Its own files and generators, in the order of the file.
+    pub content: Vec<Content>,
+    pub layers: Vec<Branch>,
+    /// In the order in which they acted.
+    pub steps: Vec<StepView>,
+}
+
+/// Something a layer brings.
+#[derive(Clone, Debug)]
+pub enum Content {
+    /// A file, and how many resources are in it.
+    File { path: String, resources: usize, place: Span },
+    /// A generator.
+    Generated(StepView),
+}
+
+impl Content {
+    pub fn step(&self) -> Option<&StepView> {
+        match self {
+            Content::File { .. } => None,
+            Content::Generated(step) => Some(step),
+        }
+    }
+
+    pub fn place(&self) -> Span {
+        match self {
+            Content::File { place, .. } => *place,
+            Content::Generated(step) => step.place,
+        }
+    }
+}
+
+/// A step that ran.
+#[derive(Clone, Debug)]
+pub struct StepView {
+    pub name: StepName,
+    pub place: Span,
+    pub kind: StepKind,
+    /// How many resources it was given.
+    pub given: usize,
+    pub touched: Vec<Touched>,
+    /// Why it did not do what it was asked to.
+    pub misses: Vec<String>,
+}
+
+/// What a step is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StepKind {
+    /// A patch: its file, or where it is written.
+    Patch(String),
+    /// One value for all resources: a namespace, a prefix.
+    Value(String),
+    /// The same for all resources: labels.
+    Uniform,
+    /// Fields here and there: images, replicas, replacements.
+    Fields,
+    /// A generator; `replace` says that it takes the place of another, if it does not make its own.
+    Generator { replaces: bool },
+    /// A built-in with a configuration of its own, by its name.
+    Configured(String),
+    /// A function: its name, how it runs, and whether it was.
+    Function { name: String, runs_as: &'static str, ran: bool },
+}
+
+/// A resource that a step touched.
+#[derive(Clone, Debug)]
+pub struct Touched {
+    /// As it was before the step, unless it came with it.
+    pub id: ResourceId,
+    pub effect: Effect,
+    /// How many values changed.
+    pub fields: usize,
+    pub place: Span,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    Added,
+    Changed,
+    Removed,
+}
+
+impl Effect {
+    pub fn name(self) -> &'static str {
+        match self {
+            Effect::Added => "adds",
+            Effect::Changed => "changes",
+            Effect::Removed => "removes",
+        }
+    }
+}
+
+/// What an outline is made from besides the trace.
+pub struct Surroundings<'a, 'w> {
+    pub sources: &'a Sources,
+    /// The layer in a folder, given as steps name it.
+    pub layer: &'a dyn Fn(&str) -> Option<&'w Layer>,
+    /// The layer in a folder, by its real path.
+    pub layer_at: &'a dyn Fn(&std::path::Path) -> Option<&'w Layer>,
+    pub warnings: &'a [Diagnostic],
+    /// Whether a program may run: `exec`, `container`, `wasm` or `helm`.
+    pub runs: &'a dyn Fn(&str) -> bool,
+}
+
+/// The outline of a target, given what happened when it was built.
+pub fn outline(trace: &Trace, folder: &str, around: &Surroundings) -> Branch {
+    let kind = (around.layer)(folder).map_or(LayerKind::Kustomization, |layer| layer.kind);
+    let mut branch = Branch::new(folder, kind);
+    branch.resources = Some((trace.resources().len(), trace.result.len()));
+    let own = own_folders(trace, folder, around);
+    let is_own = |step: &Traced| own.contains(&&*step.name.folder);
+    // The steps of components join those of the layer that names them, right before its step `components`.
+    let mut open: Vec<Branch> = Vec::new();
+    for step in trace.steps.iter().filter(|step| !step.name.folder.is_empty()) {
+        if step.name.field == "components" {
+            let named = named_layer(step, around);
+            let label =
+                named.map(|layer| layer.shown.clone()).unwrap_or_else(|| text_at(step.place, around.sources));
+            let is_it = |branch: &Branch| match named {
+                Some(layer) => branch.label == layer.shown,
+                None => branch.label.ends_with(label.trim_start_matches("../")),
+            };
+            let mut component = match open.iter().rposition(is_it) {
+                Some(at) => open.remove(at),
+                None => Branch::new(&label, LayerKind::Component),
+            };
+            component.label = label;
+            match is_own(step) {
+                true => branch.layers.push(component),
+                false => open_for(&mut open, &step.name.folder, around).layers.push(component),
+            }
+            continue;
+        }
+        match is_own(step) {
+            true => branch.add(step, around),
+            false => open_for(&mut open, &step.name.folder, around).add(step, around),
+        }
+    }
+    // What no step `components` claimed: the build failed on the way, or a Composition brought it.
+    branch.layers.extend(open);
+    branch
+}
+
+/// What the folder of a layer is called by its steps: another name may lead there than the one it was asked for by.
+fn own_folders<'t>(trace: &'t Trace, folder: &'t str, around: &Surroundings) -> Vec<&'t str> {
+    let mut named = trace.steps.iter().filter(|step| !step.name.folder.is_empty());
+    match (around.layer)(folder) {
+        Some(own) => {
+            let is_own = |name: &&str| (around.layer)(name).is_some_and(|layer| layer.folder == own.folder);
+            let mut names: Vec<&str> = named.map(|step| &*step.name.folder).collect();
+            names.dedup();
+            names.into_iter().filter(is_own).collect()
+        }
+        // One that was fetched: the last to name a component, or whoever acts last.
+        None => {
+            let by_component = named.clone().rev().find(|step| step.name.field == "components");
+            by_component.or(named.next_back()).map(|step| &*step.name.folder).into_iter().collect()
+        }
+    }
+}
+
+/// The component in a folder whose steps are being gathered.
+fn open_for<'b>(open: &'b mut Vec<Branch>, folder: &str, around: &Surroundings) -> &'b mut Branch {
+    let label = (around.layer)(folder).map_or_else(|| folder.to_owned(), |layer| layer.shown.clone());
+    let at = match open.iter().position(|branch| branch.label == label) {
+        Some(at) => at,
+        None => {
+            open.push(Branch::new(&label, LayerKind::Component));
+            open.len() - 1
+        }
+    };
+    &mut open[at]
+}
+
+/// The layer that the entry of a step names.
+fn named_layer<'w>(step: &Traced, around: &Surroundings<'_, 'w>) -> Option<&'w Layer> {
+    let layer = (around.layer)(&step.name.folder)?;
+    let names =
+        layer.references.iter().find(|reference| same_entry(reference.span, step.place, around.sources))?;
+    match &names.target {
+        Target::Layer(folder) => (around.layer_at)(folder),
+        _ => None,
+    }
+}
+
+/// Whether two spans are the same text of the same file, though that may have been read twice.
+fn same_entry(a: Span, b: Span, sources: &Sources) -> bool {
+    let name = |span: Span| sources.get(span.file).map(|source| source.name().to_owned());
+    a.start == b.start && (a.file == b.file || name(a) == name(b))
+}
+
+fn text_at(span: Span, sources: &Sources) -> String {
+    sources.get(span.file).map(|source| source.slice(span).to_owned()).unwrap_or_default()
+}
+
+impl Branch {
+    fn new(label: &str, kind: LayerKind) -> Self {
+        let (content, layers, steps) = (Vec::new(), Vec::new(), Vec::new());
+        let label = if label.is_empty() { "." } else { label };
+        Self { label: label.to_owned(), kind, resources: None, content, layers, steps }
+    }
+
+    fn add(&mut self, step: &Traced, around: &Surroundings) {
+        match (step.role, &step.within) {
+            (Role::Load, Some(within)) => {
+                let named = named_layer(step, around);
+                let label =
+                    named.map_or_else(|| text_at(step.place, around.sources), |layer| layer.shown.clone());
+                let mut below = outline(within, &label, around);
+                below.label = label;
+                self.layers.push(below);
+            }
+            (Role::Load, None) => {
+                let path = text_at(step.place, around.sources);
+                let file = Content::File { path, resources: step.changes.len(), place: step.place };
+                self.content.push(file);
+            }
+            (Role::Generate, _) => self.content.push(Content::Generated(view(step, around))),
+            (Role::Transform | Role::Validate, _) => {
+                // A step that the reference has there whatever is written.
+                let layer = (around.layer)(&step.name.folder).and_then(|layer| layer.root.as_ref());
+                let is_written = layer.is_none_or(|root| root.get(&step.name.field).is_some());
+                if is_written || !step.changes.is_empty() {
+                    self.steps.push(view(step, around));
+                }
+            }
+        }
+    }
+
+    /// What it brings, in the order of the file.
+    pub fn contents(&self) -> Vec<&Content> {
+        let mut all: Vec<&Content> = self.content.iter().collect();
+        all.sort_by_key(|content| content.place().start);
+        all
+    }
+}
+
+fn view(step: &Traced, around: &Surroundings) -> StepView {
+    let layer = (around.layer)(&step.name.folder);
+    let field = layer.and_then(|layer| layer.root.as_ref()?.get(&step.name.field));
+    let index = step.name.index.map(|index| index as usize);
+    let entry = field.and_then(|field| index.and_then(|index| field.items().get(index)).or(Some(field)));
+    let kind = match &*step.name.field {
+        "patches" | "patchesJson6902" => StepKind::Patch(patch_name(entry, step.place, around.sources)),
+        "patchesStrategicMerge" => {
+            let names = field.map(Node::items).unwrap_or_default().iter();
+            let names: Vec<String> =
+                names.map(|entry| patch_name(Some(entry), step.place, around.sources)).collect();
+            StepKind::Patch(names.join(", "))
+        }
+        "namespace" | "namePrefix" | "nameSuffix" => {
+            StepKind::Value(field.and_then(Node::text).unwrap_or_default().to_owned())
+        }
+        "labels" | "commonLabels" | "commonAnnotations" => StepKind::Uniform,
+        "generators" | "transformers" | "validators" => configured(step, around),
+        "helmCharts" => {
+            let charts = field.map(Node::items).unwrap_or_default().iter();
+            let names: Vec<&str> = charts.filter_map(|chart| chart.get("name")?.as_str()).collect();
+            StepKind::Function { name: names.join(", "), runs_as: "helm", ran: (around.runs)("helm") }
+        }
+        _ if step.role == Role::Generate => {
+            let behavior = entry.and_then(|entry| entry.get("behavior")).and_then(Node::as_str);
+            StepKind::Generator { replaces: behavior == Some("replace") }
+        }
+        _ => StepKind::Fields,
+    };
+    let touched = step.changes.iter().filter_map(touched).collect();
+    let within = |warning: &&Diagnostic| {
+        let place = warning.place();
+        let span = entry.map_or(step.place, Node::span);
+        let is_patch = warning.code().ends_with("no-match");
+        let same_file = place.file == step.place.file || same_name(place, step.place, around.sources);
+        is_patch && same_file && span.start <= place.start && place.end <= span.end
+    };
+    let misses = around.warnings.iter().filter(within).map(|warning| miss(warning, around.sources)).collect();
+    StepView { name: step.name.clone(), place: step.place, kind, given: step.given, touched, misses }
+}
+
+fn same_name(a: Span, b: Span, sources: &Sources) -> bool {
+    let name = |span: Span| sources.get(span.file).map(|source| source.name().to_owned());
+    name(a).is_some() && name(a) == name(b)
+}
+
+/// A patch by its file, or by the line it is written at.
+fn patch_name(entry: Option<&Node>, place: Span, sources: &Sources) -> String {
+    let path = entry.and_then(|entry| entry.get("path").or(entry.is_scalar().then_some(entry)));
+    match path.and_then(Node::as_str).filter(|path| !path.contains('\n')) {
+        Some(path) => path.to_owned(),
+        None => {
+            let span = entry.map_or(place, Node::span);
+            let line = sources.get(span.file).map(|source| source.position(span.start as usize).line);
+            format!("inline :{}", line.unwrap_or_default())
+        }
+    }
+}
+
+/// A step with a configuration of its own.
+fn configured(step: &Traced, around: &Surroundings) -> StepKind {
+    let source = around.sources.get(step.place.file);
+    let documents = source.and_then(|source| krm_yaml::parse(&source).ok()).unwrap_or_default();
+    let config = documents.iter().find_map(|document| innermost(&document.root, step.place));
+    let config = config.as_ref();
+    let text = |path: &[&str]| {
+        let text = config.and_then(|config| config.at(path.iter().copied())).and_then(Node::text);
+        text.filter(|text| !text.is_empty()).map(str::to_owned)
+    };
+    let name = text(&["metadata", "name"]).or_else(|| text(&["kind"]));
+    let name = name.unwrap_or_else(|| step.name.to_string());
+    let spec = config.and_then(|config| FunctionSpec::of(config).ok().flatten());
+    match spec.and_then(|(spec, _)| spec.runs_as()) {
+        Some(runs_as) => StepKind::Function { name, runs_as, ran: (around.runs)(runs_as) },
+        None => StepKind::Configured(name),
+    }
+}
+
+/// The smallest object with a `kind` that holds a span; it may be written inline, as a text within a text.
+fn innermost(node: &Node, span: Span) -> Option<Node> {
+    if !(node.span().start <= span.start && span.end <= node.span().end) {
+        return None;
+    }
+    if let Some(text) = node.as_str().filter(|text| text.contains("kind")) {
+        let documents = krm_yaml::parse_str(text).unwrap_or_default();
+        return documents.into_iter().map(|document| document.root).find(|root| root.get("kind").is_some());
+    }
+    let fields = node.as_map().into_iter().flatten().map(|entry| &entry.value);
+    let below = fields.chain(node.items()).find_map(|child| innermost(child, span));
+    below.or_else(|| node.get("kind").is_some().then(|| node.clone()))
+}
+
+fn touched(change: &Change) -> Option<Touched> {
+    let (effect, fields) = match (&change.before, &change.after) {
+        (Some(before), Some(after)) => match changed_fields(&before.node, &after.node) {
+            // A function returns texts anew, and a patch may say what is there.
+            0 => return None,
+            fields => (Effect::Changed, fields),
+        },
+        (None, Some(_)) => (Effect::Added, 0),
+        (Some(_), None) => (Effect::Removed, 0),
+        (None, None) => return None,
+    };
+    let seen = change.before.as_ref().or(change.after.as_ref())?;
+    Some(Touched { id: seen.id.clone(), effect, fields, place: seen.node.span() })
+}
+
+/// How many values differ between two trees.
+pub fn changed_fields(before: &Node, after: &Node) -> usize {
+    if before.same(after) {
+        return 0;
+    }
+    match (before.as_map(), after.as_map()) {
+        (Some(old), Some(new)) => {
+            let gone = old.iter().filter(|entry| entry.key.text().is_none_or(|key| after.get(key).is_none()));
+            let kept = new.iter().map(|entry| match entry.key.text().and_then(|key| before.get(key)) {
+                Some(old) => changed_fields(old, &entry.value),
+                None => 1,
+            });
+            return gone.count() + kept.sum::<usize>();
+        }
+        (None, None) if before.is_seq() && after.is_seq() => {
+            let (old, new) = (before.items(), after.items());
+            let kept: usize = old.iter().zip(new).map(|(old, new)| changed_fields(old, new)).sum();
+            return kept + old.len().abs_diff(new.len());
+        }
+        _ => {}
+    }
+    usize::from(before != after)
+}
+
+/// Why nothing matched, in a few words.
+fn miss(warning: &Diagnostic, sources: &Sources) -> String {
+    let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
+    let near = warning.advice().iter().find_map(|advice| {
+        let one = advice.starts_with("did you mean `") || advice.starts_with("there is only `");
+        one.then(|| quoted(advice)).flatten()
+    });
+    let place = warning.place();
+    let wanted = text_at(place, sources);
+    let key = sources.get(place.file).and_then(|source| {
+        let line = source.line(source.position(place.start as usize).line);
+        let column = source.position(place.start as usize).column;
+        let before: String = line.chars().take(column.saturating_sub(1)).collect();
+        Some(before.trim_end().strip_suffix(':')?.trim_start_matches([' ', '-']).to_owned())
+    });
+    match (near, key) {
+        (Some(near), Some(key)) if !wanted.is_empty() => format!("the {key} is `{near}`, not `{wanted}`"),
+        _ => {
+            let message = warning.message();
+            message.split_once(": ").map_or(message, |(_, why)| why).to_owned()
+        }
+    }
+}

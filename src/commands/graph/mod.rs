@@ -1,0 +1,325 @@
+//! `krm graph`: how layers and files hang together.
+
+mod dot;
+mod json;
+mod layout;
+mod lists;
+mod mermaid;
+mod svg;
+mod tree;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Args, ValueEnum};
+use krm_engine::graph::{self, Branch, Graph, Inputs, InputsOptions, Level, Surroundings, Users};
+use krm_engine::runtime::Runtime;
+use krm_engine::workspace::Layer;
+use krm_engine::{Diagnostic, Result, Session, Span, World};
+
+use crate::cli::{BuildFlags, examples};
+use crate::commands::build;
+use crate::commands::targets::Targets;
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// Show which bases, components and files a build is made of, and who uses a file
+///
+/// As a tree: the layers of each target, what they bring, and what each step does to the resources. With `--level layers` or
+/// `files` nothing is built. A folder without a kustomization stands for every target below it. Functions and charts run only
+/// with the flags that allow it; otherwise they are skipped, and the tree says so.
+#[derive(Debug, Args)]
+#[command(after_help = examples::GRAPH)]
+pub struct GraphArgs {
+    /// Folders with a kustomization or a Composition, or folders that have such folders below them
+    #[arg(value_name = "DIR")]
+    dirs: Vec<String>,
+
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    /// How much to show; without it `steps` in a tree, and `files` elsewhere
+    #[arg(long, value_enum, value_name = "LEVEL")]
+    level: Option<LevelArg>,
+
+    /// The other way round: who uses this file or folder, and who uses these
+    #[arg(long, value_name = "FILE", conflicts_with = "why")]
+    reverse: Option<String>,
+
+    /// Why this file is part of the targets: the entries that lead to it
+    #[arg(long, value_name = "FILE")]
+    why: Option<String>,
+
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Tree,
+    /// For Graphviz
+    Dot,
+    /// For Markdown pages
+    Mermaid,
+    /// Nodes and edges as data
+    Json,
+    /// A picture
+    Svg,
+    /// The files that decide the result, one a line; a folder that is taken whole ends in `/`
+    Paths,
+    /// The same as a rule for make or ninja
+    Depfile,
+    /// The value of Argo CD's annotation `argocd.argoproj.io/manifest-generate-paths`
+    Argocd,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum LevelArg {
+    /// Kustomizations, components, Compositions, remote bases
+    Layers,
+    /// The files they name, too
+    Files,
+    /// What each layer does, in order
+    Steps,
+    /// Which resources each step touches
+    Resources,
+}
+
+pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
+    let disk = Disk::default();
+    let here = disk.real_path(Path::new(".")).unwrap_or_default();
+    if let Some(path) = &args.reverse {
+        return reverse(&args, path, &disk, &here, report);
+    }
+    let targets = Targets::find(&disk, &report.sources, &args.dirs)?;
+    let problems = graph::cycles(&targets.workspace, &targets.layers());
+    if let Some(path) = &args.why {
+        return why(&args, path, &targets, &disk, &here, report);
+    }
+    match args.output {
+        Format::Paths | Format::Depfile | Format::Argocd => {
+            let options = InputsOptions { trusted_catalogs: args.flags.trusted_catalog.clone() };
+            let world: Arc<dyn World> = Arc::new(disk);
+            let inputs =
+                Inputs::of(world.clone(), &report.sources, &targets.workspace, &targets.names, options);
+            let text = match args.output {
+                Format::Paths => lists::paths(&inputs, &targets, &*world, &here),
+                Format::Depfile => lists::depfile(&inputs, &targets, &*world, &here),
+                _ => lists::argocd(&inputs, &targets, &*world, report),
+            };
+            os::print(text.as_bytes())?;
+            let failures = (0..targets.names.len()).filter_map(|at| inputs.failure(at).cloned());
+            return Diagnostic::join(problems.into_iter().chain(failures)).map_or(Ok(()), Err);
+        }
+        _ => {}
+    }
+    let level = args.level(match args.output {
+        Format::Tree => Level::Steps,
+        _ => Level::Files,
+    });
+    if level <= Level::Files {
+        let text = match args.output {
+            Format::Tree => tree::layers(&targets, level, &here),
+            _ => drawn(&Graph::of(&targets.workspace, &targets.layers(), level, &here), &args, report),
+        };
+        os::print(text.as_bytes())?;
+        let unread = targets.layers().into_iter().flat_map(|layer| targets.workspace.closure(layer));
+        let mut unread: Vec<(&Path, &Diagnostic)> =
+            unread.filter_map(|layer| Some((&*layer.folder, layer.error.as_ref()?))).collect();
+        unread.dedup_by_key(|(folder, _)| *folder);
+        let unread = unread.into_iter().map(|(_, error)| error.clone());
+        return Diagnostic::join(problems.into_iter().chain(unread)).map_or(Ok(()), Err);
+    }
+    let (outlined, errors) = outlined(&args, &targets, disk, report)?;
+    let text = match args.output {
+        Format::Tree => tree::steps(&outlined),
+        _ => {
+            let mut graph = Graph::of(&targets.workspace, &targets.layers(), Level::Files, &here);
+            for branch in &outlined {
+                graph.add_steps(&branch.label, branch, level);
+            }
+            drawn(&graph, &args, report)
+        }
+    };
+    os::print(text.as_bytes())?;
+    Diagnostic::join(problems.into_iter().chain(errors)).map_or(Ok(()), Err)
+}
+
+impl GraphArgs {
+    fn level(&self, default: Level) -> Level {
+        match self.level {
+            None => default,
+            Some(LevelArg::Layers) => Level::Layers,
+            Some(LevelArg::Files) => Level::Files,
+            Some(LevelArg::Steps) => Level::Steps,
+            Some(LevelArg::Resources) => Level::Resources,
+        }
+    }
+}
+
+fn drawn(graph: &Graph, args: &GraphArgs, report: &Report) -> String {
+    match args.output {
+        Format::Dot => dot::text(graph),
+        Format::Mermaid => mermaid::text(graph),
+        Format::Svg => svg::text(graph),
+        _ => json::graph(graph, report),
+    }
+}
+
+/// Builds every target with a trace; what fails is outlined as far as it goes.
+fn outlined(
+    args: &GraphArgs,
+    targets: &Targets,
+    disk: Disk,
+    report: &Report,
+) -> Result<(Vec<Branch>, Vec<Diagnostic>)> {
+    let options = build::options(&args.flags)?;
+    let allowed = options.policy.clone();
+    let (runtime, _) = Runtime::skipping(options.policy.clone());
+    let world: Arc<dyn World> = Arc::new(disk);
+    let session = Session::with_runtime(world.clone(), report.sources.clone(), options, Arc::new(runtime));
+    let runs = |runs_as: &str| match runs_as {
+        "helm" => allowed.helm.is_some(),
+        "exec" => allowed.functions && allowed.exec,
+        _ => allowed.functions,
+    };
+    let layer_at = |folder: &Path| targets.workspace.layer(folder);
+    let layer = |folder: &str| -> Option<&Layer> { layer_at(&world.real_path(Path::new(folder)).ok()?) };
+    let (mut branches, mut errors) = (Vec::new(), Vec::new());
+    for (at, target) in targets.names.iter().enumerate() {
+        let own = targets.layer(at);
+        if own.is_some_and(|layer| !graph::cycles(&targets.workspace, &[layer]).is_empty()) {
+            // No build of it ends.
+            continue;
+        }
+        let (built, trace) = session.trace(target);
+        let warnings = session.warnings_of(target);
+        let around = Surroundings {
+            sources: &report.sources,
+            layer: &layer,
+            layer_at: &layer_at,
+            warnings: &warnings,
+            runs: &runs,
+        };
+        let label = own.map_or(target.as_str(), |layer| &layer.shown);
+        let mut branch = graph::outline(&trace, label, &around);
+        if let Err(error) = built {
+            errors.push(error.located(&report.sources));
+            if trace.steps.is_empty() {
+                branch = tree::unbuilt(targets, at);
+            }
+            branch.resources = None;
+        }
+        branches.push(branch);
+    }
+    Ok((branches, errors))
+}
+
+/// The real path of a file that was named, which need not be there: another may have looked for it.
+fn named(path: &str, disk: &Disk, here: &Path) -> PathBuf {
+    let whole = krm_engine::files::world::clean(&here.join(path));
+    disk.real_path(&whole).unwrap_or(whole)
+}
+
+fn reverse(args: &GraphArgs, path: &str, disk: &Disk, here: &Path, report: &Report) -> Result<()> {
+    let dirs = if args.dirs.is_empty() { vec![".".to_owned()] } else { args.dirs.clone() };
+    let mut folders = Vec::new();
+    for dir in &dirs {
+        folders.extend(krm_engine::workspace::Workspace::folders_below(disk, Path::new(dir))?);
+    }
+    let real = named(path, disk, here);
+    // The file itself may be elsewhere.
+    folders.push(real.clone());
+    let workspace = krm_engine::workspace::Workspace::of(disk, &report.sources, folders);
+    let known = workspace.layer(&real).is_some() || workspace.users(&real).next().is_some();
+    if !known && disk.real_path(&real).is_err() {
+        return Err(Diagnostic::error(
+            "graph-no-file",
+            format!("there is no file or folder `{path}`, and nothing names it"),
+        )
+        .help("name a file or folder as seen from the current folder"));
+    }
+    let shown = krm_engine::files::relative(&real, here);
+    let shown = if shown.is_empty() { ".".to_owned() } else { shown };
+    let text = match args.output {
+        Format::Tree => tree::users(&shown, &Users::of(&workspace, &real), report),
+        Format::Paths | Format::Depfile | Format::Argocd => {
+            return Err(Diagnostic::error(
+                "graph-format",
+                "this format lists what a target is made of, not who uses it",
+            )
+            .help("print users as `tree`, `dot`, `mermaid`, `json` or `svg`"));
+        }
+        _ => {
+            let all: Vec<&Layer> = workspace.layers().collect();
+            let level = match workspace.layer(&real) {
+                Some(_) => Level::Layers,
+                None => Level::Files,
+            };
+            let mut graph = Graph::of(&workspace, &all, level, here);
+            match graph.find(&shown) {
+                Some(node) => graph.retain_users(node),
+                None => graph.retain(|_, _| false),
+            }
+            drawn(&graph, args, report)
+        }
+    };
+    os::print(text.as_bytes())
+}
+
+fn why(
+    args: &GraphArgs,
+    path: &str,
+    targets: &Targets,
+    disk: &Disk,
+    here: &Path,
+    report: &Report,
+) -> Result<()> {
+    let real = named(path, disk, here);
+    let mut shown = krm_engine::files::relative(&real, here);
+    if shown.is_empty() {
+        shown = ".".to_owned();
+    }
+    let mut all = Vec::new();
+    for layer in targets.layers() {
+        let ways = graph::ways(&targets.workspace, layer, &real);
+        all.extend(ways.into_iter().map(|hops| (layer, hops)));
+    }
+    if all.is_empty() {
+        let message = match &targets.names[..] {
+            [one] => format!("`{path}` is not part of `{one}`"),
+            names => format!("`{path}` is not part of any of {} targets", names.len()),
+        };
+        let error = Diagnostic::error("graph-not-part", message);
+        return Err(match disk.real_path(&real).is_err() {
+            true => error.help("there is no such file, and nothing looks for it"),
+            false => error.help(format!("`krm graph --reverse {path}` shows who uses it")),
+        });
+    }
+    let text = match args.output {
+        Format::Json => json::ways(&all, &shown, report),
+        Format::Tree => {
+            let line = |span: Span| {
+                let source = report.sources.get(span.file)?;
+                Some(format!("{}:{}", source.name(), source.position(span.start as usize).line))
+            };
+            let one = |(layer, hops): &(&Layer, Vec<graph::Hop>)| {
+                let mut parts: Vec<String> = hops.iter().filter_map(|hop| line(hop.place)).collect();
+                if parts.is_empty() {
+                    parts.push(layer.shown.clone());
+                }
+                parts.push(shown.clone());
+                parts.join(" → ") + "\n"
+            };
+            all.iter().map(one).collect()
+        }
+        _ => {
+            return Err(Diagnostic::error("graph-format", "ways are printed as text or as `json`")
+                .help("leave out `-o`, or pass `-o json`"));
+        }
+    };
+    os::print(text.as_bytes())
+}

@@ -1,0 +1,388 @@
+//! Graphs as trees for a terminal.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use krm_engine::files::relative;
+use krm_engine::graph::{Branch, Content, Effect, Level, StepKind, StepView, Users};
+use krm_engine::workspace::{Layer, LayerKind, Target};
+
+use crate::commands::targets::Targets;
+use crate::report::{Report, sanitize};
+
+/// A line of a tree and what is below it.
+#[derive(Default)]
+struct Line {
+    label: String,
+    /// What is said of it, in a column; the first in its line, the others below.
+    details: Vec<String>,
+    /// Lines that are part of it rather than branches.
+    notes: Vec<String>,
+    below: Vec<Line>,
+}
+
+/// Between a label and what is said of it.
+const GAP: usize = 3;
+
+fn width(text: &str) -> usize {
+    text.chars().count()
+}
+
+impl Line {
+    fn new(label: impl Into<String>) -> Self {
+        Self { label: label.into(), ..Self::default() }
+    }
+
+    fn text(&self) -> String {
+        // One column for the root and its branches; what is deeper starts where it can.
+        let of_branch = |line: &Line| if line.details.is_empty() { 0 } else { 3 + width(&line.label) };
+        let own = if self.details.is_empty() { 0 } else { width(&self.label) };
+        let column = self.below.iter().map(of_branch).fold(own, usize::max) + GAP;
+        let mut text = String::new();
+        self.write("", "", column, &mut text);
+        text
+    }
+
+    fn write(&self, first: &str, rest: &str, column: usize, text: &mut String) {
+        let mut head = format!("{first}{}", self.label);
+        let continued = if self.below.is_empty() { rest.to_owned() } else { format!("{rest}│") };
+        for (at, detail) in self.details.iter().enumerate() {
+            let mut line = if at == 0 { std::mem::take(&mut head) } else { continued.trim_end().to_owned() };
+            let gap = column.saturating_sub(width(&line)).max(if at == 0 { GAP } else { 1 });
+            line.push_str(&" ".repeat(gap));
+            push_line(text, &(line + detail));
+        }
+        if self.details.is_empty() {
+            push_line(text, &head);
+        }
+        for (at, below) in self.below.iter().enumerate() {
+            // What is said at the end keeps the line of branches going.
+            let is_last = at + 1 == self.below.len() && self.notes.is_empty();
+            let (branch, bar) = if is_last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            below.write(&format!("{rest}{branch}"), &format!("{rest}{bar}"), column, text);
+        }
+        let lead = if self.below.is_empty() { "  " } else { "│    " };
+        self.notes.iter().for_each(|note| push_line(text, &format!("{rest}{lead}{note}")));
+    }
+}
+
+/// Names of files and resources are the user's: none may move the cursor.
+fn push_line(text: &mut String, line: &str) {
+    text.push_str(&sanitize::inert(line));
+    text.push('\n');
+}
+
+/// Trees of targets that were built, one after the other. A layer that was drawn is marked and not drawn again.
+pub fn steps(branches: &[Branch]) -> String {
+    let mut drawn = BTreeSet::new();
+    let trees: Vec<String> = branches.iter().map(|branch| root(branch, &mut drawn).text()).collect();
+    trees.join("\n")
+}
+
+fn root(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
+    let mut line = Line::new(branch.label.as_str());
+    let count = match branch.resources {
+        Some((1, 1)) => "1 resource".to_owned(),
+        Some((all, left)) if all == left => format!("{all} resources"),
+        Some((1, left)) => format!("1 resource → {left}"),
+        Some((all, left)) => format!("{all} resources → {left}"),
+        None => "does not build".to_owned(),
+    };
+    let content = contents(branch, false);
+    line.details.push(if content.is_empty() { count } else { format!("{count}   {content}") });
+    line.below = branch.layers.iter().map(|below| layer(below, drawn)).collect();
+    let mut simple: Vec<&StepView> = Vec::new();
+    let mut patches: Vec<&StepView> = Vec::new();
+    for step in &branch.steps {
+        match &step.kind {
+            StepKind::Patch(_) => {
+                line.below.extend(joined(&mut simple));
+                patches.push(step);
+            }
+            StepKind::Function { .. } | StepKind::Configured(_) => {
+                line.below.extend(patched(&mut patches));
+                line.below.extend(joined(&mut simple));
+                line.below.push(program(step));
+            }
+            _ => {
+                line.below.extend(patched(&mut patches));
+                simple.push(step);
+            }
+        }
+    }
+    line.below.extend(patched(&mut patches));
+    line.below.extend(joined(&mut simple));
+    line
+}
+
+/// Patches that follow each other.
+fn patched(patches: &mut Vec<&StepView>) -> Option<Line> {
+    let first = patches.first()?;
+    let mut line = Line::new(first.name.field.to_string());
+    line.details = patches.drain(..).map(patch).collect();
+    Some(line)
+}
+
+/// Steps that take a few words each.
+fn joined(steps: &mut Vec<&StepView>) -> Option<Line> {
+    let line = match &steps[..] {
+        [] => return None,
+        [one] => {
+            let mut line = Line::new(words(one, false));
+            line.details.extend(fields(one));
+            line.details.extend(one.misses.iter().map(|miss| format!("! {miss}")));
+            line
+        }
+        several => {
+            let mut line =
+                Line::new(several.iter().map(|step| words(step, true)).collect::<Vec<_>>().join(" · "));
+            let misses = several.iter().flat_map(|step| step.misses.iter().map(move |miss| (step, miss)));
+            line.notes = misses.map(|(step, miss)| format!("{}: ! {miss}", step.name.field)).collect();
+            line
+        }
+    };
+    steps.clear();
+    Some(line)
+}
+
+/// A layer below another: what it brings in its line, what it does in lines of its own.
+fn layer(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
+    let mut line = Line::new(branch.label.as_str());
+    if !drawn.insert(branch.label.clone()) {
+        line.label.push_str(" (*)");
+        line.details.extend(branch.resources.map(|(_, given)| given.to_string()));
+        return line;
+    }
+    let is_component = branch.kind == LayerKind::Component;
+    let content = contents(branch, is_component);
+    let count = branch.resources.filter(|_| !is_component).map(|(all, given)| match all == given {
+        true => given.to_string(),
+        false => format!("{all} → {given}"),
+    });
+    let detail = match (count, content.is_empty()) {
+        (Some(count), true) => Some(count),
+        (Some(count), false) => Some(format!("{count}   {content}")),
+        (None, false) => Some(content),
+        (None, true) => None,
+    };
+    line.details.extend(detail);
+    line.below = branch.layers.iter().map(|below| layer(below, drawn)).collect();
+    let mut simple: Vec<&StepView> = Vec::new();
+    let flush = |simple: &mut Vec<&StepView>, notes: &mut Vec<String>| {
+        notes.extend(joined(simple).map(|line| match line.details.first() {
+            Some(detail) => format!("{}  {detail}", line.label),
+            None => line.label,
+        }));
+    };
+    for step in &branch.steps {
+        match &step.kind {
+            StepKind::Patch(_) if is_component => {}
+            StepKind::Patch(_) => {
+                flush(&mut simple, &mut line.notes);
+                line.notes.push(format!("{}  {}", step.name.field, patch(step)));
+            }
+            StepKind::Function { .. } | StepKind::Configured(_) => {
+                flush(&mut simple, &mut line.notes);
+                let program = program(step);
+                line.notes.push(format!("{}  {}", program.label, program.details.join(" ")));
+            }
+            _ => simple.push(step),
+        }
+    }
+    flush(&mut simple, &mut line.notes);
+    line
+}
+
+/// What a layer brings, in the order of its file; of a component also what it patches.
+fn contents(branch: &Branch, with_patches: bool) -> String {
+    let own = branch.contents().into_iter().map(|content| (content.place().start, brought(content)));
+    let is_patch = |step: &&StepView| with_patches && matches!(step.kind, StepKind::Patch(_));
+    let patches = branch.steps.iter().filter(is_patch);
+    let patches = patches.map(|step| (step.place.start, format!("{} {}", step.name.field, patch(step))));
+    let mut all: Vec<(u32, String)> = own.chain(patches).collect();
+    all.sort_by_key(|(at, _)| *at);
+    all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" · ")
+}
+
+fn brought(content: &Content) -> String {
+    match content {
+        Content::File { path, resources, .. } => format!("{path} ({resources})"),
+        Content::Generated(step) => {
+            match &step.kind {
+                StepKind::Function { name, ran: false, .. } => {
+                    return format!("{name} ({}, not run)", step.name.field);
+                }
+                StepKind::Function { name, ran: true, .. } => {
+                    return format!("{name} ({}, {})", step.name.field, step.touched.len());
+                }
+                _ => {}
+            }
+            match &step.touched[..] {
+                [one] => match (one.effect, &step.kind) {
+                    (Effect::Added, _) => format!("{} ({})", one.id.name, step.name.field),
+                    (_, StepKind::Generator { replaces: true }) => format!("{} replaced", one.id.name),
+                    _ => format!("{} merged", one.id.name),
+                },
+                all => format!("{} ({})", step.name.field, all.len()),
+            }
+        }
+    }
+}
+
+/// What a patch is and what it does.
+fn patch(step: &StepView) -> String {
+    let StepKind::Patch(name) = &step.kind else { return String::new() };
+    let mut text = format!("{name} → {}", targets(step));
+    step.misses.iter().for_each(|miss| text.push_str(&format!("   ! {miss}")));
+    text
+}
+
+/// How many resources are named before the rest is counted.
+const MOST: usize = 3;
+
+fn targets(step: &StepView) -> String {
+    if step.touched.is_empty() {
+        return if step.misses.is_empty() { "no change".to_owned() } else { "nothing".to_owned() };
+    }
+    let name = |touched: &krm_engine::graph::Touched| {
+        let name = format!("{} {}", touched.id.gvk.kind, touched.id.name);
+        match touched.effect {
+            Effect::Removed => name + ", deleted",
+            Effect::Added => name + ", added",
+            Effect::Changed => name,
+        }
+    };
+    let mut names: Vec<String> = step.touched.iter().take(MOST).map(name).collect();
+    if step.touched.len() > MOST {
+        names.push(format!("{} more", step.touched.len() - MOST));
+    }
+    names.join(", ")
+}
+
+fn program(step: &StepView) -> Line {
+    let changed = step.touched.iter().filter(|touched| touched.effect != Effect::Added).count();
+    let added = step.touched.len() - changed;
+    let mut said = match changed {
+        1 => format!("1 of {} resources changed", step.given),
+        _ => format!("{changed} of {} resources changed", step.given),
+    };
+    if added > 0 {
+        said.push_str(&format!(", {added} added"));
+    }
+    let (name, said) = match &step.kind {
+        StepKind::Function { name, runs_as, ran: true } => (name, format!("function, {runs_as}: {said}")),
+        StepKind::Function { name, runs_as, ran: false } => (name, format!("function, {runs_as}: not run")),
+        StepKind::Configured(name) => (name, said),
+        _ => return Line::default(),
+    };
+    Line { details: vec![said], ..Line::new(name.as_str()) }
+}
+
+/// A step in a few words: its field and its value, or how many fields it changes.
+fn words(step: &StepView, with_count: bool) -> String {
+    let field = &step.name.field;
+    match &step.kind {
+        StepKind::Value(value) => format!("{field} {value}"),
+        StepKind::Fields if with_count => format!("{field} {}", count(step)),
+        _ => field.to_string(),
+    }
+}
+
+fn count(step: &StepView) -> usize {
+    step.touched.iter().map(|touched| touched.fields).sum()
+}
+
+fn fields(step: &StepView) -> Option<String> {
+    match (&step.kind, count(step)) {
+        (StepKind::Fields, 1) => Some("1 field".to_owned()),
+        (StepKind::Fields, count) => Some(format!("{count} fields")),
+        _ => None,
+    }
+}
+
+/// A target that cannot even be planned: its layers, as far as names tell.
+pub fn unbuilt(targets: &Targets, at: usize) -> Branch {
+    fn of(targets: &Targets, layer: &Layer, known: &mut BTreeSet<String>) -> Branch {
+        let is_new = known.insert(layer.shown.clone());
+        let below = layer.layers_named().filter(|_| is_new);
+        let below: Vec<&Layer> = below.filter_map(|(_, folder)| targets.workspace.layer(folder)).collect();
+        let layers = below.into_iter().map(|below| of(targets, below, known)).collect();
+        let (content, steps) = (Vec::new(), Vec::new());
+        Branch { label: layer.shown.clone(), kind: layer.kind, resources: None, content, layers, steps }
+    }
+    match targets.layer(at) {
+        Some(layer) => of(targets, layer, &mut BTreeSet::new()),
+        None => Branch {
+            label: targets.names[at].clone(),
+            kind: LayerKind::Kustomization,
+            resources: None,
+            content: Vec::new(),
+            layers: Vec::new(),
+            steps: Vec::new(),
+        },
+    }
+}
+
+/// Trees of layers, and of the files they name, as they are written.
+pub fn layers(targets: &Targets, level: Level, here: &Path) -> String {
+    let mut drawn = BTreeSet::new();
+    let mut trees = Vec::new();
+    for layer in targets.layers() {
+        trees.push(named(targets, layer, level, here, &mut drawn).text());
+    }
+    trees.join("\n")
+}
+
+fn named(targets: &Targets, layer: &Layer, level: Level, here: &Path, drawn: &mut BTreeSet<String>) -> Line {
+    let mut line = Line::new(layer.shown.as_str());
+    if layer.kind != LayerKind::Kustomization {
+        line.details.push(layer.kind.name().to_owned());
+    }
+    if !drawn.insert(layer.shown.clone()) {
+        if !layer.references.is_empty() {
+            line.label.push_str(" (*)");
+        }
+        return line;
+    }
+    if layer.error.is_some() {
+        line.details.push("cannot be read".to_owned());
+    }
+    for reference in &layer.references {
+        let file = |path: &Path, said: &str| {
+            let mut line = Line::new(relative(path, here));
+            line.details.push(format!("{}{said}", reference.field));
+            line
+        };
+        match &reference.target {
+            Target::Layer(folder) => {
+                let below = targets.workspace.layer(folder);
+                line.below.extend(below.map(|below| named(targets, below, level, here, drawn)));
+            }
+            Target::Remote(address) => {
+                let mut remote = Line::new(sanitize::without_passwords(address));
+                remote.details.push(format!("{}, remote", reference.field));
+                line.below.push(remote);
+            }
+            Target::Missing(path) => line.below.push(file(path, ", missing")),
+            Target::File(path) if level >= Level::Files => line.below.push(file(path, "")),
+            Target::Folder(path) if level >= Level::Files => line.below.push(file(path, ", a folder")),
+            _ => {}
+        }
+    }
+    line
+}
+
+/// Who uses something.
+pub fn users(shown: &str, users: &[Users], report: &Report) -> String {
+    fn line(user: &Users, report: &Report) -> Line {
+        let source = report.sources.get(user.place.file);
+        let place = source.map(|source| {
+            let name = source.name().rsplit('/').next().unwrap_or_default().to_owned();
+            format!(" ({name}:{})", source.position(user.place.start as usize).line)
+        });
+        let mark = if user.repeated { " (*)" } else { "" };
+        let label = format!("{}{}{mark}", user.layer.shown, place.unwrap_or_default());
+        Line { below: user.users.iter().map(|user| line(user, report)).collect(), ..Line::new(label) }
+    }
+    Line { below: users.iter().map(|user| line(user, report)).collect(), ..Line::new(shown) }.text()
+}
