@@ -51,6 +51,7 @@ fn run() -> i32 {
     let mut found_faults = false;
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
+        Command::Cache(args) => commands::cache::run(&args),
         Command::Cfg(args) => commands::cfg::run(*args, &report),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Create(args) => commands::create::run(&args),
@@ -69,6 +70,7 @@ fn run() -> i32 {
         Command::Graph(args) => commands::graph::run(*args, &report),
         Command::Lint(args) => commands::lint::run(*args, &report).map(|found| found_faults = found),
         Command::Localize(args) => commands::localize::run(&args, &report),
+        Command::Lock(args) => commands::lock::run(&args, &report),
         Command::Lsp(args) => commands::lsp::run(&args),
         Command::Man(args) => commands::completion::man(args),
         Command::Merge(args) => commands::merge::run(args, &report),
@@ -84,6 +86,7 @@ fn run() -> i32 {
         },
         Command::Plan(args) => commands::plan::run(args, &report),
         Command::Schema(args) => commands::schema::run(&args),
+        Command::Vendor(args) => commands::vendor::run(&args),
         Command::Version(args) => commands::version::run(args),
     };
     os::take_notes().iter().for_each(|note| report.show(note));

@@ -86,6 +86,7 @@ fn every_command_has_examples_that_run() {
                 .args(["-o", "pipefail", "-c", script])
                 .current_dir(copy.join(&folder))
                 .env("PATH", &path)
+                .env("XDG_CACHE_HOME", copy.join("cache"))
                 .output()
                 .expect("bash starts");
             let said = String::from_utf8_lossy(&output.stderr);

@@ -214,3 +214,26 @@ pub const PKG_UPDATE: &str = "Examples:
 pub const PKG_DIFF: &str = "Examples:
   krm pkg diff my-package
   krm pkg diff my-package@v2 --diff-type 3way --diff-tool diff3";
+
+pub const LOCK: &str = "Examples:
+  krm lock examples/shop
+  krm lock examples/shop --check
+  krm lock examples/shop --update";
+
+pub const VENDOR: &str = "Examples:
+  krm lock && krm vendor my-package
+  krm vendor my-package --check";
+
+pub const CACHE: &str = "Examples:
+  krm cache info
+  krm cache gc --unused-for 30d --max-size 5Gi";
+
+pub const CACHE_INFO: &str = "Example:
+  krm cache info";
+
+pub const CACHE_GC: &str = "Examples:
+  krm cache gc
+  krm cache gc --unused-for 7d --max-size 5Gi";
+
+pub const CACHE_CLEAR: &str = "Example:
+  krm cache clear";

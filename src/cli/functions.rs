@@ -9,7 +9,8 @@ use krm_engine::pipeline::policy::{Keep, Limits, Pull};
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
-use crate::os;
+use crate::os::locked::Fetching;
+use crate::os::{self, Disk};
 
 /// Run functions: programs that generate, change and check configuration
 ///
@@ -167,11 +168,42 @@ pub struct AccessArgs {
     pub as_current_user: bool,
 }
 
+/// What may be fetched from elsewhere.
+#[derive(Debug, Args)]
+pub struct FetchArgs {
+    /// Refuse what is not in krm.lock
+    #[arg(long)]
+    pub locked: bool,
+
+    /// Make no connection: use what krm.lock names and is on this machine, and no other
+    #[arg(long)]
+    pub offline: bool,
+}
+
+impl FetchArgs {
+    /// The files of this machine, and what is fetched for some targets.
+    pub fn disk(&self, targets: &[String]) -> Disk {
+        Disk::fetching(Fetching { targets: targets.to_vec(), locked: self.locked, offline: self.offline })
+    }
+
+    /// What this means for images. The lock file is read now.
+    pub fn restrict(&self, policy: Policy, disk: &Disk) -> krm_engine::Result<Policy> {
+        if !policy.functions {
+            return Ok(policy);
+        }
+        let pull = if self.offline { Pull::Never } else { policy.pull };
+        Ok(Policy { pinned: disk.pinned_images(self.locked)?, pull, ..policy })
+    }
+}
+
 /// What functions may do.
 #[derive(Debug, Args)]
 pub struct SandboxArgs {
     #[command(flatten)]
     pub access: AccessArgs,
+
+    #[command(flatten)]
+    pub fetch: FetchArgs,
 
     /// When to fetch images
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
@@ -371,7 +403,7 @@ pub(super) fn duration(text: &str) -> Result<Duration, String> {
 }
 
 /// `512Mi`, `2Gi`, `1G`, or a number of bytes.
-fn size(text: &str) -> Result<u64, String> {
+pub fn size(text: &str) -> Result<u64, String> {
     let split = text.find(|c: char| c.is_ascii_alphabetic()).unwrap_or(text.len());
     let (number, unit) = text.split_at(split);
     let factor: u64 = match unit.to_ascii_lowercase().as_str() {

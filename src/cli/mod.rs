@@ -13,10 +13,11 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use functions::{
-    AccessArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs, FnWrapArgs,
-    FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,
+    AccessArgs, FetchArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs,
+    FnWrapArgs, FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,
 };
 
+pub use functions::size;
 pub use packages::{
     FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, OnUpdateConflict, PkgArgs, PkgCatArgs, PkgCommand,
     PkgDiffArgs, PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
@@ -149,6 +150,7 @@ pub enum ColorChoice {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Build(Box<BuildArgs>),
+    Cache(crate::commands::cache::CacheArgs),
     Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
     Create(Box<crate::commands::create::CreateArgs>),
@@ -158,6 +160,7 @@ pub enum Command {
     Graph(Box<crate::commands::graph::GraphArgs>),
     Lint(Box<crate::commands::lint::LintArgs>),
     Localize(Box<crate::commands::localize::LocalizeArgs>),
+    Lock(Box<crate::commands::lock::LockArgs>),
     Lsp(crate::commands::lsp::LspArgs),
     Man(ManArgs),
     Merge(MergeArgs),
@@ -166,6 +169,7 @@ pub enum Command {
     Pkg(PkgArgs),
     Plan(crate::commands::plan::PlanArgs),
     Schema(crate::commands::schema::SchemaArgs),
+    Vendor(crate::commands::vendor::VendorArgs),
     Version(VersionArgs),
 }
 
@@ -232,6 +236,9 @@ pub struct BuildFlags {
 
     #[command(flatten)]
     pub access: AccessArgs,
+
+    #[command(flatten)]
+    pub fetch: FetchArgs,
 
     /// A catalog of functions to trust: programs for transformers that name none; may be given several times
     #[arg(long, value_name = "FILE")]

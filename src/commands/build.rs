@@ -19,7 +19,8 @@ use crate::spinner::Spinner;
 pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
     std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
-    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), options(&args.flags)?);
+    let (disk, options) = world_and_options(&args.flags, &args.targets)?;
+    let session = Session::new(Arc::new(disk), report.sources.clone(), options);
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
     let Built { targets: built, warnings } = session.build_once(&args.targets);
     drop(spinner);
@@ -50,7 +51,15 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// How to build, by the flags that every command takes which builds.
+/// The files, and how to build, by the flags that every command takes which builds.
+pub fn world_and_options(flags: &BuildFlags, targets: &[String]) -> Result<(Disk, BuildOptions)> {
+    let disk = flags.fetch.disk(targets);
+    let options = options(flags)?;
+    let policy = flags.fetch.restrict(options.policy, &disk)?;
+    Ok((disk, BuildOptions { policy, ..options }))
+}
+
+/// How to build, whatever may be fetched.
 pub fn options(args: &BuildFlags) -> Result<BuildOptions> {
     let helm = Helm {
         command: args.helm_command.clone(),

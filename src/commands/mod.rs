@@ -1,6 +1,7 @@
 //! One file per verb. Each takes its arguments, and gives back the first thing that went wrong.
 
 pub mod build;
+pub mod cache;
 pub mod cfg;
 pub mod completion;
 pub mod create;
@@ -11,6 +12,7 @@ pub mod graph;
 mod input;
 pub mod lint;
 pub mod localize;
+pub mod lock;
 pub mod lsp;
 pub mod merge;
 pub mod merge3;
@@ -19,4 +21,5 @@ pub mod pkg;
 pub mod plan;
 pub mod schema;
 mod targets;
+pub mod vendor;
 pub mod version;

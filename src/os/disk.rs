@@ -5,11 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use krm_engine::files::repository::Repository;
-use krm_engine::files::world::{DirEntry, Download, EntryKind, Fetched};
+use krm_engine::files::world::{AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched};
+use krm_engine::pipeline::policy::PinnedImages;
 use krm_engine::{Result, World};
 use rustc_hash::FxHashSet;
 
 use super::journal;
+use super::locked::{Fetching, Locked, missing_offline};
+use super::lockfile::chart_name;
 use super::remote::Remote;
 
 /// Files that a command begins with: it reads others because they name them.
@@ -40,6 +43,27 @@ impl Disk {
 }
 
 impl Disk {
+    /// Real files, and what is fetched as the user says.
+    pub fn fetching(fetching: Fetching) -> Self {
+        Self { remote: Remote::new(fetching), ..Self::default() }
+    }
+
+    /// The same by a lock file that is being written.
+    pub fn locking(locked: Locked, offline: bool) -> Self {
+        Self { remote: Remote::locking(locked, offline), ..Self::default() }
+    }
+
+    /// The lock file that counts here.
+    pub fn locked(&self) -> Result<Option<&Locked>> {
+        self.remote.locked()
+    }
+
+    /// What the lock file says about images.
+    pub fn pinned_images(&self, only: bool) -> Result<PinnedImages> {
+        let digests = self.locked()?.map(|locked| locked.lock.images.clone()).unwrap_or_default();
+        Ok(PinnedImages { digests, only })
+    }
+
     /// The default branch of a repository.
     pub fn default_branch(&self, repository: &Repository) -> Result<String> {
         super::remote::default_branch(repository)
@@ -91,5 +115,35 @@ impl World for Disk {
 
     fn get(&self, address: &str) -> Result<Download> {
         self.remote.get(address)
+    }
+
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        let lock = &self.remote.locked().ok()??.lock;
+        match lock.repository(repository) {
+            Some(_) => Some(AddressKind::Repository),
+            None => lock.file(&repository.address).map(|_| AddressKind::File),
+        }
+    }
+
+    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        let locked = self.remote.locked()?;
+        if let Some(kept) = locked.map_or(Ok(None), |locked| locked.chart(chart))? {
+            return Ok(Some(kept));
+        }
+        match locked.filter(|locked| locked.lock.charts.contains_key(chart)) {
+            Some(locked) if self.remote.is_offline() => {
+                Err(missing_offline(&chart_name(chart), Some(locked)))
+            }
+            Some(_) => Ok(None),
+            None => self.remote.may_fetch(&chart_name(chart), locked).map(|()| None),
+        }
+    }
+
+    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        self.remote.locked()?.map_or_else(|| Ok(home.to_owned()), |locked| locked.chart_home(home))
+    }
+
+    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        self.remote.locked()?.map_or(Ok(()), |locked| locked.check_chart(chart, folder))
     }
 }

@@ -1,14 +1,20 @@
 //! The machine: standard output and error, changes to files, and a [`World`] of real files.
 
 mod changes;
+pub mod content;
 mod disk;
 mod environment;
 #[allow(dead_code, reason = "commands that compare revisions use it")]
 pub mod git;
+mod http;
 mod journal;
 mod lock;
+pub mod locked;
+pub mod lockfile;
 mod read;
+pub mod registry;
 mod remote;
+pub mod store;
 #[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
 
@@ -81,6 +87,28 @@ fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
 /// Makes a folder, and those above.
 pub fn make_dir(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).map_err(|error| not_written(path, &error))
+}
+
+/// Puts a new folder in the place of another, which need not exist, in one step if the system can.
+pub fn replace_folder(new: &Path, folder: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| not_written(folder, &error);
+    if !folder.exists() {
+        return std::fs::rename(new, folder).map_err(failed);
+    }
+    match system::rename(new, folder, system::Rename::Exchange) {
+        Ok(()) => {}
+        Err(error) if system::is_unsupported(&error) => {
+            let old = new.with_extension("old");
+            std::fs::rename(folder, &old).map_err(failed)?;
+            if let Err(error) = std::fs::rename(new, folder) {
+                let _ = std::fs::rename(&old, folder);
+                return Err(failed(error));
+            }
+            std::fs::rename(&old, new).map_err(failed)?;
+        }
+        Err(error) => return Err(failed(error)),
+    }
+    std::fs::remove_dir_all(new).map_err(failed)
 }
 
 /// The folder the command was given in.

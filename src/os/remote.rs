@@ -1,8 +1,9 @@
-//! Repositories by the `git` program, files by HTTP: each fetched once in a run, and gone at its end.
+//! Repositories by the `git` program, files by HTTP: each fetched once in a run, and gone at its end; or, if a lock file
+//! says what they are, taken from where a copy is kept.
 
 use std::collections::HashMap;
 use std::hash::Hash;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -12,33 +13,128 @@ use krm_engine::pipeline::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Scratch, Status, Tool, run_tool};
 use krm_engine::{Diagnostic, Result};
 
-use super::supervisor;
+use super::locked::{Copy, Fetching, Locked, missing_offline, not_locked};
+use super::{lockfile, note, supervisor};
 
 /// What was fetched so far.
 #[derive(Default)]
 pub struct Remote {
     repositories: Once<(String, String, bool), Arc<Checkout>>,
     files: Once<String, Download>,
+    fetching: Fetching,
+    /// Looked for when something is to be fetched, and not before.
+    locked: OnceLock<Result<Option<Locked>>>,
+    /// What is not in the lock file is about to be: nobody need be told.
+    is_locking: bool,
 }
 
 impl Remote {
+    pub fn new(fetching: Fetching) -> Self {
+        Self { fetching, ..Self::default() }
+    }
+
+    /// Fetches by a lock file that is being written.
+    pub fn locking(locked: Locked, offline: bool) -> Self {
+        let fetching = Fetching { offline, ..Fetching::default() };
+        Self { fetching, locked: OnceLock::from(Ok(Some(locked))), is_locking: true, ..Self::default() }
+    }
+
+    /// The lock file that counts here.
+    pub fn locked(&self) -> Result<Option<&Locked>> {
+        let locked = self.locked.get_or_init(|| Locked::find(&self.fetching));
+        locked.as_ref().map(Option::as_ref).map_err(Clone::clone)
+    }
+
+    pub fn is_offline(&self) -> bool {
+        self.fetching.offline
+    }
+
     /// The folder a repository is cloned to, and the commit that is checked out there.
     pub fn fetch(&self, repository: &Repository) -> Result<Fetched> {
         let key = (repository.url.clone(), repository.reference.clone(), repository.submodules);
-        let checkout = self.repositories.get(key, || Checkout::of(repository).map(Arc::new))?;
-        Ok(Fetched { folder: checkout.folder.path().to_owned(), revision: checkout.revision.clone() })
+        let checkout = self.repositories.get(key, || self.checkout(repository).map(Arc::new))?;
+        let folder = match &checkout.folder {
+            Place::Cloned(folder) => folder.path().to_owned(),
+            Place::Kept(folder) => folder.clone(),
+        };
+        Ok(Fetched { folder, revision: checkout.revision.clone() })
+    }
+
+    fn checkout(&self, repository: &Repository) -> Result<Checkout> {
+        let locked = self.locked()?;
+        let entry = locked.and_then(|locked| Some((locked, locked.lock.repository(repository)?)));
+        let Some((locked, (address, entry))) = entry else {
+            self.may_fetch(&lockfile::repository_address(repository), locked)?;
+            return Checkout::of(repository);
+        };
+        let commit = entry.commit.as_deref().unwrap_or_default();
+        if let Copy::Here(folder) = locked.tree(address, &entry.content)? {
+            let folder = folder.canonicalize().unwrap_or(folder);
+            return Ok(Checkout { folder: Place::Kept(folder), revision: commit.to_owned() });
+        }
+        if self.fetching.offline {
+            return Err(missing_offline(address, Some(locked)));
+        }
+        let checkout = Checkout::at(repository, commit)?;
+        let Place::Cloned(cloned) = &checkout.folder else { return Ok(checkout) };
+        let kept = locked.keep_tree(address, &entry.content, cloned.path())?;
+        match kept == cloned.path() {
+            true => Ok(checkout),
+            false => Ok(Checkout { folder: Place::Kept(kept), revision: checkout.revision }),
+        }
     }
 
     /// What is at an address.
     pub fn get(&self, address: &str) -> Result<Download> {
-        self.files.get(address.to_owned(), || download(address, LONGEST).map(Download::new))
+        self.files.get(address.to_owned(), || self.download(address))
+    }
+
+    fn download(&self, address: &str) -> Result<Download> {
+        let locked = self.locked()?;
+        let entry = locked.and_then(|locked| Some((locked, locked.lock.file(address)?)));
+        let Some((locked, entry)) = entry else {
+            self.may_fetch(&lockfile::without_secrets(address), locked)?;
+            return download(address, LONGEST).map(Download::new);
+        };
+        let shown = lockfile::without_secrets(address);
+        if let Copy::Here(bytes) = locked.file(&shown, &entry.content)? {
+            return Ok(Download::new(bytes));
+        }
+        if self.fetching.offline {
+            return Err(missing_offline(&shown, Some(locked)));
+        }
+        let fetched = download(address, LONGEST).map(Download::new)?;
+        locked.keep_file(&shown, &entry.content, &fetched)?;
+        Ok(fetched)
+    }
+
+    /// Whether something that is not locked may be fetched.
+    pub fn may_fetch(&self, what: &str, locked: Option<&Locked>) -> Result<()> {
+        if self.fetching.offline {
+            return Err(missing_offline(what, locked));
+        }
+        if self.fetching.locked {
+            return Err(not_locked(what).into_error());
+        }
+        if locked.is_some() && !self.is_locking {
+            note(not_locked(what));
+        }
+        Ok(())
     }
 }
 
-/// A repository on this machine, gone at the end of the run.
+/// A repository on this machine.
 struct Checkout {
-    folder: Scratch,
+    folder: Place,
     revision: String,
+}
+
+/// Where a repository is.
+enum Place {
+    /// In a folder of its own, gone at the end of the run.
+    Cloned(Scratch),
+    /// In the store, or in the tree that is built.
+    Kept(PathBuf),
 }
 
 /// Values made once each. Threads that want the same one wait for it; those that want another do not.
@@ -75,7 +171,28 @@ impl Checkout {
             git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
         }
         let revision = String::from_utf8_lossy(&git(&["rev-parse", "HEAD"])?).trim().to_owned();
-        Ok(Self { folder, revision })
+        Ok(Self { folder: Place::Cloned(folder), revision })
+    }
+
+    /// Fetches a commit. Servers that give none by its name give the reference, which is as good if it has not moved.
+    fn at(repository: &Repository, commit: &str) -> Result<Self> {
+        let by_name = Repository { reference: commit.to_owned(), ..repository.clone() };
+        let no_commit = match Self::of(&by_name) {
+            Ok(checkout) => return Ok(checkout),
+            Err(error) => error,
+        };
+        let checkout = Self::of(repository).map_err(|_| no_commit.clone())?;
+        if checkout.revision == commit {
+            return Ok(checkout);
+        }
+        let address = lockfile::repository_address(repository);
+        let reference = if repository.reference.is_empty() { "HEAD" } else { &repository.reference };
+        let message =
+            format!("`{reference}` of `{}` has moved, and its locked commit is gone", repository.url);
+        Err(Diagnostic::error("lock-moved", message)
+            .note(format!("locked: {commit}"), krm_engine::Span::NONE)
+            .note(format!("now:    {}", checkout.revision), krm_engine::Span::NONE)
+            .help(format!("if the change is wanted, run `krm lock --update {address}`")))
     }
 }
 
@@ -153,17 +270,7 @@ fn download(address: &str, within: Duration) -> Result<Vec<u8>> {
     let failed = |error: ureq::Error| {
         Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {error}"))
     };
-    let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
-    let agent: ureq::Agent = ureq::Agent::config_builder()
-        .tls_config(tls)
-        .http_status_as_error(false)
-        .user_agent(concat!("krm/", env!("CARGO_PKG_VERSION")))
-        .timeout_connect(Some(Duration::from_secs(27)))
-        .timeout_recv_response(Some(Duration::from_secs(60)))
-        .timeout_global(Some(within))
-        .build()
-        .into();
-    let mut response = agent.get(address).call().map_err(failed)?;
+    let mut response = super::http::agent(within).get(address).call().map_err(failed)?;
     let status = response.status();
     if !status.is_success() {
         let message = format!("`{address}` could not be fetched: the server says {status}");

@@ -11,7 +11,7 @@ use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 
 use crate::cli::{BuildFlags, examples};
 use crate::commands::build;
-use crate::os::{self, Disk};
+use crate::os;
 use crate::report::Report;
 
 /// Show where a value of the result comes from
@@ -83,8 +83,8 @@ struct Traced {
 }
 
 pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
-    let session =
-        Session::new(Arc::new(Disk::default()), report.sources.clone(), build::options(&args.flags)?);
+    let (disk, options) = build::world_and_options(&args.flags, &args.words)?;
+    let session = Session::new(Arc::new(disk), report.sources.clone(), options);
     let depth = if args.depth == 0 { usize::MAX } else { args.depth };
     let labels = Labels::new(&report.sources);
     let answerer = Answerer { session: &session, report, labels, depth, show_secrets: args.show_secrets };

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use krm_engine::edit::diff;
 use krm_engine::kpt::{self, Images, Outcome, Tree};
 use krm_engine::runtime::Runtime;
-use krm_engine::{Diagnostic, Result};
+use krm_engine::{Diagnostic, Policy, Result};
 
 use crate::cli::FnRenderArgs;
 use crate::commands::function::packages::{self, Destination, Told};
 use crate::commands::function::run::write;
+use crate::os::locked::Fetching;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
 
@@ -20,9 +21,11 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
         eprintln!("[WARN] only `{}` is rendered: a render takes one folder", dir.display());
     }
     let to = Destination::parse(args.to.output.as_deref())?;
-    let disk = Disk::default();
+    let targets = vec![dir.to_string_lossy().into_owned()];
+    let disk = Disk::fetching(Fetching { targets, ..Fetching::default() });
     let images = Images::new(&args.images.prefix())?;
-    let runtime = Arc::new(Runtime::new(args.images.policy(args.cache)));
+    let pinned = disk.pinned_images(false)?;
+    let runtime = Arc::new(Runtime::new(Policy { pinned, ..args.images.policy(args.cache) }));
     // Before anything is read: what another krm changes at the same time comes before or after.
     let in_place = to.is_in_place() && !args.check;
     let changing = in_place.then(|| Changes::in_packages(&[&dir])).transpose()?;

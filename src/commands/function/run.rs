@@ -18,8 +18,10 @@ use crate::report::Report;
 
 pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let dir = os::current_dir()?;
-    let runtime = Arc::new(Runtime::new(args.sandbox.policy(args.cache)?));
-    let disk = Disk::default();
+    let targets: Vec<String> = args.dir.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
+    let disk = args.sandbox.fetch.disk(&targets);
+    let policy = args.sandbox.fetch.restrict(args.sandbox.policy(args.cache)?, &disk)?;
+    let runtime = Arc::new(Runtime::new(policy));
     let prints = args.dry_run || args.dir.is_none();
     // Before anything is read: what another krm changes at the same time comes before or after.
     let in_place = args.dir.as_deref().filter(|_| !prints);

@@ -9,7 +9,7 @@ use krm_yaml::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
 use crate::files::repository::Repository;
-use crate::files::world::{DirEntry, Download, Fetched, World};
+use crate::files::world::{AddressKind, ChartAddress, DirEntry, Download, Fetched, World};
 
 /// Every file, listing and look-up that one kustomization depended on, and the kustomizations it was made of.
 ///
@@ -256,6 +256,22 @@ impl World for Watched<'_> {
     fn get(&self, address: &str) -> Result<Download> {
         self.dependencies.fetched(address);
         self.world.get(address)
+    }
+
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        self.world.known_kind(repository)
+    }
+
+    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        self.world.chart(chart)
+    }
+
+    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        self.world.chart_home(home)
+    }
+
+    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        self.world.check_chart(chart, folder)
     }
 }
 

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 
 use crate::files::dependencies::{Dependencies, Found, Watched};
 use crate::files::repository::{self, Repository};
-use crate::files::world::{DirEntry, Fetched, Loader, World, clean};
+use crate::files::world::{AddressKind, DirEntry, Fetched, Loader, World, clean};
 
 /// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
 pub struct Folder {
@@ -488,8 +488,9 @@ impl Folder {
                 false => read().map(Entry::File),
             };
         };
+        let known = self.files.world.known_kind(&repository);
         let file = match repository::is_http(path) {
-            true if repository.is_surely_one() => None,
+            true if repository.is_surely_one() || known == Some(AddressKind::Repository) => None,
             true => Some(read()),
             false if self.world().is_file(&self.root.join(path)) => Some(read()),
             false => None,
@@ -498,6 +499,7 @@ impl Folder {
         match file {
             Some(Ok(file)) => Ok(Entry::File(file)),
             None => fetch().map(|_| Entry::Folder),
+            Some(Err(no_file)) if known == Some(AddressKind::File) => Err(no_file),
             // An address that is not a file may be a repository: the reference tries both, so must we.
             Some(Err(no_file)) => match fetch() {
                 Ok(_) => Ok(Entry::Folder),

@@ -29,6 +29,46 @@ pub trait World: Send + Sync {
     fn get(&self, address: &str) -> Result<Download> {
         Err(no_network(address))
     }
+
+    /// What an address that could be both is, if that is known without asking the network.
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        let _ = repository;
+        None
+    }
+
+    /// The folder of a chart that need not be pulled because a copy of it is kept; `None` for any other.
+    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        let _ = chart;
+        Ok(None)
+    }
+
+    /// The folder to pull charts into, given the one that the configuration names. Content that is kept must not change.
+    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        Ok(home.to_owned())
+    }
+
+    /// Checks a chart that was pulled, or that was in the tree.
+    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        let _ = (chart, folder);
+        Ok(())
+    }
+}
+
+/// What is at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressKind {
+    File,
+    Repository,
+}
+
+/// What a configuration says about a chart that has to be pulled.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChartAddress {
+    pub name: String,
+    /// An `https://` or `oci://` address.
+    pub repository: String,
+    /// Empty for the newest.
+    pub version: String,
 }
 
 /// One entry of a folder.

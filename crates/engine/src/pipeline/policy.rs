@@ -3,6 +3,7 @@
 //! Made once, where the command line is read, and never converted: every program that starts, by whatever way, starts
 //! under the same [`Policy`].
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Policy {
     pub env: Vec<EnvVar>,
     /// When to fetch an image: `--image-pull-policy`.
     pub pull: Pull,
+    /// What names of images mean.
+    pub pinned: PinnedImages,
     /// The program that runs containers; the first that works if none is named.
     pub container_engine: Option<String>,
     pub limits: Limits,
@@ -54,6 +57,30 @@ pub struct Helm {
     pub kube_version: String,
     /// `--helm-debug`
     pub debug: bool,
+}
+
+/// Digests of images, as a lock file has them.
+#[derive(Clone, Debug, Default)]
+pub struct PinnedImages {
+    /// By the name as written: `sha256:` and the digest.
+    pub digests: BTreeMap<String, String>,
+    /// No other image may run: `--locked`.
+    pub only: bool,
+}
+
+impl PinnedImages {
+    /// The image to run in place of one that is written so, if it is pinned: its name with a digest.
+    pub fn resolve(&self, image: &str) -> Option<String> {
+        let digest = self.digests.get(image)?;
+        let last = image.rfind('/').map_or(0, |slash| slash + 1);
+        let name = image[last..].find(':').map_or(image, |colon| &image[..last + colon]);
+        Some(format!("{name}@{digest}"))
+    }
+
+    /// Whether an image may run: it is pinned, or names its digest itself, or neither is asked for.
+    pub fn allow(&self, image: &str) -> bool {
+        !self.only || image.contains('@') || self.digests.contains_key(image)
+    }
 }
 
 /// When to fetch an image.

@@ -139,6 +139,11 @@ impl Runtime {
                 Err(Diagnostic::error("image-is-an-option", format!("no image can be called `{name}`"))
                     .help("name an image, as `registry.example.com/name:tag`"))
             }
+            Program::Image(image) if !policy.pinned.allow(&image.image) => {
+                let message = format!("the image `{name}` is not in krm.lock");
+                Err(Diagnostic::error("image-not-locked", message)
+                    .help("run `krm lock`, or name the image by its digest"))
+            }
             Program::Image(image) if image.network && !policy.network => {
                 let message = format!("`{name}` asks for the network, which is not enabled");
                 Err(Diagnostic::error("network-not-enabled", message)
@@ -169,6 +174,15 @@ impl Runtime {
     /// it ended is in the output.
     pub fn run(&self, program: &Program, input: impl Into<Arc<Vec<u8>>>) -> Result<Output> {
         self.check(program)?;
+        let pinned = match program {
+            Program::Image(image) => self
+                .policy
+                .pinned
+                .resolve(&image.image)
+                .map(|pinned| Program::Image(Image { image: pinned, ..image.clone() })),
+            _ => None,
+        };
+        let program = pinned.as_ref().unwrap_or(program);
         let call = Call { program, input: input.into(), policy: &self.policy };
         match &self.runners {
             Runners::Given(runner) => runner.run(&call),

@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Setup, read_config};
-use crate::files::world::{Loader, clean};
+use crate::files::world::{ChartAddress, Loader, clean};
 use crate::merge::{self, Merged};
 use crate::pipeline::policy::Helm;
 use crate::pipeline::trace::Cause;
@@ -192,6 +192,33 @@ impl Transformer for HelmCharts {
     }
 }
 
+impl Chart {
+    /// Where it is pulled from; `None` of one that must be in the tree.
+    pub fn address(&self) -> Option<ChartAddress> {
+        let Chart { name, version, repo, .. } = self;
+        let address = || ChartAddress {
+            name: name.to_string(),
+            repository: repo.to_string(),
+            version: version.to_string(),
+        };
+        (!repo.is_empty()).then(address)
+    }
+}
+
+/// The arguments by which helm pulls a chart into a folder below this one.
+pub fn pull_args(chart: &ChartAddress, home: &Path) -> Vec<String> {
+    let ChartAddress { name, repository, version } = chart;
+    let mut args = vec!["pull".to_owned(), "--untar".into(), "--untardir".into(), home.display().to_string()];
+    match repository.starts_with("oci://") {
+        true => args.push(format!("{}/{name}", repository.trim_end_matches('/'))),
+        false => args.extend(["--repo".into(), repository.clone(), name.clone()]),
+    }
+    if !version.is_empty() {
+        args.extend(["--version".into(), version.clone()]);
+    }
+    args
+}
+
 /// The inflation of one chart.
 struct Run<'a> {
     chart: &'a Chart,
@@ -202,20 +229,34 @@ struct Run<'a> {
 
 impl Run<'_> {
     fn inflate(&self, cx: &Context) -> Result<Vec<Resource>> {
-        let home = self.home();
-        let folder = home.join(self.chart.name.as_str());
-        {
-            // Two charts may want the same folder; the second finds what the first has pulled.
-            let lock = cx.runtime.lock_of(&folder);
-            let _alone = lock.lock().expect("no one panics while pulling a chart");
-            if !cx.world.is_dir(&folder) {
-                self.pull(&home, &folder, cx)?;
-            }
-        }
+        let folder = self.folder(cx)?;
         let values = (format!("{}-values.yaml", self.file_name()), self.values(&folder, cx)?);
         let output = self.run(self.template_args(&folder)?, vec![values], cx)?;
         let text = String::from_utf8_lossy(&output.stdout);
         self.read(&text, cx)
+    }
+
+    /// The folder of the chart, pulled if it is not there.
+    fn folder(&self, cx: &Context) -> Result<PathBuf> {
+        let named = self.home();
+        let address = self.chart.address();
+        let mut folder = named.join(self.chart.name.as_str());
+        if !cx.world.is_dir(&folder) {
+            if let Some(kept) = address.as_ref().map_or(Ok(None), |address| cx.world.chart(address))? {
+                return Ok(kept);
+            }
+            folder = cx.world.chart_home(&named)?.join(self.chart.name.as_str());
+        }
+        // Two charts may want the same folder; the second finds what the first has pulled.
+        let lock = cx.runtime.lock_of(&folder);
+        let _alone = lock.lock().expect("no one panics while pulling a chart");
+        if !cx.world.is_dir(&folder) {
+            self.pull(folder.parent().unwrap_or(&named), &folder, cx)?;
+        }
+        if let Some(address) = &address {
+            cx.world.check_chart(address, &folder)?;
+        }
+        Ok(folder)
     }
 
     /// The name of the chart, as part of a file's name.
@@ -235,23 +276,15 @@ impl Run<'_> {
     }
 
     fn pull(&self, home: &Path, folder: &Path, cx: &Context) -> Result<()> {
-        let Chart { name, version, repo, devel, .. } = self.chart;
-        if repo.is_empty() {
+        let Chart { name, devel, .. } = self.chart;
+        let Some(address) = self.chart.address() else {
             let message = format!("there is no chart `{name}`, and no repository to pull it from");
             return Err(Diagnostic::error("helm-no-chart", message)
                 .at(name.span)
                 .note(format!("looked for it in `{}`", self.shown(&folder.display().to_string())), Span::NONE)
                 .help("add `repo:`, or put the chart there"));
-        }
-        let mut args =
-            vec!["pull".to_owned(), "--untar".into(), "--untardir".into(), home.display().to_string()];
-        match repo.starts_with("oci://") {
-            true => args.push(format!("{}/{name}", repo.trim_end_matches('/'))),
-            false => args.extend(["--repo".into(), repo.to_string(), name.to_string()]),
-        }
-        if !version.is_empty() {
-            args.extend(["--version".into(), version.to_string()]);
-        }
+        };
+        let mut args = pull_args(&address, home);
         if *devel {
             args.push("--devel".into());
         }
@@ -266,13 +299,24 @@ impl Run<'_> {
             true => (default.as_str(), name.span),
             false => (values_file.as_str(), values_file.span),
         };
+        // A chart that is kept elsewhere is not in the folder of the kustomization, and may be read all the same.
+        let is_kept = values_file.is_empty() && !folder.starts_with(self.home());
+        let read = || {
+            cx.world.read(path.as_ref()).map_err(|error| {
+                let message = format!("the values of chart `{name}` cannot be read: {error}");
+                Diagnostic::error("helm-no-values", message).at(place)
+            })
+        };
         let Some(inline) = values_inline.as_ref().filter(|values| !values.is_empty()) else {
-            return self.loader.load_bytes(path, place);
+            return if is_kept { read() } else { self.loader.load_bytes(path, place) };
         };
         if values_merge.as_str() == "replace" {
             return Ok(krm_yaml::canonical(inline).into_bytes());
         }
-        let source = self.loader.load(path, place)?;
+        let source = match is_kept {
+            true => cx.sources.add_bytes(format!("{name}/values.yaml"), read()?)?,
+            false => self.loader.load(path, place)?,
+        };
         let root = krm_yaml::parse(&source)?.into_iter().next().map(|document| document.root);
         let written = root.filter(|root| !root.is_null()).unwrap_or_else(Node::map);
         let (over, under) = match values_merge.as_str() {

@@ -3,6 +3,7 @@
 //! Nothing is built, and a file that cannot be read harms no other: this is for questions about a whole repository, such as
 //! who uses a base.
 
+pub mod elsewhere;
 mod references;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +40,8 @@ pub struct Layer {
     pub root: Option<Node>,
     /// Every file, folder and address it names, in the order of the file.
     pub references: Vec<Reference>,
+    /// The configurations of its generators, transformers and validators, in its own file or in files it names.
+    pub configurations: Vec<Node>,
     /// Why the file cannot be read.
     pub error: Option<Diagnostic>,
 }
@@ -64,6 +67,9 @@ impl LayerKind {
 /// Folders that hold no configuration of ours, however many files they have.
 const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 
+/// The folder with copies of what is fetched from elsewhere: whatever uses them names where they come from.
+pub const VENDORED: &str = "vendor/krm";
+
 impl Workspace {
     /// Finds every layer in a folder and those below it, and whatever these name elsewhere.
     pub fn scan(world: &dyn World, sources: &Sources, root: &Path) -> Result<Self> {
@@ -82,7 +88,8 @@ impl Workspace {
             let Ok(entries) = world.list(&folder) else { continue };
             let below = entries.iter().filter(|entry| entry.kind == EntryKind::Folder);
             let below = below.filter(|entry| !PASSED_OVER.iter().any(|name| *entry.name == **name));
-            open.extend(below.map(|entry| folder.join(&entry.name)));
+            let below = below.map(|entry| folder.join(&entry.name));
+            open.extend(below.filter(|folder| !folder.ends_with(VENDORED)));
             folders.push(folder);
         }
         Ok(folders)
@@ -242,9 +249,9 @@ impl Layer {
             _ if is_composition => return None,
             _ => LayerKind::Kustomization,
         };
-        let references = match &root {
+        let (references, configurations) = match &root {
             Ok(root) => references::of(world, sources, here, folder, root),
-            Err(_) => Vec::new(),
+            Err(_) => Default::default(),
         };
         let shown = match relative(folder, here) {
             shown if shown.is_empty() => ".".to_owned(),
@@ -255,7 +262,8 @@ impl Layer {
             Err(error) => (None, Some(error)),
         };
         let source = source.ok();
-        Some(Self { folder: folder.to_owned(), shown, kind, file, source, root, references, error })
+        let folder = folder.to_owned();
+        Some(Self { folder, shown, kind, file, source, root, references, configurations, error })
     }
 
     fn forget_texts(&self, sources: &Sources) {

@@ -107,14 +107,16 @@ pub const PATH_FIELDS: &[(&str, &[&str])] = &[
 ];
 
 /// Every file, folder and address that the file of a layer names, in the order of the file.
+///
+/// Beside them come the configurations of its generators, transformers and validators, wherever they are written.
 pub(super) fn of(
     world: &dyn World,
     sources: &Sources,
     here: &Path,
     folder: &Path,
     root: &Node,
-) -> Vec<Reference> {
-    let mut finder = Finder { world, sources, here, folder, found: Vec::new() };
+) -> (Vec<Reference>, Vec<Node>) {
+    let mut finder = Finder { world, sources, here, folder, found: Vec::new(), configurations: Vec::new() };
     let kind = match root.get("kind").and_then(Node::as_str) {
         Some("Composition") => "Composition",
         _ => "Kustomization",
@@ -124,7 +126,7 @@ pub(super) fn of(
     let own = root.span().file;
     finder.found.sort_by_key(|reference| (reference.span.file != own, reference.span.start));
     finder.found.dedup_by(|a, b| a.span == b.span && a.text == b.text);
-    finder.found
+    (finder.found, finder.configurations)
 }
 
 struct Finder<'w> {
@@ -134,6 +136,7 @@ struct Finder<'w> {
     here: &'w Path,
     folder: &'w Path,
     found: Vec<Reference>,
+    configurations: Vec<Node>,
 }
 
 /// Fields whose files are configurations that may name further files.
@@ -183,6 +186,7 @@ impl Finder<'_> {
 
     fn nested(&mut self, config: &Node, depth: usize) {
         if let Some(kind) = config.get("kind").and_then(Node::as_str) {
+            self.configurations.push(config.clone());
             self.object(kind, config, depth + 1);
         }
     }

@@ -1,0 +1,164 @@
+//! `krm vendor`.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use krm_engine::files::repository::Repository;
+use krm_engine::workspace::VENDORED;
+use krm_engine::{Diagnostic, Result, Span, World};
+
+use crate::os::content::{Listing, sha256};
+use crate::os::locked::{self, Locked, list_beside};
+use crate::os::lockfile::{self, LockFile, chart_name, vendor_name};
+use crate::os::{self, Disk};
+
+/// Put what krm.lock names into the tree, as plain files
+///
+/// Writes `vendor/krm`, next to `krm.lock`: a folder for each repository and chart, with a list of its files as `sha256sum`
+/// reads it, and a file for each file. Builds take from there what is there, and check it. Kustomizations stay as they are.
+#[derive(Debug, Args)]
+#[command(after_help = crate::cli::examples::VENDOR)]
+pub struct VendorArgs {
+    /// A folder of the repository
+    #[arg(default_value = ".", value_name = "DIR")]
+    dir: PathBuf,
+
+    /// Write nothing; fail if something is missing, too much or changed
+    #[arg(long)]
+    check: bool,
+
+    /// Make no connection; fail if something is not on this machine
+    #[arg(long)]
+    offline: bool,
+}
+
+pub fn run(args: &VendorArgs) -> Result<()> {
+    os::absolute(&args.dir)?;
+    let Some(file) = lockfile::find(&args.dir) else {
+        let message = format!("there is no krm.lock in or above `{}`", args.dir.display());
+        return Err(Diagnostic::error("no-lock-file", message).help("write one with `krm lock`"));
+    };
+    let root = file.parent().unwrap_or(Path::new("/")).to_owned();
+    let lock = locked::read(&file)?;
+    let folder = root.join(VENDORED);
+    let faults = faults(&folder, &lock);
+    if args.check {
+        return match faults.is_empty() {
+            true => Ok(()),
+            false => {
+                let error = Diagnostic::error("vendor-outdated", "`vendor/krm` is not what krm.lock says");
+                let error = faults.into_iter().fold(error, |error, fault| error.note(fault, Span::NONE));
+                Err(error.help("run `krm vendor`, and commit what it writes"))
+            }
+        };
+    }
+    if faults.is_empty() {
+        eprintln!("`{}` is up to date", locked::shown(&folder));
+        return Ok(());
+    }
+    let disk = Disk::locking(Locked::new(lock, root.clone(), args.offline).without_vendored(), args.offline);
+    let locked = disk.locked()?.expect("it was made with one");
+    let new = folder.with_file_name(format!(".krm-{}", std::process::id()));
+    let written = write(&disk, locked, &new).and_then(|()| os::replace_folder(&new, &folder));
+    if let Err(error) = written {
+        let _ = fs::remove_dir_all(&new);
+        // Only if it is empty: what else is there is not ours.
+        let _ = fs::remove_dir(root.join("vendor"));
+        return Err(error);
+    }
+    let count = locked.lock.remotes.len() + locked.lock.charts.len();
+    eprintln!("wrote `{}`: {count} {}", locked::shown(&folder), if count == 1 { "entry" } else { "entries" });
+    if !locked.lock.images.is_empty() {
+        eprintln!("images are not copied: an engine pulls them, by the digests in krm.lock");
+    }
+    Ok(())
+}
+
+/// What a folder must have, by name: the content, and whether that is a folder's.
+fn wanted(lock: &LockFile) -> BTreeMap<String, (String, String, bool)> {
+    let remotes = lock.remotes.iter().map(|(address, remote)| {
+        (vendor_name(address), (address.clone(), remote.content.clone(), remote.commit.is_some()))
+    });
+    let charts = lock.charts.iter().map(|(chart, locked)| {
+        let name = chart_name(chart);
+        (vendor_name(&name), (name, locked.content.clone(), true))
+    });
+    remotes.chain(charts).collect()
+}
+
+/// What is wrong with the copies.
+fn faults(folder: &Path, lock: &LockFile) -> Vec<String> {
+    let wanted = wanted(lock);
+    let mut faults = Vec::new();
+    for (name, (address, content, is_folder)) in &wanted {
+        let path = folder.join(name);
+        let sound = match is_folder {
+            _ if !path.exists() => Err("it is missing".to_owned()),
+            true => os::store::check(&path, &list_beside(&path), content),
+            false => match os::read(&path).is_ok_and(|bytes| sha256(&bytes) == *content) {
+                true => Ok(()),
+                false => Err(format!("`{}` was changed", locked::shown(&path))),
+            },
+        };
+        if let Err(why) = sound {
+            faults.push(format!("{address}: {why}"));
+        }
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let base = name.strip_suffix(".sha256").unwrap_or(&name);
+        if !wanted.contains_key(&name) && !wanted.get(base).is_some_and(|(_, _, is_folder)| *is_folder) {
+            faults.push(format!("`{}` belongs to no entry", locked::shown(&entry.path())));
+        }
+    }
+    faults
+}
+
+/// Writes all copies into a new folder.
+fn write(disk: &Disk, locked: &Locked, new: &Path) -> Result<()> {
+    let failed = |error: std::io::Error| {
+        Diagnostic::error("vendor-not-written", format!("cannot write `{}`: {error}", locked::shown(new)))
+    };
+    fs::create_dir_all(new).map_err(failed)?;
+    let mut errors = Vec::new();
+    for (address, remote) in &locked.lock.remotes {
+        let path = new.join(vendor_name(address));
+        let copied = match remote.commit.is_some() {
+            true => repository(address)
+                .and_then(|repository| disk.fetch(&repository))
+                .and_then(|fetched| copy(&fetched.folder, &path, address)),
+            false => disk.get(address).and_then(|download| fs::write(&path, &download.bytes).map_err(failed)),
+        };
+        errors.extend(copied.err());
+    }
+    for chart in locked.lock.charts.keys() {
+        let name = chart_name(chart);
+        let copied = match disk.chart(chart) {
+            Ok(Some(folder)) => copy(&folder, &new.join(vendor_name(&name)), &name),
+            Ok(None) => Err(locked::missing_offline(&name, Some(locked))
+                .help("charts are pulled by `krm lock --enable-helm`")),
+            Err(error) => Err(error),
+        };
+        errors.extend(copied.err());
+    }
+    Diagnostic::join(errors).map_or(Ok(()), Err)
+}
+
+/// The repository of an entry.
+fn repository(address: &str) -> Result<Repository> {
+    Repository::parse(address).ok_or_else(|| {
+        let message = format!("the entry `{address}` of krm.lock is not the address of a repository");
+        Diagnostic::error("lock-not-an-address", message).help("run `krm lock` to write the file anew")
+    })
+}
+
+/// Copies a folder, and writes the list of its files beside it.
+fn copy(from: &Path, to: &Path, address: &str) -> Result<()> {
+    let listing = Listing::of(from, address)?;
+    let written = listing.copy(from, to).and_then(|()| fs::write(list_beside(to), listing.text()));
+    written.map_err(|error| {
+        Diagnostic::error("vendor-not-written", format!("cannot write `{}`: {error}", locked::shown(to)))
+    })
+}

@@ -1,0 +1,17 @@
+//! One way to make connections: with the certificates of the system, and limits on everything.
+
+use std::time::Duration;
+
+/// A client whose requests take no longer than this from beginning to end.
+pub fn agent(within: Duration) -> ureq::Agent {
+    let tls = ureq::tls::TlsConfig::builder().root_certs(ureq::tls::RootCerts::PlatformVerifier).build();
+    ureq::Agent::config_builder()
+        .tls_config(tls)
+        .http_status_as_error(false)
+        .user_agent(concat!("krm/", env!("CARGO_PKG_VERSION")))
+        .timeout_connect(Some(Duration::from_secs(27).min(within)))
+        .timeout_recv_response(Some(Duration::from_secs(60).min(within)))
+        .timeout_global(Some(within))
+        .build()
+        .into()
+}

@@ -1,0 +1,273 @@
+//! What a lock file says about what is fetched: which content, and where a copy of it is kept.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use krm_engine::files::repository::Repository;
+use krm_engine::files::world::{ChartAddress, Download};
+use krm_engine::runtime::Scratch;
+use krm_engine::workspace::VENDORED;
+use krm_engine::{Diagnostic, Result, Sources, Span};
+
+use super::content::{Listing, sha256};
+use super::lockfile::{self, LockFile, chart_name, vendor_name};
+use super::note;
+use super::store::{self, Kept, Store};
+
+/// How to fetch.
+#[derive(Clone, Debug, Default)]
+pub struct Fetching {
+    /// The folders that are built: the lock files around them count.
+    pub targets: Vec<String>,
+    /// Refuse what is in no lock file: `--locked`.
+    pub locked: bool,
+    /// Make no connection: `--offline`.
+    pub offline: bool,
+}
+
+/// A lock file, and the places where copies of content are kept.
+pub struct Locked {
+    pub lock: LockFile,
+    /// The folder it is in.
+    pub root: PathBuf,
+    offline: bool,
+    /// Copies in the tree count.
+    uses_vendored: bool,
+    store: OnceLock<Option<Store>>,
+    /// Where charts are pulled to that a repository in the store names.
+    charts: Mutex<Option<Scratch>>,
+}
+
+/// Content that is on this machine.
+pub enum Copy<T> {
+    Here(T),
+    /// It has to be fetched.
+    Elsewhere,
+}
+
+impl Locked {
+    pub fn new(lock: LockFile, root: PathBuf, offline: bool) -> Self {
+        Self { lock, root, offline, uses_vendored: true, store: OnceLock::new(), charts: Mutex::default() }
+    }
+
+    /// The same, copies in the tree apart: they are about to be written.
+    pub fn without_vendored(self) -> Self {
+        Self { uses_vendored: false, ..self }
+    }
+
+    /// The lock file that counts for some targets; `None` if there is none. Two that disagree are an error.
+    pub fn find(fetching: &Fetching) -> Result<Option<Self>> {
+        let here = [".".to_owned()];
+        let local: Vec<&String> =
+            fetching.targets.iter().filter(|target| Repository::parse(target).is_none()).collect();
+        let targets = if local.is_empty() { here.iter().collect() } else { local };
+        let mut files: Vec<PathBuf> =
+            targets.into_iter().filter_map(|target| lockfile::find(Path::new(target))).collect();
+        files.sort();
+        files.dedup();
+        let Some((first, others)) = files.split_first() else { return Ok(None) };
+        let lock = read(first)?;
+        for other in others {
+            if read(other)? != lock {
+                let message = "these targets have different lock files";
+                return Err(Diagnostic::error("lock-of-each", message)
+                    .note(format!("`{}` and `{}`", first.display(), other.display()), Span::NONE)
+                    .help("build the targets of each repository by themselves"));
+            }
+        }
+        let root = first.parent().unwrap_or(Path::new("/")).to_owned();
+        Ok(Some(Self::new(lock, root, fetching.offline)))
+    }
+
+    pub fn store(&self) -> Option<&Store> {
+        self.store.get_or_init(Store::open).as_ref()
+    }
+
+    /// A copy of a repository or chart with this content, in the tree or in the store.
+    pub fn tree(&self, address: &str, content: &str) -> Result<Copy<PathBuf>> {
+        let vendored = self.vendored(address);
+        if self.uses_vendored && vendored.is_dir() {
+            let list = list_beside(&vendored);
+            store::check(&vendored, &list, content).map_err(|why| damaged_copy(address, &why))?;
+            return Ok(Copy::Here(vendored));
+        }
+        let kept = self.store().map_or(Kept::Missing, |store| store.tree(content));
+        self.sound(address, kept)
+    }
+
+    /// A copy of a file with this content.
+    pub fn file(&self, address: &str, content: &str) -> Result<Copy<Vec<u8>>> {
+        let vendored = self.vendored(address);
+        if self.uses_vendored
+            && let Ok(bytes) = super::read(&vendored)
+        {
+            return match sha256(&bytes) == content {
+                true => Ok(Copy::Here(bytes)),
+                false => Err(damaged_copy(address, &format!("`{}` was changed", vendored.display()))),
+            };
+        }
+        let kept = self.store().map_or(Kept::Missing, |store| store.file(content));
+        self.sound(address, kept)
+    }
+
+    /// Where the copy of an entry is in the tree.
+    pub fn vendored(&self, address: &str) -> PathBuf {
+        self.root.join(VENDORED).join(vendor_name(address))
+    }
+
+    fn sound<T>(&self, address: &str, kept: Kept<T>) -> Result<Copy<T>> {
+        match kept {
+            Kept::Sound(content) => Ok(Copy::Here(content)),
+            Kept::Missing => Ok(Copy::Elsewhere),
+            Kept::Damaged(why) if self.offline => Err(damaged_store(address, &why)
+                .into_error()
+                .help("run this command without `--offline`: what is damaged is fetched again")),
+            Kept::Damaged(why) => {
+                note(damaged_store(address, &why).note("it is fetched again", Span::NONE));
+                Ok(Copy::Elsewhere)
+            }
+        }
+    }
+
+    /// Keeps a folder for the next time, if it has the content that is locked; gives the folder to use.
+    pub fn keep_tree(&self, address: &str, content: &str, folder: &Path) -> Result<PathBuf> {
+        let listing = Listing::of(folder, address)?;
+        if listing.digest() != content {
+            return Err(mismatch(address, content, &listing.digest()));
+        }
+        Ok(self.put_tree(&listing, folder).unwrap_or_else(|| folder.to_owned()))
+    }
+
+    /// Keeps a folder; `None` if the store cannot take it, which is only a pity.
+    pub fn put_tree(&self, listing: &Listing, folder: &Path) -> Option<PathBuf> {
+        self.store()?.put_tree(listing, folder).map_err(|error| not_kept(&error)).ok()
+    }
+
+    /// Keeps a file for the next time, if it has the content that is locked.
+    pub fn keep_file(&self, address: &str, content: &str, download: &Download) -> Result<()> {
+        if download.digest != content {
+            return Err(mismatch(address, content, &download.digest));
+        }
+        self.put_file(&download.bytes);
+        Ok(())
+    }
+
+    pub fn put_file(&self, bytes: &[u8]) {
+        let _ = self.store().map(|store| store.put_file(bytes).map_err(|error| not_kept(&error)));
+    }
+
+    /// The folder of a chart that is locked, if a copy is kept.
+    pub fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        let Some(locked) = self.lock.charts.get(chart) else { return Ok(None) };
+        match self.tree(&chart_name(chart), &locked.content)? {
+            Copy::Here(folder) => Ok(Some(folder)),
+            Copy::Elsewhere => Ok(None),
+        }
+    }
+
+    /// Compares a chart with what is locked.
+    pub fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        let Some(locked) = self.lock.charts.get(chart) else { return Ok(()) };
+        self.keep_tree(&chart_name(chart), &locked.content, folder).map(drop)
+    }
+
+    /// A folder to pull charts into instead of one whose content must not change.
+    pub fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        let is_kept = home.starts_with(self.root.join(VENDORED))
+            || self.store.get().and_then(Option::as_ref).is_some_and(|store| store.holds(home));
+        if !is_kept {
+            return Ok(home.to_owned());
+        }
+        let mut scratch = self.charts.lock().expect("no one panics while holding the folder of charts");
+        if scratch.is_none() {
+            *scratch = Some(Scratch::new("krm-charts")?);
+        }
+        let folder = scratch.as_ref().expect("made above").path();
+        Ok(folder.join(vendor_name(&home.to_string_lossy())))
+    }
+
+    /// Every entry of which no copy is on this machine. Nothing is verified.
+    pub fn missing(&self) -> Vec<String> {
+        let has = |address: &str, content: &str, is_tree: bool| {
+            let vendored = self.vendored(address);
+            vendored.exists() || self.store().is_some_and(|store| store.has(content, is_tree))
+        };
+        let remotes = self.lock.remotes.iter();
+        let remotes = remotes
+            .filter(|(address, remote)| !has(address, &remote.content, remote.commit.is_some()))
+            .map(|(address, _)| address.clone());
+        let charts = self.lock.charts.iter().map(|(chart, locked)| (chart_name(chart), locked));
+        let charts = charts.filter(|(name, locked)| !has(name, &locked.content, true)).map(|(name, _)| name);
+        remotes.chain(charts).collect()
+    }
+}
+
+/// Where the list of a folder in `vendor/krm` is.
+pub fn list_beside(folder: &Path) -> PathBuf {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy();
+    folder.with_file_name(format!("{name}.sha256"))
+}
+
+/// Reads a lock file.
+pub fn read(file: &Path) -> Result<LockFile> {
+    let bytes = super::read(file).map_err(|error| {
+        Diagnostic::error("file-unreadable", format!("cannot read `{}`: {error}", file.display()))
+    })?;
+    let sources = Sources::new();
+    let source = sources.add_bytes(shown(file), bytes)?;
+    LockFile::parse(&source).map_err(|error| error.located(&sources))
+}
+
+/// A path as seen from the current folder, where that is shorter.
+pub fn shown(file: &Path) -> String {
+    let Ok(here) = super::current_dir().and_then(|here| super::absolute(&here)) else {
+        return file.display().to_string();
+    };
+    match file.strip_prefix(&here) {
+        Ok(inside) => inside.display().to_string(),
+        Err(_) => file.display().to_string(),
+    }
+}
+
+/// The diagnostic for something that no lock file has.
+pub fn not_locked(what: &str) -> Diagnostic {
+    Diagnostic::warning("remote-not-locked", format!("`{what}` is not in krm.lock"))
+        .help("run `krm lock` to add it")
+}
+
+/// The diagnostic for something that is not on this machine.
+pub fn missing_offline(what: &str, locked: Option<&Locked>) -> Diagnostic {
+    let message = format!("`{what}` is not on this machine, and `--offline` allows no connection");
+    let error = Diagnostic::error("offline-missing", message);
+    let Some(locked) = locked else {
+        return error.help("run `krm lock` with a connection: builds offline need a lock file");
+    };
+    let others: Vec<String> = locked.missing().into_iter().filter(|other| other != what).collect();
+    let error = match others.is_empty() {
+        true => error,
+        false => error
+            .note(format!("of what krm.lock names these are missing too: {}", others.join(", ")), Span::NONE),
+    };
+    error.help("run `krm lock` with a connection: it fetches everything that is locked, and keeps it")
+}
+
+fn mismatch(what: &str, locked: &str, found: &str) -> Diagnostic {
+    Diagnostic::error("lock-mismatch", format!("`{what}` is not what krm.lock says"))
+        .note(format!("locked: {locked}"), Span::NONE)
+        .note(format!("found:  {found}"), Span::NONE)
+        .help(format!("if the change is wanted, run `krm lock --update {what}`"))
+}
+
+fn damaged_copy(address: &str, why: &str) -> Diagnostic {
+    Diagnostic::error("vendor-damaged", format!("the copy of `{address}` in vendor/krm is damaged: {why}"))
+        .help("put the file back by git, or run `krm vendor`")
+}
+
+fn damaged_store(address: &str, why: &str) -> Diagnostic {
+    Diagnostic::warning("store-damaged", format!("the copy of `{address}` in the cache is damaged: {why}"))
+}
+
+fn not_kept(error: &std::io::Error) {
+    let message = format!("what was fetched cannot be kept for the next time: {error}");
+    note(Diagnostic::warning("store-not-written", message));
+}

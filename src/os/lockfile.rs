@@ -1,0 +1,376 @@
+//! `krm.lock`: what was asked for, what it was, and the digest of its content.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_engine::files::repository::{Repository, is_http};
+use krm_engine::files::world::{ChartAddress, hex};
+use krm_engine::workspace::elsewhere::repository_key;
+use krm_engine::{Diagnostic, Node, Result, Source, Spanned};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::content::is_sha256;
+
+/// The name of the file, at the top of a repository.
+pub const NAME: &str = "krm.lock";
+
+const HEADING: &str =
+    "# Written by `krm lock`. Commit it: builds take from elsewhere what it says, and nothing else.\n";
+
+/// What is locked, by what was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LockFile {
+    pub remotes: BTreeMap<String, Remote>,
+    pub charts: BTreeMap<ChartAddress, Chart>,
+    /// Digests of images, `sha256:...`, by their names as written.
+    pub images: BTreeMap<String, String>,
+}
+
+/// A repository or a file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Remote {
+    /// Of a repository, in full; a file has none.
+    pub commit: Option<String>,
+    /// `sha256:` and the digest of the bytes, or of the list of files.
+    pub content: String,
+}
+
+/// A chart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chart {
+    /// The version it turned out to be.
+    pub resolved: String,
+    pub content: String,
+}
+
+/// The file as it is written.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    version: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    remotes: Vec<WrittenRemote>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    charts: Vec<WrittenChart>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    functions: Vec<WrittenFunction>,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenRemote {
+    address: Spanned<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commit: Option<String>,
+    content: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenChart {
+    name: Spanned<String>,
+    repository: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    version: String,
+    resolved: String,
+    content: String,
+}
+
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenFunction {
+    image: Spanned<String>,
+    digest: String,
+}
+
+/// Only the version: it says whether the rest can be understood.
+#[derive(Deserialize)]
+struct Version {
+    version: Spanned<u64>,
+}
+
+impl LockFile {
+    /// Reads the file.
+    pub fn parse(source: &Arc<Source>) -> Result<Self> {
+        if is_in_conflict(source.text()) {
+            let message = format!("`{}` has conflicts that git could not resolve", source.name());
+            return Err(
+                Diagnostic::error("lock-in-conflict", message).help("run `krm lock`: it resolves them")
+            );
+        }
+        let documents = krm_yaml::parse(source)?;
+        let root = documents.into_iter().next().map_or_else(Node::null, |document| document.root);
+        let Version { version } = krm_yaml::from_node(&root).map_err(|error| malformed(source, &error))?;
+        if version.value != 1 {
+            let message =
+                format!("`{}` is of version {}, and this krm knows version 1", source.name(), version.value);
+            return Err(Diagnostic::error("lock-version", message).at(version.span).help("update krm"));
+        }
+        let written: Written = krm_yaml::from_node(&root).map_err(|error| malformed(source, &error))?;
+        let mut lock = Self::default();
+        let bad = |what: &str, span| {
+            let message = format!("`{}` cannot be used: {what}", source.name());
+            Diagnostic::error("lock-malformed", message).at(span).help("run `krm lock` to write it anew")
+        };
+        let is_digest = |text: &str| text.strip_prefix("sha256:").is_some_and(is_sha256);
+        for WrittenRemote { address, commit, content } in written.remotes {
+            if commit.as_deref().is_some_and(|commit| !is_commit(commit)) {
+                return Err(bad("a commit is 40 or 64 hexadecimal digits", address.span));
+            }
+            if !is_digest(&content) {
+                return Err(bad("a content is `sha256:` and 64 hexadecimal digits", address.span));
+            }
+            if lock.remotes.insert(address.value, Remote { commit, content }).is_some() {
+                return Err(bad("this address appears twice", address.span));
+            }
+        }
+        for WrittenChart { name, repository, version, resolved, content } in written.charts {
+            if !is_digest(&content) {
+                return Err(bad("a content is `sha256:` and 64 hexadecimal digits", name.span));
+            }
+            let address = ChartAddress { name: name.value, repository, version };
+            if lock.charts.insert(address, Chart { resolved, content }).is_some() {
+                return Err(bad("this chart appears twice", name.span));
+            }
+        }
+        for WrittenFunction { image, digest } in written.functions {
+            if !is_digest(&digest) {
+                return Err(bad("a digest is `sha256:` and 64 hexadecimal digits", image.span));
+            }
+            if lock.images.insert(image.value, digest).is_some() {
+                return Err(bad("this image appears twice", image.span));
+            }
+        }
+        Ok(lock)
+    }
+
+    /// The file as text: sorted, a block for each entry, so that git merges most changes by itself.
+    pub fn text(&self) -> Result<String> {
+        let spanned = |text: &String| Spanned::new(text.clone(), krm_engine::Span::NONE);
+        let remotes = self.remotes.iter().map(|(address, remote)| WrittenRemote {
+            address: spanned(address),
+            commit: remote.commit.clone(),
+            content: remote.content.clone(),
+        });
+        let charts = self.charts.iter().map(|(address, chart)| WrittenChart {
+            name: spanned(&address.name),
+            repository: address.repository.clone(),
+            version: address.version.clone(),
+            resolved: chart.resolved.clone(),
+            content: chart.content.clone(),
+        });
+        let functions = self
+            .images
+            .iter()
+            .map(|(image, digest)| WrittenFunction { image: spanned(image), digest: digest.clone() });
+        let written = Written {
+            version: 1,
+            remotes: remotes.collect(),
+            charts: charts.collect(),
+            functions: functions.collect(),
+        };
+        Ok(format!("{HEADING}{}", krm_yaml::to_node(&written)?))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.remotes.is_empty() && self.charts.is_empty() && self.images.is_empty()
+    }
+
+    /// The entry of a repository.
+    pub fn repository(&self, repository: &Repository) -> Option<(&str, &Remote)> {
+        let (address, remote) = self.remotes.get_key_value(&repository_address(repository))?;
+        remote.commit.is_some().then_some((address.as_str(), remote))
+    }
+
+    /// The entry of a file.
+    pub fn file(&self, address: &str) -> Option<&Remote> {
+        self.remotes.get(&without_secrets(address)).filter(|remote| remote.commit.is_none())
+    }
+}
+
+/// What the entry of a repository is called.
+pub fn repository_address(repository: &Repository) -> String {
+    without_secrets(&repository_key(repository))
+}
+
+/// An address without passwords and tokens: a user name over HTTP may be one.
+pub fn without_secrets(address: &str) -> String {
+    let address = match address.split_once("://").filter(|_| is_http(address)) {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+            format!("{scheme}://{}", &rest[host..])
+        }
+        None => address.to_owned(),
+    };
+    krm_yaml::sanitize::without_passwords(&address).into_owned()
+}
+
+/// The name of an entry's folder or file in `vendor/krm`: readable, and no other's.
+pub fn vendor_name(address: &str) -> String {
+    let bare = address.split_once("://").map_or(address, |(_, rest)| rest);
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' };
+    let name: String = bare.chars().map(plain).collect();
+    let name: String = name.trim_matches(['.', '-']).chars().take(80).collect();
+    format!("{name}-{}", &hex(&Sha256::digest(address))[..8])
+}
+
+/// What a chart is called in messages and in `vendor/krm`.
+pub fn chart_name(chart: &ChartAddress) -> String {
+    let ChartAddress { name, repository, version } = chart;
+    let version = if version.is_empty() { String::new() } else { format!(":{version}") };
+    format!("{}/{name}{version}", without_secrets(repository).trim_end_matches('/'))
+}
+
+fn is_commit(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+fn is_in_conflict(text: &str) -> bool {
+    text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
+}
+
+/// What can be saved of a file that git left in conflict: entries both sides agree on.
+pub fn resolve_conflicts(text: &str) -> LockFile {
+    let side = |ours: bool| {
+        let (mut taken, mut side) = (String::new(), None);
+        for line in text.lines() {
+            match line.get(..7) {
+                Some("<<<<<<<") => side = Some(true),
+                Some("|||||||") => side = None,
+                Some("=======") => side = Some(false),
+                Some(">>>>>>>") => side = None,
+                _ if side.is_none_or(|side| side == ours) => taken += &format!("{line}\n"),
+                _ => {}
+            }
+        }
+        let source = krm_engine::Sources::new().add(NAME.to_owned(), taken);
+        LockFile::parse(&source).unwrap_or_default()
+    };
+    let (mut ours, theirs) = (side(true), side(false));
+    for (address, remote) in theirs.remotes {
+        match ours.remotes.get(&address) {
+            Some(known) if *known != remote => drop(ours.remotes.remove(&address)),
+            _ => drop(ours.remotes.insert(address, remote)),
+        }
+    }
+    for (address, chart) in theirs.charts {
+        match ours.charts.get(&address) {
+            Some(known) if *known != chart => drop(ours.charts.remove(&address)),
+            _ => drop(ours.charts.insert(address, chart)),
+        }
+    }
+    for (image, digest) in theirs.images {
+        match ours.images.get(&image) {
+            Some(known) if *known != digest => drop(ours.images.remove(&image)),
+            _ => drop(ours.images.insert(image, digest)),
+        }
+    }
+    ours
+}
+
+fn malformed(source: &Source, error: &Diagnostic) -> Diagnostic {
+    Diagnostic::error("lock-unreadable", format!("`{}` cannot be read: {error}", source.name()))
+        .at(error.place())
+        .help("run `krm lock` to write it anew")
+}
+
+/// The lock file that counts for a folder: the nearest upwards, in the same repository.
+pub fn find(folder: &Path) -> Option<PathBuf> {
+    let folder = folder.canonicalize().ok()?;
+    for above in folder.ancestors() {
+        let file = above.join(NAME);
+        if file.is_file() {
+            return Some(file);
+        }
+        if above.join(".git").exists() || is_for_everyone(above) {
+            break;
+        }
+    }
+    None
+}
+
+/// Where the lock file of a folder belongs, if there is none: the top of its repository, or the folder itself.
+pub fn home(folder: &Path) -> PathBuf {
+    let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    folder.ancestors().find(|above| above.join(".git").exists()).unwrap_or(&folder).to_owned()
+}
+
+/// Whether anyone may put a file there, as in `/tmp`: what is found in such a folder means nothing.
+fn is_for_everyone(folder: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt;
+        folder.metadata().is_ok_and(|meta| meta.mode() & 0o002 != 0)
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = folder;
+        false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use krm_engine::Sources;
+
+    fn lock(contents: &[(&str, char)]) -> LockFile {
+        let mut lock = LockFile::default();
+        for (address, content) in contents {
+            let content = format!("sha256:{}", content.to_string().repeat(64));
+            lock.remotes.insert((*address).into(), Remote { commit: Some("c".repeat(40)), content });
+        }
+        lock
+    }
+
+    fn parse(text: &str) -> Result<LockFile> {
+        LockFile::parse(&Sources::new().add("krm.lock".to_owned(), text.to_owned()))
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let mut lock = lock(&[("https://example.com/a?ref=v1", 'a')]);
+        let content = format!("sha256:{}", "b".repeat(64));
+        lock.remotes
+            .insert("https://example.com/x.yaml".into(), Remote { commit: None, content: content.clone() });
+        let chart = ChartAddress {
+            name: "nats".into(),
+            repository: "oci://example.com".into(),
+            version: String::new(),
+        };
+        lock.charts.insert(chart, Chart { resolved: "1.10".into(), content: content.clone() });
+        lock.images.insert("example.com/f:v1".into(), content);
+        let text = lock.text().unwrap();
+        assert_eq!(parse(&text).unwrap(), lock, "{text}");
+    }
+
+    #[test]
+    fn nothing_but_hexadecimal_reaches_git() {
+        let text = lock(&[("a", 'a')]).text().unwrap().replace(&"c".repeat(40), "--upload-pack=x");
+        assert_eq!(parse(&text).unwrap_err().code(), "lock-malformed");
+    }
+
+    #[test]
+    fn conflicts_leave_what_both_sides_say() {
+        let ours = lock(&[("a", 'a'), ("b", 'b'), ("d", 'd')]).text().unwrap();
+        let theirs = lock(&[("a", 'a'), ("b", 'e'), ("f", 'f')]).text().unwrap();
+        let text = format!("<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n");
+        assert_eq!(parse(&text).unwrap_err().code(), "lock-in-conflict");
+        assert_eq!(resolve_conflicts(&text), lock(&[("a", 'a'), ("d", 'd'), ("f", 'f')]));
+    }
+
+    #[test]
+    fn secrets_stay_out() {
+        for (address, kept) in [
+            ("https://me:sesame@example.com/a?ref=v1", "https://example.com/a?ref=v1"),
+            ("https://token@example.com/a", "https://example.com/a"),
+            ("git@example.com:a/b@c", "git@example.com:a/b@c"),
+            ("https://example.com/a@b", "https://example.com/a@b"),
+        ] {
+            assert_eq!(without_secrets(address), kept);
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! Images in registries: what a name means now, and what an image says about itself.
+//!
+//! Only what the OCI distribution specification says is spoken: manifests and blobs by GET, tokens where a registry asks
+//! for one, with the passwords that `docker login` or `podman login` left in their files.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use krm_engine::{Diagnostic, Node, Result};
+
+use super::content::sha256;
+use super::http::agent;
+
+/// An image by name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImageName {
+    /// With a port, if one is written.
+    pub registry: String,
+    /// The name within it.
+    pub path: String,
+    /// A tag, or a digest as `sha256:...`.
+    pub reference: String,
+}
+
+/// What an image says about how it is to be started.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ImageConfig {
+    /// Of the manifest that was asked for; of several platforms, the list of all.
+    pub digest: String,
+    pub entrypoint: Vec<String>,
+    pub command: Vec<String>,
+    pub env: Vec<String>,
+    pub folder: String,
+    pub user: String,
+    pub layers: Vec<Layer>,
+}
+
+/// A part of an image's files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Layer {
+    pub digest: String,
+    pub media_type: String,
+    pub size: u64,
+}
+
+const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, \
+                         application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
+/// No manifest and no configuration is larger.
+const LARGEST: u64 = 8 << 20;
+const WITHIN: Duration = Duration::from_secs(60);
+
+impl ImageName {
+    /// Reads a name as the container engines do: without a registry it is on Docker Hub, without a tag it is `latest`.
+    pub fn parse(image: &str) -> Self {
+        let (name, reference) = match image.split_once('@') {
+            Some((name, digest)) => (split_tag(name).0, digest),
+            None => {
+                let (name, tag) = split_tag(image);
+                (name, if tag.is_empty() { "latest" } else { tag })
+            }
+        };
+        let is_registry = |first: &str| first.contains(['.', ':']) || first == "localhost";
+        let (registry, path) = match name.split_once('/').filter(|(first, _)| is_registry(first)) {
+            Some(("docker.io" | "index.docker.io", path)) => ("registry-1.docker.io", path.to_owned()),
+            Some((registry, path)) => (registry, path.to_owned()),
+            None => ("registry-1.docker.io", name.to_owned()),
+        };
+        let path = match registry == "registry-1.docker.io" && !path.contains('/') {
+            true => format!("library/{path}"),
+            false => path,
+        };
+        Self { registry: registry.to_owned(), path, reference: reference.to_owned() }
+    }
+
+    /// Over TLS, except on this machine: as the container engines do.
+    fn url(&self, what: &str, reference: &str) -> String {
+        let host = self.registry.split(':').next().unwrap_or_default();
+        let scheme = if ["localhost", "127.0.0.1"].contains(&host) { "http" } else { "https" };
+        format!("{scheme}://{}/v2/{}/{what}/{reference}", self.registry, self.path)
+    }
+}
+
+fn split_tag(image: &str) -> (&str, &str) {
+    let last = image.rfind('/').map_or(0, |slash| slash + 1);
+    match image[last..].find(':') {
+        Some(colon) => (&image[..last + colon], &image[last + colon + 1..]),
+        None => (image, ""),
+    }
+}
+
+/// A connection to the registry of one image.
+pub struct Registry {
+    image: String,
+    name: ImageName,
+    agent: ureq::Agent,
+    token: Option<String>,
+}
+
+impl Registry {
+    pub fn of(image: &str) -> Self {
+        Self { image: image.to_owned(), name: ImageName::parse(image), agent: agent(WITHIN), token: None }
+    }
+
+    /// What the image says about itself, for Linux on this architecture, and the digest of its manifest. Everything is
+    /// compared with its digest; only what a tag means is taken from the registry.
+    pub fn config(&mut self) -> Result<ImageConfig> {
+        let reference = self.name.reference.clone();
+        let bytes = self.get("manifests", &reference)?;
+        let digest = sha256(&bytes);
+        if reference.contains(':') && reference != digest {
+            return Err(self.wrong(&reference));
+        }
+        let mut manifest = self.read(&bytes)?;
+        if let Some(list) = manifest.get("manifests") {
+            let platform = list.items().iter().find(|entry| is_ours(entry));
+            let Some(one) = platform.and_then(|entry| entry.get("digest")).and_then(Node::as_str) else {
+                let message = format!("`{}` has no variant for Linux on {}", self.image, architecture());
+                return Err(Diagnostic::error("image-of-other-platforms", message)
+                    .help("functions run on Linux; ask for an image of this platform"));
+            };
+            let one = one.to_owned();
+            manifest = self.verified("manifests", &one)?;
+        }
+        let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let layers = manifest.get("layers").map(Node::items).unwrap_or_default();
+        let layers = layers.iter().map(|layer| Layer {
+            digest: text(layer, "digest"),
+            media_type: text(layer, "mediaType"),
+            size: text(layer, "size").parse().unwrap_or_default(),
+        });
+        let layers = layers.collect();
+        let config =
+            manifest.at(["config", "digest"]).map(|digest| digest.text().unwrap_or_default().to_owned());
+        let config = self.verified("blobs", &config.unwrap_or_default())?;
+        let config = config.get("config").cloned().unwrap_or_else(Node::null);
+        let texts = |key: &str| {
+            let items = config.get(key).map(Node::items).unwrap_or_default();
+            items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()
+        };
+        Ok(ImageConfig {
+            digest,
+            entrypoint: texts("Entrypoint"),
+            command: texts("Cmd"),
+            env: texts("Env"),
+            folder: text(&config, "WorkingDir"),
+            user: text(&config, "User"),
+            layers,
+        })
+    }
+
+    /// Something by its digest.
+    fn verified(&mut self, what: &str, digest: &str) -> Result<Node> {
+        let bytes = self.get(what, digest)?;
+        if sha256(&bytes) != digest {
+            return Err(self.wrong(digest));
+        }
+        self.read(&bytes)
+    }
+
+    fn read(&self, bytes: &[u8]) -> Result<Node> {
+        let text = String::from_utf8_lossy(bytes);
+        let documents = krm_yaml::parse_str(&text).map_err(|error| {
+            self.failed(format!("its registry does not answer with what the OCI specification says: {error}"))
+        })?;
+        Ok(documents.into_iter().next().map_or_else(Node::null, |document| document.root))
+    }
+
+    fn get(&mut self, what: &str, reference: &str) -> Result<Vec<u8>> {
+        let url = self.name.url(what, reference);
+        let mut response = self.ask(&url)?;
+        if response.status() == 401 {
+            let challenge = response.headers().get("www-authenticate").and_then(|value| value.to_str().ok());
+            self.token = Some(self.log_in(challenge.unwrap_or_default())?);
+            response = self.ask(&url)?;
+        }
+        if !response.status().is_success() {
+            let status = response.status();
+            let error = self.failed(format!("its registry says {status}"));
+            return Err(match status.as_u16() {
+                401 | 403 => error.help(format!("log in with `docker login {}`", self.name.registry)),
+                404 => error.help("check the name and the tag"),
+                _ => error,
+            });
+        }
+        let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
+        body.map_err(|error| self.failed(error.to_string()))
+    }
+
+    fn ask(&self, url: &str) -> Result<ureq::http::Response<ureq::Body>> {
+        let mut request = self.agent.get(url).header("accept", MANIFESTS);
+        if let Some(token) = &self.token {
+            request = request.header("authorization", token);
+        }
+        request.call().map_err(|error| self.failed(error.to_string()))
+    }
+
+    /// Gets what a registry wants to see, as it says in its challenge.
+    fn log_in(&self, challenge: &str) -> Result<String> {
+        let basic = password(&self.name.registry).map(|password| format!("Basic {password}"));
+        let Some(parameters) = strip_word(challenge, "Bearer") else {
+            return basic.ok_or_else(|| {
+                let help = format!("log in with `docker login {}`", self.name.registry);
+                self.failed("its registry asks for a password".into()).help(help)
+            });
+        };
+        let get = |key: &str| {
+            let parts = parameters.split(',').filter_map(|part| part.trim().split_once('='));
+            parts
+                .into_iter()
+                .find(|(name, _)| *name == key)
+                .map(|(_, value)| value.trim_matches('"').to_owned())
+        };
+        let realm = get("realm").unwrap_or_default();
+        let is_here = realm.starts_with("http://127.0.0.1") || realm.starts_with("http://localhost");
+        if !realm.starts_with("https://") && !is_here {
+            return Err(
+                self.failed(format!("its registry asks for a token from `{realm}`, which is not safe"))
+            );
+        }
+        let scope = get("scope").unwrap_or_else(|| format!("repository:{}:pull", self.name.path));
+        let mut request = self.agent.get(&realm).query("scope", scope);
+        if let Some(service) = get("service") {
+            request = request.query("service", service);
+        }
+        if let Some(basic) = &basic {
+            request = request.header("authorization", basic);
+        }
+        let mut response = request.call().map_err(|error| self.failed(error.to_string()))?;
+        let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
+        let body = self.read(&body.map_err(|error| self.failed(error.to_string()))?)?;
+        let token = body.get("token").or_else(|| body.get("access_token")).and_then(Node::as_str);
+        let token = token.ok_or_else(|| self.failed(format!("`{realm}` gives no token")))?;
+        Ok(format!("Bearer {token}"))
+    }
+
+    fn failed(&self, why: String) -> Diagnostic {
+        Diagnostic::error("registry-failed", format!("the image `{}` cannot be looked up: {why}", self.image))
+    }
+
+    fn wrong(&self, digest: &str) -> Diagnostic {
+        self.failed(format!("its registry gives something else for `{digest}`"))
+    }
+}
+
+fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {
+    let start = text.get(..word.len())?;
+    start.eq_ignore_ascii_case(word).then(|| text[word.len()..].trim_start())
+}
+
+/// The architecture of this machine, as images name it.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+fn is_ours(entry: &Node) -> bool {
+    let text = |key| entry.at(["platform", key]).and_then(Node::text);
+    text("os") == Some("linux") && text("architecture") == Some(architecture())
+}
+
+/// User and password for a registry, encoded as HTTP has them.
+fn password(registry: &str) -> Option<String> {
+    let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let files = [
+        folder("REGISTRY_AUTH_FILE"),
+        folder("DOCKER_CONFIG").map(|dir| dir.join("config.json")),
+        folder("XDG_RUNTIME_DIR").map(|dir| dir.join("containers/auth.json")),
+        folder("HOME").map(|dir| dir.join(".docker/config.json")),
+    ];
+    let names = match registry {
+        "registry-1.docker.io" => vec!["https://index.docker.io/v1/", "docker.io"],
+        other => vec![other],
+    };
+    files.into_iter().flatten().find_map(|file| {
+        let text = String::from_utf8(super::read(&file).ok()?).ok()?;
+        let root = krm_yaml::parse_str(&text).ok()?.into_iter().next()?.root;
+        names.iter().find_map(|name| Some(root.at(["auths", name, "auth"])?.as_str()?.to_owned()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_the_engines_do() {
+        for (image, registry, path, reference) in [
+            ("nginx", "registry-1.docker.io", "library/nginx", "latest"),
+            ("me/f:v1", "registry-1.docker.io", "me/f", "v1"),
+            ("docker.io/nginx:1", "registry-1.docker.io", "library/nginx", "1"),
+            ("localhost:5000/a/b", "localhost:5000", "a/b", "latest"),
+            ("example.com/a:v1@sha256:00", "example.com", "a", "sha256:00"),
+        ] {
+            let name = ImageName::parse(image);
+            assert_eq!(
+                (&*name.registry, &*name.path, &*name.reference),
+                (registry, path, reference),
+                "{image}"
+            );
+        }
+    }
+}

@@ -1,0 +1,682 @@
+//! Lock files, copies in the tree, and the store: with real repositories of git, and servers of our own for HTTP.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// A folder of a test's own: `app` is what is built, `cache` what krm keeps.
+struct Place(PathBuf);
+
+impl Place {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("krm-lock-{}-{name}", std::process::id()));
+        fs::create_dir_all(path.join("tmp")).unwrap();
+        fs::create_dir_all(path.join("app")).unwrap();
+        Self(path.canonicalize().unwrap())
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn read(&self, path: &str) -> String {
+        fs::read_to_string(self.0.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+    }
+
+    fn git(&self, dir: &str, args: &[&str]) -> String {
+        let mut git = Command::new("git");
+        git.current_dir(self.0.join(dir)).args(["-c", "user.name=n", "-c", "user.email=e@example.com"]);
+        let output = git.args(["-c", "protocol.file.allow=always"]).args(args).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    }
+
+    /// A repository with a base, tagged `v1`.
+    fn repository(&self, name: &str) -> String {
+        self.write(&format!("{name}/base/kustomization.yaml"), "resources: [cm.yaml]\nnamePrefix: one-\n");
+        self.write(&format!("{name}/base/cm.yaml"), CONFIG_MAP);
+        self.git(name, &["init", "--quiet", "--initial-branch=main"]);
+        self.commit(name);
+        self.git(name, &["tag", "v1"]);
+        format!("file://{}", self.0.join(name).display())
+    }
+
+    fn commit(&self, name: &str) {
+        self.git(name, &["add", "--all"]);
+        self.git(name, &["commit", "--quiet", "--message=change"]);
+    }
+
+    /// Another state of the repository.
+    fn change(&self, name: &str, prefix: &str) {
+        let text = format!("resources: [cm.yaml]\nnamePrefix: {prefix}-\n");
+        self.write(&format!("{name}/base/kustomization.yaml"), &text);
+        self.commit(name);
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+        krm.current_dir(self.0.join("app")).args(args).env("TMPDIR", self.0.join("tmp"));
+        krm.env("XDG_CACHE_HOME", self.0.join("cache")).env("HOME", self.0.join("home"));
+        krm.env("GIT_CONFIG_COUNT", "1");
+        krm.env("GIT_CONFIG_KEY_0", "protocol.file.allow").env("GIT_CONFIG_VALUE_0", "always");
+        krm
+    }
+
+    fn krm(&self, args: &[&str]) -> Result<String, String> {
+        outcome(&self.command(args).output().unwrap())
+    }
+
+    /// What a command that must succeed says on standard error.
+    fn says(&self, args: &[&str]) -> String {
+        let output = self.command(args).output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.success(), "{args:?}: {said}");
+        said
+    }
+
+    /// A command that must fail with this code.
+    fn fails(&self, args: &[&str], code: &str) -> String {
+        let error = self.krm(args).expect_err("it fails");
+        assert!(error.contains(&format!("[{code}]")), "{args:?}: {error}");
+        error
+    }
+
+    /// The one entry of this kind in the store.
+    fn stored(&self, kind: &str) -> PathBuf {
+        let shelves = fs::read_dir(self.0.join("cache/krm/store/v1").join(kind)).unwrap();
+        let all: Vec<_> = shelves
+            .flat_map(|shelf| fs::read_dir(shelf.unwrap().path()).unwrap())
+            .map(|entry| entry.unwrap().path())
+            .collect();
+        assert_eq!(all.len(), 1, "{all:?}");
+        all[0].clone()
+    }
+
+    fn clear_cache(&self) {
+        let _ = fs::remove_dir_all(self.0.join("cache"));
+    }
+
+    /// Everything in the folder that is built, by name.
+    fn tree(&self) -> Vec<(String, Vec<u8>)> {
+        fn visit(dir: &Path, found: &mut Vec<(String, Vec<u8>)>) {
+            for entry in fs::read_dir(dir).unwrap() {
+                let path = entry.unwrap().path();
+                match path.is_dir() && !path.is_symlink() {
+                    true => visit(&path, found),
+                    false => found.push((path.display().to_string(), fs::read(&path).unwrap_or_default())),
+                }
+            }
+        }
+        let mut found = Vec::new();
+        visit(&self.0.join("app"), &mut found);
+        found.sort();
+        found
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn outcome(output: &Output) -> Result<String, String> {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    match output.status.success() {
+        true => Ok(text(&output.stdout)),
+        false => {
+            assert!(output.stdout.is_empty(), "nothing is printed when something is wrong");
+            Err(text(&output.stderr))
+        }
+    }
+}
+
+const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cm\n";
+
+fn named(name: &str) -> String {
+    CONFIG_MAP.replace("name: cm", &format!("name: {name}"))
+}
+
+/// A server whose files can be changed, and which counts requests.
+#[derive(Clone, Default)]
+struct Server(Arc<Mutex<Served>>);
+
+#[derive(Default)]
+struct Served {
+    files: Vec<(String, String)>,
+    asked: usize,
+}
+
+impl Server {
+    fn start(files: &[(&str, &str)]) -> (Self, String) {
+        let server = Self::default();
+        files.iter().for_each(|(path, text)| server.set(path, text));
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let answering = server.clone();
+        std::thread::spawn(move || {
+            for stream in listener.incoming() {
+                let mut stream = stream.unwrap();
+                let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+                let first = lines.next().unwrap_or_default();
+                lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+                let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+                let mut served = answering.0.lock().unwrap();
+                served.asked += 1;
+                let file = served.files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.clone());
+                let (status, body) = file.map_or(("404 Not Found", "no".to_owned()), |text| ("200 OK", text));
+                let length = body.len();
+                let _ = write!(
+                    stream,
+                    "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                );
+            }
+        });
+        (server, address)
+    }
+
+    fn set(&self, path: &str, text: &str) {
+        let mut served = self.0.lock().unwrap();
+        served.files.retain(|(name, _)| name != path);
+        served.files.push((path.to_owned(), text.to_owned()));
+    }
+
+    fn asked(&self) -> usize {
+        std::mem::take(&mut self.0.lock().unwrap().asked)
+    }
+}
+
+#[test]
+fn a_branch_that_moves_does_not_move_builds() {
+    let place = Place::new("branch");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    let first = place.git("shop", &["rev-parse", "HEAD"]);
+    let said = place.says(&["lock"]);
+    assert!(said.contains("wrote `krm.lock`: 1 address, 0 charts, 0 images"), "{said}");
+    let lock = place.read("app/krm.lock");
+    assert!(
+        lock.contains(&format!("- address: {url}?ref=main\n  commit: {first}\n  content: sha256:")),
+        "{lock}"
+    );
+    place.change("shop", "two");
+    let second = place.git("shop", &["rev-parse", "HEAD"]);
+    assert_eq!(place.krm(&["build"]).unwrap(), named("one-cm"));
+    // Also where nothing was kept: the commit is asked for by its name.
+    place.clear_cache();
+    assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("one-cm"));
+    // Locking again changes nothing, and a check of what addresses mean now says what moved.
+    assert!(place.says(&["lock"]).contains("is up to date"));
+    place.krm(&["lock", "--check"]).unwrap();
+    let error = place.fails(&["lock", "--update", "--check"], "lock-outdated");
+    assert!(error.contains(&format!("{} → {}", &first[..12], &second[..12])), "{error}");
+    assert_eq!(place.read("app/krm.lock"), lock);
+    place.fails(&["lock", "--update", "nothing-like-it"], "lock-no-entry");
+    let said = place.says(&["lock", "--update", "shop"]);
+    assert!(said.contains(&format!("{} → {}", &first[..12], &second[..12])), "{said}");
+    assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("two-cm"));
+}
+
+#[test]
+fn a_tag_that_moves_is_an_error_where_its_commit_is_gone() {
+    let place = Place::new("retag");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    place.says(&["lock"]);
+    // History is written anew, and what it was is gone for good.
+    place.write("shop/base/kustomization.yaml", "resources: [cm.yaml]\nnamePrefix: evil-\n");
+    place.git("shop", &["add", "--all"]);
+    place.git("shop", &["commit", "--quiet", "--amend", "--message=other"]);
+    place.git("shop", &["tag", "--force", "v1"]);
+    place.git("shop", &["reflog", "expire", "--expire=now", "--all"]);
+    place.git("shop", &["gc", "--quiet", "--prune=now"]);
+    assert_eq!(place.krm(&["build"]).unwrap(), named("one-cm"), "what was kept is as good");
+    place.clear_cache();
+    let before = place.tree();
+    let error = place.fails(&["build"], "lock-moved");
+    assert!(error.contains("`v1` of"), "{error}");
+    assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn offline_builds_need_no_network_and_name_all_that_is_missing() {
+    let place = Place::new("offline");
+    let shop = place.repository("shop");
+    let parts = place.repository("parts");
+    let (server, http) = Server::start(&[("/more.yaml", &named("more"))]);
+    // One that leads to another.
+    place.write(
+        "shop/all/kustomization.yaml",
+        &format!("resources: ['{parts}//base?ref=v1']\nnamePrefix: all-\n"),
+    );
+    place.commit("shop");
+    place.write("app/a/kustomization.yaml", &format!("resources: ['{shop}//all']\n"));
+    place.write("app/b/kustomization.yaml", &format!("resources: ['{http}/more.yaml']\n"));
+    place.write(
+        "app/b/two/kustomization.yaml",
+        &format!("resources: ['{http}/more.yaml', '{parts}//base?ref=v1']\n"),
+    );
+    place.fails(&["build", "a", "--offline"], "offline-missing");
+    place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    assert_eq!(lock.matches("- address:").count(), 3, "{lock}");
+    let built = place.krm(&["build", "a", "b"]).unwrap();
+    assert!(built.contains("all-one-cm") && built.contains("name: more"), "{built}");
+    server.asked();
+    for name in ["shop", "parts"] {
+        fs::rename(place.0.join(name), place.0.join(format!("{name}-gone"))).unwrap();
+    }
+    assert_eq!(place.krm(&["build", "a", "b", "--offline"]).unwrap(), built);
+    assert_eq!(place.krm(&["build", "a", "b"]).unwrap(), built);
+    place.krm(&["lock", "--check", "--offline"]).unwrap();
+    assert_eq!(server.asked(), 0, "what is kept is not fetched");
+    place.clear_cache();
+    let error = place.fails(&["build", "a", "b/two", "--offline"], "offline-missing");
+    for address in [shop.clone(), format!("{parts}?ref=v1"), format!("{http}/more.yaml")] {
+        assert!(error.contains(&address), "{address}: {error}");
+    }
+    assert_eq!(server.asked(), 0);
+}
+
+#[test]
+fn what_is_not_locked_is_refused_if_asked() {
+    let place = Place::new("not-locked");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    // Without a lock file nothing is different, and nothing is kept.
+    let said = place.says(&["build"]);
+    assert!(said.is_empty() && !place.0.join("cache").exists(), "{said}");
+    place.fails(&["build", "--locked"], "remote-not-locked");
+    place.says(&["lock"]);
+    place.krm(&["build", "--locked"]).unwrap();
+    place.write("app/new/kustomization.yaml", &format!("resources: ['{url}//base']\n"));
+    let said = place.says(&["build", "new"]);
+    assert!(said.contains("warning[remote-not-locked]") && said.contains(&url), "{said}");
+    place.fails(&["build", "new", "--locked"], "remote-not-locked");
+    place.fails(&["lock", "--check"], "lock-outdated");
+    // Of a folder alone, without what others need.
+    fs::remove_file(place.0.join("app/kustomization.yaml")).unwrap();
+    place.says(&["lock", "new"]);
+    assert_eq!(place.read("app/krm.lock").matches("- address:").count(), 2);
+    let said = place.says(&["lock"]);
+    assert!(said.contains(&format!("dropped {url}?ref=v1")), "{said}");
+    assert_eq!(place.read("app/krm.lock").matches("- address:").count(), 1);
+}
+
+#[test]
+fn the_lock_file_counts_to_the_top_of_its_repository() {
+    let place = Place::new("top");
+    let url = place.repository("shop");
+    place.git("app", &["init", "--quiet"]);
+    place.write("app/clusters/eu/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.says(&["lock", "clusters/eu"]);
+    place.change("shop", "two");
+    assert_eq!(place.krm(&["build", "clusters/eu"]).unwrap(), named("one-cm"), "found from a folder below");
+    place.git("app/clusters", &["init", "--quiet"]);
+    assert_eq!(place.krm(&["build", "clusters/eu"]).unwrap(), named("two-cm"), "not past another repository");
+}
+
+#[test]
+fn a_file_that_changes_is_an_error() {
+    let place = Place::new("http");
+    let (server, url) = Server::start(&[("/cm.yaml", CONFIG_MAP), ("/a/b/c", "<html>a page</html>")]);
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}/cm.yaml']\n"));
+    place.says(&["lock"]);
+    server.set("/cm.yaml", &named("evil"));
+    assert_eq!(place.krm(&["build"]).unwrap(), CONFIG_MAP);
+    place.clear_cache();
+    let error = place.fails(&["build"], "lock-mismatch");
+    assert_eq!(error.matches("sha256:").count(), 2, "{error}");
+    place.fails(&["lock", "--check", "--update"], "lock-outdated");
+    place.says(&["lock", "--update"]);
+    assert_eq!(place.krm(&["build"]).unwrap(), named("evil"));
+}
+
+#[test]
+fn a_flipped_byte_in_the_store_is_found() {
+    let place = Place::new("flip");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    place.says(&["lock"]);
+    type Damage = fn(&Path);
+    let damages: [Damage; 4] = [
+        |tree| flip(&tree.join("files/base/cm.yaml")),
+        |tree| fs::write(tree.join("files/base/more.yaml"), "x").unwrap(),
+        |tree| fs::remove_file(tree.join("files/base/cm.yaml")).unwrap(),
+        |tree| flip(&tree.join("list")),
+    ];
+    for damage in damages {
+        damage(&place.stored("trees"));
+        place.fails(&["build", "--offline"], "store-damaged");
+        let output = place.command(&["build"]).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), named("one-cm"));
+        assert!(String::from_utf8_lossy(&output.stderr).contains("warning[store-damaged]"));
+        assert_eq!(place.krm(&["build", "--offline"]).unwrap(), named("one-cm"), "it was mended");
+    }
+}
+
+fn flip(file: &Path) {
+    let mut bytes = fs::read(file).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(file, bytes).unwrap();
+}
+
+#[test]
+fn copies_in_the_tree_come_first_and_are_checked() {
+    let place = Place::new("vendor");
+    let url = place.repository("shop");
+    let (server, http) = Server::start(&[("/cm.yaml", &named("more"))]);
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1', '{http}/cm.yaml']\n"));
+    place.fails(&["vendor"], "no-lock-file");
+    place.says(&["lock"]);
+    let built = place.krm(&["build"]).unwrap();
+    place.fails(&["vendor", "--check"], "vendor-outdated");
+    place.clear_cache();
+    let said = place.says(&["vendor"]);
+    assert!(said.contains("2 entries"), "{said}");
+    place.krm(&["vendor", "--check", "--offline"]).unwrap();
+    assert!(place.says(&["vendor"]).contains("is up to date"));
+    fs::remove_dir_all(place.0.join("shop")).unwrap();
+    place.clear_cache();
+    server.asked();
+    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), built);
+    assert_eq!(
+        place.krm(&["lock", "--check", "--offline"]),
+        Ok(String::new()),
+        "copies are no kustomizations of ours"
+    );
+    assert_eq!(server.asked(), 0);
+    // The lists are what other tools read.
+    let names: Vec<String> = fs::read_dir(place.0.join("app/vendor/krm"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let list = names.iter().find(|name| name.ends_with(".sha256")).unwrap();
+    let folder = place.0.join("app/vendor/krm").join(list.trim_end_matches(".sha256"));
+    let mut sums = Command::new("sha256sum");
+    sums.args(["--check", "--quiet", &format!("../{list}")]).current_dir(&folder);
+    assert!(sums.status().unwrap().success());
+
+    flip(&folder.join("base/cm.yaml"));
+    let error = place.fails(&["build"], "vendor-damaged");
+    assert!(error.contains("base/cm.yaml"), "{error}");
+    place.fails(&["vendor", "--check"], "vendor-outdated");
+    flip(&folder.join("base/cm.yaml"));
+    let file = names.iter().find(|name| name.contains("cm.yaml")).unwrap();
+    flip(&place.0.join("app/vendor/krm").join(file));
+    place.fails(&["build", "--offline"], "vendor-damaged");
+    flip(&place.0.join("app/vendor/krm").join(file));
+    // What cannot be had is not replaced by less.
+    place.write("app/vendor/krm/stale", "x");
+    let before = place.tree();
+    place.fails(&["vendor"], "git-failed");
+    assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn hostile_repositories_are_refused_by_name() {
+    let place = Place::new("hostile");
+    let url = place.repository("shop");
+    for (target, code) in [("/etc/passwd", "content-unsafe"), ("../../outside", "content-unsafe")] {
+        let _ = fs::remove_file(place.0.join("shop/link"));
+        std::os::unix::fs::symlink(target, place.0.join("shop/link")).unwrap();
+        place.commit("shop");
+        place.write("app/kustomization.yaml", &format!("resources: ['{url}//base']\n"));
+        let before = place.tree();
+        place.fails(&["lock"], code);
+        assert_eq!(place.tree(), before, "nothing is written");
+        assert!(!place.0.join("cache/krm/store/v1/trees").exists(), "nothing is kept");
+    }
+    for address in [
+        "ext::sh -c touch% pwned",
+        "git::ext::sh -c touch% pwned//x",
+        &format!("{url}//base?ref=--upload-pack=touch%20pwned"),
+        &format!("{url}//base?ref=-h"),
+    ] {
+        place.write("app/kustomization.yaml", &format!("resources: [\"{address}\"]\n"));
+        let before = place.tree();
+        let locked = place.krm(&["lock"]);
+        let built = place.krm(&["build"]);
+        assert!(built.is_err(), "{address}");
+        // What is no address is not locked; what is one cannot be.
+        if let Err(error) = locked {
+            assert!(error.contains("[git-failed]"), "{address}: {error}");
+        }
+        assert_eq!(place.tree(), before, "{address}");
+        assert!(!place.0.join("app/pwned").exists() && !place.0.join("pwned").exists(), "{address}");
+    }
+    // A lock file is an input like any other.
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    let commit = lock.lines().find_map(|line| line.trim().strip_prefix("commit: ")).unwrap();
+    for (commit, code) in [
+        (lock.replace(commit, "--upload-pack=touch"), "lock-malformed"),
+        (lock.replace("version: 1", "version: 2"), "lock-version"),
+        (lock.replace("sha256:", "md5:"), "lock-malformed"),
+        (format!("<<<<<<< a\n{lock}=======\n{lock}>>>>>>> b\n"), "lock-in-conflict"),
+    ] {
+        place.write("app/krm.lock", &commit);
+        place.fails(&["build"], code);
+    }
+    place.says(&["lock"]);
+    assert_eq!(place.read("app/krm.lock"), lock, "a conflict is resolved by locking again");
+}
+
+#[test]
+fn fifty_builds_share_a_store() {
+    let place = Place::new("fifty");
+    let url = place.repository("shop");
+    for number in 0..80 {
+        place.write(&format!("shop/more/{number}.txt"), &"text\n".repeat(number * 10));
+    }
+    place.commit("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base']\n"));
+    place.says(&["lock"]);
+    place.clear_cache();
+    let running: Vec<_> = (0..50)
+        .map(|_| {
+            let mut krm = place.command(&["build", "--locked"]);
+            krm.stdout(std::process::Stdio::piped()).stderr(std::process::Stdio::piped()).spawn().unwrap()
+        })
+        .collect();
+    for child in running {
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(outcome(&output).as_deref(), Ok(&*named("one-cm")));
+        assert!(output.stderr.is_empty(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    place.stored("trees");
+    let left = fs::read_dir(place.0.join("cache/krm/store/v1/new")).unwrap().count();
+    assert_eq!(left, 0, "nothing half-written is left");
+    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), named("one-cm"));
+}
+
+#[test]
+fn a_killed_process_leaves_a_store_that_works() {
+    let place = Place::new("killed");
+    let url = place.repository("shop");
+    for number in 0..300 {
+        place.write(&format!("shop/more/{number}.txt"), &format!("{number}\n").repeat(50));
+    }
+    place.commit("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base']\n"));
+    place.says(&["lock"]);
+    for delay in [20, 30, 40, 50, 60, 80, 100, 120] {
+        place.clear_cache();
+        let mut child = place.command(&["build"]).stdout(std::process::Stdio::null()).spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(delay));
+        let _ = child.kill();
+        let _ = child.wait();
+        assert_eq!(place.krm(&["build"]).unwrap(), named("one-cm"));
+        assert_eq!(place.krm(&["build", "--offline"]).unwrap(), named("one-cm"));
+    }
+    // What it left goes with the rest, and what another version keeps there stays.
+    place.write("cache/krm/store/v1/new/1-0-abc/files/half", "ha");
+    place.write("cache/krm/store/v2/other", "x");
+    place.krm(&["cache", "gc"]).unwrap();
+    assert_eq!(fs::read_dir(place.0.join("cache/krm/store/v1/new")).unwrap().count(), 0);
+    let info = place.krm(&["cache", "info"]).unwrap();
+    assert!(info.contains("folders         1"), "{info}");
+    place.krm(&["cache", "gc", "--max-size", "1"]).unwrap();
+    place.fails(&["build", "--offline"], "offline-missing");
+    place.krm(&["build"]).unwrap();
+    place.krm(&["cache", "clear"]).unwrap();
+    let info = place.krm(&["cache", "info"]).unwrap();
+    assert!(
+        info.contains("folders         0") && place.0.join("cache/krm/store/v2/other").exists(),
+        "{info}"
+    );
+}
+
+#[test]
+fn a_full_disk_costs_a_warning() {
+    let place = Place::new("full");
+    let text = format!("{CONFIG_MAP}data:\n  a: {}\n", "x".repeat(8000));
+    let (_server, url) = Server::start(&[("/cm.yaml", &text)]);
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}/cm.yaml']\n"));
+    place.says(&["lock"]);
+    place.clear_cache();
+    // No file may have more than some blocks; standard output is a pipe.
+    let krm = env!("CARGO_BIN_EXE_krm");
+    let mut shell = Command::new("bash");
+    shell.args(["-c", &format!("ulimit -f 2; {krm} build")]).current_dir(place.0.join("app"));
+    let output = shell.env("XDG_CACHE_HOME", place.0.join("cache")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("warning[store-not-written]"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("xxxx"));
+    place.fails(&["build", "--offline"], "offline-missing");
+    // Nor does it matter that there is no store at all.
+    place.clear_cache();
+    place.write("cache", "a file where the folder should be");
+    assert!(place.krm(&["build"]).unwrap().contains("xxxx"));
+    fs::remove_file(place.0.join("cache")).unwrap();
+}
+
+#[test]
+fn images_are_pinned_by_digest() {
+    let place = Place::new("images");
+    let config = "{\"config\":{\"Entrypoint\":[\"/f\"]}}";
+    let manifest = format!("{{\"config\":{{\"digest\":\"{}\"}},\"layers\":[]}}", sha256(config));
+    let digest = sha256(&manifest);
+    let path = |what: &str| format!("/v2/fn/label/{what}");
+    let (server, url) = Server::start(&[
+        (&path("manifests/v1"), &manifest),
+        (&path(&format!("blobs/{}", sha256(config))), config),
+    ]);
+    let image = format!("{}/fn/label", url.trim_start_matches("http://"));
+    place.write("app/kustomization.yaml", "resources: [cm.yaml]\ntransformers: [fn.yaml]\n");
+    place.write("app/cm.yaml", CONFIG_MAP);
+    let function = format!(
+        "apiVersion: example.com/v1\nkind: Label\nmetadata:\n  name: l\n  annotations:\n    config.kubernetes.io/function: |\n      container: {{image: '{image}:v1'}}\n"
+    );
+    place.write("app/fn.yaml", &function);
+    // An engine that says what it was asked to run, and gives back what it got.
+    place.write("bin/podman", &format!("#!/bin/sh\necho \"$@\" >> {}/log\nexec cat\n", place.0.display()));
+    make_executable(&place.0.join("bin/podman"));
+    let build = |more: &[&str]| {
+        let mut krm = place.command(&["build", "--enable-alpha-plugins"]);
+        krm.args(more).env("KRM_FN_RUNTIME", "podman");
+        krm.env("PATH", format!("{}:{}", place.0.join("bin").display(), std::env::var("PATH").unwrap()));
+        outcome(&krm.output().unwrap())
+    };
+    let log = || fs::read_to_string(place.0.join("log")).unwrap();
+    assert_eq!(build(&[]).unwrap(), CONFIG_MAP);
+    assert!(log().ends_with(&format!("{image}:v1\n")), "{}", log());
+    assert!(build(&["--locked"]).unwrap_err().contains("[image-not-locked]"));
+    place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    assert!(lock.contains(&format!("- image: {image}:v1\n  digest: {digest}\n")), "{lock}");
+    assert_eq!(build(&["--locked"]).unwrap(), CONFIG_MAP);
+    assert!(log().ends_with(&format!("{image}@{digest}\n")), "{}", log());
+    assert!(build(&["--offline"]).is_ok() && log().contains("--pull=never"));
+    // Another image under the same tag is found only by those who ask.
+    server.asked();
+    let other = manifest.replace("[]", "[ ]");
+    server.set(&path("manifests/v1"), &other);
+    place.krm(&["lock", "--check"]).unwrap();
+    assert_eq!(server.asked(), 0);
+    let error = place.fails(&["lock", "--check", "--update"], "lock-outdated");
+    assert!(error.contains(&format!("moved {image}:v1")), "{error}");
+    // A registry that lies is found out.
+    server.set(&path(&format!("blobs/{}", sha256(config))), "{}");
+    place.fails(&["lock", "--update"], "registry-failed");
+    assert_eq!(place.read("app/krm.lock"), lock);
+}
+
+#[test]
+fn charts_are_locked_and_kept() {
+    let place = Place::new("charts");
+    place.write(
+        "app/kustomization.yaml",
+        "helmCharts:\n- {name: web, repo: 'https://example.com/charts', version: 1.0.0, releaseName: r}\n",
+    );
+    // A helm that pulls a chart whose content is in a file, and prints its values.
+    place.write(
+        "bin/helm",
+        "#!/bin/sh\nif [ $1 = pull ]; then\n  echo pull >> $LOG\n  d=$4/web; mkdir -p $d/templates; cp $CONTENT $d/values.yaml\n  \
+         printf 'name: web\\nversion: 1.0.0\\n' > $d/Chart.yaml\nelse\n  cat $3/values.yaml\nfi\n",
+    );
+    make_executable(&place.0.join("bin/helm"));
+    place.write("content", CONFIG_MAP);
+    let helm = place.0.join("bin/helm").display().to_string();
+    let run = |args: &[&str]| {
+        let mut krm = place.command(args);
+        krm.args(["--enable-helm", "--helm-command", &helm]);
+        krm.env("LOG", place.0.join("log")).env("CONTENT", place.0.join("content"));
+        outcome(&krm.output().unwrap())
+    };
+    let pulls = || fs::read_to_string(place.0.join("log")).unwrap_or_default().lines().count();
+    let said = place.says(&["lock"]);
+    assert!(said.contains("is not locked"), "{said}");
+    run(&["lock"]).unwrap();
+    let lock = place.read("app/krm.lock");
+    assert!(lock.contains("resolved: 1.0.0\n"), "{lock}");
+    assert_eq!(pulls(), 1);
+    let before = place.tree();
+    assert_eq!(run(&["build", "--offline"]).unwrap(), CONFIG_MAP);
+    assert_eq!((pulls(), place.tree()), (1, before), "nothing is pulled, and nothing left in the tree");
+    place.write("content", &named("evil"));
+    assert_eq!(run(&["build"]).unwrap(), CONFIG_MAP);
+    place.says(&["vendor"]);
+    place.clear_cache();
+    assert_eq!(run(&["build", "--offline"]).unwrap(), CONFIG_MAP);
+    fs::remove_dir_all(place.0.join("app/vendor")).unwrap();
+    assert!(run(&["build", "--offline"]).unwrap_err().contains("[offline-missing]"));
+    assert!(run(&["build"]).unwrap_err().contains("[lock-mismatch]"));
+}
+
+#[test]
+fn secrets_stay_out_of_the_lock_file() {
+    let place = Place::new("secrets");
+    let (_server, url) = Server::start(&[("/cm.yaml", CONFIG_MAP)]);
+    let with = url.replace("http://", "http://me:sesame@");
+    place.write("app/kustomization.yaml", &format!("resources: ['{with}/cm.yaml']\n"));
+    let said = place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    assert!(!lock.contains("sesame") && !said.contains("sesame"), "{lock}{said}");
+    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), CONFIG_MAP);
+}
+
+fn sha256(text: &str) -> String {
+    use std::io::Write;
+    let mut sum = Command::new("sha256sum")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    sum.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+    let output = sum.wait_with_output().unwrap();
+    format!("sha256:{}", String::from_utf8(output.stdout).unwrap().split(' ').next().unwrap())
+}
+
+fn make_executable(path: &Path) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
