@@ -69,6 +69,7 @@ fn run() -> i32 {
         },
         Command::Graph(args) => commands::graph::run(*args, &report),
         Command::Lint(args) => commands::lint::run(*args, &report).map(|found| found_faults = found),
+        Command::Help(args) => commands::help::run(&args),
         Command::Localize(args) => commands::localize::run(&args, &report),
         Command::Lock(args) => commands::lock::run(&args, &report),
         Command::Lsp(args) => commands::lsp::run(&args),

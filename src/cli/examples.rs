@@ -19,6 +19,10 @@ pub const CREATE: &str = "Examples:
   rm examples/shop/base/kustomization.yaml && krm create -C examples/shop/base --autodetect
   mkdir new && krm create -C new --resources ../examples/shop/base --namespace shop";
 
+pub const HELP: &str = "Examples:
+  krm help fn run
+  krm help patch-target-no-match";
+
 pub const EXPLAIN: &str = "Examples:
   krm explain examples/shop/overlays/production Deployment/web spec.replicas
   krm explain examples/shop/overlays/production Deployment/web

@@ -159,6 +159,7 @@ pub enum Command {
     Fn(FnArgs),
     Graph(Box<crate::commands::graph::GraphArgs>),
     Lint(Box<crate::commands::lint::LintArgs>),
+    Help(crate::commands::help::HelpArgs),
     Localize(Box<crate::commands::localize::LocalizeArgs>),
     Lock(Box<crate::commands::lock::LockArgs>),
     Lsp(crate::commands::lsp::LspArgs),

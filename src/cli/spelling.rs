@@ -7,13 +7,13 @@ use std::path::Path;
 ///
 /// `kustomize config run wrap -- CMD`, `kustomize fn run wrap -- CMD` and, through a link of that name, `config run wrap --
 /// CMD` are all `krm fn wrap -- CMD`. Without anything between the two words and the command: a folder may be called
-/// `wrap`, too. And `krm help build` is `krm build --help`.
+/// `wrap`, too. And `kustomize help build` is `kustomize build --help`.
 pub fn older_words(mut args: Vec<OsString>) -> Vec<OsString> {
     if args.first().is_some_and(|name| Path::new(name).file_stem().is_some_and(|stem| stem == "config")) {
         args.insert(1, "config".into());
     }
     let word = |at: usize| args.get(at).and_then(|arg| arg.to_str()).unwrap_or_default();
-    if word(1) == "help" {
+    if word(1) == "help" && super::as_kustomize::is_called() {
         args.remove(1);
         args.push("--help".into());
         return args;

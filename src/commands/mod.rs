@@ -9,6 +9,7 @@ pub mod edit;
 pub mod explain;
 pub mod function;
 pub mod graph;
+pub mod help;
 mod input;
 pub mod lint;
 pub mod localize;

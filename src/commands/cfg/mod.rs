@@ -1,7 +1,7 @@
 //! `krm cfg`: looking at configuration, and formatting it.
 
 mod cat;
-pub mod fmt;
+mod fmt;
 mod tree;
 
 use std::collections::{BTreeMap, HashMap};

@@ -2,7 +2,6 @@
 
 mod positions;
 mod protocol;
-mod requests;
 mod server;
 mod uri;
 mod wire;

@@ -268,7 +268,7 @@ impl<'t> Where<'t> {
 }
 
 /// A path with merge keys for indexes where elements have a name of their own, so that it can be pasted back.
-pub fn shown(root: &Node, path: &[Segment]) -> String {
+pub(super) fn shown(root: &Node, path: &[Segment]) -> String {
     let mut text = String::new();
     let mut node = Some(root);
     for segment in path {

@@ -1,0 +1,60 @@
+//! `krm help`: of a command, or of the code of an error.
+
+use clap::{Args, CommandFactory};
+use krm_engine::{Diagnostic, Result};
+
+use crate::cli::{Cli, examples};
+use crate::os;
+
+/// Show the help of a command, or what the code of an error means
+///
+/// A code is the word in brackets after `error` or `warning`. Its page shows files that lead to it, and what to do about it.
+#[derive(Debug, Args)]
+#[command(after_help = examples::HELP)]
+pub struct HelpArgs {
+    /// A command, such as `build` or `fn run`, or a code
+    #[arg(value_name = "COMMAND|CODE")]
+    topic: Vec<String>,
+}
+
+/// Every code with an example.
+const CODES: &str = include_str!("../../docs/reference/codes.md");
+
+pub fn run(args: &HelpArgs) -> Result<()> {
+    let mut command = Cli::command();
+    command.build();
+    if let [code] = &args.topic[..] {
+        let code = code.trim_matches(['[', ']']);
+        if let Some(page) = page(code) {
+            return os::print(page.as_bytes());
+        }
+    }
+    let mut found = &mut command;
+    for name in &args.topic {
+        let known: Vec<String> = found.get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        found = match found.find_subcommand_mut(name) {
+            Some(below) => below,
+            None => return Err(unknown(&args.topic.join(" "), &known)),
+        };
+    }
+    os::print(found.render_long_help().to_string().as_bytes())
+}
+
+/// The part of the page that is about one code.
+fn page(code: &str) -> Option<&'static str> {
+    let title = format!("\n## {code}\n");
+    let start = CODES.find(&title)? + 1;
+    let end = CODES[start + 1..].find("\n## ").map_or(CODES.len(), |end| start + 2 + end);
+    Some(CODES[start..end].trim_end_matches('\n')).map(|page| &CODES[start..start + page.len() + 1])
+}
+
+fn unknown(topic: &str, commands: &[String]) -> Diagnostic {
+    let error = Diagnostic::error("help-unknown", format!("there is neither a command nor a code `{topic}`"));
+    let codes = CODES.lines().filter_map(|line| line.strip_prefix("## "));
+    match krm_yaml::nearest(topic, commands.iter().map(String::as_str).chain(codes)) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error.help(
+            "`krm help` lists the commands; codes are the words in brackets after `error` and `warning`",
+        ),
+    }
+}
