@@ -73,7 +73,7 @@ fn run() -> i32 {
         Command::Localize(args) => commands::localize::run(&args, &report),
         Command::Lock(args) => commands::lock::run(&args, &report),
         Command::Lsp(args) => commands::lsp::run(&args),
-        Command::Man(args) => commands::completion::man(args),
+        Command::Man(args) => commands::man::run(&args),
         Command::Merge(args) => commands::merge::run(args, &report),
         Command::Merge3(args) => commands::merge3::run(args, &report),
         Command::Openapi(args) => commands::openapi::run(&args),

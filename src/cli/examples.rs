@@ -117,11 +117,12 @@ pub const COMPLETION: &str = "Example, for this shell:
   source <(krm completion bash)";
 
 pub const MAN: &str = "Examples:
-  krm man | man -l -
-  krm man man1";
+  krm man fn run | man -l -
+  krm man --output man1";
 
-pub const VERSION: &str = "Example:
-  krm version -o json";
+pub const VERSION: &str = "Examples:
+  krm version
+  krm version --output json";
 
 pub const CFG: &str = "Examples:
   krm cfg tree examples/shop --image --replicas

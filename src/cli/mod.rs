@@ -328,13 +328,19 @@ pub struct CompletionArgs {
     pub shell: clap_complete::Shell,
 }
 
-/// Print the manual page, or write one per command
+/// Show the manual page of a command
+///
+/// At a terminal `man` shows it; elsewhere the page itself is printed.
 #[derive(Debug, Args)]
 #[command(after_help = examples::MAN)]
 pub struct ManArgs {
-    /// The folder to write the pages of all commands to; it is made where there is none
-    #[arg(value_name = "DIR")]
-    pub dir: Option<PathBuf>,
+    /// The command, such as `build` or `fn run`; krm itself if none is named
+    #[arg(value_name = "COMMAND")]
+    pub command: Vec<String>,
+
+    /// Write the pages of all commands to a folder instead; it is made if there is none
+    #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
+    pub output: Option<PathBuf>,
 }
 
 /// Merge resources into others, the source winning where they differ

@@ -15,7 +15,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
     (&["run", "source", "sink", "wrap", "xargs", "doc"], "it is `krm fn NAME`"),
     (&["cat", "tree", "grep", "count", "fmt"], "it is `krm cfg NAME`"),
     (&["add", "set", "remove"], "it is `krm edit NAME`"),
-    (&["render", "eval"], "functions are run by `krm fn run DIR`"),
+    (&["render", "eval"], "it is `krm fn NAME`"),
     (&["kustomize", "template"], "kustomizations are built by `krm build DIR`"),
     (&["apply", "get", "diff", "delete"], "krm talks to no cluster: `krm build DIR | kubectl NAME -f -`"),
 ];

@@ -15,6 +15,7 @@ pub mod lint;
 pub mod localize;
 pub mod lock;
 pub mod lsp;
+pub mod man;
 pub mod merge;
 pub mod merge3;
 pub mod openapi;

@@ -12,10 +12,16 @@ pub fn run(args: VersionArgs) -> Result<()> {
     let version = env!("CARGO_PKG_VERSION");
     let text = match args.output {
         None if args.short => format!("{version}\n"),
-        None => format!("krm {version}\n"),
+        None => {
+            format!("krm {version}{}, builds as kustomize {}\n", commit(" (", ")"), as_kustomize::VERSION)
+        }
         Some(format) => {
             let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
-            let facts: Node = [("version", version), ("platform", &platform)].into_iter().collect();
+            let mut facts: Node = [("version", version), ("platform", &platform)].into_iter().collect();
+            facts.set("kustomize", as_kustomize::VERSION);
+            if let Some(commit) = COMMIT {
+                facts.set("commit", commit);
+            }
             match format {
                 DataFormat::Json => krm_yaml::json::pretty(&facts) + "\n",
                 DataFormat::Yaml => krm_yaml::canonical(&facts),
@@ -23,6 +29,13 @@ pub fn run(args: VersionArgs) -> Result<()> {
         }
     };
     os::print(text.as_bytes())
+}
+
+/// The commit that a release was built from.
+const COMMIT: Option<&str> = option_env!("KRM_COMMIT");
+
+fn commit(before: &str, after: &str) -> String {
+    COMMIT.map(|commit| format!("{before}{commit}{after}")).unwrap_or_default()
 }
 
 /// What `kustomize version` prints, for the programs that read it.

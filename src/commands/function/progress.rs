@@ -201,10 +201,22 @@ fn summary(changes: &[Change]) -> String {
     let removed = changes.iter().filter(|change| change.text.is_none()).count();
     match (changes.len() - removed, removed) {
         (0, 0) => "nothing changed".into(),
-        (written, 0) => format!("wrote {}", counted(written, "file")),
-        (0, removed) => format!("removed {}", counted(removed, "file")),
-        (written, removed) => format!("wrote {}, removed {removed}", counted(written, "file")),
+        (written, 0) => format!("wrote {}: {}", counted(written, "file"), names(changes)),
+        (0, removed) => format!("removed {}: {}", counted(removed, "file"), names(changes)),
+        (written, removed) => {
+            format!("wrote {}, removed {removed}: {}", counted(written, "file"), names(changes))
+        }
     }
+}
+
+/// The files, as many as anyone reads.
+fn names(changes: &[Change]) -> String {
+    const MOST: usize = 8;
+    let mut names: Vec<String> = changes.iter().take(MOST).map(|change| change.path.to_string()).collect();
+    if changes.len() > MOST {
+        names.push(format!("and {} more", changes.len() - MOST));
+    }
+    names.join(", ")
 }
 
 fn counted(n: usize, what: &str) -> String {
