@@ -1,7 +1,7 @@
 //! Values of a kustomization that build, and then are refused by a cluster or mean something else than they seem to.
 
 use krm_yaml::de::Noticed;
-use krm_yaml::{Diagnostic, Spanned, Text};
+use krm_yaml::{Diagnostic, Fix, Spanned, Text};
 
 use super::Kustomization;
 use crate::transformers::{Image, Pairs};
@@ -12,7 +12,8 @@ pub(super) fn field_case(noticed: Vec<Noticed>) -> Vec<Diagnostic> {
         let field = key.field?;
         let message = format!("`{}` is read as `{field}`", key.key);
         let warning = Diagnostic::warning("field-case", message).at(key.place);
-        Some(warning.help(format!("write `{field}`: capital letters matter to other tools")))
+        let fix = Fix::safe(format!("write `{field}`")).replace(key.place, field);
+        Some(warning.help(format!("write `{field}`: capital letters matter to other tools")).fix(fix))
     });
     folded.collect()
 }

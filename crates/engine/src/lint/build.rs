@@ -4,13 +4,20 @@ use krm_yaml::Diagnostic;
 
 use super::Check;
 use super::roots::{Root, errors_of, in_all};
+use crate::workspace::LayerKind;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     let mut found: Vec<Diagnostic> = roots.iter().flat_map(errors_of).collect();
-    // A file of no root, such as a component that nobody uses, is read all the same.
-    let unread = cx.lint.workspace.layers().filter_map(|layer| layer.error.clone());
+    // A component that nobody uses is read all the same.
+    let components = cx.lint.workspace.layers().filter(|layer| layer.kind == LayerKind::Component);
+    let unread = components.filter_map(|layer| layer.error.clone());
     found.extend(unread);
-    let warnings = roots.iter().map(|root| root.warnings.clone()).collect();
-    found.extend(in_all(cx, roots, warnings, false));
+    let warnings = roots.iter().map(|root| {
+        // Where there is nothing yet, such as before `flux bootstrap`, nothing can match.
+        let is_empty = root.built.as_ref().is_ok_and(|built| built.is_empty());
+        let tells = |warning: &&Diagnostic| !is_empty || !warning.code().ends_with("-no-match");
+        root.warnings.iter().filter(tells).cloned().collect()
+    });
+    found.extend(in_all(cx, roots, warnings.collect(), false));
     found
 }

@@ -22,13 +22,12 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
 /// Fields whose steps write what patches say.
 const PATCHES: [&str; 3] = ["patches", "patchesStrategicMerge", "patchesJson6902"];
 /// Fields whose steps replace a value as a whole. An image keeps its name when it gets another tag, a name is only made
-/// longer, and what a replacement overwrites is a placeholder.
-const OVERWRITING: [&str; 8] = [
+/// longer, what a replacement overwrites is a placeholder, and so is a namespace that a field requires.
+const OVERWRITING: [&str; 7] = [
     "patches",
     "patchesStrategicMerge",
     "patchesJson6902",
     "replicas",
-    "namespace",
     "labels",
     "commonLabels",
     "commonAnnotations",

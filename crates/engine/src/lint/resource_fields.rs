@@ -36,7 +36,12 @@ struct Walk<'a> {
 
 /// Whether a text stands for another that is filled in later, by a variable or a template.
 pub(super) fn is_filled_in_later(text: &str) -> bool {
-    text.contains("${") || text.contains("$(") || text.contains("{{") || text.contains("<%")
+    // What SOPS encrypted is a text whatever it will be.
+    text.starts_with("ENC[")
+        || text.contains("${")
+        || text.contains("$(")
+        || text.contains("{{")
+        || text.contains("<%")
 }
 
 impl Walk<'_> {
@@ -45,6 +50,8 @@ impl Walk<'_> {
             let Some(name) = entry.key.text() else { continue };
             match fields.get(name) {
                 Some(shape) => self.value(&entry.value, shape, name, way),
+                // What SOPS adds goes when the file is decrypted.
+                None if way.is_empty() && name == "sops" => {}
                 None if fields.is_open || is_filled_in_later(name) || entry.value.is_null() => {}
                 None => self.unknown(&entry.key, name, fields, way),
             }

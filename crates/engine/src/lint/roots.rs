@@ -1,6 +1,5 @@
 //! Every root, built; and what it means that a finding holds in all of them.
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,7 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
-use super::stated::By;
+use super::stated::{self, By, Stated};
 use crate::files::dependencies::Dependencies;
 use crate::resource::list::Resources;
 use crate::workspace::{Layer, LayerKind};
@@ -86,13 +85,24 @@ pub(super) fn errors_of(root: &Root) -> Vec<Diagnostic> {
     all
 }
 
-/// Builds every root that anything is wanted of.
+/// Builds every root that anything is wanted of. What is built may state further roots.
 pub(super) fn build<'a>(cx: &Check<'a>) -> Vec<Root<'a>> {
-    let layers = layers(cx);
+    let first = build_layers(cx, layers(cx, &deployed(cx, &[])));
+    let more = layers(cx, &deployed(cx, &first));
+    let is_new = |layer: &&Layer| !first.iter().any(|root| root.layer.folder == layer.folder);
+    let more: Vec<&Layer> = more.into_iter().filter(is_new).collect();
+    let mut all = first;
+    if !more.is_empty() {
+        all.extend(build_layers(cx, more));
+        all.sort_by(|a, b| a.layer.folder.cmp(&b.layer.folder));
+    }
+    all
+}
+
+fn build_layers<'a>(cx: &Check<'a>, layers: Vec<&'a Layer>) -> Vec<Root<'a>> {
     let targets: Vec<String> = layers.iter().map(|layer| layer.shown.clone()).collect();
     let session = cx.lint.session;
-    let built = session.build(&targets);
-    let results = built.targets;
+    let results = session.build(&targets).targets;
     let roots = layers.into_par_iter().zip(results).map(|(layer, built)| {
         let target = layer.shown.clone();
         // It is built already: this only asks for what belongs to it.
@@ -107,40 +117,49 @@ pub(super) fn build<'a>(cx: &Check<'a>) -> Vec<Root<'a>> {
     roots.collect()
 }
 
-fn layers<'a>(cx: &Check<'a>) -> Vec<&'a Layer> {
+/// Folders whose kustomizations are deployed by convention, also where others include them.
+const DEPLOYED: [&str; 5] = ["overlays", "overlay", "clusters", "environments", "envs"];
+/// Folders of which something is made before it is built.
+const TEMPLATES: [&str; 3] = ["template", "templates", "testdata"];
+
+fn layers<'a>(cx: &Check<'a>, stated: &[(PathBuf, By)]) -> Vec<&'a Layer> {
     let workspace = cx.lint.workspace;
+    let is_below = |layer: &Layer, names: &[&str]| {
+        let below = layer.folder.strip_prefix(&cx.lint.tree.root).unwrap_or(&layer.folder);
+        below.iter().any(|part| names.iter().any(|name| part == *name))
+    };
     let mut all: Vec<&Layer> = workspace.roots();
-    let known: BTreeSet<&Path> = all.iter().map(|layer| &*layer.folder).collect();
-    let stated = deployed(cx);
-    let more = stated.iter().filter_map(|(folder, _)| workspace.layer(folder));
-    let is_new = |layer: &&Layer| layer.kind != LayerKind::Component && !known.contains(&*layer.folder);
-    let more: Vec<&Layer> = more.filter(is_new).collect();
-    all.extend(more);
+    all.retain(|layer| !is_below(layer, &TEMPLATES));
+    all.extend(workspace.layers().filter(|layer| is_below(layer, &DEPLOYED) && !is_below(layer, &TEMPLATES)));
+    all.extend(stated.iter().filter_map(|(folder, _)| workspace.layer(folder)));
+    all.retain(|layer| layer.kind != LayerKind::Component);
     all.sort_by(|a, b| a.folder.cmp(&b.folder));
     all.dedup_by(|a, b| a.folder == b.folder);
+    let of_layer = |layer: &Layer| {
+        let mut paths = layer.references.iter().filter_map(|reference| reference.target.path());
+        cx.is_wanted(&layer.file) || paths.any(|path| cx.is_wanted(path))
+    };
     let is_wanted = |layer: &&Layer| {
-        let of_layer = |layer: &Layer| {
-            cx.is_wanted(&layer.file)
-                || layer
-                    .references
-                    .iter()
-                    .any(|reference| reference.target.path().is_some_and(|path| cx.is_wanted(path)))
-        };
         cx.options.only.is_empty() || workspace.closure(layer).iter().any(|layer| of_layer(layer))
     };
     all.retain(is_wanted);
     all
 }
 
-/// The folders and files that Flux and Argo CD deploy.
-pub(super) fn deployed(cx: &Check) -> Vec<(PathBuf, By)> {
+/// The folders and files that Flux and Argo CD deploy, by the files of the tree and by what roots build to.
+pub(super) fn deployed(cx: &Check, roots: &[Root]) -> Vec<(PathBuf, By)> {
     let tree = cx.lint.tree;
-    let of = |stated: &super::stated::Stated| {
+    let built = roots.iter().flat_map(|root| &root.built).flat_map(|built| built.iter());
+    let mut stated: Vec<Stated> = built.flat_map(|r| stated::in_resource(r.node())).collect();
+    stated.extend(tree.stated().cloned());
+    stated.sort();
+    stated.dedup();
+    let of = |stated: &Stated| {
         let found = stated.found(&**cx.lint.world, &tree.root);
         found.into_iter().map(|path| (path, stated.by)).collect::<Vec<_>>()
     };
-    let mut all: Vec<(PathBuf, By)> = tree.stated().flat_map(of).collect();
-    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    let mut all: Vec<(PathBuf, By)> = stated.iter().flat_map(of).collect();
+    all.sort();
     all.dedup();
     all
 }

@@ -9,14 +9,14 @@ use crate::edit;
 use crate::files::world::{World, clean};
 
 /// A folder that is deployed, as a path from the root of a repository. `*` is for what is only known later.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stated {
     pub path: String,
     pub by: By,
 }
 
 /// Who deploys a folder.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
     Flux,
     ArgoCd,

@@ -27,7 +27,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     if candidates.is_empty() {
         return Vec::new();
     }
-    let named = named(cx);
+    let named = named(cx, roots);
     candidates.retain(|(path, _)| !named.names(path) && !roots.iter().any(|root| root.uses(path)));
     drop_mentioned(cx, &mut candidates);
     candidates.retain(|(path, _)| cx.is_wanted(path));
@@ -132,7 +132,7 @@ impl Named {
     }
 }
 
-fn named(cx: &Check) -> Named {
+fn named(cx: &Check, roots: &[Root]) -> Named {
     let mut named = Named::default();
     for layer in cx.lint.workspace.layers() {
         for reference in &layer.references {
@@ -146,7 +146,7 @@ fn named(cx: &Check) -> Named {
         }
         in_configurations(cx, layer, &mut named);
     }
-    for (path, by) in deployed(cx) {
+    for (path, by) in deployed(cx, roots) {
         let is_layer = cx.lint.workspace.layer(&path).is_some();
         if cx.lint.world.is_file(&path) {
             named.files.insert(path);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use krm_yaml::{Node, Span, Spanned, Text, nearest};
+use krm_yaml::{Fix, Node, Span, Spanned, Text, nearest};
 
 use crate::resource::list::Resources;
 use crate::resource::{Resource, ResourceId};
@@ -29,6 +29,8 @@ pub struct NearMiss {
     /// The part to blame; none where it takes several to fit nothing.
     pub place: Span,
     pub help: String,
+    /// The edit that writes what was probably meant.
+    pub fix: Option<Fix>,
 }
 
 /// Beyond so many resources nobody is told which part it is: there may be as many patches that fit nothing.
@@ -54,6 +56,10 @@ impl NearMiss {
                     message: format!("{headline}: {}", part.blame(&noun, wanted)),
                     place: wanted.span,
                     help: part.advice(wanted, &left).unwrap_or_else(|| advice.to_owned()),
+                    fix: part
+                        .near(wanted, &left)
+                        .filter(|_| !wanted.span.is_none())
+                        .map(|near| Fix::needs_review(format!("write `{near}`")).replace(wanted.span, near)),
                 };
             }
             left = fitting;
@@ -63,7 +69,7 @@ impl NearMiss {
                 _ => {}
             }
         }
-        Self { message: headline.to_owned(), place: Span::NONE, help: advice.to_owned() }
+        Self { message: headline.to_owned(), place: Span::NONE, help: advice.to_owned(), fix: None }
     }
 }
 
@@ -79,6 +85,15 @@ impl Part {
             Part::Labels => format!("there is a {noun}, but none with labels `{wanted}`"),
             Part::Annotations => format!("there is a {noun}, but none with annotations `{wanted}`"),
         }
+    }
+
+    /// The nearest word that would fit. Labels and annotations are several words, so none can take their place.
+    fn near(self, wanted: &str, left: &[&Resource]) -> Option<String> {
+        if !go_regex::is_plain(wanted) || matches!(self, Part::Labels | Part::Annotations) {
+            return None;
+        }
+        let texts: BTreeSet<String> = left.iter().flat_map(|r| self.texts(r)).collect();
+        nearest(wanted, texts.iter().map(String::as_str)).filter(|near| !near.is_empty()).map(str::to_owned)
     }
 
     /// What would fit: the nearest word, or what there is where that is little. Of a pattern nobody can tell.

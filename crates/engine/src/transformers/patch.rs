@@ -285,7 +285,8 @@ impl Chosen {
                 items,
             );
             let warning = Diagnostic::warning("patch-target-no-match", miss.message);
-            cx.warn(warning.at(miss.place).at(self.place).help(miss.help));
+            let warning = warning.at(miss.place).at(self.place).help(miss.help);
+            cx.warn(miss.fix.into_iter().fold(warning, Diagnostic::fix));
         }
         Ok(found)
     }

@@ -1,7 +1,7 @@
 //! What in a strategic merge patch has another effect than it seems to have: elements of lists without their key, and
 //! elements whose key is nearly that of another.
 
-use krm_yaml::{Diagnostic, Node};
+use krm_yaml::{Diagnostic, Fix, Node};
 
 use crate::pipeline::Context;
 use crate::resource::Resource;
@@ -69,7 +69,11 @@ fn list(patch: &[Node], old: &[Node], keys: &[&str], of: Type, field: &str, cx: 
                         Diagnostic::warning("patch-element-near", message)
                             .at(span)
                             .note("this one is there", near.get(keys[0]).map_or(near.span(), Node::span))
-                            .help(format!("write `{}` if that one is meant", value(near))),
+                            .help(format!("write `{}` if that one is meant", value(near)))
+                            .fix(
+                                Fix::needs_review(format!("write `{}`", value(near)))
+                                    .replace(span, value(near)),
+                            ),
                     );
                 }
             }

@@ -278,7 +278,8 @@ impl Rule {
                     items,
                 );
                 let warning = Diagnostic::warning("replacement-no-target", miss.message);
-                cx.warn(warning.at(miss.place).at(place.span).help(miss.help));
+                let warning = warning.at(miss.place).at(place.span).help(miss.help);
+                cx.warn(miss.fix.into_iter().fold(warning, Diagnostic::fix));
             }
             for at in targets {
                 for path in &place.paths {
@@ -527,12 +528,13 @@ impl Place {
         Ok(())
     }
 
-    /// An index past the end of the parts adds one, wherever it points.
+    /// An index past the end of the parts adds one, wherever it points. The next one of a field that is created part by part
+    /// is meant so.
     fn warn_of_index(&self, node: &Node, place: Span, cx: &Context) {
-        let FieldOptions { delimiter, index, .. } = &self.options;
+        let FieldOptions { delimiter, index, create, .. } = &self.options;
         let Some(old) = node.text().filter(|_| !delimiter.is_empty() && *index > 0) else { return };
         let parts = old.split(delimiter.as_str()).count();
-        if usize::try_from(*index).is_ok_and(|index| index >= parts) {
+        if usize::try_from(*index).is_ok_and(|index| index > parts || index == parts && !*create) {
             let message =
                 format!("`{old}` has {parts} parts between `{delimiter}`, so index {index} adds one");
             let last = parts - 1;
