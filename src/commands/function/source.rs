@@ -44,7 +44,18 @@ fn package(args: &FnSourceArgs, dir: &Path, report: &Report) -> Result<()> {
         let texts: Vec<String> = entries.iter().map(|entry| tree.text(entry)).collect();
         return os::print(texts.join("---\n").as_bytes());
     }
-    let config = args.fn_config.as_deref().map(|file| read_config(file, &report.sources)).transpose()?;
+    // A configuration that is one of the resources says where it is, as they do.
+    let stated = |file: &Path| {
+        let path = file.strip_prefix(dir).unwrap_or(file).to_str()?;
+        entries.iter().find(|entry| entry.path() == path).map(|entry| tree.stated(entry))
+    };
+    let config = match args.fn_config.as_deref() {
+        None => None,
+        Some(file) => {
+            let read = read_config(file, &report.sources)?;
+            Some(stated(file).unwrap_or_else(|| Object::from(read)))
+        }
+    };
     let items = entries.iter().map(|entry| tree.stated(entry)).collect();
-    os::print(ResourceList::new(items, config.map(Object::from)).to_string().as_bytes())
+    os::print(ResourceList::new(items, config).to_string().as_bytes())
 }

@@ -43,7 +43,9 @@ pub fn run(args: &PkgTreeArgs, report: &Report) -> Result<()> {
             false => folder.resources.extend(resources.into_iter().map(|text| format!("[{name}]  {text}"))),
         }
     }
-    let name = os::absolute(&dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    // A link goes by its own name.
+    let named = if args.dir.is_symlink() { &args.dir } else { &os::absolute(&dir)? };
+    let name = named.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut out = title(&name, &root) + "\n";
     draw(&root, "", &mut out);
     os::print(out.as_bytes())

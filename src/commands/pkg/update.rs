@@ -97,6 +97,10 @@ fn update(args: &PkgUpdateArgs, dir: &Path, reference: &str, disk: &Disk, report
         strategy,
     };
     kpt::set_upstream(&mut document.root, &source);
+    if strategy == Strategy::FastForward {
+        // What a render said of the files that were replaced.
+        document.root.remove("status");
+    }
     merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());
     merged.extend(apart.clone());
     local.extend(apart);
