@@ -307,7 +307,10 @@ fn images_are_fetched_when_the_user_says() {
     // And what is not here is looked for, unless that is not wanted.
     let missing = "localhost:1/krm-test-missing:1";
     let (found, stderr) = run(missing, None);
-    assert!(!found && stderr.contains("localhost:1"), "{stderr}");
+    let pulled =
+        format!("help: check the name and the tag, and that `{} pull {missing}` works", engine.binary);
+    assert!(!found && stderr.contains("error[image-not-pulled]: ") && stderr.contains(&pulled), "{stderr}");
+    assert_eq!(stderr.matches("connection refused").count(), 1, "{stderr}");
     let (found, never) = run(missing, Some("Never"));
     assert!(!found && !never.contains("refused"), "{never}");
     assert_ne!(never, stderr);
@@ -370,7 +373,9 @@ fn an_image_that_is_not_there_is_told() {
     let output = engine.run("missing", &image("localhost/krm-test-missing:1", ""), "report", &[]);
     let stderr = text(&output.stderr);
     assert!(!output.status.success());
-    assert!(stderr.contains("function `localhost/krm-test-missing:1` failed: exit status 125"), "{stderr}");
+    assert!(stderr.contains("error[image-not-pulled]: "), "{stderr}");
+    assert!(stderr.contains("the image `localhost/krm-test-missing:1` is not on this machine"), "{stderr}");
+    assert!(stderr.contains(&format!("help: run `{} pull localhost", engine.binary)), "{stderr}");
 }
 
 /// The example functions, built as their Containerfile says.

@@ -95,8 +95,22 @@ fn a_repository_is_a_target_by_ref_and_folder() {
     assert_eq!(place.build(&format!("{url}//base?version=main&submodules=false")).unwrap(), named("two-cm"));
     let error = place.build(&format!("{url}//base?ref=v9")).unwrap_err();
     assert!(error.contains("[git-failed]") && error.contains("couldn't find remote ref v9"), "{error}");
+    assert!(error.contains("help: it has `main`, `v1`"), "{error}");
+    let error = place.build(&format!("{url}//base?ref=1")).unwrap_err();
+    assert!(error.contains("help: did you mean `v1`?"), "{error}");
+    let error = place.build(&format!("{url}//base?ref=mian")).unwrap_err();
+    assert!(error.contains("help: did you mean `main`?") && !error.contains("ls-remote"), "{error}");
+    let error = place.build(&format!("{url}//base?ref=release")).unwrap_err();
+    assert!(error.contains("help: it has `main`, `v1`"), "{error}");
+    let error = place.build(&format!("{url}//base?ref=0123abc")).unwrap_err();
+    assert!(error.contains("help: write a commit with all of its 40 digits"), "{error}");
     let error = place.build(&format!("{url}//bass")).unwrap_err();
-    assert!(error.contains("[repository-no-folder]"), "{error}");
+    assert!(
+        error.contains("[repository-no-folder]") && error.contains("help: did you mean `base`?"),
+        "{error}"
+    );
+    let error = place.build(&format!("{url}//bsae/app/web")).unwrap_err();
+    assert!(error.contains("help: did you mean `base/app/web`?"), "{error}");
     let error = place.build(&format!("{url}//base/cm.yaml")).unwrap_err();
     assert!(error.contains("[base-not-a-folder]"), "{error}");
     // An option in place of a ref stays a ref.
@@ -142,6 +156,69 @@ fn a_composition_imports_from_a_repository() {
     place.commit("repo");
     assert!(place.build("here").unwrap_err().contains("secret.yaml"));
 }
+
+#[test]
+fn a_composition_is_named_by_its_file_elsewhere() {
+    let place = Place::new("composition-file");
+    place.write("repo/shared/live.yaml", COMPOSITION);
+    place.write("repo/shared/cm.yaml", CONFIG_MAP);
+    place.git("repo", &["init", "--quiet", "--initial-branch=main"]);
+    place.commit("repo");
+    let address = format!("file://{}//shared/live.yaml?ref=main", place.0.join("repo").display());
+    for field in ["resources", "generators"] {
+        place.write("here/kustomization.yaml", &format!("{field}:\n- {address}\n"));
+        assert_eq!(place.build("here").unwrap(), named("theirs-cm"), "{field}");
+    }
+    place.write("here/kustomization.yaml", "");
+    fs::remove_file(place.0.join("here/kustomization.yaml")).unwrap();
+    place.write(
+        "here/composition.yaml",
+        &format!(
+            "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\n\
+             transformersFrom:\n- path: {address}\n"
+        ),
+    );
+    assert_eq!(place.build("here").unwrap(), named("theirs-cm"));
+
+    // What a plan says of the import: its address and revision, and not the folder it was cloned to.
+    let mut git = Command::new("git");
+    let head = git.current_dir(place.0.join("repo")).args(["rev-parse", "HEAD"]).output().unwrap();
+    let revision = String::from_utf8(head.stdout).unwrap();
+    let like = place.command("here");
+    let mut plan = Command::new(like.get_program());
+    plan.current_dir(&place.0).args(["plan", "here"]);
+    plan.envs(like.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let planned = place.outcome(plan).unwrap();
+    let from = format!("# from {}:4 at main ({})\n", address.replace("?ref=main", ""), revision.trim());
+    assert!(planned.contains(&from), "{planned}");
+    assert!(!planned.contains("krm-git"), "{planned}");
+
+    // By HTTP, the file alone is there: what it names beside it is not.
+    let (url, _) = serve(&[("/live.yaml", COMPOSITION_ALONE), ("/beside.yaml", COMPOSITION)]);
+    place.write("by-http/cm.yaml", CONFIG_MAP);
+    place.write(
+        "by-http/kustomization.yaml",
+        &format!("resources: [cm.yaml]\ntransformers: ['{url}/live.yaml']\n"),
+    );
+    assert_eq!(place.build("by-http").unwrap(), named("theirs-cm"));
+    place.write("by-http/kustomization.yaml", &format!("resources: ['{url}/beside.yaml']\n"));
+    let error = place.build("by-http").unwrap_err();
+    assert!(error.contains("[file-not-found]") && error.contains("/beside.yaml:6"), "{error}");
+    place.write(
+        "by-http/kustomization.yaml",
+        &format!("resources: [cm.yaml]\ntransformers: ['{url}/none.yaml']\n"),
+    );
+    let error = place.build("by-http").unwrap_err();
+    assert!(error.contains("[http-status]"), "{error}");
+}
+
+const COMPOSITION_ALONE: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1
+kind: Composition
+transformers:
+- apiVersion: builtin
+  kind: PrefixTransformer
+  prefix: theirs-
+";
 
 const COMPOSITION: &str = "apiVersion: kustomize.config.k8s.io/v1alpha1
 kind: Composition
@@ -316,6 +393,12 @@ fn files_come_by_http_once_in_a_run() {
     place.write("bad/kustomization.yaml", &format!("resources: ['{url}/none.yaml']\n"));
     let error = place.build("bad").unwrap_err();
     assert!(error.contains("[http-status]") && error.contains("404 Not Found"), "{error}");
+    assert!(!error.contains("git"), "{error}");
+    // A server that does not answer is not git's business either.
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    place.write("bad/kustomization.yaml", &format!("resources: ['http://{closed}/acme/shop/none.yaml']\n"));
+    let error = place.build("bad").unwrap_err();
+    assert!(error.starts_with("error[http-failed]") && !error.contains("git"), "{error}");
     // Neither a file of resources nor a repository: both faults are told.
     place.write("bad/kustomization.yaml", &format!("resources: ['{url}/x/y/z']\n"));
     let error = place.build("bad").unwrap_err();

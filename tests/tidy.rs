@@ -206,6 +206,7 @@ const OUT_OF_REACH: &[&str] = &[
     "git-refused",
     "helm-no-values",
     "http-status",
+    "image-not-pulled",
     "image-of-other-platforms",
     "image-tag-none",
     "image-tags",
@@ -241,6 +242,7 @@ const OUT_OF_REACH: &[&str] = &[
     "programs-not-built",
     "registry-failed",
     "repository-cycle",
+    "repository-no-folder",
     "repository-of-this-machine",
     "revision-unknown",
     "revisions-unrelated",
@@ -263,7 +265,6 @@ const OUT_OF_REACH: &[&str] = &[
     "wasm-not-loaded",
     "wasm-not-read",
     "wasm-not-started",
-    "yaml-document",
     "yaml-many-documents",
     "yaml-too-long",
 ];

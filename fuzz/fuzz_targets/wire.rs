@@ -6,6 +6,7 @@ use krm_function::ResourceList;
 libfuzzer_sys::fuzz_target!(|text: &str| {
     let Ok(list) = ResourceList::parse(text) else { return };
     let again = ResourceList::parse(&list.to_string()).expect("a list is written as a list");
-    let nodes = |list: &ResourceList| list.items.iter().map(|object| (**object).clone()).collect::<Vec<_>>();
-    assert_eq!(nodes(&again), nodes(&list));
+    // What came in braces is written as JSON, which has no tags: what the values mean is compared.
+    let values = |list: &ResourceList| list.items.iter().map(|o| krm_yaml::json::compact(o)).collect::<Vec<_>>();
+    assert_eq!(values(&again), values(&list));
 });

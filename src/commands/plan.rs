@@ -143,7 +143,11 @@ fn place(span: Span, report: &Report) -> Option<String> {
 
 fn with_comment(entry: Outlined, report: &Report) -> Node {
     let mut config = entry.config;
-    let at = entry.revision.map_or(String::new(), |revision| format!(" at {revision}"));
+    let at = match (entry.reference, entry.revision) {
+        (Some(reference), Some(revision)) if reference != revision => format!(" at {reference} ({revision})"),
+        (_, Some(revision)) => format!(" at {revision}"),
+        (_, None) => String::new(),
+    };
     let mut lines: Vec<String> =
         place(entry.place, report).map(|place| format!("# from {place}{at}")).into_iter().collect();
     let overrides = entry.overrides.iter().filter_map(|span| place(*span, report));

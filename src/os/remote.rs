@@ -159,13 +159,15 @@ impl Checkout {
     fn of(repository: &Repository) -> Result<Self> {
         let Repository { url, reference, .. } = repository;
         let folder = Scratch::new("krm-git")?;
-        let git = |args: &[&str]| git(folder.path(), args, repository);
+        let git_alone = |args: &[&str]| git(folder.path(), args, repository);
+        let git = |args: &[&str]| git_alone(args).map_err(|fault| fault.advised(repository));
         git(&["init", "--quiet"])?;
         // Relative addresses of submodules need an origin.
         git(&["remote", "add", "origin", url])?;
         let reference = if reference.is_empty() { "HEAD" } else { reference };
         // Behind `--` nothing is an option, whatever it looks like.
-        git(&["fetch", "--quiet", "--depth=1", "--", url, reference])?;
+        git_alone(&["fetch", "--quiet", "--depth=1", "--", url, reference])
+            .map_err(|fault| with_near_reference(fault, folder.path(), repository))?;
         git(&["checkout", "--quiet", "FETCH_HEAD"])?;
         if repository.submodules && folder.path().join(".gitmodules").exists() {
             git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
@@ -196,10 +198,51 @@ impl Checkout {
     }
 }
 
+/// How many branches and tags a message lists.
+const MOST_NAMED: usize = 8;
+
+/// Adds the branch or tag that was perhaps meant, if the repository can be reached and has no such reference.
+fn with_near_reference(fault: GitFault, folder: &Path, repository: &Repository) -> Diagnostic {
+    let error = match fault {
+        GitFault::Failed(error) => error,
+        GitFault::Other(error) => return error,
+    };
+    let wanted = repository.reference.as_str();
+    let list = ["ls-remote", "--heads", "--tags", "--refs", "--", &repository.url];
+    let Ok(said) = git(folder, &list, repository) else {
+        return GitFault::Failed(error).advised(repository);
+    };
+    let said = String::from_utf8_lossy(&said);
+    let names: Vec<&str> = said
+        .lines()
+        .filter_map(|line| line.split_once('\t')?.1.strip_prefix("refs/"))
+        .filter_map(|name| name.split_once('/').map(|(_, name)| name))
+        .collect();
+    if wanted.is_empty() || names.contains(&wanted) {
+        return GitFault::Failed(error).advised(repository);
+    }
+    // `1.2` for `v1.2` and the reverse is the most common slip, and shorter than what counts as near.
+    let other_v =
+        |name: &&&str| name.strip_prefix('v') == Some(wanted) || wanted.strip_prefix('v') == Some(name);
+    let near =
+        names.iter().find(other_v).copied().or_else(|| krm_yaml::nearest(wanted, names.iter().copied()));
+    let is_digits = wanted.len() < 40 && wanted.len() > 6 && wanted.bytes().all(|b| b.is_ascii_hexdigit());
+    error.help(match near {
+        Some(near) => format!("did you mean `{near}`?"),
+        None if is_digits => "write a commit with all of its 40 digits".to_owned(),
+        None if names.is_empty() => "the repository has neither branches nor tags".to_owned(),
+        None if names.len() <= MOST_NAMED => format!("it has `{}`", names.join("`, `")),
+        None => {
+            format!("it has `{}` and {} more", names[..MOST_NAMED].join("`, `"), names.len() - MOST_NAMED)
+        }
+    })
+}
+
 /// The branch that a repository's `HEAD` is.
 pub fn default_branch(repository: &Repository) -> Result<String> {
     let folder = Scratch::new("krm-git")?;
-    let said = git(folder.path(), &["ls-remote", "--symref", "--", &repository.url, "HEAD"], repository)?;
+    let list = ["ls-remote", "--symref", "--", &repository.url, "HEAD"];
+    let said = git(folder.path(), &list, repository).map_err(|fault| fault.advised(repository))?;
     let said = String::from_utf8_lossy(&said);
     let branch = said.lines().find_map(|line| line.strip_prefix("ref: refs/heads/")?.split('\t').next());
     branch.map(str::to_owned).ok_or_else(|| {
@@ -208,8 +251,34 @@ pub fn default_branch(repository: &Repository) -> Result<String> {
     })
 }
 
+/// Why git gave nothing.
+enum GitFault {
+    /// It ran, and failed.
+    Failed(Diagnostic),
+    /// It could not be started, or took too long.
+    Other(Diagnostic),
+}
+
+impl From<Diagnostic> for GitFault {
+    fn from(error: Diagnostic) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl GitFault {
+    /// The error, with the advice to try the address by hand.
+    fn advised(self, repository: &Repository) -> Diagnostic {
+        match self {
+            GitFault::Failed(error) => {
+                error.help(format!("check that `git ls-remote {}` works", repository.url))
+            }
+            GitFault::Other(error) => error,
+        }
+    }
+}
+
 /// Runs git and gives what it prints.
-fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>> {
+fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>, GitFault> {
     let address = &repository.address;
     // Messages are for our reports, whatever language the user prefers.
     let mut env = vec![("LC_ALL".to_owned(), Some("C".to_owned()))];
@@ -247,7 +316,7 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>>
             Some(_) => "give it more time by adding `&timeout=120s` to the address",
             None => "give it more time by adding `?timeout=120s` to the address",
         };
-        return Err(Diagnostic::error("git-timeout", message).help(help));
+        return Err(GitFault::Other(Diagnostic::error("git-timeout", message).help(help)));
     }
     if output.status.is_success() {
         return Ok(output.stdout);
@@ -256,9 +325,9 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>>
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
     let message = format!("`{address}` could not be fetched: git {} failed", args[0]);
-    Err(Diagnostic::error("git-failed", message)
-        .note(format!("git says: {said}"), krm_engine::Span::NONE)
-        .help(format!("see whether `git ls-remote {}` works", repository.url)))
+    let error =
+        Diagnostic::error("git-failed", message).note(format!("git says: {said}"), krm_engine::Span::NONE);
+    Err(GitFault::Failed(error))
 }
 
 /// More than any resource file has.

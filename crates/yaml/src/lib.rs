@@ -102,6 +102,7 @@ pub mod emit;
 pub mod json;
 pub mod map;
 pub mod merge_keys;
+mod missing_space;
 pub mod node;
 pub mod parse;
 pub mod path;
@@ -123,6 +124,7 @@ pub use path::Path;
 pub(crate) use scalar::number;
 pub use scalar::{binary, resolve};
 pub use ser::to_node;
+pub use missing_space::with_space;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};
 

@@ -83,7 +83,9 @@ fn strings_without_a_text_are_written_as_the_reference_writes_them() {
         let (value, expected) =
             (row["value"].as_str().expect("a value"), row["lossless"].as_str().expect("its text"));
         let text = preserve::fresh(&Node::from_iter([("k", value)]));
-        if text != expected && !UNSAFE.contains(&value) {
+        // Nor can the reference read a block that begins with a tab, which it writes all the same.
+        let unreadable = UNSAFE.contains(&value) || value.starts_with('\t');
+        if text != expected && !unreadable {
             wrong.push(format!("{value:?}\n   expected {expected:?}\n   got      {text:?}"));
         }
     }

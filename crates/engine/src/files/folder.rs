@@ -61,6 +61,8 @@ pub enum Entry<T> {
 struct Checkout {
     repository: Repository,
     dir: PathBuf,
+    /// The commit that was checked out.
+    revision: String,
 }
 
 /// Every file read so far, each once.
@@ -237,6 +239,7 @@ impl Folder {
         }
         let names_file = match Repository::parse(path) {
             Some(repository) => repository.names_yaml(),
+            None if repository::is_http(path) => names_yaml(path),
             None => !self.is_dir(path) && self.world().is_file(&clean(&self.root.join(path))),
         };
         match names_file {
@@ -269,10 +272,15 @@ impl Folder {
     /// base it may lie above: cycles are found by the files that lead to each other.
     pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
         self.refuse_depth(place)?;
-        if let Some(repository) = Repository::parse(path) {
-            if repository::is_http(path) && repository.names_yaml() && self.load(path, place).is_ok() {
-                return Ok((self.remote(path), Some(path.to_owned())));
+        let repository = Repository::parse(path);
+        if repository::is_http(path) && names_yaml(path) {
+            match (self.load(path, place), &repository) {
+                (Ok(_), _) => return Ok((self.remote(path), Some(path.to_owned()))),
+                (Err(error), None) => return Err(error),
+                (Err(_), Some(_)) => {}
             }
+        }
+        if let Some(repository) = repository {
             self.refuse_repository_cycle(&repository, place)?;
             let parent = Some(self.clone());
             return Self::cloned(&self.files, repository, parent, place, &self.dependencies);
@@ -283,7 +291,7 @@ impl Folder {
         let world = self.world();
         let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
         // Errors show lines of a file: of anything else it could be, none may be read.
-        let is_yaml = ENDINGS.iter().any(|ending| real.to_string_lossy().ends_with(ending));
+        let is_yaml = names_yaml(&real.to_string_lossy());
         let may_be_one = world.is_dir(&real) || (is_yaml && world.is_file(&real));
         if !may_be_one {
             let message = format!("`{path}` is neither a folder nor a file of YAML");
@@ -329,12 +337,20 @@ impl Folder {
     /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` of
     /// one on this machine.
     pub fn address(&self) -> Option<String> {
-        let Checkout { repository, dir } = &**self.checkout.as_ref()?;
+        let Checkout { repository, dir, .. } = &**self.checkout.as_ref()?;
         let inside = self.root.strip_prefix(dir).unwrap_or(&self.root).display().to_string();
         let slashes = if inside.is_empty() { "" } else { "//" };
         let query =
             repository.address.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
         Some(format!("{}{slashes}{inside}{query}", repository.url))
+    }
+
+    /// The branch, tag or commit that was asked for, if any was, and the commit that was checked out; `None` of a folder on
+    /// this machine.
+    pub fn revision(&self) -> Option<(Option<&str>, &str)> {
+        let Checkout { repository, revision, .. } = &**self.checkout.as_ref()?;
+        let asked = repository.reference.as_str();
+        Some(((!asked.is_empty()).then_some(asked), revision))
     }
 
     /// Fetches a repository, and opens the folder its address names; or, where it names a file, the folder of that.
@@ -346,13 +362,17 @@ impl Folder {
         dependencies: &Arc<Dependencies>,
     ) -> Result<(Arc<Self>, Option<String>)> {
         let world = Watched { world: &*files.world, dependencies };
-        let Fetched { folder: dir, .. } = world.fetch(&repository).map_err(|d| d.at(place))?;
+        let Fetched { folder: dir, revision } = world.fetch(&repository).map_err(|d| d.at(place))?;
         let address = &repository.address;
         let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
         let Ok(mut root) = world.real_path(&dir.join(&repository.path)) else {
             let message =
                 format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
-            return fault("repository-no-folder", message);
+            let error = Diagnostic::error("repository-no-folder", message).at(place);
+            return Err(match near_folder(&world, &dir, &repository.path) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error,
+            });
         };
         if !root.starts_with(&dir) {
             return fault("base-outside-repository", format!("`{address}` leads out of its repository"));
@@ -362,7 +382,7 @@ impl Folder {
             file = root.file_name().map(|name| name.to_string_lossy().into_owned());
             root.pop();
         }
-        let checkout = Checkout { repository, dir };
+        let checkout = Checkout { repository, dir, revision };
         let shown = checkout.shown(&root);
         let checkout = Some(Arc::new(checkout));
         // What comes from elsewhere may never read files of this machine.
@@ -503,6 +523,8 @@ impl Folder {
             // An address that is not a file may be a repository: the reference tries both, so must we.
             Some(Err(no_file)) => match fetch() {
                 Ok(_) => Ok(Entry::Folder),
+                // Its name says what it is: git has nothing to do with it.
+                Err(_) if names_yaml(path) => Err(no_file),
                 Err(no_repository) if no_file.code() == "http-status" || no_file.code() == "http-failed" => {
                     let message = format!("it is not a file either: {no_file}");
                     Err(no_repository.note(message, Span::NONE))
@@ -610,6 +632,17 @@ impl Folder {
     }
 }
 
+/// The path in a repository that was perhaps meant: the first name that is not there, replaced by one that is.
+fn near_folder(world: &dyn World, dir: &Path, path: &str) -> Option<String> {
+    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
+    let there = |count: usize| dir.join(names[..count].join("/"));
+    let missing = (1..=names.len()).find(|count| world.real_path(&there(*count)).is_err())?;
+    let entries = world.list(&there(missing - 1)).ok()?;
+    let near = nearest(names[missing - 1], entries.iter().filter_map(|entry| entry.name.to_str()))?;
+    let (before, after) = (&names[..missing - 1], &names[missing..]);
+    Some([before, &[near], after].concat().join("/"))
+}
+
 /// The parts of a plain text written over several lines, with the places they have in it.
 fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
@@ -623,6 +656,12 @@ fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
 
 /// Endings of files that may hold a Composition.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
+
+/// Whether a path or an address is that of a file of YAML, as far as its name tells.
+fn names_yaml(path: &str) -> bool {
+    let path = path.split_once('?').map_or(path, |(path, _)| path);
+    ENDINGS.iter().any(|ending| path.ends_with(ending))
+}
 
 fn absolute(what: &str, path: &str, place: Span) -> Diagnostic {
     let message = format!("the path of {what} must be relative, not `{path}`");

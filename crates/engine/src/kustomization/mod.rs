@@ -287,19 +287,29 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
 
 /// A warning where a second document follows: nobody reads it.
 fn further_document(source: &Arc<Source>) -> Option<Diagnostic> {
-    // Few files have one, so few are read any further.
-    if !source.text().contains("\n---") {
+    // Few files have one, so few are read any further. Nor do most begin with a space or a bracket, which is how a
+    // document may end in the middle of a file.
+    let text = source.text();
+    let first = text.lines().find(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    let may_end_early = first.is_some_and(|line| line.starts_with([' ', '{']));
+    if !may_end_early && !text.contains("\n---") {
         return None;
     }
-    let mut documents = krm_yaml::documents(source).filter_map(|document| document.ok());
-    let second = documents.by_ref().filter(|document| !document.root.is_null()).nth(1)?;
-    let warning =
-        Diagnostic::warning("kustomization-documents", "only the first document of a kustomization counts");
-    Some(
-        warning
-            .at(second.root.span())
-            .help("put these fields into the first document, or into a file of their own"),
-    )
+    let unread = |place, advice: &str| {
+        let message = "only the first document of a kustomization counts";
+        Some(Diagnostic::warning("kustomization-documents", message).at(place).help(advice))
+    };
+    let mut documents = krm_yaml::documents(source).filter(|document| match document {
+        Ok(document) => !document.root.is_null(),
+        Err(_) => true,
+    });
+    match documents.nth(1)? {
+        Ok(second) => unread(
+            second.root.span(),
+            "put these fields into the first document, or into a file of their own",
+        ),
+        Err(error) => unread(error.place(), "begin these lines in the column of the first field"),
+    }
 }
 
 /// Finds the one kustomization file of a folder.

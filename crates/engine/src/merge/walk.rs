@@ -251,8 +251,16 @@ fn without_merge_key<'n>(dest: Cow<'n, Node>, others: [Option<&Node>; 2]) -> Res
     let reaches_in = |entry: &Entry| {
         (!entry.value.is_scalar() || entry.value.is_null()) && entry.key.text().is_some_and(is_inherited)
     };
-    let mut fields = others.into_iter().flatten().filter_map(Node::as_map).flatten();
-    Ok(if fields.any(reaches_in) { Cow::Owned(resolved) } else { dest })
+    // Of three trees, what the update no longer has is to go as well.
+    let went = |entry: &Entry| match (others[1], entry.key.text()) {
+        (Some(updated), Some(name)) => updated.get(name).is_none() && is_inherited(name),
+        _ => false,
+    };
+    let any = |tree: Option<&Node>, test: &dyn Fn(&Entry) -> bool| {
+        tree.and_then(Node::as_map).is_some_and(|map| map.iter().any(test))
+    };
+    let reached = others.into_iter().any(|tree| any(tree, &reaches_in)) || any(others[0], &went);
+    Ok(if reached { Cow::Owned(resolved) } else { dest })
 }
 
 /// A change of the field at a position.

@@ -176,7 +176,12 @@ fn no_name(root: &Node) -> Diagnostic {
     match (key(metadata, "name"), key(Some(root), "metadata"), key(Some(root), "name")) {
         (Some(name), ..) => error.at(name).help("write a name behind it"),
         (None, Some(_), Some(outside)) => error.at(outside).help("indent `name` below `metadata:`"),
-        (None, Some(metadata), None) => error.at(metadata).help("add `name:` below it"),
+        (None, Some(at), None) => match metadata.and_then(Node::text).and_then(krm_yaml::with_space) {
+            Some(meant) => error
+                .at(metadata.map_or(at, Node::span))
+                .help(format!("put a space after the `:`, as in `{meant}`")),
+            None => error.at(at).help("add `name:` below it"),
+        },
         (None, None, _) => {
             let keys = root.as_map().into_iter().flatten().map(|entry| &entry.key);
             let near =

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use krm_yaml::{Diagnostic, Result};
+use krm_yaml::{Diagnostic, Result, Span};
 
 use super::digests::describe;
 use super::{Action, Call, File, Identity, Image, Mount, Output, Program, Runner, Status, process};
@@ -41,6 +41,9 @@ fn mount_option(mount: &Mount) -> String {
     });
     quoted.collect::<Vec<_>>().join(",")
 }
+
+/// What an engine ends with when it could not start a container.
+const ENGINE_FAILED: i32 = 125;
 
 /// Nobody's numbers, for images that have no list of users.
 const NOBODY: &str = "65534:65534";
@@ -152,6 +155,31 @@ impl Engine {
     }
 }
 
+impl Engine {
+    /// The error for an image that is not on this machine after the engine was asked to run it.
+    fn not_pulled(&self, image: &str, pull: Pull, output: &Output) -> Diagnostic {
+        let binary = self.binary;
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        // The lines before the last are attempts.
+        let said = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+        let message = match pull {
+            Pull::Never => format!("the image `{image}` is not on this machine, and may not be pulled"),
+            Pull::Always | Pull::IfNotPresent => format!("the image `{image}` could not be pulled"),
+        };
+        let error = Diagnostic::error("image-not-pulled", message);
+        let error = match said {
+            "" => error,
+            said => error.note(format!("{binary} says: {said}"), Span::NONE),
+        };
+        match pull {
+            Pull::Never => error.help(format!("run `{binary} pull {image}`, or allow another pull policy")),
+            Pull::Always | Pull::IfNotPresent => error.help(format!(
+                "check the name and the tag, and that `{binary} pull {image}` works; a private registry needs `{binary} login`"
+            )),
+        }
+    }
+}
+
 impl Runner for Engine {
     fn describe(&self, call: &Call) -> Option<Action> {
         let (image, policy) = (image(call), call.policy);
@@ -184,6 +212,12 @@ impl Runner for Engine {
         let output = self.run_as(&user, call)?;
         if user == "nobody" && lacks_users(&output) {
             return self.run_as(NOBODY, call);
+        }
+        if output.status == Status::Exited(ENGINE_FAILED) && output.stdout.is_empty() {
+            let image = &image(call).image;
+            if self.image_id(image).is_none() {
+                return Err(self.not_pulled(image, call.policy.pull, &output));
+            }
         }
         Ok(output)
     }

@@ -105,9 +105,7 @@ impl Rules for Spec {
         match segment {
             Segment::Field(name) if name.len() > 1 => Ok(()),
             Segment::Field(name) if name.is_empty() => {
-                Err(Diagnostic::error("field-spec-empty-name", "a field spec has an empty field name").help(
-                    "write the path as names with single slashes between them: `spec/template/metadata`",
-                ))
+                Err(empty_name("a field spec has an empty field name"))
             }
             Segment::Field(name) if name == "*" => {
                 Err(Diagnostic::error("field-spec-wildcard", "a field spec cannot have `*` in its path")
@@ -116,6 +114,11 @@ impl Rules for Spec {
             _ => Ok(()),
         }
     }
+}
+
+fn empty_name(message: &str) -> Diagnostic {
+    Diagnostic::error("field-spec-empty-name", message)
+        .help("write the path as names with single slashes between them: `spec/template/metadata`")
 }
 
 /// An edit at the end of a field spec.
@@ -173,21 +176,33 @@ impl FieldPath {
         edit: &mut dyn FnMut(&mut Node) -> Result<()>,
     ) -> Result<()> {
         let edited = path::edit(&mut SpecEdit { create, edit }, self.segments(), root);
-        edited.map(drop).map_err(|d| self.explain(d))
+        edited.map(drop).map_err(|d| self.explain(d, root))
     }
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where
     /// [`edit`](Self::edit) would.
     pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
         let mut see = |node: &'n Node, (): &()| see(node).map(ControlFlow::Continue);
-        path::visit(&Spec, self.segments(), root, &mut (), &mut see).map(drop).map_err(|d| self.explain(d))
+        path::visit(&Spec, self.segments(), root, &mut (), &mut see)
+            .map(drop)
+            .map_err(|d| self.explain(d, root))
     }
 
-    /// Says what was looked for when something was wrong.
-    fn explain(&self, d: Diagnostic) -> Diagnostic {
+    /// Says what was looked for, and in which resource, when something was wrong.
+    #[cold]
+    fn explain(&self, d: Diagnostic, root: &Node) -> Diagnostic {
+        if self.text.is_empty() {
+            return empty_name("a field spec has no `path`").at(self.span);
+        }
         let d = d.at(self.span);
         let place = if d.place() == self.span { Span::NONE } else { self.span };
-        d.note(format!("while looking for the field `{self}`"), place)
+        let kind = root.get("kind").and_then(Node::text);
+        let name = root.at(["metadata", "name"]).and_then(Node::text);
+        let of = match (kind, name) {
+            (Some(kind), Some(name)) => format!(" of {kind} `{name}`"),
+            _ => String::new(),
+        };
+        d.note(format!("while looking for the field `{self}`{of}"), place)
     }
 }
 
@@ -346,7 +361,15 @@ impl std::fmt::Debug for FieldSpecs {
 
 impl<'de> Deserialize<'de> for FieldSpecs {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        Vec::deserialize(from).map(Self::new)
+        let specs = Vec::<Spanned<FieldSpec>>::deserialize(from)?;
+        let located = specs.into_iter().map(|Spanned { mut value, span }| {
+            // One without a path is reported where it is written.
+            if value.path.span.is_none() {
+                value.path.span = span;
+            }
+            value
+        });
+        Ok(Self::new(located.collect()))
     }
 }
 

@@ -20,8 +20,9 @@ pub struct Outlined {
     pub config: Node,
     /// Where it was written.
     pub place: Span,
-    /// The revision of the repository it was written in, if it was one and a revision was asked for.
+    /// The commit of the repository it was written in, if it was one, and by which branch or tag it was asked for.
     pub revision: Option<String>,
+    pub reference: Option<String>,
     /// Where it was changed, innermost first.
     pub overrides: Vec<Span>,
 }
@@ -56,13 +57,10 @@ impl Outlined {
         {
             annotations.set(RELATIVE_TO, way_to(home, entry, target));
         }
-        let revision = entry.folder.address().and_then(|address| {
-            let (_, query) = address.split_once('?')?;
-            let mut pairs = query.split('&').filter_map(|part| part.split_once('='));
-            pairs.find(|(key, _)| matches!(*key, "ref" | "version")).map(|(_, revision)| revision.to_owned())
-        });
+        let (reference, revision) = entry.folder.revision().unzip();
+        let (reference, revision) = (reference.flatten().map(str::to_owned), revision.map(str::to_owned));
         let overrides = entry.overrides.iter().map(|change| change.place).collect();
-        Self { config, place: entry.place, revision, overrides }
+        Self { config, place: entry.place, revision, reference, overrides }
     }
 
     /// The fields of a kustomization, in the order in which they act: each an inline kustomization of its own.
@@ -79,18 +77,17 @@ impl Outlined {
             if let Some(map) = config.as_map_mut() {
                 acting.for_each(|entry| map.push(entry.key.clone(), entry.value.clone()));
             }
-            outlined.push(Self { config, place: first.key.span(), revision: None, overrides: Vec::new() });
+            outlined.push(Self::written_here(config, first.key.span()));
         }
         if outlined.is_empty() {
             // Nothing acts, and nothing comes of it: that is a build too.
-            outlined.push(Self {
-                config: kustomization("empty"),
-                place: root.span(),
-                revision: None,
-                overrides: Vec::new(),
-            });
+            outlined.push(Self::written_here(kustomization("empty"), root.span()));
         }
         outlined
+    }
+
+    fn written_here(config: Node, place: Span) -> Self {
+        Self { config, place, revision: None, reference: None, overrides: Vec::new() }
     }
 }
 

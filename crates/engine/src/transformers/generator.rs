@@ -220,13 +220,7 @@ impl Generator {
                 free.insert(Value { bytes, span: place });
                 Ok(())
             }
-            Entry::Occupied(first) => Err(Diagnostic::error(
-                "generator-key-twice",
-                format!("`{}` has the key `{key}` twice", self.args.name.value),
-            )
-            .at(place)
-            .note("it comes first from here", first.get().span)
-            .help("remove one of them, or give a file another key: `key=path`")),
+            Entry::Occupied(first) => Err(self.twice(key, first.get().span, place)),
         };
         for path in &self.args.envs {
             let content = self.loader.load_bytes(path, path.span)?;
@@ -243,6 +237,37 @@ impl Generator {
             add(key, self.loader.load_bytes(path, file.span)?, file.span)?;
         }
         Ok(data)
+    }
+}
+
+impl Generator {
+    /// The error for a key that comes twice. Of env files it shows the lines.
+    #[cold]
+    fn twice(&self, key: &str, first: Span, second: Span) -> Diagnostic {
+        let (mut of_first, of_second) = (self.lines_of(key, first), self.lines_of(key, second));
+        of_first.truncate(1);
+        let first = of_first.first().copied().unwrap_or(first);
+        let second = of_second.into_iter().find(|line| *line != first).unwrap_or(second);
+        let message = format!("`{}` has the key `{key}` twice", self.args.name.value);
+        Diagnostic::error("generator-key-twice", message)
+            .at(second)
+            .note("it comes first from here", first)
+            .help("remove one of them, or give a file another key: `key=path`")
+    }
+
+    /// The lines of an env file that set a key, if the place is that of an env file.
+    fn lines_of(&self, key: &str, place: Span) -> Vec<Span> {
+        let Some(path) = self.args.envs.iter().find(|path| path.span == place) else { return Vec::new() };
+        let Ok(source) = self.loader.load(path, place) else { return Vec::new() };
+        let mut at = 0;
+        let lines = source.text().split_inclusive('\n').filter_map(|line| {
+            let start = at + line.len() - line.trim_start().len();
+            at += line.len();
+            let line = line.trim();
+            let sets = line.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('='));
+            sets.then(|| source.span(start, start + line.len()))
+        });
+        lines.collect()
     }
 }
 

@@ -1,9 +1,10 @@
 //! `images:` changes names, tags and digests of container images.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use krm_yaml::{Diagnostic, Node, Result, Spanned, Text, Value};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, Value, nearest};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -89,10 +90,17 @@ impl Transformer for ImageTag {
         let found: Vec<AtomicBool> = self.images.iter().map(|_| AtomicBool::new(false)).collect();
         items.edit_apart(|r| match r.kind() {
             "CustomResourceDefinition" => Ok(()),
-            _ => self.change(r, &found, cx),
+            _ => self.change(r, &found, cx).map_err(|error| {
+                let asked = self.images.first().map_or(Span::NONE, |image| image.image.span);
+                error
+                    .note("`images` looks into this field of every resource", asked)
+                    .help("or build this resource in a kustomization without `images`, beside this one")
+            }),
         })?;
+        let mut there = None;
         for (image, _) in self.images.iter().zip(found).filter(|(_, found)| !found.load(Relaxed)) {
-            cx.warn(no_match(&image.image));
+            let there = there.get_or_insert_with(|| self.names(items));
+            cx.warn(no_match(&image.image, there));
         }
         Ok(())
     }
@@ -167,16 +175,60 @@ impl ImageTag {
     }
 }
 
+impl ImageTag {
+    /// The images of all resources, without tags and digests.
+    fn names(&self, items: &Resources) -> BTreeSet<Text> {
+        let mut names = BTreeSet::new();
+        for r in items.iter().filter(|r| r.kind() != "CustomResourceDefinition") {
+            let mut add = |field: &Node| {
+                names.extend(field.text().map(|text| Text::from(without_tail(text))));
+                Ok(())
+            };
+            // What is wrong with a resource was reported before.
+            let _ = visit_listed(r.node(), &mut Vec::new(), &mut |field, _| add(field));
+            let _ = self.field_specs.fitting(r.gvk()).try_for_each(|spec| spec.visit(r.node(), &mut add));
+        }
+        names
+    }
+}
+
+/// An image without its tag and digest.
+fn without_tail(image: &str) -> &str {
+    let image = image.split_once('@').map_or(image, |(name, _)| name);
+    match image.rsplit_once(':') {
+        Some((name, tag)) if !tag.contains('/') => name,
+        _ => image,
+    }
+}
+
+/// An image among those there are that was perhaps meant: one of a similar name, of the same name elsewhere, or the one
+/// the entry names with its tag.
+fn near_image<'n>(wanted: &str, there: &'n BTreeSet<Text>) -> Option<&'n str> {
+    let all = || there.iter().map(Text::as_str);
+    let bare = without_tail(wanted);
+    let by_name = || all().find(|name| last_part(name) == last_part(bare));
+    let by_part = || {
+        let part = nearest(last_part(bare), all().map(last_part))?;
+        all().find(|name| last_part(name) == part)
+    };
+    all().find(|name| *name == bare).or_else(by_name).or_else(|| nearest(bare, all())).or_else(by_part)
+}
+
 /// What to say of an entry that changes nothing.
-fn no_match(image: &Spanned<Image>) -> Diagnostic {
+fn no_match(image: &Spanned<Image>, there: &BTreeSet<Text>) -> Diagnostic {
     let name = &image.name;
     match name.is_empty() {
         true => Diagnostic::warning("image-no-name", "this entry names no image, and changes none")
             .at(image.span)
             .help("add `name:` with the image as it stands in the resource, without tag and digest"),
-        false => Diagnostic::warning("image-no-match", format!("no image is named `{name}`"))
-            .at(name.span)
-            .help("use the name as it stands in the resource, without tag and digest"),
+        false => {
+            let warning =
+                Diagnostic::warning("image-no-match", format!("no image is named `{name}`")).at(name.span);
+            match near_image(name, there) {
+                Some(near) => warning.help(format!("did you mean `{near}`?")),
+                None => warning.help("use the name as it stands in the resource, without tag and digest"),
+            }
+        }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `namespace:` moves everything into one namespace.
 
-use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
 
 use super::{Setup, read_config, setter};
@@ -205,9 +205,20 @@ fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> 
     let Some([first, r]) = items.twins() else { return Ok(()) };
     let id = r.id();
     let message = format!("{} `{}` comes twice into namespace `{namespace}`", id.gvk.kind, id.name);
-    Err(Diagnostic::error("namespace-conflict", message)
-        .at(r.span())
-        .note("the other one is this", first.span())
+    let error = Diagnostic::error("namespace-conflict", message).at(r.span());
+    if first.span() != r.span() {
+        return Err(error
+            .note("the other one is this", first.span())
+            .note("the namespace is set here", namespace.span)
+            .help("rename one of them, or leave it out of this kustomization"));
+    }
+    // One resource, included by two ways that set other namespaces or none.
+    let [one, other] = [first, r].map(|r| match r.previous_ids().last().map(|id| id.namespace.as_str()) {
+        None | Some("") => "in no namespace".to_owned(),
+        Some(namespace) => format!("in namespace `{namespace}`"),
+    });
+    Err(error
+        .note(format!("it is included twice: {one}, and {other}"), Span::NONE)
         .note("the namespace is set here", namespace.span)
-        .help("rename one of them, or leave it out of this kustomization"))
+        .help("let the bases that include it tell the copies apart by `namePrefix` or `nameSuffix`"))
 }

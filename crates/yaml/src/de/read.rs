@@ -112,6 +112,9 @@ impl<'n> Reader<'n> {
             ("a list", None, Value::Map(_)) => {
                 error.help("write each item on a line of its own, behind `- `")
             }
+            ("a map", Some(text), _) if let Some(meant) = crate::with_space(text) => {
+                error.help(format!("put a space after the `:`, as in `{meant}`"))
+            }
             ("a map", None, Value::Seq(_)) => error.help("write the fields without `- ` in front of them"),
             _ => error,
         })

@@ -230,6 +230,9 @@ impl<'o> Emitter<'o> {
         }
         self.refuse(|| {
             let message = match key.text() {
+                Some(text) if key.tag() == Tag::Timestamp => {
+                    format!("the key `{text}` is a date, not a string")
+                }
                 Some(text) => format!("the key `{text}` is {}, not a string", key.kind_name()),
                 None => format!("a key is {}, not a string", key.kind_name()),
             };

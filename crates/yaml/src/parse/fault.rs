@@ -5,6 +5,8 @@ use crate::diag::Diagnostic;
 use crate::node::Node;
 use crate::source::Span;
 
+const KEY_WITHOUT_COLON: &str = "yaml-key-without-colon";
+
 /// Indentation and structure.
 impl Parser<'_> {
     pub fn tab_in_indentation(&self, at: usize) -> Diagnostic {
@@ -77,7 +79,7 @@ impl Parser<'_> {
     pub fn key_without_value(&self, start: usize, map: usize) -> Diagnostic {
         let line_end = self.line_end(start);
         let line = &self.text[start..line_end];
-        let error = Diagnostic::error("yaml-key-without-colon", "expected `:` behind this key")
+        let error = Diagnostic::error(KEY_WITHOUT_COLON, "expected `:` behind this key")
             .at(self.span(start, line_end))
             .note("of the map that begins here", self.line_of(map));
         if start < self.line_start {
@@ -108,17 +110,25 @@ impl Parser<'_> {
     /// A `:` where there is no place for a key.
     pub fn value_not_allowed(&self, colon: usize, start: usize) -> Diagnostic {
         let error = self.error("yaml-nested-value", "a map cannot begin here", colon, colon + 1);
-        if start < self.line_start {
-            let line =
-                self.bytes[self.line_start..].iter().take_while(|b| **b == b' ').count() + self.line_start;
-            return self
-                .template(error, colon)
-                .note("this line goes on from here", self.line_of(start))
-                .note("because of its indentation", self.span(line, colon))
-                .help("align it with the key above, or put the value above in quotes");
+        if start >= self.line_start {
+            return self.template(error, colon).help(
+                "put a value that contains `: ` in quotes, or begin the inner map on a line of its own",
+            );
+        }
+        let line = self.bytes[self.line_start..].iter().take_while(|b| **b == b' ').count() + self.line_start;
+        let start_line = self.bytes[..start].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
+        // A line in the same column that lacks but a space is what is wrong, not this one.
+        if line - self.line_start == start - start_line
+            && let Some(meant) = crate::with_space(&self.text[start..self.line_end(start)])
+        {
+            return Diagnostic::error(KEY_WITHOUT_COLON, "expected a space after this key")
+                .at(self.line_of(start))
+                .help(format!("put a space after the `:`, as in `{meant}`"));
         }
         self.template(error, colon)
-            .help("put a value that contains `: ` in quotes, or begin the inner map on a line of its own")
+            .note("this line goes on from here", self.line_of(start))
+            .note("because of its indentation", self.span(line, colon))
+            .help("align it with the key above, or put the value above in quotes")
     }
 
     pub fn entry_not_allowed(&self, at: usize) -> Diagnostic {

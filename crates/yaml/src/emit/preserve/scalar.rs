@@ -150,13 +150,10 @@ pub(super) fn double_quoted(text: &str, out: &mut String) {
 /// What stands behind the `|` or `>` of a block scalar: the indentation, where it cannot be guessed from the text, and
 /// what becomes of the line breaks at the end.
 ///
-/// A tab at the beginning is not indentation, and readers may refuse it without that number. It is written only if
-/// `guarded` is set.
-// quirk(tab-at-the-start-of-a-block): A block scalar whose text begins with a tab is written without the digit that
-// says how far it is indented, though some readers need it. (go-yaml `yaml_emitter_write_block_scalar_hints`)
-pub(super) fn block_hints(text: &str, indent: usize, guarded: bool) -> String {
+/// A tab at the beginning is not indentation, and readers of Go refuse it as such unless the indentation is given.
+pub(super) fn block_hints(text: &str, indent: usize) -> String {
     let mut hints = String::new();
-    if text.starts_with(' ') || text.starts_with(is_break) || guarded && text.starts_with('\t') {
+    if text.starts_with([' ', '\t']) || text.starts_with(is_break) {
         hints.push_str(&indent.to_string());
     }
     let mut from_behind = text.chars().rev();

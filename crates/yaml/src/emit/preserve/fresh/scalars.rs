@@ -20,7 +20,7 @@ impl<'w> Writer<'_, 'w> {
                 scalar::double_quoted(text, self.out);
                 self.wrote_text();
             }
-            Style::Literal => self.literal(text, role, !self.whole || node.style() == Style::Literal),
+            Style::Literal => self.literal(text, role),
             Style::Folded => self.folded(text, role),
             _ if text.is_empty() => self.indention = false,
             _ => {
@@ -72,15 +72,9 @@ impl<'w> Writer<'_, 'w> {
         }
     }
 
-    pub(super) fn block_header(
-        &mut self,
-        indicator: &'static str,
-        text: &str,
-        role: Role,
-        guarded: bool,
-    ) -> isize {
+    pub(super) fn block_header(&mut self, indicator: &'static str, text: &str, role: Role) -> isize {
         let inner = self.inner.take().unwrap_or_else(|| self.scalar_indent(role));
-        let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize, guarded);
+        let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize);
         self.indicator(indicator, true);
         self.put(&hints);
         if self.pending.line.is_empty() || matches!(role, Role::Key | Role::LongKey) {
@@ -95,8 +89,8 @@ impl<'w> Writer<'_, 'w> {
         std::mem::replace(&mut self.indent, inner)
     }
 
-    pub(super) fn literal(&mut self, text: &str, role: Role, guarded: bool) {
-        let outer = self.block_header("|", text, role, guarded);
+    pub(super) fn literal(&mut self, text: &str, role: Role) {
+        let outer = self.block_header("|", text, role);
         for line in text.split_inclusive(is_break) {
             let content = line.trim_end_matches(is_break);
             if !content.is_empty() {
@@ -110,7 +104,7 @@ impl<'w> Writer<'_, 'w> {
     }
 
     pub(super) fn folded(&mut self, text: &str, role: Role) {
-        let outer = self.block_header(">", text, role, true);
+        let outer = self.block_header(">", text, role);
         let lines: Vec<&str> = text.split_inclusive(is_break).collect();
         for (at, line) in lines.iter().enumerate() {
             let content = line.trim_end_matches(is_break);
