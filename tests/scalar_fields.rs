@@ -178,6 +178,11 @@ const FIELDS: &[(&str, bool, &str)] = &[
     ("generators", STRICT, "kind: ConfigMapGenerator\noptions:\n  labels:\n    k: @\nliterals: [a=b]"),
     ("generators", STRICT, "kind: ConfigMapGenerator\noptions:\n  annotations:\n    k: @\nliterals: [a=b]"),
     ("generators", STRICT, "kind: SecretGenerator\ntype: @\nliterals: [a=b]"),
+    ("generators", STRICT, "kind: ConfigMapGenerator\nliterals:\n- @"),
+    ("generators", STRICT, "kind: ConfigMapGenerator\nfiles:\n- @"),
+    ("generators", STRICT, "kind: ConfigMapGenerator\nenvs:\n- @"),
+    ("generators", STRICT, "kind: SecretGenerator\nfiles:\n- @"),
+    ("generators", STRICT, "kind: ConfigMapGenerator\nbehavior: @\nliterals: [a=b]"),
     (
         "generators",
         STRICT,
@@ -193,6 +198,43 @@ const FIELDS: &[(&str, bool, &str)] = &[
     ("", STRICT, "commonLabels:\n  k: @"),
     ("", STRICT, "images:\n- name: nginx\n  newTag: @"),
 ];
+
+/// Maps of strings, with `@` for the key. Whatever it looks like, a key is what is written: kustomize refuses some of these,
+/// writes others as numbers and times, and which ones depends on the version of Go it was compiled with.
+const KEYS: &[(&str, &str)] = &[
+    (
+        "transformers",
+        "kind: LabelTransformer\nlabels:\n  @: v\nfieldSpecs: [{path: metadata/labels, create: true}]",
+    ),
+    (
+        "transformers",
+        "kind: AnnotationsTransformer\nannotations:\n  @: v\nfieldSpecs: [{path: metadata/annotations, create: true}]",
+    ),
+    ("generators", "kind: ConfigMapGenerator\noptions:\n  labels:\n    @: v\nliterals: [a=b]"),
+    ("generators", "kind: ConfigMapGenerator\noptions:\n  annotations:\n    @: v\nliterals: [a=b]"),
+    ("", "commonAnnotations:\n  @: v"),
+    ("", "labels:\n- pairs:\n    @: v"),
+];
+
+#[test]
+fn keys_are_what_is_written() {
+    let folder = std::env::temp_dir().join(format!("krm-scalar-keys-{}", std::process::id()));
+    let written = ["yes", "y", "017", "0x1f", "1_000", "1.10", "true", ".inf", "1e3", "2024-01-01"];
+    for (list, config) in KEYS {
+        // In a file of its own a date is one of RFC 3339, as kustomize has it.
+        let dates = usize::from(!list.is_empty());
+        for key in &written[..written.len() - dates] {
+            let plain = build(&folder, list, &config.replace('@', key));
+            let quoted = build(&folder, list, &config.replace('@', &format!("\"{key}\"")));
+            assert!(
+                plain.is_ok() && plain == quoted,
+                "{config}\nwith {key}: {plain:?}\ninstead of {quoted:?}"
+            );
+            assert!(plain.is_ok_and(|built| built.contains(key)), "{config}\nwith {key}");
+        }
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
 
 #[test]
 fn string_fields_take_plain_scalars_as_kustomize_does() {

@@ -118,13 +118,13 @@ pub use diag::{
 pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into};
 pub use map::{Entry, Map};
+pub use missing_space::with_space;
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
 pub use parse::{DuplicateKeys, ParseOptions, decode, documents, parse, parse_str, parse_with};
 pub use path::Path;
 pub(crate) use scalar::number;
 pub use scalar::{binary, resolve};
 pub use ser::to_node;
-pub use missing_space::with_space;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};
 

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use crate::node::{Node, Text};
+use crate::node::{Node, Tag, Text};
 
 /// From this many entries on, look-ups go through an index.
 const INDEXED_FROM: usize = 24;
@@ -206,9 +206,11 @@ fn is_same(a: &str, b: &str) -> bool {
 impl PartialEq for Map {
     fn eq(&self, other: &Self) -> bool {
         self.len() == other.len()
-            && self.iter().all(|e| match e.key.text() {
-                Some(key) => other.entry(key).is_some_and(|o| o.key == e.key && o.value == e.value),
-                None => other.iter().any(|o| o.key == e.key && o.value == e.value),
+            && self.iter().all(|e| match e.key.text().and_then(|key| other.entry(key)) {
+                Some(o) if o.key == e.key => o.value == e.value,
+                None if e.key.tag() == Tag::Str => false,
+                // Nulls and numbers are equal however they are written.
+                _ => other.iter().any(|o| o.key == e.key && o.value == e.value),
             })
     }
 }

@@ -639,6 +639,15 @@ fn bracketed_scalars(node: &Node, within: bool, path: &mut Vec<usize>, found: &m
     }
 }
 
+/// A value at the margin, below a key that is left out and has an anchor: found by fuzzing.
+#[test]
+fn a_value_below_a_key_without_a_text_can_be_replaced() {
+    let mut document = krm_yaml::parse_str("&s:\n|").unwrap().remove(0);
+    document.root.set("", krm_yaml::Node::from(""));
+    let again = krm_yaml::parse_str(&document.text()).expect("an edited document is YAML");
+    assert_eq!(again[0].root, document.root);
+}
+
 #[test]
 fn comments_within_brackets_follow_the_tree() {
     for_seeds(|seed| {

@@ -65,7 +65,9 @@ pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String
     // An edit we did not get right in its place must not spoil the document: it is written anew.
     let marker = if begins_with_marker(text) { "---\n" } else { "" };
     let anew = format!("{marker}{}", fresh_document(doc.head(), new, doc.foot(), Layout::COMPACT));
-    out.push_str(if reads_back(&anew, doc) { &anew } else { &edited });
+    // Trees with tags of their own are equal to none: what can be read at all is better than what cannot.
+    let is_better = reads_back(&anew, doc) || crate::parse_str(&edited).is_err();
+    out.push_str(if is_better { &anew } else { &edited });
 }
 
 /// Whether a text means what the edited tree means.
