@@ -26,7 +26,7 @@ use crate::report::Report;
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-/// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 101 a bug of ours (a panic's own).
+/// 0 done, 1 the input is wrong, 2 the command line is wrong (clap's own), 3 there are differences (asked for), 101 a bug of ours (a panic's own).
 fn main() -> ! {
     let status = run();
     // The rest is for the system to take back: it does so at once, while the allocator would first give it back page by
@@ -47,14 +47,15 @@ fn run() -> i32 {
         Err(usage) => return usage.show(),
     };
     let report = Report::new(cli.error_format(), cli.everywhere.color);
-    // Whether a command that looks for faults found any.
-    let mut found_faults = false;
+    // The exit status of a command that did what it was asked: one may have found something.
+    let mut done = 0;
     let result = match cli.command {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cache(args) => commands::cache::run(&args),
         Command::Cfg(args) => commands::cfg::run(*args, &report),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Create(args) => commands::create::run(&args),
+        Command::Diff(args) => commands::diff::run(*args, &report).map(|status| done = status),
         Command::Explain(args) => commands::explain::run(*args, &report),
         Command::Edit(args) => commands::edit::run(*args, &report),
         Command::Fn(args) => match args.command {
@@ -68,8 +69,8 @@ fn run() -> i32 {
             FnCommand::Doc(args) => commands::function::doc::run(*args),
         },
         Command::Graph(args) => commands::graph::run(*args, &report),
-        Command::Lint(args) => commands::lint::run(*args, &report).map(|found| found_faults = found),
         Command::Help(args) => commands::help::run(&args),
+        Command::Lint(args) => commands::lint::run(*args, &report).map(|found| done = i32::from(found)),
         Command::Localize(args) => commands::localize::run(&args, &report),
         Command::Lock(args) => commands::lock::run(&args, &report),
         Command::Lsp(args) => commands::lsp::run(&args),
@@ -92,7 +93,7 @@ fn run() -> i32 {
     };
     os::take_notes().iter().for_each(|note| report.show(note));
     let status = match result {
-        Ok(()) => i32::from(found_faults),
+        Ok(()) => done,
         Err(error) => {
             report.show(&error);
             1

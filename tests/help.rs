@@ -48,9 +48,11 @@ fn examples(help: &str) -> Option<(String, Vec<String>)> {
     Some((folder.to_owned(), scripts))
 }
 
-/// What is only there to put one's own in place of; functions that cargo has to build first, the reader of manuals
+/// What is only there to put one's own in place of; what takes a repository; functions that cargo has to build first, the reader of manuals
 /// and an editor.
-const NOT_HERE: [&str; 9] = [
+const NOT_HERE: [&str; 11] = [
+    "krm diff main",
+    "krm diff HEAD",
     "my-package",
     "openapi fetch",
     "example.com/set-label",

@@ -23,6 +23,11 @@ pub const HELP: &str = "Examples:
   krm help fn run
   krm help patch-target-no-match";
 
+pub const DIFF: &str = "Examples:
+  krm diff --overlays examples/shop/base examples/shop/overlays/production
+  krm diff main...HEAD
+  krm diff HEAD~1 'overlays/*' --stat";
+
 pub const EXPLAIN: &str = "Examples:
   krm explain examples/shop/overlays/production Deployment/web spec.replicas
   krm explain examples/shop/overlays/production Deployment/web

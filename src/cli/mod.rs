@@ -154,6 +154,7 @@ pub enum Command {
     Cfg(Box<crate::commands::cfg::CfgArgs>),
     Completion(CompletionArgs),
     Create(Box<crate::commands::create::CreateArgs>),
+    Diff(Box<crate::commands::diff::DiffArgs>),
     Explain(Box<crate::commands::explain::ExplainArgs>),
     Edit(Box<crate::commands::edit::EditArgs>),
     Fn(FnArgs),

@@ -5,6 +5,7 @@ pub mod cache;
 pub mod cfg;
 pub mod completion;
 pub mod create;
+pub mod diff;
 pub mod edit;
 pub mod explain;
 pub mod function;

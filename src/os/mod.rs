@@ -4,7 +4,6 @@ mod changes;
 pub mod content;
 mod disk;
 mod environment;
-#[allow(dead_code, reason = "commands that compare revisions use it")]
 pub mod git;
 mod http;
 mod journal;

@@ -72,11 +72,6 @@ impl Git {
         Ok(Self { top, prefix, bare, objects })
     }
 
-    /// The folder of the working tree.
-    pub fn top(&self) -> &Path {
-        &self.top
-    }
-
     /// Reads `REV` (compared with the working tree), `A..B` (two trees) or `A...B` (what B did since it left A). What is
     /// left out is `HEAD`.
     pub fn range(&self, text: &str) -> Result<Range> {

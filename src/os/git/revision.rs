@@ -1,7 +1,8 @@
 //! The files of a revision, as a world.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::ffi::OsString;
+use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -17,7 +18,7 @@ use crate::os::Disk;
 /// The files of a revision.
 ///
 /// It has the repository in a folder of its own, not in that of the working tree: whoever goes by a path past this world
-/// finds nothing, rather than a file of another revision. That folder is empty.
+/// finds nothing, rather than a file of another revision. That folder is empty but for what programs are to find there.
 pub struct Revision {
     objects: Arc<Objects>,
     root: Entry,
@@ -30,6 +31,8 @@ pub struct Revision {
     /// What is fetched from elsewhere is on the disk.
     disk: Disk,
     fetched: Mutex<Vec<PathBuf>>,
+    /// What is on the disk for programs.
+    written: Mutex<BTreeSet<PathBuf>>,
 }
 
 /// As many links as may lead from one to the next.
@@ -48,7 +51,17 @@ impl Revision {
     pub fn new(objects: Arc<Objects>, tree: Id, top: &Path, prefix: &Path) -> Result<Self> {
         let root = Entry { kind: Kind::Folder, id: tree };
         let (folder, disk, fetched) = (Scratch::new("krm-revision")?, Disk::default(), Mutex::default());
-        Ok(Self { objects, root, folder, top: top.to_owned(), prefix: prefix.to_owned(), disk, fetched })
+        let written = Mutex::default();
+        Ok(Self {
+            objects,
+            root,
+            folder,
+            top: top.to_owned(),
+            prefix: prefix.to_owned(),
+            disk,
+            fetched,
+            written,
+        })
     }
 
     /// The folder in which this world has the repository.
@@ -85,7 +98,11 @@ impl Revision {
                 Kind::Submodule => return Err(submodule(&way)),
                 _ => None,
             };
-            let entry = entry.ok_or_else(|| missing(&path))?;
+            let Some(entry) = entry else {
+                // Perhaps a program made it, such as helm that pulled a chart.
+                let made = self.root().join(inside);
+                return if made.exists() { Ok(Place::Fetched(made)) } else { Err(missing(&path)) };
+            };
             if entry.kind != Kind::Link {
                 way.push((name, entry));
                 continue;
@@ -106,6 +123,46 @@ impl Revision {
         }
         let entry = way.last().map_or(&self.root, |(_, entry)| entry).clone();
         Ok(Place::Here(way.into_iter().map(|(name, _)| name).collect(), entry))
+    }
+
+    /// Writes a file or a folder to the disk, once.
+    fn write(&self, inside: &Path, entry: &Entry) -> io::Result<()> {
+        let mut written = self.written.lock().expect(HELD);
+        self.write_all(inside, entry, &mut written)
+    }
+
+    fn write_all(&self, inside: &Path, entry: &Entry, written: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+        if !written.insert(inside.to_owned()) {
+            return Ok(());
+        }
+        let path = self.root().join(inside);
+        if entry.kind == Kind::Folder {
+            fs::create_dir_all(&path)?;
+            let tree = self.objects.tree(&entry.id)?;
+            return tree
+                .iter()
+                .try_for_each(|(name, entry)| self.write_all(&inside.join(name), entry, written));
+        }
+        path.parent().map_or(Ok(()), fs::create_dir_all)?;
+        match entry.kind {
+            Kind::File | Kind::Program => fs::write(&path, self.objects.blob(&entry.id)?)?,
+            // What a link leads to is there by its own path, if it is asked for; to lead out is not for a revision.
+            Kind::Link => {
+                let target = self.find(&path);
+                if let Ok(Place::Here(target, entry)) = target
+                    && entry.kind != Kind::Folder
+                {
+                    self.write_all(&target, &entry, written)?;
+                    fs::copy(self.root().join(target), &path)?;
+                }
+            }
+            Kind::Folder | Kind::Submodule => {}
+        }
+        if entry.kind == Kind::Program {
+            crate::os::make_executable(&path)
+                .map_err(|error| io::Error::other(error.message().to_owned()))?;
+        }
+        Ok(())
     }
 
     fn kind(&self, path: &Path) -> Option<Kind> {
@@ -186,6 +243,16 @@ impl World for Revision {
             Place::Here(inside, _) if inside.as_os_str().is_empty() => Ok(self.root().to_owned()),
             Place::Here(inside, _) => Ok(self.root().join(inside)),
             Place::Fetched(path) => self.disk.real_path(&path),
+        }
+    }
+
+    fn provide(&self, path: &Path) -> io::Result<()> {
+        match self.find(path) {
+            Ok(Place::Here(inside, entry)) => self.write(&inside, &entry),
+            Ok(Place::Fetched(_)) => Ok(()),
+            // Whoever looks for it says better what is missing.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
         }
     }
 

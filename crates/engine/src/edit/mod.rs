@@ -9,7 +9,7 @@ mod diff;
 mod fields;
 pub mod fix;
 pub mod generators;
-mod glob;
+pub mod glob;
 pub mod images;
 pub mod labels;
 pub mod lists;

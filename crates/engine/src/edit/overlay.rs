@@ -97,6 +97,10 @@ impl World for Overlay {
         Ok(entries)
     }
 
+    fn provide(&self, path: &Path) -> std::io::Result<()> {
+        self.world.provide(path)
+    }
+
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         let place = self.place(path);
         match self.is_file(&place) || self.is_dir(&place) {

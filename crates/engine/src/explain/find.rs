@@ -45,7 +45,7 @@ impl ResourceName {
     }
 
     /// Whether a resource that had these ids is meant: by any name it ever had.
-    fn means(&self, ids: &[&ResourceId]) -> bool {
+    pub fn means(&self, ids: &[&ResourceId]) -> bool {
         let is = |wanted: &Option<String>, text: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(text))
         };
@@ -268,7 +268,7 @@ impl<'t> Where<'t> {
 }
 
 /// A path with merge keys for indexes where elements have a name of their own, so that it can be pasted back.
-pub(super) fn shown(root: &Node, path: &[Segment]) -> String {
+pub fn shown(root: &Node, path: &[Segment]) -> String {
     let mut text = String::new();
     let mut node = Some(root);
     for segment in path {

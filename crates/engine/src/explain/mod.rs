@@ -10,6 +10,6 @@ mod labels;
 pub mod lines;
 pub mod text;
 
-pub use find::{FieldPath, Found, ResourceName, Where, locate, resources};
+pub use find::{FieldPath, Found, ResourceName, Where, locate, resources, shown as shown_path};
 pub use history::{Because, Entry, Explanation, Moves, Opaque, State, Suffered, explain, masked};
 pub use labels::Labels;

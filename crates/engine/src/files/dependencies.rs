@@ -248,6 +248,10 @@ impl World for Watched<'_> {
         real
     }
 
+    fn provide(&self, path: &Path) -> std::io::Result<()> {
+        self.world.provide(path)
+    }
+
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
         self.dependencies.fetched(&repository.address);
         self.world.fetch(repository)

@@ -20,6 +20,13 @@ pub trait World: Send + Sync {
     /// The real path, links resolved.
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf>;
 
+    /// Makes sure that a program finds a file or folder of this world on the disk, at the same path. What is on the disk
+    /// already needs nothing.
+    fn provide(&self, path: &Path) -> std::io::Result<()> {
+        let _ = path;
+        Ok(())
+    }
+
     /// A repository; fetched when first asked for, then kept to the end of the run.
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
         Err(no_network(&repository.address))
@@ -117,6 +124,14 @@ impl Download {
 /// Bytes as text.
 pub fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Makes sure that a program finds a file or folder, as far as this world has it.
+pub fn provide(world: &dyn World, path: &Path) -> Result<()> {
+    world.provide(path).map_err(|error| {
+        let message = format!("`{}` cannot be given to a program: {error}", path.display());
+        Diagnostic::error("file-not-provided", message)
+    })
 }
 
 fn no_network(address: &str) -> Diagnostic {

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
 use super::{last_lines, transform};
-use crate::files::world::Loader;
+use crate::files::world::{Loader, provide};
 use crate::pipeline::{Context, Role, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{IdKey, Resource, ResourceId};
@@ -95,6 +95,7 @@ impl LegacyPlugin {
             needs: Permission::Plugins,
             timeout: None,
         };
+        provide(cx.world, &self.root)?;
         let output = cx.runtime.run(&Program::Tool(tool), input).map_err(|error| {
             let message = format!("the plugin `{name}` cannot be started: {error}");
             Diagnostic::error("plugin-not-started", message).at(self.place)

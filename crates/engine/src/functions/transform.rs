@@ -5,6 +5,7 @@ use krm_function::{FunctionResult, Severity};
 use krm_yaml::{Diagnostic, Node, Result, Span, Style};
 
 use super::{Answer, Form, Function, Locator, Sent, each_node};
+use crate::files::world::provide;
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Call, Context, Ran, Transformer};
 use crate::resource::history;
@@ -119,6 +120,9 @@ impl Function {
         let call = Call { program: self.name(), place: self.place, given };
         if let Some(observer) = cx.observer {
             observer.starts(&call);
+        }
+        for path in self.program().looks_for() {
+            provide(cx.world, &path).map_err(|error| error.at(self.place))?;
         }
         let answer = self.call(sent, cx.sources)?;
         if let Some(observer) = cx.observer {

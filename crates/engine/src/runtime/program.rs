@@ -26,6 +26,22 @@ impl Program {
             Program::Tool(tool) => &tool.program,
         }
     }
+
+    /// The files and folders it looks for on the disk: itself, the folder it runs in, what is mounted.
+    pub fn looks_for(&self) -> Vec<PathBuf> {
+        match self {
+            Program::Image(image) => {
+                let mounts = image.mounts.iter().filter(|mount| matches!(&*mount.kind, "" | "bind"));
+                mounts.map(|mount| PathBuf::from(&mount.source)).collect()
+            }
+            Program::Exec(exec) => {
+                let itself = exec.path.contains('/').then(|| exec.dir.join(&exec.path));
+                itself.into_iter().chain([exec.dir.clone()]).collect()
+            }
+            Program::Wasm(module) => vec![PathBuf::from(&module.path)],
+            Program::Tool(tool) => tool.dir.iter().cloned().collect(),
+        }
+    }
 }
 
 /// An image and what it asks for.

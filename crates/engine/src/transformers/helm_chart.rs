@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Setup, read_config};
-use crate::files::world::{ChartAddress, Loader, clean};
+use crate::files::world::{ChartAddress, Loader, clean, provide};
 use crate::merge::{self, Merged};
 use crate::pipeline::policy::Helm;
 use crate::pipeline::trace::Cause;
@@ -230,6 +230,10 @@ struct Run<'a> {
 impl Run<'_> {
     fn inflate(&self, cx: &Context) -> Result<Vec<Resource>> {
         let folder = self.folder(cx)?;
+        // The chart, and files with values.
+        for path in [&*folder, self.loader.root()] {
+            provide(cx.world, path)?;
+        }
         let values = (format!("{}-values.yaml", self.file_name()), self.values(&folder, cx)?);
         let output = self.run(self.template_args(&folder)?, vec![values], cx)?;
         let text = String::from_utf8_lossy(&output.stdout);

@@ -1,0 +1,353 @@
+//! From a change of the result to the changed lines of the sources that explain it.
+//!
+//! The history of a field names every place that had a part in it. Of these, on either side, the latest on a line that
+//! differs between the sides is the cause. A step that is on one side only counts by the entry that asks for it, and what
+//! came with a new file or folder by the line that includes it.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+
+use krm_yaml::{Span, Text};
+use rustc_hash::FxHashMap;
+
+use super::compare::Side;
+use super::lines::{Hunk, hunks};
+use super::{Cause, Place};
+use crate::explain::{Because, Entry, Labels};
+use crate::files::KUSTOMIZATION_FILES;
+use crate::files::world::clean;
+use crate::pipeline::trace::{EventKind, InputKind};
+use crate::workspace::Workspace;
+
+/// Which of the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Which {
+    From,
+    To,
+}
+
+/// Finds causes; what it reads of the sources it keeps.
+pub struct Causes<'a> {
+    sides: [&'a Side<'a>; 2],
+    pub labels: [Labels<'a>; 2],
+    files: Mutex<FxHashMap<String, Option<Arc<FileChange>>>>,
+    workspaces: [OnceLock<Workspace>; 2],
+    /// The folders that were built.
+    targets: Vec<PathBuf>,
+}
+
+/// A file that is not the same on both sides.
+struct FileChange {
+    /// Its lines on either side; `None` on a side where it is not.
+    lines: [Option<Vec<String>>; 2],
+    hunks: Vec<Hunk>,
+}
+
+/// A changed line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Hit {
+    which: Which,
+    file: String,
+    /// From 0.
+    line: usize,
+    hunk: usize,
+    column: usize,
+}
+
+/// The histories of a field on both sides, oldest event first; empty on a side where it never was.
+#[derive(Default)]
+pub struct Histories {
+    pub from: Vec<Entry>,
+    pub to: Vec<Entry>,
+}
+
+impl<'a> Causes<'a> {
+    pub fn new(from: &'a Side<'a>, to: &'a Side<'a>, targets: Vec<PathBuf>) -> Self {
+        let labels = [Labels::new(from.sources), Labels::new(to.sources)];
+        let (files, workspaces) = (Mutex::default(), [OnceLock::new(), OnceLock::new()]);
+        Self { sides: [from, to], labels, files, workspaces, targets }
+    }
+
+    /// The location of a span.
+    pub fn place(&self, which: Which, span: Span) -> Option<Place> {
+        let source = self.sides[which as usize].sources.get(span.file)?;
+        let position = source.position(span.start as usize);
+        Some(Place { file: source.name().to_owned(), line: position.line, column: position.column })
+    }
+
+    /// Why a field differs, given how it came about on both sides.
+    pub fn of(&self, histories: &Histories) -> Option<Cause> {
+        let new = self.latest(Which::To, &histories.to);
+        let old = self.latest(Which::From, &histories.from);
+        let hits = match (old, new) {
+            (None, None) => {
+                (self.included(Which::From, &histories.from), self.included(Which::To, &histories.to))
+            }
+            found => found,
+        };
+        match hits {
+            (None, None) => None,
+            (old, Some(new)) => Some(self.cause(new, old)),
+            (Some(old), None) => Some(self.cause(old, None)),
+        }
+    }
+
+    /// The cause that a changed file is, where nothing more is known than that a target reads it.
+    pub fn of_file(&self, name: &str) -> Option<Cause> {
+        let file = self.file(name)?;
+        let hunk = file.hunks.first()?;
+        let which = if hunk.new.is_empty() { Which::From } else { Which::To };
+        let line = if hunk.new.is_empty() { hunk.old.start } else { hunk.new.start };
+        Some(self.cause(Hit { which, file: name.to_owned(), line, hunk: 0, column: 1 }, None))
+    }
+
+    /// A cause from the line it is, and the line of the first side that decided there.
+    fn cause(&self, hit: Hit, old: Option<Hit>) -> Cause {
+        let file = self.file(&hit.file).expect("a changed line is in a changed file");
+        let text = |which: Which, line: usize| {
+            let lines = file.lines[which as usize].as_ref()?;
+            lines.get(line).map(|line| line.trim().to_owned())
+        };
+        let own = text(hit.which, hit.line);
+        let other = counterpart(&file, &hit).and_then(|line| text(other(hit.which), line));
+        let place = Some(Place { file: hit.file.clone(), line: hit.line + 1, column: hit.column });
+        let (before, after) = match hit.which {
+            Which::From => (own, other),
+            Which::To => (other, own),
+        };
+        // What decided before may be in another place, which is gone.
+        let before = before.or_else(|| {
+            let old = old.filter(|old| old.which == Which::From && old.file != hit.file)?;
+            let file = self.file(&old.file)?;
+            let line = file.lines[0].as_ref()?.get(old.line)?.trim().to_owned();
+            Some(format!("{line} ({}:{})", old.file, old.line + 1))
+        });
+        Cause { place, removed: hit.which == Which::From, before, after, what: None, changes: Vec::new() }
+    }
+
+    /// The latest event of a history that is on a changed line.
+    fn latest(&self, which: Which, history: &[Entry]) -> Option<Hit> {
+        history.iter().rev().find_map(|entry| self.hit(which, entry))
+    }
+
+    fn hit(&self, which: Which, entry: &Entry) -> Option<Hit> {
+        let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
+        // A step that is here only: the entry that asks for it.
+        let added = self.changed(which, first_line(asked)).filter(|hit| self.is_only_here(hit));
+        let value = || self.changed(which, entry.place);
+        let found = added.or_else(value).or_else(|| self.input(which, entry));
+        let found = found.or_else(|| entry.because.iter().find_map(|because| self.reason(which, because)));
+        let found = found.or_else(|| self.changed(which, asked).filter(|_| entry.event != EventKind::Merged));
+        found.map(|hit| self.including(hit))
+    }
+
+    fn reason(&self, which: Which, because: &Because) -> Option<Hit> {
+        match because {
+            Because::Followed { renames, rule, .. } => {
+                self.latest(which, renames).or_else(|| self.changed(which, *rule))
+            }
+            Because::Copied { history, .. } => self.latest(which, history),
+            Because::Variable { place, .. } => self.changed(which, *place),
+            Because::Hash { inputs } => inputs.iter().find_map(|input| {
+                let by_file = match &input.kind {
+                    InputKind::Literal => None,
+                    InputKind::File(path) => self.file_line(which, input.entry, path, None),
+                    InputKind::Env(path, _) => self.file_line(which, input.entry, path, Some(&input.key)),
+                };
+                by_file.or_else(|| self.changed(which, input.entry))
+            }),
+            Because::Condition { text } => self.changed(which, *text),
+            Because::Chart { .. } | Because::Program { .. } => None,
+        }
+    }
+
+    /// A changed line of the file that a generator read for this value.
+    fn input(&self, which: Which, entry: &Entry) -> Option<Hit> {
+        if entry.event != EventKind::Generated {
+            return None;
+        }
+        let source = self.sides[which as usize].sources.get(entry.place.file)?;
+        let text = source.slice(entry.place);
+        let path = text.split_once('=').map_or(text, |(_, path)| path);
+        self.file_line(which, entry.place, path.trim_matches(['"', '\'']), None)
+    }
+
+    /// A changed line of a file that is named in another one; of an env file that of a key, if it is known.
+    fn file_line(&self, which: Which, named: Span, path: &str, key: Option<&Text>) -> Option<Hit> {
+        let source = self.sides[which as usize].sources.get(named.file)?;
+        let folder = Path::new(source.name()).parent().unwrap_or(Path::new(""));
+        let name = clean(&folder.join(path)).to_string_lossy().into_owned();
+        let file = self.file(&name)?;
+        let lines = file.lines[which as usize].as_ref()?;
+        let of_key = |line: &usize| {
+            key.is_none_or(|key| {
+                lines[*line].trim_start().strip_prefix(&**key).is_some_and(|l| l.starts_with('='))
+            })
+        };
+        let changed =
+            file.hunks.iter().enumerate().flat_map(|(hunk, part)| {
+                range(part, which).map(move |line| (hunk, line)).collect::<Vec<_>>()
+            });
+        let first = changed.into_iter().find(|(_, line)| of_key(line));
+        // All that went from the other side left a gap here.
+        let gap = || file.hunks.iter().position(|part| range(part, which).is_empty());
+        let (which, hunk, line) = match first {
+            Some((hunk, line)) => (which, hunk, line),
+            None if key.is_none() => {
+                let hunk = gap()?;
+                (other(which), hunk, range(&file.hunks[hunk], other(which)).start)
+            }
+            None => return None,
+        };
+        Some(Hit { which, file: name, line, hunk, column: 1 })
+    }
+
+    /// The first changed line of a span.
+    fn changed(&self, which: Which, span: Span) -> Option<Hit> {
+        if span.is_none() {
+            return None;
+        }
+        let source = self.sides[which as usize].sources.get(span.file)?;
+        let file = self.file(source.name())?;
+        let start = source.position(span.start as usize);
+        let end = source.position((span.end.max(span.start + 1) - 1) as usize);
+        let (first, last) = (start.line - 1, end.line - 1);
+        file.hunks.iter().enumerate().find_map(|(hunk, part)| {
+            let range = range(part, which);
+            let line = range.start.max(first);
+            let is_in = line <= last && line < range.end;
+            let column = if line == first { start.column } else { 1 };
+            is_in.then(|| Hit { which, file: source.name().to_owned(), line, hunk, column })
+        })
+    }
+
+    /// Whether a line has nothing in its place on the other side.
+    fn is_only_here(&self, hit: &Hit) -> bool {
+        self.file(&hit.file).is_some_and(|file| counterpart(&file, hit).is_none())
+    }
+
+    /// What came with a new file came with the line that includes it.
+    fn including(&self, hit: Hit) -> Hit {
+        let is_new = |hit: &Hit| {
+            let file = self.file(&hit.file);
+            file.is_some_and(|file| file.lines[other(hit.which) as usize].is_none())
+        };
+        let mut hit = hit;
+        let mut seen = BTreeSet::new();
+        while is_new(&hit) && seen.insert(hit.file.clone()) {
+            let Some(user) = self.users(hit.which, &hit.file).into_iter().next() else { break };
+            hit = user;
+        }
+        hit
+    }
+
+    /// The changed lines that name a file, or the layer it makes.
+    fn users(&self, which: Which, name: &str) -> Vec<Hit> {
+        let Ok(path) = self.sides[which as usize].world.real_path(Path::new(name)) else { return Vec::new() };
+        let is_layer =
+            path.file_name().is_some_and(|file| KUSTOMIZATION_FILES.iter().any(|name| file == *name));
+        let path = if is_layer { path.parent().unwrap_or(&path) } else { &path };
+        let users = self.workspace(which).users(path);
+        users.filter_map(|(_, reference)| self.changed(which, reference.span)).collect()
+    }
+
+    /// A changed line that includes a layer or a file which events of a history are in.
+    fn included(&self, which: Which, history: &[Entry]) -> Option<Hit> {
+        let side = self.sides[which as usize];
+        let workspace = self.workspace(which);
+        let mut open: Vec<PathBuf> = Vec::new();
+        for entry in history.iter().rev() {
+            let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
+            for source in [entry.place, asked].into_iter().filter_map(|span| side.sources.get(span.file)) {
+                open.extend(side.world.real_path(Path::new(source.name())));
+            }
+        }
+        let mut seen: BTreeSet<PathBuf> = BTreeSet::new();
+        let mut next = 0;
+        while let Some(path) = open.get(next).cloned() {
+            next += 1;
+            if !seen.insert(path.clone()) {
+                continue;
+            }
+            for (layer, reference) in workspace.users(&path) {
+                if let Some(hit) = self.changed(which, reference.span) {
+                    return Some(hit);
+                }
+                open.push(layer.folder.clone());
+            }
+            let is_layer =
+                path.file_name().is_some_and(|file| KUSTOMIZATION_FILES.iter().any(|name| file == *name));
+            if is_layer && let Some(folder) = path.parent() {
+                open.push(folder.to_owned());
+            }
+        }
+        None
+    }
+
+    fn workspace(&self, which: Which) -> &Workspace {
+        self.workspaces[which as usize].get_or_init(|| {
+            let side = self.sides[which as usize];
+            let folders = self.targets.iter().filter_map(|folder| side.world.real_path(folder).ok());
+            Workspace::of(side.world, side.sources, folders.collect())
+        })
+    }
+
+    /// A file that differs between the sides.
+    fn file(&self, name: &str) -> Option<Arc<FileChange>> {
+        let mut files = self.files.lock().expect("no one panics while holding the files");
+        if let Some(known) = files.get(name) {
+            return known.clone();
+        }
+        let read = |side: &Side| side.world.read(Path::new(name)).ok();
+        let (old, new) = (read(self.sides[0]), read(self.sides[1]));
+        let change = (old != new).then(|| {
+            let lines = |bytes: Option<Vec<u8>>| {
+                bytes.map(|bytes| {
+                    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>()
+                })
+            };
+            let (old, new) = (lines(old), lines(new));
+            let hunks = hunks(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
+            Arc::new(FileChange { lines: [old, new], hunks })
+        });
+        files.insert(name.to_owned(), change.clone());
+        change
+    }
+}
+
+fn other(which: Which) -> Which {
+    match which {
+        Which::From => Which::To,
+        Which::To => Which::From,
+    }
+}
+
+fn range(hunk: &Hunk, which: Which) -> std::ops::Range<usize> {
+    match which {
+        Which::From => hunk.old.clone(),
+        Which::To => hunk.new.clone(),
+    }
+}
+
+/// The start of a span: of an entry over many lines, the first of them.
+fn first_line(span: Span) -> Span {
+    Span { end: span.start, ..span }
+}
+
+/// The line on the other side that a changed line stands in place of.
+fn counterpart(file: &FileChange, hit: &Hit) -> Option<usize> {
+    let hunk = &file.hunks[hit.hunk];
+    let (own, others) = (range(hunk, hit.which), range(hunk, other(hit.which)));
+    let text =
+        |which: Which, line: usize| file.lines[which as usize].as_ref().map(|lines| lines[line].as_str());
+    let wanted = text(hit.which, hit.line)?;
+    let key = |line: &str| {
+        let line = line.trim_start().trim_start_matches("- ");
+        line.split([':', '=']).next().unwrap_or(line).to_owned()
+    };
+    let same_key = |line: &usize| text(other(hit.which), *line).is_some_and(|line| key(line) == key(wanted));
+    let at_same_place = || (own.len() == others.len()).then(|| others.start + (hit.line - own.start));
+    let in_place = at_same_place().filter(same_key);
+    in_place.or_else(|| others.clone().find(same_key)).or_else(at_same_place)
+}

@@ -1,0 +1,655 @@
+//! Compares the results of targets, and puts together what is the same in several of them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use krm_yaml::{Diagnostic, Node, Sources};
+use rayon::prelude::*;
+use rustc_hash::FxHashMap;
+
+use super::causes::{Causes, Histories, Which};
+use super::fields::{Difference, differences};
+use super::pair::{Item, Pair, pairs, split_hash};
+use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Place, Status, Tail, Target, flags, images};
+use crate::explain::{self, Entry, FieldPath, Found, Labels, ResourceName, Where};
+use crate::files::world::World;
+use crate::pipeline::Trace;
+use crate::pipeline::trace::{Cause as Noted, EventKind, Seen, Segment, at as node_at};
+use crate::resource::{ResourceId, Track};
+
+/// Where the files of a side are, and the texts that spans of its traces point into.
+pub struct Side<'a> {
+    pub name: String,
+    pub world: &'a dyn World,
+    pub sources: &'a Sources,
+}
+
+/// A target with its results on both sides.
+pub struct Given {
+    pub directory: String,
+    pub from: Outcome,
+    pub to: Outcome,
+    /// The changed files it reads: what is to blame if nothing better is known.
+    pub changed: Vec<String>,
+}
+
+/// What came of a target on one side.
+pub enum Outcome {
+    Built(Arc<Trace>),
+    /// Read as it is: nothing is known about how it came about.
+    Rendered(Vec<Rendered>),
+    Failed(Diagnostic),
+    /// There is no such folder.
+    Missing,
+}
+
+/// A resource that somebody else made.
+pub struct Rendered {
+    pub node: Node,
+    pub id: ResourceId,
+}
+
+/// What to compare, and what to show.
+#[derive(Default)]
+pub struct Options {
+    /// Two folders of one tree: their names differ by design.
+    pub overlays: bool,
+    pub only: Option<ResourceName>,
+    /// Kind (`*` for any) and field.
+    pub ignore: Vec<(String, String)>,
+    /// Fields whose values are not shown.
+    pub mask: Vec<String>,
+    pub show_secrets: bool,
+    /// What is to blame if nobody can look inside: `the other program`.
+    pub opaque: Option<String>,
+}
+
+/// A change in one target.
+struct Local {
+    change: Change,
+    cause: Option<Cause>,
+    /// The change of this target that it follows from.
+    follows: Option<usize>,
+}
+
+/// What differs in one target.
+struct Compared {
+    target: Target,
+    changes: Vec<Local>,
+    ignored: usize,
+}
+
+/// Compares the results of all targets.
+pub fn compare(from: &Side, to: &Side, given: &[Given], options: &Options) -> Diff {
+    let folders: Vec<PathBuf> = given.iter().map(|one| PathBuf::from(&one.directory)).collect();
+    let causes = Causes::new(from, to, folders);
+    let one = |given: &Given| Comparison { causes: &causes, options, given }.run();
+    let compared: Vec<Compared> = given.par_iter().map(one).collect();
+    let mut diff = Diff { from: from.name.clone(), to: to.name.clone(), ..Diff::default() };
+    merge(compared, &mut diff);
+    diff.images = images::of(&diff.changes);
+    diff
+}
+
+/// Puts together what is the same in several targets, for the same cause.
+fn merge(compared: Vec<Compared>, diff: &mut Diff) {
+    type CauseKey = (Option<Place>, bool, Option<String>);
+    let mut causes: FxHashMap<CauseKey, usize> = FxHashMap::default();
+    let mut changes: FxHashMap<(usize, [String; 6], Option<usize>), usize> = FxHashMap::default();
+    let mut restarts: FxHashMap<String, usize> = FxHashMap::default();
+    for (number, one) in compared.into_iter().enumerate() {
+        diff.ignored += one.ignored;
+        diff.targets.push(one.target);
+        let mut ids: Vec<Option<usize>> = vec![None; one.changes.len()];
+        let mut restarting: Vec<String> = Vec::new();
+        // Those that others follow from come first.
+        let mut order: Vec<usize> = (0..one.changes.len()).collect();
+        order.sort_by_key(|at| depth(&one.changes, *at));
+        for at in order {
+            let local = &one.changes[at];
+            let root = root(&one.changes, at);
+            let cause = one.changes[root].cause.as_ref();
+            let cause_key = cause.map_or((None, false, None), |cause| {
+                (cause.place.clone(), cause.removed, cause.what.clone())
+            });
+            let cause_id = *causes.entry(cause_key).or_insert_with(|| {
+                let unknown = || Cause {
+                    place: None,
+                    removed: false,
+                    before: None,
+                    after: None,
+                    what: Some("no changed line explains this".to_owned()),
+                    changes: Vec::new(),
+                };
+                diff.causes.push(cause.cloned().unwrap_or_else(unknown));
+                diff.causes.len() - 1
+            });
+            let mut change = local.change.clone();
+            change.follows = local.follows.and_then(|at| ids[at]);
+            let value = |node: &Option<Node>| node.as_ref().map(krm_yaml::json::compact).unwrap_or_default();
+            let shown = |node: &Option<Node>| match change.elided {
+                true => ending(&value(node)),
+                false => value(node),
+            };
+            let key = [
+                change.resource.api_version.clone(),
+                change.resource.kind.clone(),
+                change.resource.name.clone(),
+                format!("{} {}", change.kind.name(), change.field),
+                shown(&change.before),
+                shown(&change.after),
+            ];
+            if flags::restarts(&change) {
+                restarting.push(change.resource.name.clone());
+            }
+            let id = *changes.entry((cause_id, key, change.follows)).or_insert_with(|| {
+                change.id = diff.changes.len();
+                diff.changes.push(change);
+                diff.causes[cause_id].changes.push(diff.changes.len() - 1);
+                diff.changes.len() - 1
+            });
+            if !diff.changes[id].targets.contains(&number) {
+                diff.changes[id].targets.push(number);
+            }
+            ids[at] = Some(id);
+        }
+        restarting.sort();
+        restarting.dedup();
+        restarting.into_iter().for_each(|name| *restarts.entry(name).or_default() += 1);
+    }
+    // A line that holds a secret is as secret.
+    for cause in &mut diff.causes {
+        if cause.changes.iter().any(|id| diff.changes[*id].masked) {
+            for text in [&mut cause.before, &mut cause.after].into_iter().flatten() {
+                *text = explain::text::MASK.to_owned();
+            }
+        }
+    }
+    order(diff);
+    diff.restarts = restarts.into_iter().collect();
+    diff.restarts.sort();
+    for change in &diff.changes {
+        let cause = diff.causes.iter().find(|cause| cause.changes.contains(&change.id));
+        let place = cause.and_then(|cause| cause.place.clone());
+        diff.flags.extend(flags::of(change).into_iter().map(|(rule, message)| Flag {
+            rule,
+            change: change.id,
+            place: place.clone(),
+            message,
+        }));
+    }
+}
+
+/// Causes by file and line, changes by cause.
+fn order(diff: &mut Diff) {
+    diff.causes.sort_by(|a, b| {
+        let key =
+            |cause: &Cause| (cause.place.is_none(), cause.place.clone(), cause.removed, cause.what.clone());
+        key(a).cmp(&key(b))
+    });
+    let mut new_ids: Vec<usize> = vec![0; diff.changes.len()];
+    let mut sorted: Vec<usize> = Vec::with_capacity(diff.changes.len());
+    for cause in &mut diff.causes {
+        let changes = &diff.changes;
+        cause.changes.sort_by(|a, b| {
+            let key = |id: &usize| {
+                let change = &changes[*id];
+                (change.follows.is_some(), &change.resource.kind, &change.resource.name, &change.field, *id)
+            };
+            key(a).cmp(&key(b))
+        });
+        for id in &mut cause.changes {
+            new_ids[*id] = sorted.len();
+            sorted.push(*id);
+            *id = new_ids[*id];
+        }
+    }
+    let mut old: Vec<Option<Change>> = std::mem::take(&mut diff.changes).into_iter().map(Some).collect();
+    diff.changes = sorted.into_iter().map(|id| old[id].take().expect("each has one cause")).collect();
+    for (at, change) in diff.changes.iter_mut().enumerate() {
+        change.id = at;
+        change.follows = change.follows.map(|id| new_ids[id]);
+    }
+}
+
+/// How far a change is from the one it follows from in the end.
+fn depth(changes: &[Local], at: usize) -> usize {
+    let mut depth = 0;
+    let mut at = at;
+    while let Some(next) = changes[at].follows.filter(|_| depth <= changes.len()) {
+        (at, depth) = (next, depth + 1);
+    }
+    depth
+}
+
+fn root(changes: &[Local], at: usize) -> usize {
+    let mut at = at;
+    for _ in 0..changes.len() {
+        match changes[at].follows {
+            Some(next) => at = next,
+            None => break,
+        }
+    }
+    at
+}
+
+/// The hash a name ends in.
+fn ending(name: &str) -> String {
+    split_hash(name.trim_matches('"')).map_or_else(|| name.to_owned(), |(_, hash)| format!("…-{hash}"))
+}
+
+/// One target.
+struct Comparison<'c> {
+    causes: &'c Causes<'c>,
+    options: &'c Options,
+    given: &'c Given,
+}
+
+impl Comparison<'_> {
+    fn run(&self) -> Compared {
+        let failed = |outcome: &Outcome| match outcome {
+            Outcome::Failed(error) => Some(error.clone()),
+            _ => None,
+        };
+        let errors = [failed(&self.given.from), failed(&self.given.to)];
+        let is_there = |outcome: &Outcome| !matches!(outcome, Outcome::Missing);
+        let status = match (is_there(&self.given.from), is_there(&self.given.to)) {
+            _ if errors.iter().any(Option::is_some) => Status::Failed,
+            (false, true) => Status::Added,
+            (true, false) => Status::Removed,
+            _ => Status::Same,
+        };
+        let mut target = Target {
+            directory: self.given.directory.clone(),
+            status,
+            errors,
+            resources: 0,
+            fields: 0,
+            follow: 0,
+        };
+        if status == Status::Failed {
+            return Compared { target, changes: Vec::new(), ignored: 0 };
+        }
+        let (old, new) = (items(&self.given.from), items(&self.given.to));
+        let pairs = pairs(&old, &new, self.options.overlays);
+        let is_meant = |pair: &Pair| {
+            let Some(only) = &self.options.only else { return true };
+            let means = |item: &Item| match item.track {
+                Some((trace, track)) => only.means(&trace.ids(track)),
+                None => only.means(&[item.id, &item.original()]),
+            };
+            pair.old.is_some_and(|at| means(&old[at])) || pair.new.is_some_and(|at| means(&new[at]))
+        };
+        let (mut changes, mut wanted) = (Vec::new(), Vec::new());
+        let found: Vec<(Pair, Vec<Difference>)> = pairs
+            .into_iter()
+            .map(|pair| (pair, self.differences(&pair, &old, &new)))
+            .filter(|(_, differences)| !differences.is_empty())
+            .collect();
+        // Which change of which resource is where in the list: names that follow look for it.
+        let mut places: Places = FxHashMap::default();
+        let mut next = 0;
+        for (pair, differences) in &found {
+            let track = pair.new.and_then(|at| new[at].track).map(|(_, track)| track);
+            for difference in differences {
+                places.insert((track, difference.new_path.clone()), next);
+                next += 1;
+            }
+        }
+        for (pair, differences) in &found {
+            let resource =
+                Matched { pair, old: pair.old.map(|at| &old[at]), new: pair.new.map(|at| &new[at]) };
+            let named = resource.named();
+            let first = changes.len();
+            let change = |difference| self.change(&resource, &named, difference, differences, first, &places);
+            changes.extend(differences.iter().map(change));
+            wanted.resize(changes.len(), is_meant(pair));
+        }
+        let is_ignored = |local: &Local| {
+            let Change { resource, field, .. } = &local.change;
+            self.options.ignore.iter().any(|(kind, ignored)| {
+                (kind == "*" || *kind == resource.kind)
+                    && field
+                        .strip_prefix(ignored.as_str())
+                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+            })
+        };
+        let ignored: Vec<bool> = changes.iter().map(is_ignored).collect();
+        let kept: Vec<bool> =
+            ignored.iter().zip(&wanted).map(|(ignored, wanted)| !ignored && *wanted).collect();
+        let ignored = ignored.iter().zip(&wanted).filter(|(ignored, wanted)| **ignored && **wanted).count();
+        let changes = keep(changes, &kept);
+        let mut resources: Vec<&Named> = changes.iter().map(|local| &local.change.resource).collect();
+        resources.sort();
+        resources.dedup();
+        target.resources = resources.len();
+        target.follow = changes.iter().filter(|local| local.change.derived).count();
+        target.fields = changes.len() - target.follow;
+        if target.status == Status::Same && !changes.is_empty() {
+            target.status = Status::Changed;
+        }
+        Compared { target, changes, ignored }
+    }
+
+    fn differences(&self, pair: &Pair, old: &[Item], new: &[Item]) -> Vec<Difference> {
+        let whole = |kind, before: Option<&Item>, after: Option<&Item>| Difference {
+            kind,
+            old_path: Vec::new(),
+            new_path: Vec::new(),
+            before: before.map(|item| item.node.clone()),
+            after: after.map(|item| item.node.clone()),
+        };
+        match (pair.old.map(|at| &old[at]), pair.new.map(|at| &new[at])) {
+            (Some(a), Some(b)) => {
+                let mut found = differences(a.node, b.node);
+                for difference in found.iter_mut().filter(|d| is_name(&d.new_path)) {
+                    difference.kind = ChangeKind::Renamed;
+                }
+                found
+            }
+            (None, Some(item)) => vec![whole(ChangeKind::Added, None, Some(item))],
+            (Some(item), None) => vec![whole(ChangeKind::Removed, Some(item), None)],
+            (None, None) => Vec::new(),
+        }
+    }
+
+    fn change(
+        &self,
+        resource: &Matched,
+        named: &Named,
+        difference: &Difference,
+        siblings: &[Difference],
+        first: usize,
+        places: &Places,
+    ) -> Local {
+        let field = resource.field(difference);
+        let (follows, elided) = self.follows(resource, difference, siblings, first, places);
+        let histories = self.histories(resource, difference, &field);
+        let tail = |which: Which, history: &[Entry]| {
+            history.last().map(|entry| Tail {
+                event: entry.event.name(),
+                label: entry.label.clone(),
+                layer: entry.layer.clone(),
+                place: self.causes.place(which, entry.place),
+            })
+        };
+        let cause = match (follows, self.given_status()) {
+            (Some(_), _) => None,
+            (None, Some(cause)) => Some(cause),
+            (None, None) => self.causes.of(&histories).or_else(|| self.read_cause()),
+        };
+        let is_secret = explain::masked(&named.kind, &difference.new_path) || {
+            // A Secret as a whole holds its data.
+            named.kind == "Secret" && difference.new_path.is_empty()
+        };
+        let is_masked = is_secret && !self.options.show_secrets;
+        let is_masked = is_masked
+            || self.options.mask.iter().any(|mask| {
+                field.strip_prefix(mask.as_str()).is_some_and(|r| r.is_empty() || r.starts_with(['.', '[']))
+            });
+        let change = Change {
+            id: 0,
+            kind: difference.kind,
+            resource: named.clone(),
+            field,
+            before: difference.before.clone(),
+            after: difference.after.clone(),
+            elided,
+            targets: Vec::new(),
+            from: tail(Which::From, &histories.from),
+            to: tail(Which::To, &histories.to),
+            follows: None,
+            derived: false,
+            masked: is_masked,
+            guessed: resource.pair.guessed,
+        };
+        Local { change, cause, follows }
+    }
+
+    /// What explains everything in a target that is on one side only, or of which nobody knows how it came about.
+    fn given_status(&self) -> Option<Cause> {
+        let cause = |what: String| Cause {
+            place: None,
+            removed: false,
+            before: None,
+            after: None,
+            what: Some(what),
+            changes: Vec::new(),
+        };
+        match (&self.given.from, &self.given.to) {
+            (Outcome::Missing, _) => Some(cause(format!("{} is new", self.given.directory))),
+            (_, Outcome::Missing) => Some(cause(format!("{} is gone", self.given.directory))),
+            _ => self.options.opaque.clone().map(cause),
+        }
+    }
+
+    /// The last resort: a changed file that the target reads.
+    fn read_cause(&self) -> Option<Cause> {
+        match &self.given.changed[..] {
+            [] => None,
+            [one] => self.causes.of_file(one),
+            several => Some(Cause {
+                place: None,
+                removed: false,
+                before: None,
+                after: None,
+                what: Some(format!("one of the changed files {}", several.join(", "))),
+                changes: Vec::new(),
+            }),
+        }
+    }
+
+    /// The change that this one follows from, and whether the values differ by how they end.
+    fn follows(
+        &self,
+        resource: &Matched,
+        difference: &Difference,
+        siblings: &[Difference],
+        first: usize,
+        places: &Places,
+    ) -> (Option<usize>, bool) {
+        let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).unwrap_or_default().to_owned();
+        let (before, after) = (text(&difference.before), text(&difference.after));
+        let hashes = split_hash(&before).zip(split_hash(&after));
+        let same_stem = hashes.is_some_and(|((a, _), (b, _))| a == b);
+        if is_name(&difference.new_path) {
+            // A name that differs by its hash alone does so because of what was hashed.
+            let content = siblings.iter().position(|other| !is_metadata(&other.new_path));
+            return match content.filter(|_| same_stem) {
+                Some(at) => (Some(first + at), true),
+                None => (None, false),
+            };
+        }
+        let Some((trace, track)) = resource.new.and_then(|item| item.track) else { return (None, false) };
+        if difference.after.is_none() {
+            return (None, false);
+        }
+        let events = trace.history(track, &difference.new_path);
+        let Some(last) = events.last().filter(|event| std::ptr::eq(event.trace, trace)) else {
+            return (None, false);
+        };
+        // What did not come about in the same way before is not the same, with another name.
+        let before = resource
+            .old
+            .and_then(|item| item.track)
+            .map(|(trace, track)| trace.history(track, &difference.old_path).last().map(|event| event.kind));
+        if before.flatten() != Some(last.kind) {
+            return (None, false);
+        }
+        let name = vec![Segment::Key("metadata".into()), Segment::Key("name".into())];
+        for cause in &last.causes {
+            let source = match cause {
+                Noted::Followed { target, .. } => Some((*target, name.clone())),
+                Noted::Copied { source: Some((track, field)), .. }
+                | Noted::Expanded { source: track, field, .. } => {
+                    let seen = trace.result.iter().find(|(other, _)| other == track).map(|(_, seen)| seen);
+                    let path = FieldPath::parse(field).ok();
+                    seen.zip(path)
+                        .and_then(|(seen, path)| Some((*track, path.ways(&seen.node).into_iter().next()?)))
+                }
+                _ => None,
+            };
+            if let Some((track, path)) = source
+                && let Some(at) = places.get(&(Some(track), path))
+            {
+                return (Some(*at), same_stem);
+            }
+        }
+        (None, false)
+    }
+
+    /// How a field came about on both sides, or went.
+    fn histories(&self, resource: &Matched, difference: &Difference, field: &str) -> Histories {
+        let (from, to) = (resource.old, resource.new);
+        Histories {
+            from: self.history(Which::From, from, to, difference, field),
+            to: self.history(Which::To, to, from, difference, field),
+        }
+    }
+
+    fn history(
+        &self,
+        which: Which,
+        item: Option<&Item>,
+        other: Option<&Item>,
+        difference: &Difference,
+        field: &str,
+    ) -> Vec<Entry> {
+        let moved = difference.kind == ChangeKind::Moved;
+        let (path, is_there) = match which {
+            Which::From => (&difference.old_path, difference.before.is_some()),
+            Which::To => (&difference.new_path, difference.after.is_some()),
+        };
+        const DEPTH: usize = 3;
+        let outcome = match which {
+            Which::From => &self.given.from,
+            Which::To => &self.given.to,
+        };
+        let Outcome::Built(trace) = outcome else { return Vec::new() };
+        let labels = &self.causes.labels[which as usize];
+        let explained = |place: &Where| explain::explain(place, labels, DEPTH).history;
+        let Some((_, track)) = item.and_then(|item| item.track) else {
+            // Perhaps it was there, and a step deleted it.
+            let wanted = other.map(Item::original);
+            let gone = trace.resources().into_iter().find(|(track, _, present)| {
+                !present && trace.ids(*track).first().copied() == wanted.as_ref()
+            });
+            return gone.map_or_else(Vec::new, |(track, seen, present)| {
+                explained(&Where::whole(trace, &Found { track, seen, present }))
+            });
+        };
+        let Some(seen) = seen(trace, track) else { return Vec::new() };
+        let found = Found { track, seen, present: true };
+        if is_there && moved {
+            return moves(trace, &found, path, labels);
+        }
+        if is_there {
+            return explained(&Where::in_result(trace, &found, path.to_vec()));
+        }
+        let Ok(field) = FieldPath::parse(field) else { return Vec::new() };
+        explain::locate(trace, &found, &field).first().map(explained).unwrap_or_default()
+    }
+}
+
+/// How the order of a list came about: what moved its elements, or else where it was written.
+fn moves(trace: &Trace, found: &Found, path: &[Segment], labels: &Labels) -> Vec<Entry> {
+    let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
+    // The first elements say what came before what.
+    let explained = (0..count.min(4)).map(|index| {
+        let path = path.iter().cloned().chain([Segment::Index(index)]).collect();
+        explain::explain(&Where::in_result(trace, found, path), labels, 0)
+    });
+    let mut entries = Vec::new();
+    for answer in explained {
+        let own = answer.history.first().cloned();
+        let last = answer.elements.last().and_then(|element| element.moves.last().cloned());
+        entries.extend(own.map(|entry| match last {
+            Some((_, _, step, asked)) => {
+                Entry { event: EventKind::Moved, place: asked, label: step, ..entry }
+            }
+            None => entry,
+        }));
+    }
+    // What moved an element decides over what wrote one.
+    entries.sort_by_key(|entry| entry.event == EventKind::Moved);
+    entries
+}
+
+type Places = FxHashMap<(Option<Track>, Vec<Segment>), usize>;
+
+fn seen(trace: &Trace, track: Track) -> Option<&Seen> {
+    trace.result.iter().find(|(other, _)| *other == track).map(|(_, seen)| seen)
+}
+
+/// The changes that are kept; what followed from one that is not stands alone.
+fn keep(changes: Vec<Local>, kept: &[bool]) -> Vec<Local> {
+    let mut next = 0;
+    let places: Vec<Option<usize>> = kept
+        .iter()
+        .map(|kept| {
+            let at = next;
+            next += usize::from(*kept);
+            kept.then_some(at)
+        })
+        .collect();
+    let mut kept = kept.iter();
+    let mut left: Vec<Local> = changes.into_iter().filter(|_| *kept.next().expect("one each")).collect();
+    left.iter_mut().for_each(|local| {
+        local.change.derived = local.follows.is_some();
+        local.follows = local.follows.and_then(|at| places[at]);
+    });
+    left
+}
+
+/// Two resources that are one.
+struct Matched<'r> {
+    pair: &'r Pair,
+    old: Option<&'r Item<'r>>,
+    new: Option<&'r Item<'r>>,
+}
+
+impl Matched<'_> {
+    fn named(&self) -> Named {
+        let item = self.new.or(self.old).expect("one of the two is there");
+        let names = |item: &Item| (item.id.namespace.to_string(), item.id.name.to_string());
+        Named {
+            api_version: item.id.gvk.api_version().to_string(),
+            kind: item.id.gvk.kind.to_string(),
+            name: item.original().name.to_string(),
+            from: self.old.map(names),
+            to: self.new.map(names),
+        }
+    }
+
+    /// The field as it is shown: with the keys of the side it is on.
+    fn field(&self, difference: &Difference) -> String {
+        let on_new = difference.after.is_some() || difference.before.is_none();
+        let (item, path) = match on_new {
+            true => (self.new, &difference.new_path),
+            false => (self.old, &difference.old_path),
+        };
+        item.map(|item| explain::shown_path(item.node, path)).unwrap_or_default()
+    }
+}
+
+fn is_name(path: &[Segment]) -> bool {
+    matches!(path, [Segment::Key(a), Segment::Key(b)] if a == "metadata" && b == "name")
+}
+
+fn is_metadata(path: &[Segment]) -> bool {
+    matches!(path.first(), Some(Segment::Key(key)) if key == "metadata")
+}
+
+fn items(outcome: &Outcome) -> Vec<Item<'_>> {
+    match outcome {
+        Outcome::Built(trace) => {
+            let all = trace.result.iter();
+            all.map(|(track, seen)| Item { node: &seen.node, id: &seen.id, track: Some((trace, *track)) })
+                .collect()
+        }
+        Outcome::Rendered(all) => {
+            all.iter().map(|one| Item { node: &one.node, id: &one.id, track: None }).collect()
+        }
+        Outcome::Failed(_) | Outcome::Missing => Vec::new(),
+    }
+}

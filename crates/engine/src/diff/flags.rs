@@ -1,0 +1,241 @@
+//! What a cluster makes of a change: fields that it refuses to change, things that are lost, doors that open. Advice, never
+//! an error.
+
+use krm_yaml::Node;
+
+use super::images::split;
+use super::{Change, ChangeKind};
+
+/// The rules that a change breaks, each with a sentence.
+pub fn of(change: &Change) -> Vec<(&'static str, String)> {
+    let mut flags = Vec::new();
+    let kind = change.resource.kind.as_str();
+    let name = format!("{kind} {}", change.resource.name);
+    let field = change.field.as_str();
+    if field.is_empty() {
+        match (change.kind, kind) {
+            (
+                ChangeKind::Removed,
+                "Namespace"
+                | "CustomResourceDefinition"
+                | "PersistentVolumeClaim"
+                | "StatefulSet"
+                | "NetworkPolicy",
+            ) => flags.push(("removed", format!("{name} is removed: {}", loss(kind)))),
+            (ChangeKind::Added, "ClusterRoleBinding") => {
+                flags.push((
+                    "new-cluster-role-binding",
+                    format!("{name} is new: it grants rights everywhere"),
+                ));
+            }
+            _ => {}
+        }
+        return flags;
+    }
+    if change.kind == ChangeKind::Renamed && change.follows.is_none() {
+        if is_workload(kind) {
+            flags.push(("replaced", format!("{name} is renamed: the old one is deleted and a new one made")));
+        }
+        return flags;
+    }
+    if field == "metadata.namespace" && is_workload(kind) {
+        flags.push((
+            "replaced",
+            format!("{name} moves to another namespace: the old one is deleted and a new one made"),
+        ));
+    }
+    if let Some(refused) = refused(kind, change) {
+        flags.push((
+            "immutable",
+            format!("{name}: {refused} cannot be changed; delete it first, or give it a new name"),
+        ));
+    }
+    let number = |node: &Option<Node>| node.as_ref().and_then(Node::text).and_then(quantity);
+    if kind == "PersistentVolumeClaim"
+        && field == "spec.resources.requests.storage"
+        && let (Some(before), Some(after)) = (number(&change.before), number(&change.after))
+        && after < before
+    {
+        flags.push(("volume-shrinks", format!("{name}: a volume cannot shrink")));
+    }
+    let is = |node: &Option<Node>, text: &str| node.as_ref().and_then(Node::text) == Some(text);
+    if field.ends_with("securityContext.privileged") && is(&change.after, "true") {
+        flags.push(("privileged", format!("{name}: a container becomes privileged")));
+    }
+    if field == "spec.replicas" && is(&change.after, "0") {
+        flags.push(("no-replicas", format!("{name}: no replicas are left")));
+    }
+    if field.ends_with(".image")
+        && let (Some(before), Some(after)) = (text(&change.before), text(&change.after))
+        && let (Some(old), Some(new)) = (major(split(before).1), major(split(after).1))
+        && new > old
+    {
+        flags.push(("major-version", format!("{name}: the image goes from version {old} to {new}")));
+    }
+    flags
+}
+
+fn text(node: &Option<Node>) -> Option<&str> {
+    node.as_ref().and_then(Node::text)
+}
+
+fn loss(kind: &str) -> &'static str {
+    match kind {
+        "Namespace" => "everything in it goes too",
+        "CustomResourceDefinition" => "every resource of that kind goes too",
+        "PersistentVolumeClaim" => "its data may be lost",
+        "StatefulSet" => "its pods go; its volumes stay unless they are told otherwise",
+        _ => "what it kept out may come in",
+    }
+}
+
+/// Whether pods restart when the template changes.
+pub fn is_workload(kind: &str) -> bool {
+    matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job")
+}
+
+/// Whether a change makes pods restart.
+pub fn restarts(change: &Change) -> bool {
+    matches!(change.resource.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet")
+        && change.field.starts_with("spec.template")
+}
+
+/// The field that an API server refuses to change, if this change is within one.
+fn refused(kind: &str, change: &Change) -> Option<String> {
+    let within = |field: &str| {
+        let rest = change.field.strip_prefix(field);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    };
+    let one_of = |fields: &[&str]| fields.iter().find(|field| within(field)).map(|field| (*field).to_owned());
+    let but = |fields: &[&str]| {
+        let is_free = fields.iter().any(|field| within(field));
+        (within("spec") && !is_free).then(|| top(&change.field))
+    };
+    match kind {
+        "Deployment" | "DaemonSet" | "ReplicaSet" => one_of(&["spec.selector"]),
+        "StatefulSet" => but(&[
+            "spec.replicas",
+            "spec.ordinals",
+            "spec.template",
+            "spec.updateStrategy",
+            "spec.persistentVolumeClaimRetentionPolicy",
+            "spec.minReadySeconds",
+        ]),
+        "Job" => one_of(&["spec.selector", "spec.template"]),
+        "PersistentVolumeClaim" => but(&["spec.resources", "spec.volumeAttributesClassName"]),
+        "RoleBinding" | "ClusterRoleBinding" => one_of(&["roleRef"]),
+        "Service" => {
+            let both = change.before.is_some() && change.after.is_some();
+            one_of(&["spec.clusterIP"]).filter(|_| both)
+        }
+        _ => None,
+    }
+}
+
+/// The first two parts of a field.
+fn top(field: &str) -> String {
+    field.split(['.', '[']).take(2).collect::<Vec<_>>().join(".")
+}
+
+/// The major version of a tag.
+fn major(tag: &str) -> Option<u64> {
+    let tag = tag.split('@').next()?.trim_start_matches(['v', 'V']);
+    let (first, rest) = tag.split_once('.')?;
+    rest.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
+    // A year or a date is not a version that breaks things.
+    first.parse().ok().filter(|number| *number < 1000)
+}
+
+/// A quantity of storage in bytes.
+fn quantity(text: &str) -> Option<f64> {
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let number: f64 = text[..end].parse().ok()?;
+    let unit = match &text[end..] {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        "T" => 1e12,
+        "P" => 1e15,
+        "Ki" => 1024.0,
+        "Mi" => 1024f64.powi(2),
+        "Gi" => 1024f64.powi(3),
+        "Ti" => 1024f64.powi(4),
+        "Pi" => 1024f64.powi(5),
+        _ => return None,
+    };
+    Some(number * unit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::diff::Named;
+
+    fn rules(kind: &str, field: &str, before: Option<&str>, after: Option<&str>) -> Vec<&'static str> {
+        let node = |text: Option<&str>| text.map(|text| text.parse().unwrap());
+        let (how, guessed) = match (before, after) {
+            (None, _) => (ChangeKind::Added, false),
+            (_, None) => (ChangeKind::Removed, false),
+            _ => (ChangeKind::Changed, false),
+        };
+        let resource =
+            Named { api_version: "v1".into(), kind: kind.into(), name: "a".into(), from: None, to: None };
+        let change = Change {
+            id: 0,
+            kind: how,
+            resource,
+            field: field.into(),
+            before: node(before),
+            after: node(after),
+            elided: false,
+            targets: vec![0],
+            from: None,
+            to: None,
+            follows: None,
+            derived: false,
+            masked: false,
+            guessed,
+        };
+        of(&change).into_iter().map(|(rule, _)| rule).collect()
+    }
+
+    #[test]
+    fn each_rule_has_its_limits() {
+        for (kind, field, before, after, wanted) in [
+            ("Deployment", "spec.selector.matchLabels.app", Some("a"), Some("b"), "immutable"),
+            ("Deployment", "spec.selectors", Some("a"), Some("b"), ""),
+            ("StatefulSet", "spec.serviceName", Some("a"), Some("b"), "immutable"),
+            ("StatefulSet", "spec.template.spec", Some("a"), Some("b"), ""),
+            ("Job", "spec.template.spec.x", Some("a"), Some("b"), "immutable"),
+            ("PersistentVolumeClaim", "spec.accessModes[0]", Some("a"), Some("b"), "immutable"),
+            (
+                "PersistentVolumeClaim",
+                "spec.resources.requests.storage",
+                Some("2Gi"),
+                Some("500Mi"),
+                "volume-shrinks",
+            ),
+            ("PersistentVolumeClaim", "spec.resources.requests.storage", Some("500Mi"), Some("2Gi"), ""),
+            ("RoleBinding", "roleRef.name", Some("a"), Some("b"), "immutable"),
+            ("Service", "spec.clusterIP", None, Some("10.0.0.1"), ""),
+            ("Service", "spec.clusterIP", Some("10.0.0.2"), Some("10.0.0.1"), "immutable"),
+            ("Namespace", "", Some("{}"), None, "removed"),
+            ("ConfigMap", "", Some("{}"), None, ""),
+            ("ClusterRoleBinding", "", None, Some("{}"), "new-cluster-role-binding"),
+            ("Deployment", "spec.replicas", Some("1"), Some("0"), "no-replicas"),
+            ("Deployment", "spec.x.image", Some("a:1.9"), Some("a:2.0"), "major-version"),
+            ("Deployment", "spec.x.image", Some("a:1.9"), Some("a:1.10"), ""),
+            ("Deployment", "spec.x.image", Some("a:2024.1"), Some("a:2025.1"), ""),
+            (
+                "Pod",
+                "spec.containers[name=a].securityContext.privileged",
+                Some("false"),
+                Some("true"),
+                "privileged",
+            ),
+        ] {
+            assert_eq!(rules(kind, field, before, after).join(" "), wanted, "{kind} {field}");
+        }
+    }
+}

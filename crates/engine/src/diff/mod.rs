@@ -1,0 +1,209 @@
+//! What differs between two results, and which lines of the sources make it so.
+//!
+//! Resources are paired, their trees compared field by field, and each change is led back through the histories of both
+//! sides to the changed lines that explain it. A change that is the same in several targets, for the same cause, is one
+//! change with a list of targets. All of it is plain data: text, JSON, Markdown and the page print this structure.
+
+mod causes;
+mod compare;
+mod fields;
+mod flags;
+mod images;
+pub mod json;
+pub mod lines;
+mod pair;
+
+use krm_yaml::{Diagnostic, Node};
+
+pub use compare::{Given, Options, Outcome, Rendered, Side, compare};
+
+/// What differs between two results of some targets.
+#[derive(Clone, Debug, Default)]
+pub struct Diff {
+    /// What the two sides are called.
+    pub from: String,
+    pub to: String,
+    /// Every target that was looked at, in the order of their names.
+    pub targets: Vec<Target>,
+    /// By file and line.
+    pub causes: Vec<Cause>,
+    /// By cause; those that follow from another come after it.
+    pub changes: Vec<Change>,
+    pub images: Vec<ImageChange>,
+    pub flags: Vec<Flag>,
+    /// Workloads whose pods restart, and in how many targets.
+    pub restarts: Vec<(String, usize)>,
+    /// How many changes were left out because the user asked for that.
+    pub ignored: usize,
+}
+
+/// A folder that was built on both sides.
+#[derive(Clone, Debug)]
+pub struct Target {
+    pub directory: String,
+    pub status: Status,
+    /// Why it cannot be compared: on the first side, on the second.
+    pub errors: [Option<Diagnostic>; 2],
+    /// How many resources differ.
+    pub resources: usize,
+    /// How many fields differ by themselves.
+    pub fields: usize,
+    /// How many differ because others do.
+    pub follow: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Status {
+    Changed,
+    Same,
+    /// It is on the second side only.
+    Added,
+    Removed,
+    Failed,
+}
+
+impl Status {
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Changed => "changed",
+            Status::Same => "same",
+            Status::Added => "added",
+            Status::Removed => "removed",
+            Status::Failed => "failed",
+        }
+    }
+}
+
+/// A location in a source file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Place {
+    pub file: String,
+    pub line: usize,
+    pub column: usize,
+}
+
+/// Why something changed.
+#[derive(Clone, Debug)]
+pub struct Cause {
+    /// The line; of one that was removed, where it was. `None` if no line of the sources changed.
+    pub place: Option<Place>,
+    /// The place is on the first side: the line is gone.
+    pub removed: bool,
+    /// The line as it was.
+    pub before: Option<String>,
+    /// The line as it is.
+    pub after: Option<String>,
+    /// In words, where there is no line: `the other program`.
+    pub what: Option<String>,
+    /// The changes it explains, those that follow from them included.
+    pub changes: Vec<usize>,
+}
+
+/// A field or a resource that differs.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub id: usize,
+    pub kind: ChangeKind,
+    pub resource: Named,
+    /// With merge keys for indexes; empty for the resource as a whole.
+    pub field: String,
+    pub before: Option<Node>,
+    pub after: Option<Node>,
+    /// The values as they differ by target share only how they end.
+    pub elided: bool,
+    /// The targets it is in, by their numbers.
+    pub targets: Vec<usize>,
+    /// The last thing that happened to the field on either side.
+    pub from: Option<Tail>,
+    pub to: Option<Tail>,
+    /// It differs because another change does.
+    pub follows: Option<usize>,
+    /// It does, also if that other one is not in the list.
+    pub derived: bool,
+    /// Its values are not to be shown.
+    pub masked: bool,
+    /// Resources are taken for the same because they are alike, not because they are known to be.
+    pub guessed: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ChangeKind {
+    Changed,
+    Added,
+    Removed,
+    Renamed,
+    /// The elements of a list are in another order.
+    Moved,
+}
+
+impl ChangeKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            ChangeKind::Changed => "changed",
+            ChangeKind::Added => "added",
+            ChangeKind::Removed => "removed",
+            ChangeKind::Renamed => "renamed",
+            ChangeKind::Moved => "moved",
+        }
+    }
+}
+
+/// A resource, by the names it has on both sides.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Named {
+    pub api_version: String,
+    pub kind: String,
+    /// As it is first written, before prefixes and hashes.
+    pub name: String,
+    /// The final names; `None` on a side where it is not.
+    pub from: Option<(String, String)>,
+    pub to: Option<(String, String)>,
+}
+
+/// The last event of a history.
+#[derive(Clone, Debug)]
+pub struct Tail {
+    pub event: &'static str,
+    pub label: String,
+    pub layer: String,
+    pub place: Option<Place>,
+}
+
+/// An image that changes.
+#[derive(Clone, Debug)]
+pub struct ImageChange {
+    pub name: String,
+    pub before: String,
+    pub after: String,
+    pub targets: Vec<usize>,
+}
+
+/// Advice about a change: what a cluster will make of it.
+#[derive(Clone, Debug)]
+pub struct Flag {
+    pub rule: &'static str,
+    pub change: usize,
+    pub place: Option<Place>,
+    pub message: String,
+}
+
+impl Diff {
+    /// Whether anything differs.
+    pub fn differs(&self) -> bool {
+        self.targets.iter().any(|target| target.status != Status::Same)
+    }
+
+    /// What a target is called for short: the last part of its path, unless another ends the same.
+    pub fn short_names(&self) -> Vec<String> {
+        let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned();
+        let mut counts = rustc_hash::FxHashMap::default();
+        for target in &self.targets {
+            *counts.entry(last(&target.directory)).or_insert(0) += 1;
+        }
+        let short = |target: &Target| match counts[&last(&target.directory)] {
+            1 => last(&target.directory),
+            _ => target.directory.clone(),
+        };
+        self.targets.iter().map(short).collect()
+    }
+}

@@ -1,0 +1,139 @@
+//! `krm diff`: what a change does to every result, and which line does it.
+
+mod overlays;
+mod revisions;
+mod text;
+
+use clap::{Args, ValueEnum};
+use krm_engine::diff::{self, Diff, Status};
+use krm_engine::explain::ResourceName;
+use krm_engine::{Diagnostic, Result};
+
+use crate::cli::{BuildFlags, examples};
+use crate::os;
+use crate::report::Report;
+
+/// Show what differs between two results, and which line of the sources makes it so
+///
+/// `krm diff REV` compares a revision with the working tree, `A..B` two revisions, `A...B` what B changed since it left A
+/// (what a pull request does); nothing is checked out. Without a revision, `HEAD` is compared with the working tree. Folders
+/// are those named, or every one in the current folder that no other includes; only those that a changed file reaches are
+/// built.
+#[derive(Debug, Args)]
+#[command(after_help = examples::DIFF)]
+pub struct DiffArgs {
+    /// A revision, `A..B` or `A...B`; then folders with a kustomization or a Composition, or patterns of such
+    #[arg(value_name = "REVISION | DIR")]
+    words: Vec<String>,
+
+    /// Folders, where one is called like a revision
+    #[arg(last = true, value_name = "DIR")]
+    folders: Vec<String>,
+
+    /// Compare two folders of one tree
+    #[arg(long, num_args = 2, value_names = ["DIR", "DIR"], conflicts_with = "words")]
+    overlays: Option<Vec<String>>,
+
+    /// Compare only this resource: `Kind/name`, by any name it ever had
+    #[arg(long, value_name = "RESOURCE")]
+    only: Option<String>,
+
+    /// Leave out a field: `Deployment/spec.replicas`, `*/metadata.annotations`; may be given several times
+    #[arg(long, value_name = "KIND/FIELD")]
+    ignore: Vec<String>,
+
+    /// Count the differences of each folder, and show none
+    #[arg(long)]
+    stat: bool,
+
+    /// Build every folder, also those that no changed file reaches
+    #[arg(long)]
+    all: bool,
+
+    /// Show everything, also what is left out for brevity
+    #[arg(long)]
+    full: bool,
+
+    /// Exit with 3 if there are differences
+    #[arg(long)]
+    exit_code: bool,
+
+    /// Show the values of Secrets
+    #[arg(long)]
+    show_secrets: bool,
+
+    /// Do not show the values of this field; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    mask: Vec<String>,
+
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    #[command(flatten)]
+    flags: BuildFlags,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Format {
+    /// For people: by cause
+    #[default]
+    Text,
+    /// For programs
+    Json,
+}
+
+/// What the program exits with if there are differences and the user wants to know by that.
+const DIFFERS: i32 = 3;
+
+/// Compares, prints, and gives the exit status.
+pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
+    let diff = match &args.overlays {
+        Some(two) => overlays::compare(&args, &two[0], &two[1], report)?,
+        None => revisions::compare(&args, report)?,
+    };
+    let text = match args.output {
+        Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",
+        Format::Text if args.stat => text::stat(&diff),
+        Format::Text if args.overlays.is_some() => overlays::text(&diff, args.full),
+        Format::Text => text::diff(&diff, args.full),
+    };
+    os::print(text.as_bytes())?;
+    let errors: Vec<Diagnostic> = diff.targets.iter().flat_map(failures).collect();
+    match Diagnostic::join(errors) {
+        Some(error) => Err(error),
+        None if args.exit_code && diff.differs() => Ok(DIFFERS),
+        None => Ok(0),
+    }
+}
+
+/// What is to be said of a target that cannot be built. One that fails on both sides alike was not broken by the change.
+fn failures(target: &diff::Target) -> Vec<Diagnostic> {
+    match &target.errors {
+        [Some(from), Some(to)] if from.message() == to.message() => vec![to.clone()],
+        errors => errors.iter().flatten().cloned().collect(),
+    }
+}
+
+/// What to compare, by the flags.
+fn options(args: &DiffArgs) -> Result<diff::Options> {
+    let ignore = args.ignore.iter().map(|text| {
+        text.split_once('/').map(|(kind, field)| (kind.to_owned(), field.to_owned())).ok_or_else(|| {
+            Diagnostic::error("diff-ignore", format!("`{text}` does not say what to leave out"))
+                .help("write a kind and a field, as in `Deployment/spec.replicas`, or `*` for every kind")
+        })
+    });
+    Ok(diff::Options {
+        overlays: args.overlays.is_some(),
+        only: args.only.as_deref().map(ResourceName::parse).transpose()?,
+        ignore: ignore.collect::<Result<_>>()?,
+        mask: args.mask.clone(),
+        show_secrets: args.show_secrets,
+        opaque: None,
+    })
+}
+
+/// How many targets there are of a kind.
+fn count(diff: &Diff, status: Status) -> usize {
+    diff.targets.iter().filter(|target| target.status == status).count()
+}

@@ -1,0 +1,145 @@
+//! Two folders of one tree, side by side.
+
+use std::sync::Arc;
+
+use krm_engine::diff::{self, Change, ChangeKind, Diff, Given, Outcome, Side, Tail};
+use krm_engine::{Result, Session};
+
+use super::{DiffArgs, text};
+use crate::commands::build;
+use crate::os::Disk;
+use crate::report::Report;
+
+pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result<Diff> {
+    let disk = Arc::new(Disk::default());
+    let session = Session::new(disk.clone(), report.sources.clone(), build::options(&args.flags)?);
+    let outcome = |target: &str| match session.trace(target) {
+        (Ok(_), trace) => Outcome::Built(trace),
+        (Err(error), _) => Outcome::Failed(error.located(&report.sources)),
+    };
+    let given = Given { directory: to.to_owned(), from: outcome(from), to: outcome(to), changed: Vec::new() };
+    let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
+    let options =
+        diff::Options { opaque: Some("the two folders differ".to_owned()), ..super::options(args)? };
+    Ok(diff::compare(&side(from), &side(to), &[given], &options))
+}
+
+/// A row: the field, the value and its place on both sides.
+struct Row {
+    field: String,
+    from: String,
+    to: String,
+    place: String,
+}
+
+/// A table for each resource that differs.
+pub fn text(diff: &Diff, full: bool) -> String {
+    let mut out = String::new();
+    let mut changes: Vec<&Change> = diff.changes.iter().collect();
+    changes.sort_by(|a, b| {
+        let key = |change: &Change| (change.resource.clone(), change.field.clone());
+        key(a).cmp(&key(b))
+    });
+    let mut rest = &changes[..];
+    let mut as_expected = Vec::new();
+    while let Some(first) = rest.first() {
+        let count = rest.iter().take_while(|change| change.resource == first.resource).count();
+        let (own, others) = rest.split_at(count);
+        rest = others;
+        if !full && own.iter().all(|change| is_expected(change)) {
+            as_expected.push(text::label(first));
+            continue;
+        }
+        if !out.is_empty() {
+            out.push('\n');
+        }
+        out.push_str(&table(own, diff, full));
+    }
+    if !as_expected.is_empty() {
+        let blank = if out.is_empty() { "" } else { "\n" };
+        let verb = if as_expected.len() == 1 { "differs" } else { "differ" };
+        let all = as_expected.join(", ");
+        out.push_str(&format!("{blank}{all} {verb} by prefix and namespace only (--full)\n"));
+    }
+    if out.is_empty() {
+        out.push_str("no differences\n");
+    }
+    out
+}
+
+fn table(changes: &[&Change], diff: &Diff, full: bool) -> String {
+    let resource = &changes[0].resource;
+    let name = format!("{} {}", resource.kind, resource.name);
+    let (expected, shown): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| !full && is_expected(change));
+    let expected = expected.len();
+    let mut rows: Vec<Row> = shown.into_iter().map(row).collect();
+    rows.insert(0, Row { field: name, from: diff.from.clone(), to: diff.to.clone(), place: String::new() });
+    let width = |of: &dyn Fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
+    let (first, second, third) = (width(&|r| &r.field) + 2, width(&|r| &r.from), width(&|r| &r.to));
+    let mut out = String::new();
+    for (at, Row { field, from, to, place }) in rows.iter().enumerate() {
+        let field = if at == 0 { field.clone() } else { format!("  {field}") };
+        let line = format!("{field:<first$}   {from:<second$}   {to:<third$}   {place}");
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    if expected > 0 {
+        out.push_str(&format!("  {expected} more differ by prefix and namespace only (--full)\n"));
+    }
+    out
+}
+
+/// What differs by the names of the two folders alone is what one expects.
+fn is_expected(change: &Change) -> bool {
+    change.derived || change.kind == ChangeKind::Renamed || change.field == "metadata.namespace"
+}
+
+fn row(change: &Change) -> Row {
+    if change.field.is_empty() {
+        let there = |is_there: bool| if is_there { "here" } else { "–" }.to_owned();
+        let tail = change.to.as_ref().or(change.from.as_ref());
+        return Row {
+            field: "the resource".to_owned(),
+            from: there(change.before.is_some()),
+            to: there(change.after.is_some()),
+            place: tail.map(place).unwrap_or_default(),
+        };
+    }
+    let (before, after) = text::values(change);
+    let (before, after) = match change.field.ends_with(".image") {
+        true => (last_part(&before), last_part(&after)),
+        false => (before, after),
+    };
+    let at = |tail: &Option<Tail>| tail.as_ref().map(place).unwrap_or_default();
+    let from = match (change.before.is_some(), at(&change.from)) {
+        (true, place) if !place.is_empty() => format!("{before}  {place}"),
+        _ => before,
+    };
+    Row { field: folded(&change.field), from, to: after, place: at(&change.to) }
+}
+
+/// `file:line`, with the last folder alone.
+fn place(tail: &Tail) -> String {
+    let Some(place) = &tail.place else { return tail.label.clone() };
+    let mut parts = place.file.rsplit('/');
+    let file = parts.next().unwrap_or_default();
+    let at = match parts.next() {
+        Some(folder) => format!("{folder}/{file}:{}", place.line),
+        None => format!("{file}:{}", place.line),
+    };
+    if tail.event == "by function" { format!("function {file}:{}", place.line) } else { at }
+}
+
+/// The last part of an image's name, with its tag.
+fn last_part(image: &str) -> String {
+    image.rsplit_once('/').map_or_else(|| image.to_owned(), |(_, last)| format!("…/{last}"))
+}
+
+/// A long way to a container without what everybody knows.
+fn folded(field: &str) -> String {
+    match field.strip_prefix("spec.template.spec.") {
+        Some(rest) => format!("…{rest}"),
+        None => field.to_owned(),
+    }
+}

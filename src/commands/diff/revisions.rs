@@ -1,0 +1,187 @@
+//! Two revisions of a repository, or a revision and the working tree.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_engine::diff::{self, Diff, Given, Outcome, Side};
+use krm_engine::edit::glob;
+use krm_engine::files::KUSTOMIZATION_FILES;
+use krm_engine::workspace::Workspace;
+use krm_engine::{BuildOptions, Diagnostic, Result, Session, Sources, World, composition};
+use rayon::prelude::*;
+
+use super::DiffArgs;
+use crate::commands::build;
+use crate::os;
+use crate::os::git::{Git, Range};
+use crate::report::Report;
+
+/// One side: its files, and what builds them.
+struct Built {
+    name: String,
+    world: Arc<dyn World>,
+    /// The folder in which this world has the repository.
+    root: PathBuf,
+    sources: Sources,
+    session: Session,
+}
+
+pub fn compare(args: &DiffArgs, report: &Report) -> Result<Diff> {
+    let here = os::current_dir()?;
+    let git = Git::open(&here)?;
+    let (range, folders) = words(args, &git)?;
+    let options = build::options(&args.flags)?;
+    let side = |side: &os::git::Side, sources: Sources| -> Result<Built> {
+        let (world, root) = git.world(side)?;
+        let session = Session::new(world.clone(), sources.clone(), options_of(&options));
+        Ok(Built { name: side.name().to_owned(), world, root, sources, session })
+    };
+    let from = side(&range.from, Sources::new())?;
+    let to = side(&range.to, report.sources.clone())?;
+    let changed = git.changed(&range)?;
+    let targets = targets(&folders, [&from, &to])?;
+    let reached: BTreeSet<String> = match args.all {
+        true => targets.iter().cloned().collect(),
+        false => [&from, &to].into_iter().flat_map(|side| side.reached(&targets, &changed)).collect(),
+    };
+    let given: Vec<Given> = targets
+        .par_iter()
+        .map(|target| match reached.contains(target) {
+            true => {
+                let (from_outcome, to_outcome) = rayon::join(|| from.outcome(target), || to.outcome(target));
+                let changed = [&from, &to].into_iter().flat_map(|side| side.changed_inputs(target, &changed));
+                let changed: BTreeSet<String> = changed.collect();
+                let changed = changed.into_iter().collect();
+                Given { directory: target.clone(), from: from_outcome, to: to_outcome, changed }
+            }
+            // Nothing it reads has changed.
+            false => {
+                let nothing = || Outcome::Rendered(Vec::new());
+                Given { directory: target.clone(), from: nothing(), to: nothing(), changed: Vec::new() }
+            }
+        })
+        .collect();
+    let sides = [&from, &to].map(|side| Side {
+        name: side.name.clone(),
+        world: &*side.world,
+        sources: &side.sources,
+    });
+    let diff = diff::compare(&sides[0], &sides[1], &given, &super::options(args)?);
+    // What the sessions hold is freed faster by the system, at the end.
+    std::mem::forget((from, to, given));
+    Ok(diff)
+}
+
+fn options_of(options: &BuildOptions) -> BuildOptions {
+    options.clone()
+}
+
+/// The revisions and the folders that were named.
+fn words(args: &DiffArgs, git: &Git) -> Result<(Range, Vec<String>)> {
+    let mut words = args.words.clone();
+    let mut range = None;
+    if let Some(first) = words.first() {
+        let is_folder = Path::new(first).exists();
+        let is_range = first.contains("..") && !first.split('/').any(|part| part == "..");
+        let is_revision = is_range || git.is_revision(first);
+        match (is_folder, is_revision) {
+            (true, true) if args.folders.is_empty() => {
+                let message = format!("`{first}` is both a revision and a folder");
+                return Err(Diagnostic::error("diff-ambiguous", message)
+                    .help(format!("write `{first} --` for the revision, `-- {first}` for the folder")));
+            }
+            (_, true) => {
+                range = Some(git.range(first)?);
+                words.remove(0);
+            }
+            (true, false) => {}
+            (false, false) if first.contains(['*', '?', '[']) => {}
+            // What is neither is reported as the one that is more likely meant; a folder may be gone on one side.
+            (false, false) if first.contains('/') => {}
+            (false, false) => range = Some(git.range(first)?),
+        }
+    }
+    words.extend(args.folders.iter().cloned());
+    let range = range.map_or_else(|| git.range("HEAD"), Ok)?;
+    Ok((range, words))
+}
+
+/// The folders to compare, in order: those named, also by patterns; or all that nobody includes.
+fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
+    let mut targets: BTreeSet<String> = BTreeSet::new();
+    if folders.is_empty() {
+        for side in sides {
+            let here = Path::new(".");
+            if side.world.is_dir(here) {
+                let workspace = Workspace::scan(&*side.world, &side.sources, here)?;
+                let real = side.world.real_path(here).unwrap_or_default();
+                let inside = workspace.roots().into_iter().filter(|layer| layer.folder.starts_with(&real));
+                targets.extend(inside.map(|layer| layer.shown.clone()));
+            }
+        }
+        // A folder that is included on one side is no target of its own on the other.
+        return Ok(targets.into_iter().collect());
+    }
+    for folder in folders {
+        let mut found = BTreeSet::new();
+        for side in sides {
+            let paths = glob::expand(&*side.world, Path::new("."), folder.trim_end_matches('/'))?;
+            found.extend(paths.into_iter().filter(|path| is_layer(&*side.world, path)));
+        }
+        if found.is_empty() {
+            let message = format!("there is no kustomization in `{folder}`, on neither side");
+            return Err(Diagnostic::error("diff-no-target", message)
+                .help("name folders with a kustomization or a Composition; without any, all are compared that no other includes"));
+        }
+        targets.extend(found);
+    }
+    Ok(targets.into_iter().collect())
+}
+
+/// Whether a folder can be built.
+pub fn is_layer(world: &dyn World, folder: &str) -> bool {
+    let mut names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
+    names.any(|name| world.is_file(&Path::new(folder).join(name)))
+}
+
+impl Built {
+    /// The targets that depend on a changed file: by what planning them looked at, and by what their files name.
+    fn reached(&self, targets: &[String], changed: &[PathBuf]) -> Vec<String> {
+        let changed: Vec<PathBuf> = changed.iter().map(|path| self.root.join(path)).collect();
+        let here: Vec<&String> = targets.iter().filter(|target| is_layer(&*self.world, target)).collect();
+        let folder = |target: &String| self.world.real_path(Path::new(target)).unwrap_or_default();
+        let folders: Vec<PathBuf> = here.iter().map(|target| folder(target)).collect();
+        let workspace = Workspace::of(&*self.world, &self.sources, folders.clone());
+        let named = workspace.reached_from(&changed);
+        here.par_iter().for_each(|target| drop(self.session.pipeline(target)));
+        let looked_at = self.session.affected_by(&changed).targets;
+        let is_reached = |(target, folder): &(&&String, &PathBuf)| {
+            named.contains(&***folder) || looked_at.binary_search(target).is_ok()
+        };
+        here.iter().zip(&folders).filter(is_reached).map(|(target, _)| (*target).clone()).collect()
+    }
+
+    fn outcome(&self, target: &str) -> Outcome {
+        if !is_layer(&*self.world, target) {
+            return Outcome::Missing;
+        }
+        match self.session.trace(target) {
+            (Ok(_), trace) => Outcome::Built(trace),
+            (Err(error), _) => Outcome::Failed(error.located(&self.sources)),
+        }
+    }
+
+    /// The changed files that a target looked at, as seen from the current folder.
+    fn changed_inputs(&self, target: &str, changed: &[PathBuf]) -> Vec<String> {
+        let Some(dependencies) = self.session.dependencies(target) else { return Vec::new() };
+        let here = self.world.real_path(Path::new(".")).unwrap_or_else(|_| self.root.clone());
+        let read: BTreeSet<PathBuf> = dependencies
+            .all()
+            .iter()
+            .flat_map(|part| part.paths().into_iter().map(|(path, _)| path))
+            .collect();
+        let changed = changed.iter().map(|path| self.root.join(path)).filter(|path| read.contains(path));
+        changed.map(|path| krm_engine::files::relative(&path, &here)).collect()
+    }
+}

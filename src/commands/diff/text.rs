@@ -1,0 +1,417 @@
+//! Differences as text for people: by cause, each change once.
+
+use std::fmt::Write as _;
+
+use krm_engine::Node;
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status, Target};
+use krm_engine::explain::text::{MASK, value};
+
+use super::count;
+use crate::report::sanitize;
+
+/// The columns: where a cause is, the resource, its field, its values.
+const PLACE: usize = 32;
+const RESOURCE: usize = 22;
+const FIELD: usize = 33;
+const VALUES: usize = 26;
+/// Longer values are shown by their beginning and end, unless everything is asked for.
+const LONGEST: usize = 400;
+
+pub fn diff(diff: &Diff, full: bool) -> String {
+    let mut out = summary(diff);
+    let names = diff.short_names();
+    let aligned: Vec<bool> =
+        diff.causes.iter().map(|cause| heading(cause).0.chars().count() < PLACE - 2).collect();
+    let before = |cause: &Cause| cause.before.as_deref().unwrap_or_default().chars().count();
+    let width = diff.causes.iter().zip(&aligned).filter(|(_, aligned)| **aligned);
+    let width = width.map(|(cause, _)| before(cause)).filter(|width| *width <= 48).max().unwrap_or(0);
+    for (cause, aligned) in diff.causes.iter().zip(aligned) {
+        out.push('\n');
+        out.push_str(&cause_line(cause, aligned, width));
+        out.push_str(&changes(cause, diff, &names, full));
+    }
+    out.push_str(&images(diff, &names));
+    out.push_str(&flags(diff, &names));
+    out.push_str(&failures(diff));
+    if diff.ignored > 0 {
+        let _ = writeln!(out, "\n{} left out (--ignore)", counted(diff.ignored, "difference", "differences"));
+    }
+    out
+}
+
+/// What happened, in a line.
+pub fn summary(diff: &Diff) -> String {
+    let changed = count(diff, Status::Changed);
+    let (added, removed, failed) =
+        (count(diff, Status::Added), count(diff, Status::Removed), count(diff, Status::Failed));
+    let total = diff.targets.len();
+    if changed + added + removed + failed == 0 {
+        return format!("no differences ({})\n", counted(total, "overlay", "overlays"));
+    }
+    let mut parts = Vec::new();
+    if changed > 0 || added + removed == 0 {
+        let verb = if changed == 1 { "overlay changes" } else { "overlays change" };
+        parts.push(format!("{changed} {verb} (of {total})"));
+    }
+    for (number, word) in [(added, "new"), (removed, "gone"), (failed, "failing")] {
+        if number > 0 {
+            parts.push(format!("{number} {word}"));
+        }
+    }
+    let resources: usize = diff.targets.iter().map(|target| target.resources).sum();
+    let mut line = format!(
+        "{}: {}, {}.",
+        parts.join(", "),
+        counted(resources, "resource", "resources"),
+        counted(diff.causes.len(), "cause", "causes")
+    );
+    if !diff.restarts.is_empty() {
+        let each = |(name, targets): &(String, usize)| format!("{name} ({targets})");
+        let all: Vec<String> = diff.restarts.iter().map(each).collect();
+        let _ = write!(line, " Pods restart: {}.", all.join(", "));
+    }
+    line.push('\n');
+    line
+}
+
+pub fn counted(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// Where a cause is, and what it says.
+fn heading(cause: &Cause) -> (String, String) {
+    let place = cause.place.as_ref().map(|place| format!("{}:{}", place.file, place.line));
+    match (place, &cause.what) {
+        (Some(place), _) => (place, String::new()),
+        (None, Some(what)) => (what.clone(), String::new()),
+        (None, None) => (String::new(), String::new()),
+    }
+}
+
+fn cause_line(cause: &Cause, aligned: bool, width: usize) -> String {
+    let (place, _) = heading(cause);
+    let inert = |text: &String| sanitize::inert(text).into_owned();
+    let (before, after) = (cause.before.as_ref().map(inert), cause.after.as_ref().map(inert));
+    let lead = if aligned { format!("{place:<PLACE$}") } else { format!("{place}   ") };
+    let line = match (before, after) {
+        (Some(before), Some(after)) if aligned => format!("{lead}{before:<width$}   →   {after}"),
+        (Some(before), Some(after)) => format!("{lead}{before}   →   {after}"),
+        (Some(before), None) => format!("{lead}removed   {before}"),
+        (None, Some(after)) => format!("{lead}added   {after}"),
+        (None, None) => lead,
+    };
+    format!("{}\n", line.trim_end())
+}
+
+/// The changes of a cause; what follows from one stands below it.
+fn changes(cause: &Cause, diff: &Diff, names: &[String], full: bool) -> String {
+    let all: Vec<&Change> = cause.changes.iter().map(|id| &diff.changes[*id]).collect();
+    let resource =
+        all.iter().map(|change| label(change).chars().count() + 2).max().unwrap_or(0).max(RESOURCE);
+    let mut out = String::new();
+    let roots: Vec<&Change> = all.iter().filter(|change| change.follows.is_none()).copied().collect();
+    let mut shown: Vec<bool> = vec![false; roots.len()];
+    for at in 0..roots.len() {
+        if shown[at] {
+            continue;
+        }
+        // The same change of many resources is shown once: a namespace, a label.
+        let alike: Vec<usize> =
+            (at..roots.len()).filter(|other| !shown[*other] && is_alike(roots[at], roots[*other])).collect();
+        match alike.len() > 3 && !full {
+            true => {
+                let many: Vec<&Change> = alike.iter().map(|other| roots[*other]).collect();
+                alike.iter().for_each(|other| shown[*other] = true);
+                out.push_str(&folded(&many, resource, diff, names, full));
+                let all_follow: Vec<&Change> =
+                    many.iter().flat_map(|change| followers(change, &all)).collect();
+                out.push_str(&follow(&all_follow));
+            }
+            false => {
+                shown[at] = true;
+                out.push_str(&line(roots[at], &label(roots[at]), resource, diff, names, full));
+                out.push_str(&follow(&followers(roots[at], &all)));
+            }
+        }
+    }
+    out
+}
+
+fn is_alike(a: &Change, b: &Change) -> bool {
+    let key = |change: &Change| (change.kind, change.field.clone(), change.targets.clone(), change.masked);
+    !a.field.is_empty() && key(a) == key(b) && (&a.before, &a.after) == (&b.before, &b.after)
+}
+
+fn folded(many: &[&Change], width: usize, diff: &Diff, names: &[String], full: bool) -> String {
+    let mut out = line(many[0], &counted(many.len(), "resource", "resources"), width, diff, names, full);
+    let labels: Vec<String> = many.iter().map(|change| label(change)).collect();
+    const MOST: usize = 6;
+    let more = labels.len().saturating_sub(MOST);
+    let shown = labels[..labels.len().min(MOST)].join(", ");
+    let more = if more == 0 { String::new() } else { format!(" and {more} more (--full)") };
+    let _ = writeln!(out, "    {shown}{more}");
+    out
+}
+
+/// A resource as people call it.
+pub fn label(change: &Change) -> String {
+    sanitize::inert(&format!("{} {}", change.resource.kind, change.resource.name)).into_owned()
+}
+
+/// The two values as text.
+pub fn values(change: &Change) -> (String, String) {
+    let shown = |node: &Option<Node>| match node {
+        None => "–".to_owned(),
+        Some(_) if change.masked => MASK.to_owned(),
+        Some(node) if change.kind == ChangeKind::Moved => order(node),
+        Some(node) => inline(node),
+    };
+    (shown(&change.before), shown(&change.after))
+}
+
+/// A value in a line: of a map every scalar with the way to it, of a list its elements.
+fn inline(node: &Node) -> String {
+    let scalars = node.items().iter().all(Node::is_scalar);
+    if node.is_seq() && scalars {
+        return format!("[{}]", node.items().iter().map(value).collect::<Vec<_>>().join(", "));
+    }
+    let mut leaves = Vec::new();
+    match node.is_map() && !node.is_empty() && flatten(node, &mut String::new(), &mut leaves) {
+        true => leaves.join(", "),
+        false => value(node),
+    }
+}
+
+/// Every scalar of a map; false if a list is in the way.
+fn flatten(node: &Node, path: &mut String, leaves: &mut Vec<String>) -> bool {
+    let Some(map) = node.as_map().filter(|map| !map.is_empty()) else {
+        leaves.push(format!("{path} {}", inline(node)));
+        return node.is_scalar() || node.items().iter().all(Node::is_scalar);
+    };
+    map.iter().all(|entry| {
+        let length = path.len();
+        if length > 0 {
+            path.push('.');
+        }
+        path.push_str(entry.key.text().unwrap_or_default());
+        let flat = flatten(&entry.value, path, leaves);
+        path.truncate(length);
+        flat
+    })
+}
+
+/// The elements of a list by what they are called.
+fn order(list: &Node) -> String {
+    let name = |item: &Node| {
+        let key =
+            ["name", "mountPath", "containerPort", "ip", "type"].into_iter().find_map(|key| item.get(key));
+        key.or(Some(item)).map(value).unwrap_or_default()
+    };
+    format!("[{}]", list.items().iter().map(name).collect::<Vec<_>>().join(", "))
+}
+
+fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String], full: bool) -> String {
+    let targets = targets(&change.targets, diff, names, full);
+    let guessed = if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" };
+    if change.field.is_empty() {
+        let what = format!("{:<1$}", change.kind.name(), FIELD + VALUES);
+        return format!("{}\n", format!("  {label:<width$}{what}{targets}").trim_end());
+    }
+    let (before, after) = values(change);
+    let pair = match change.masked {
+        true => format!("{before} → {after} (changed)"),
+        false => format!("{before} → {after}{guessed}"),
+    };
+    let field = sanitize::inert(&change.field).into_owned();
+    let fits = field.chars().count() <= FIELD - 2 && pair.chars().count() <= VALUES - 2;
+    if fits {
+        let line = format!("  {label:<width$}{field:<FIELD$}{pair:<VALUES$}{targets}");
+        return format!("{}\n", line.trim_end());
+    }
+    let column = FIELD + VALUES;
+    let head = match field.chars().count() <= column - 2 {
+        true => format!("  {label:<width$}{field:<column$}{targets}"),
+        false => format!("  {label:<width$}{field}  {targets}"),
+    };
+    let mut out = format!("{}\n", head.trim_end());
+    for (sign, node, text) in [('-', &change.before, before), ('+', &change.after, after)] {
+        if node.is_some() {
+            let text = if full { text } else { shortened(&text) };
+            let _ = writeln!(out, "    {sign} {text}");
+        }
+    }
+    out
+}
+
+/// A long text by its beginning and its end.
+fn shortened(text: &str) -> String {
+    let length = text.chars().count();
+    if length <= LONGEST {
+        return text.to_owned();
+    }
+    let head: String = text.chars().take(LONGEST * 2 / 3).collect();
+    let tail: String = text.chars().skip(length - LONGEST / 4).collect();
+    format!("{head} … {tail}")
+}
+
+/// The changes that follow from one, directly or by way of others.
+fn followers<'c>(change: &Change, all: &[&'c Change]) -> Vec<&'c Change> {
+    let mut found: Vec<&Change> = Vec::new();
+    let mut ids = vec![change.id];
+    loop {
+        let more: Vec<&Change> = all
+            .iter()
+            .filter(|other| other.follows.is_some_and(|id| ids.contains(&id)) && !ids.contains(&other.id))
+            .copied()
+            .collect();
+        if more.is_empty() {
+            return found;
+        }
+        ids.extend(more.iter().map(|other| other.id));
+        found.extend(more);
+    }
+}
+
+/// What follows from a change, in a line.
+fn follow(all: &[&Change]) -> String {
+    if all.is_empty() {
+        return String::new();
+    }
+    let mut parts = Vec::new();
+    let renamed: Vec<&&Change> = all.iter().filter(|change| change.kind == ChangeKind::Renamed).collect();
+    let mut names: Vec<String> = renamed
+        .iter()
+        .map(|change| {
+            let (before, after) = values(change);
+            let end = |name: String| match (change.elided, name.rsplit_once('-')) {
+                (true, Some((_, hash))) => format!("…-{hash}"),
+                _ => name,
+            };
+            format!("name {} → {}", end(before), end(after))
+        })
+        .collect();
+    names.dedup();
+    parts.extend(names);
+    let references: Vec<&&Change> = all.iter().filter(|change| change.kind != ChangeKind::Renamed).collect();
+    if !references.is_empty() {
+        let mut users: Vec<String> = references.iter().map(|change| label(change)).collect();
+        users.sort();
+        users.dedup();
+        const MOST: usize = 6;
+        let more = users.len().saturating_sub(MOST);
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let users = users[..users.len().min(MOST)].join(", ");
+        let mut fields: Vec<(&str, &str, &str)> = references
+            .iter()
+            .map(|change| (&*change.resource.kind, &*change.resource.name, &*change.field))
+            .collect();
+        fields.sort_unstable();
+        fields.dedup();
+        let each = if references.iter().any(|change| change.targets.len() > 1) { " each" } else { "" };
+        parts.push(format!("{}{each} ({users}{more})", counted(fields.len(), "reference", "references")));
+    }
+    format!("    and follows: {}\n", parts.join("; "))
+}
+
+/// The targets of a change: all by name, or how many and which not.
+pub fn targets(of: &[usize], diff: &Diff, names: &[String], full: bool) -> String {
+    const MOST: usize = 6;
+    let mut of = of.to_vec();
+    of.sort_unstable();
+    let compared: Vec<usize> = diff
+        .targets
+        .iter()
+        .enumerate()
+        .filter(|(_, target)| target.status != Status::Same)
+        .map(|(at, _)| at)
+        .collect();
+    let list = |of: &[usize]| of.iter().map(|at| names[*at].as_str()).collect::<Vec<_>>().join(", ");
+    if full || of.len() <= MOST {
+        return list(&of);
+    }
+    let missing: Vec<usize> = compared.iter().filter(|at| !of.contains(at)).copied().collect();
+    let head = format!("{} of {} overlays", of.len(), diff.targets.len());
+    match missing.len() {
+        0 if of.len() == diff.targets.len() => format!("all {} overlays", of.len()),
+        1..=3 => format!("{head}; not in {}", list(&missing)),
+        _ => format!("{head}: {} …", list(&of[..3])),
+    }
+}
+
+fn images(diff: &Diff, names: &[String]) -> String {
+    if diff.images.is_empty() {
+        return String::new();
+    }
+    let width = diff.images.iter().map(|image| image.name.chars().count()).max().unwrap_or(0);
+    let mut out = String::from("\n");
+    for (at, image) in diff.images.iter().enumerate() {
+        let lead = if at == 0 { "images" } else { "" };
+        let name = match image.name.is_empty() {
+            true => String::new(),
+            false => format!("{:<width$}  ", image.name),
+        };
+        let targets = targets(&image.targets, diff, names, false);
+        let or_none = |tag: &str| if tag.is_empty() { "no tag".to_owned() } else { tag.to_owned() };
+        let _ = writeln!(
+            out,
+            "{lead:<6}   {name}{} → {}  ({targets})",
+            or_none(&image.before),
+            or_none(&image.after)
+        );
+    }
+    out
+}
+
+fn flags(diff: &Diff, names: &[String]) -> String {
+    if diff.flags.is_empty() {
+        return String::new();
+    }
+    let mut out = String::from("\n");
+    for flag in &diff.flags {
+        let place = flag.place.as_ref().map(|place| format!("{}:{}   ", place.file, place.line));
+        let targets = targets(&diff.changes[flag.change].targets, diff, names, false);
+        let _ =
+            writeln!(out, "! {}{} ({targets})", place.unwrap_or_default(), sanitize::inert(&flag.message));
+    }
+    out
+}
+
+/// The targets that cannot be compared; why is said on standard error.
+fn failures(diff: &Diff) -> String {
+    let failed = diff.targets.iter().filter(|target| target.status == Status::Failed);
+    let line = |target: &Target| {
+        let side = match &target.errors {
+            [Some(a), Some(b)] if a.message() == b.message() => "fails on both sides alike".to_owned(),
+            [Some(_), Some(_)] => "fails on both sides".to_owned(),
+            [Some(_), None] => format!("failed in {}, and builds in {}", diff.from, diff.to),
+            _ => format!("fails in {}, and built in {}", diff.to, diff.from),
+        };
+        format!("{}   {side}\n", target.directory)
+    };
+    let lines: String = failed.map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
+/// How much differs, target by target.
+pub fn stat(diff: &Diff) -> String {
+    let changed: Vec<&Target> = diff.targets.iter().filter(|target| target.status != Status::Same).collect();
+    let width = changed.iter().map(|target| target.directory.chars().count()).max().unwrap_or(0);
+    let line = |target: &&Target| {
+        let head = format!("{:<width$}   ", target.directory);
+        let resources = counted(target.resources, "resource", "resources");
+        match target.status {
+            Status::Failed => format!("{head}fails\n"),
+            Status::Added => format!("{head}{resources}   new\n"),
+            Status::Removed => format!("{head}{resources}   gone\n"),
+            _ => {
+                let fields = counted(target.fields, "field", "fields");
+                let follow = match target.follow {
+                    0 => String::new(),
+                    more => format!("   {more} more follow"),
+                };
+                format!("{head}{resources}   {fields}{follow}\n")
+            }
+        }
+    };
+    changed.iter().map(line).collect()
+}

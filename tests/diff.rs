@@ -1,0 +1,385 @@
+//! `krm diff` in repositories that are made for it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// A repository, gone at the end of the test.
+struct Repository(PathBuf);
+
+const DEPLOYMENT: &str = "apiVersion: apps/v1
+kind: Deployment
+metadata:
+  name: web
+spec:
+  replicas: 1
+  selector:
+    matchLabels:
+      app: web
+  template:
+    metadata:
+      labels:
+        app: web
+    spec:
+      containers:
+      - name: web
+        image: example.com/web:1.0.0
+";
+
+impl Repository {
+    fn new(files: &[(&str, &str)]) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("krm-diff-{}-{number}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let repository = Self(folder.canonicalize().unwrap());
+        repository.git(&["init", "--quiet", "--initial-branch=main"]);
+        files.iter().for_each(|(path, text)| repository.write(path, text));
+        repository.commit("first");
+        repository
+    }
+
+    /// Two overlays over a base.
+    fn shop() -> Self {
+        let overlay = |name: &str| format!("namePrefix: {name}-\nresources:\n- ../../base\n");
+        Self::new(&[
+            ("base/kustomization.yaml", "resources:\n- web.yaml\n"),
+            ("base/web.yaml", DEPLOYMENT),
+            ("overlays/a/kustomization.yaml", &overlay("a")),
+            ("overlays/b/kustomization.yaml", &overlay("b")),
+        ])
+    }
+
+    fn write(&self, path: &str, text: &str) {
+        let path = self.0.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    fn replace(&self, file: &str, from: &str, to: &str) {
+        let text = fs::read_to_string(self.0.join(file)).unwrap();
+        assert!(text.contains(from), "{file}");
+        fs::write(self.0.join(file), text.replace(from, to)).unwrap();
+    }
+
+    fn commit(&self, message: &str) {
+        self.git(&["add", "--all"]);
+        let user = ["-c", "user.name=Test", "-c", "user.email=test@example.com"];
+        self.git(&[&user[..], &["commit", "--quiet", "--message", message]].concat());
+    }
+
+    fn git(&self, args: &[&str]) -> String {
+        let output = Command::new("git").args(args).current_dir(&self.0).output().expect("git starts");
+        assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+
+    fn krm(&self, args: &[&str]) -> Output {
+        self.krm_in("", args)
+    }
+
+    fn krm_in(&self, folder: &str, args: &[&str]) -> Output {
+        let folder = self.0.join(folder);
+        Command::new(env!("CARGO_BIN_EXE_krm")).args(args).current_dir(folder).output().expect("krm starts")
+    }
+
+    /// What `krm diff` prints; it must succeed.
+    fn diff(&self, args: &[&str]) -> String {
+        let output = self.krm(&[&["diff"], args].concat());
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    }
+}
+
+impl Drop for Repository {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn status(output: &Output) -> Option<i32> {
+    output.status.code()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The lines that say where causes are.
+fn causes(text: &str) -> Vec<&str> {
+    let lines = text.lines().skip(1).filter(|line| !line.starts_with(' ') && !line.is_empty());
+    lines.filter(|line| !line.starts_with("images") && !line.starts_with('!')).collect()
+}
+
+#[test]
+fn the_working_tree_is_left_alone() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.git(&["add", "base/web.yaml"]);
+    let before =
+        (repository.git(&["status", "--porcelain"]), fs::read(repository.0.join(".git/index")).unwrap());
+    let text = repository.diff(&[]);
+    assert!(text.contains("replicas: 1"), "{text}");
+    let after =
+        (repository.git(&["status", "--porcelain"]), fs::read(repository.0.join(".git/index")).unwrap());
+    assert_eq!(before, after);
+}
+
+#[test]
+fn a_change_is_led_back_to_its_line() {
+    type Edit = fn(&Repository);
+    let cases: [(&str, Edit, &[&str]); 8] = [
+        (
+            "a value of the base",
+            |r| r.replace("base/web.yaml", "replicas: 1", "replicas: 2"),
+            &["base/web.yaml:6                 replicas: 1   →   replicas: 2"],
+        ),
+        (
+            "a prefix",
+            |r| r.replace("overlays/a/kustomization.yaml", "namePrefix: a-", "namePrefix: z-"),
+            &["overlays/a/kustomization.yaml:1   namePrefix: a-   →   namePrefix: z-"],
+        ),
+        (
+            "an entry that is new counts, not the file it names",
+            |r| {
+                r.write(
+                    "base/patch.yaml",
+                    "kind: Deployment\napiVersion: apps/v1\nmetadata: {name: web}\nspec: {replicas: 5}\n",
+                );
+                r.replace(
+                    "base/kustomization.yaml",
+                    "- web.yaml\n",
+                    "- web.yaml\npatches:\n- path: patch.yaml\n",
+                );
+            },
+            &["base/kustomization.yaml:4       added   - path: patch.yaml"],
+        ),
+        (
+            "a resource that is new",
+            |r| {
+                r.write("base/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n");
+                r.replace("base/kustomization.yaml", "- web.yaml\n", "- web.yaml\n- more.yaml\n");
+            },
+            &["base/kustomization.yaml:3       added   - more.yaml"],
+        ),
+        (
+            "a component, by the line that includes it",
+            |r| {
+                r.write("part/kustomization.yaml", "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Component\nreplicas:\n- name: web\n  count: 7\n");
+                r.replace(
+                    "overlays/a/kustomization.yaml",
+                    "- ../../base\n",
+                    "- ../../base\ncomponents:\n- ../../part\n",
+                );
+            },
+            &["overlays/a/kustomization.yaml:5   added   - ../../part"],
+        ),
+        (
+            "an entry that is gone",
+            |r| r.replace("overlays/a/kustomization.yaml", "namePrefix: a-\n", ""),
+            &["overlays/a/kustomization.yaml:1   removed   namePrefix: a-"],
+        ),
+        (
+            "a resource that is gone",
+            |r| r.replace("base/kustomization.yaml", "- web.yaml\n", "- other.yaml\n"),
+            &[],
+        ),
+        (
+            "a comment changes nothing",
+            |r| r.replace("base/web.yaml", "replicas: 1", "replicas: 1 # one"),
+            &[],
+        ),
+    ];
+    for (name, edit, wanted) in cases {
+        let repository = Repository::shop();
+        edit(&repository);
+        let output = repository.krm(&["diff"]);
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines = causes(&text);
+        let lines: Vec<&str> = lines.into_iter().filter(|line| !line.contains("   fails")).collect();
+        assert_eq!(lines, wanted, "{name}\n{text}{}", stderr(&output));
+    }
+}
+
+#[test]
+fn generated_content_is_led_back_to_the_file() {
+    let repository = Repository::new(&[
+        (
+            "kustomization.yaml",
+            "resources: [web.yaml]\nconfigMapGenerator:\n- name: settings\n  files:\n  - app.properties\n  envs:\n  - app.env\n",
+        ),
+        (
+            "web.yaml",
+            &DEPLOYMENT.replace(
+                "        image:",
+                "        envFrom:\n        - configMapRef: {name: settings}\n        image:",
+            ),
+        ),
+        ("app.properties", "a=1\nb=2\n"),
+        ("app.env", "X=1\nY=2\n"),
+    ]);
+    repository.replace("app.properties", "b=2", "b=3");
+    repository.replace("app.env", "Y=2", "Y=3");
+    let text = repository.diff(&[]);
+    let lines = causes(&text);
+    assert_eq!(lines.len(), 2, "{text}");
+    assert!(lines[0].starts_with("app.env:2 ") && lines[0].contains("Y=2   →   Y=3"), "{text}");
+    assert!(lines[1].starts_with("app.properties:2 ") && lines[1].contains("b=2   →   b=3"), "{text}");
+    assert!(text.contains("and follows: name …-"), "{text}");
+}
+
+#[test]
+fn one_line_that_reaches_many_is_shown_once() {
+    let repository = Repository::shop();
+    for number in 0..20 {
+        let text = format!("namePrefix: o{number}-\nresources:\n- ../../base\n");
+        repository.write(&format!("overlays/o{number:02}/kustomization.yaml"), &text);
+    }
+    repository.commit("more");
+    repository.replace("base/web.yaml", "web:1.0.0", "web:2.0.0");
+    let text = repository.diff(&[]);
+    assert_eq!(causes(&text).len(), 1, "{text}");
+    assert!(
+        text.starts_with("22 overlays change (of 22): 22 resources, 1 cause. Pods restart: web (22).\n"),
+        "{text}"
+    );
+    assert!(text.contains("all 22 overlays"), "{text}");
+    assert!(
+        text.contains("! base/web.yaml:17   Deployment web: the image goes from version 1 to 2"),
+        "{text}"
+    );
+}
+
+#[test]
+fn a_broken_target_does_not_hide_the_others() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.replace("overlays/b/kustomization.yaml", "- ../../base", "- ../../gone");
+    let output = repository.krm(&["diff"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(status(&output), Some(1));
+    assert!(text.contains("replicas: 1   →   replicas: 2"), "{text}");
+    assert!(text.contains("overlays/b   fails in the working tree, and built in HEAD"), "{text}");
+    assert!(stderr(&output).contains("../../gone"), "{}", stderr(&output));
+}
+
+#[test]
+fn only_reached_targets_are_built() {
+    let repository = Repository::shop();
+    // It cannot be built, which nobody notices as long as it is not touched.
+    repository.write("overlays/broken/kustomization.yaml", "resources: [missing.yaml]\n");
+    repository.commit("broken");
+    repository.replace("overlays/a/kustomization.yaml", "a-", "z-");
+    let text = repository.diff(&["--stat"]);
+    assert_eq!(text, "overlays/a   1 resource   1 field\n");
+    assert_eq!(status(&repository.krm(&["diff", "--all"])), Some(1));
+}
+
+#[test]
+fn targets_that_come_and_go() {
+    let repository = Repository::shop();
+    repository.write("overlays/new/kustomization.yaml", "resources:\n- ../../base\n");
+    fs::remove_dir_all(repository.0.join("overlays/b")).unwrap();
+    let text = repository.diff(&[]);
+    assert!(text.contains("overlays/new is new\n  Deployment web        added"), "{text}");
+    assert!(text.contains("overlays/b is gone\n  Deployment web        removed"), "{text}");
+}
+
+#[test]
+fn the_exit_status_says_whether_there_are_differences() {
+    let repository = Repository::shop();
+    assert_eq!(status(&repository.krm(&["diff", "--exit-code"])), Some(0));
+    assert_eq!(repository.diff(&[]), "no differences (2 overlays)\n");
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    assert_eq!(status(&repository.krm(&["diff", "--exit-code"])), Some(3));
+    assert_eq!(status(&repository.krm(&["diff"])), Some(0));
+    assert_eq!(
+        status(&repository.krm(&["diff", "--exit-code", "--ignore", "Deployment/spec.replicas"])),
+        Some(0)
+    );
+}
+
+#[test]
+fn revisions_and_folders_are_told_apart() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.commit("second");
+    for args in [
+        &["HEAD~1"][..],
+        &["HEAD~1..HEAD"],
+        &["HEAD~1", "overlays/a", "overlays/b"],
+        &["HEAD~1", "overlays/*"],
+    ] {
+        assert!(repository.diff(args).starts_with("2 overlays change (of 2)"), "{args:?}");
+    }
+    assert!(repository.diff(&["HEAD~1", "--", "overlays/a"]).starts_with("1 overlay changes (of 1)"));
+    // From a folder below, paths are relative to it.
+    let output = repository.krm_in("overlays", &["diff", "HEAD~1"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("../base/web.yaml:6") && text.contains("a, b"), "{text}{}", stderr(&output));
+    for (args, code) in [
+        (&["HEAD~9"][..], "revision-unknown"),
+        (&["HEAD", "nowhere"], "diff-no-target"),
+        (&["HEAD..nothing"], "revision-unknown"),
+    ] {
+        let output = repository.krm(&[&["diff"], args].concat());
+        assert_eq!(status(&output), Some(1));
+        assert!(stderr(&output).starts_with(&format!("error[{code}]")), "{args:?} {}", stderr(&output));
+    }
+    repository.git(&["branch", "base"]);
+    let output = repository.krm(&["diff", "base"]);
+    assert!(stderr(&output).starts_with("error[diff-ambiguous]"), "{}", stderr(&output));
+    let outside = Command::new(env!("CARGO_BIN_EXE_krm")).arg("diff").current_dir("/").output().unwrap();
+    assert!(stderr(&outside).starts_with("error[no-repository]"), "{}", stderr(&outside));
+}
+
+#[test]
+fn secrets_are_not_shown() {
+    let secret = |value: &str| {
+        format!("apiVersion: v1\nkind: Secret\nmetadata: {{name: s}}\nstringData: {{password: {value}}}\n")
+    };
+    let repository =
+        Repository::new(&[("kustomization.yaml", "resources: [s.yaml]\n"), ("s.yaml", &secret("hunter2"))]);
+    repository.write("s.yaml", &secret("hunter3"));
+    let shown = |args: &[&str]| repository.diff(args).contains("hunter");
+    assert!(!shown(&["-o", "json"]), "{}", repository.diff(&["-o", "json"]));
+    assert!(repository.diff(&[]).contains("••• → ••• (changed)"), "{}", repository.diff(&[]));
+    assert!(!shown(&[]), "{}", repository.diff(&[]));
+    assert!(shown(&["--show-secrets"]));
+}
+
+#[test]
+fn json_is_the_whole_structure() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 0");
+    let text = repository.diff(&["-o", "json"]);
+    let data = krm_yaml::parse_str(&text).unwrap().remove(0).root;
+    let at = |path: &str| {
+        path.split('/').try_fold(&data, |node, key| match key.parse::<usize>() {
+            Ok(index) => node.items().get(index),
+            Err(_) => node.get(key),
+        })
+    };
+    let text_at = |path: &str| at(path).and_then(|node| node.text()).unwrap_or_default().to_owned();
+    assert_eq!(text_at("format"), "krm.diff/1");
+    assert_eq!(text_at("causes/0/place/file"), "base/web.yaml");
+    assert_eq!(text_at("causes/0/place/line"), "6");
+    assert_eq!(text_at("causes/0/before"), "replicas: 1");
+    assert_eq!(text_at("causes/0/changes/0"), text_at("changes/0/id"));
+    assert_eq!(text_at("changes/0/field"), "spec.replicas");
+    assert_eq!(text_at("changes/0/resource/name"), "web");
+    assert_eq!(text_at("changes/0/resource/to/name"), "a-web");
+    assert_eq!(text_at("changes/0/targets/1"), "overlays/b");
+    assert_eq!(text_at("changes/0/to/event"), "written");
+    assert_eq!(text_at("flags/0/rule"), "no-replicas");
+    assert_eq!(text_at("targets/0/status"), "changed");
+}
+
+#[test]
+fn a_repository_may_hold_no_kustomization_at_all() {
+    let repository = Repository::new(&[("a.txt", "a\n")]);
+    repository.write("a.txt", "b\n");
+    assert_eq!(repository.diff(&[]), "no differences (0 overlays)\n");
+    assert!(Path::new(&repository.0).exists());
+}
