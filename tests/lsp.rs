@@ -147,3 +147,369 @@ fn the_life_of_a_server_is_as_the_protocol_says() {
     let client = Client::start(&root, &[]);
     assert_eq!(client.hang_up(), Some(0));
 }
+
+/// `file line:character` of each place.
+fn places(locations: &Value) -> Vec<String> {
+    let shown = |location: &Value| {
+        let start = &location["range"]["start"];
+        format!("{} {}:{}", location["uri"].as_str().unwrap_or_default(), start["line"], start["character"])
+    };
+    locations.as_array().map(|all| all.iter().map(shown).collect()).unwrap_or_default()
+}
+
+#[test]
+fn names_and_paths_lead_to_what_they_mean_and_back() {
+    let root = folder("navigation", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let (base, web) = ("base/kustomization.yaml", "base/web.yaml");
+    let (staging, production) =
+        ("overlays/staging/kustomization.yaml", "overlays/production/kustomization.yaml");
+    for (file, position, leads_to) in [
+        // A file, a base, a workload, the target of a patch, an image, and a generator.
+        (base, (1, 4), vec!["base/web.yaml 0:0"]),
+        (staging, (1, 4), vec!["base/kustomization.yaml 0:0"]),
+        (staging, (4, 9), vec!["base/web.yaml 3:8"]),
+        (production, (4, 12), vec!["base/web.yaml 3:8"]),
+        (production, (5, 11), vec!["base/web.yaml 3:8"]),
+        (production, (11, 9), vec!["base/web.yaml 10:15"]),
+        (web, (13, 20), vec!["base/kustomization.yaml 3:8"]),
+        (web, (5, 13), vec![]),
+    ] {
+        let found = client.at("textDocument/definition", file, position, json!({}));
+        assert_eq!(places(&found), leads_to, "{file} {position:?}");
+    }
+    let all = json!({"context": {"includeDeclaration": true}});
+    let of_web = client.at("textDocument/references", web, (3, 9), all.clone());
+    assert_eq!(
+        places(&of_web),
+        [
+            "base/kustomization.yaml 1:2",
+            "base/web.yaml 3:8",
+            "overlays/production/kustomization.yaml 5:10",
+            "overlays/staging/kustomization.yaml 4:8",
+        ]
+    );
+    let others = json!({"context": {"includeDeclaration": false}});
+    let of_settings = client.at("textDocument/references", base, (3, 9), others.clone());
+    assert_eq!(places(&of_settings), ["base/web.yaml 13:18"]);
+    let of_base = client.at("textDocument/references", staging, (1, 4), others);
+    assert_eq!(
+        places(&of_base),
+        ["overlays/production/kustomization.yaml 1:2", "overlays/staging/kustomization.yaml 1:2"]
+    );
+    let links =
+        client.request("textDocument/documentLink", json!({"textDocument": {"uri": client.uri(staging)}}));
+    let links = client.relative(&links["result"]);
+    assert_eq!(links[0]["target"], "base/kustomization.yaml");
+    assert_eq!(links[0]["range"], json!({"start": position((1, 2)), "end": position((1, 12))}));
+}
+
+#[test]
+fn a_resource_is_renamed_in_every_file_or_not_at_all() {
+    let root = folder("rename", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let web = "base/web.yaml";
+    client.open(web, text(web));
+    let prepared = client.at("textDocument/prepareRename", web, (3, 9), json!({}));
+    assert_eq!(prepared["placeholder"], "web");
+    assert_eq!(client.at("textDocument/prepareRename", web, (5, 13), json!({})), Value::Null);
+    let edit = client.at("textDocument/rename", web, (3, 9), json!({"newName": "shop"}));
+    let changes = edit["changes"].as_object().expect("edits by file");
+    let files: Vec<&str> = changes.keys().map(String::as_str).collect();
+    assert_eq!(files, [web, "overlays/production/kustomization.yaml", "overlays/staging/kustomization.yaml"]);
+    assert_eq!(
+        changes["overlays/staging/kustomization.yaml"],
+        json!([{"range": {"start": position((4, 8)), "end": position((4, 11))}, "newText": "shop"}])
+    );
+    // What is not saved counts: a pattern that would not match the new name.
+    let production = "overlays/production/kustomization.yaml";
+    client.open(production, &text(production).replace("name: web", "name: we.*"));
+    let params = json!({
+        "textDocument": {"uri": client.uri(web)},
+        "position": position((3, 9)),
+        "newName": "shop",
+    });
+    let refused = client.request("textDocument/rename", params);
+    assert_eq!(refused["error"]["code"], -32803, "{refused}");
+    assert!(refused["error"]["message"].to_string().contains("would not match"), "{refused}");
+}
+
+#[test]
+fn files_that_move_are_followed() {
+    let root = folder("moves", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let files = json!({"files": [{"oldUri": client.uri("base"), "newUri": client.uri("common/base")}]});
+    let answer = client.request("workspace/willRenameFiles", files);
+    let edit = client.relative(&answer["result"]);
+    let changes = edit["changes"].as_object().unwrap_or_else(|| panic!("{answer}"));
+    assert_eq!(changes.len(), 2, "{answer}");
+    for file in ["overlays/staging/kustomization.yaml", "overlays/production/kustomization.yaml"] {
+        assert_eq!(changes[file][0]["newText"], "../../common/base");
+    }
+}
+
+#[test]
+fn hover_says_what_a_field_means_and_where_a_value_comes_from() {
+    let root = folder("hover", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let mut hover = |file: &str, position: (u64, u64)| {
+        let found = client.at("textDocument/hover", file, position, json!({}));
+        found["contents"]["value"].as_str().unwrap_or_default().to_owned()
+    };
+    let replicas = hover("base/web.yaml", (5, 13));
+    for part in [
+        "**Deployment web** `spec.replicas`",
+        "In `overlays/production`: `5`",
+        "`base/web.yaml:6` written: `1`",
+        "`overlays/production/kustomization.yaml:10` patches[0]: `1` → `5`",
+        "In `overlays/staging`: `2`",
+        "`overlays/staging/kustomization.yaml:6` replicas[0].count: `1` → `2`",
+    ] {
+        assert!(replicas.contains(part), "{part}\n\n{replicas}");
+    }
+    let prefix = hover("overlays/staging/kustomization.yaml", (2, 3));
+    assert!(prefix.contains("**namePrefix**") && prefix.contains("in front of all names"), "{prefix}");
+    assert!(prefix.contains("in `overlays/staging`"), "{prefix}");
+    let base = hover("overlays/staging/kustomization.yaml", (1, 5));
+    for part in ["The kustomization in `base`", "Deployment `web`", "ConfigMap `settings`"] {
+        assert!(base.contains(part), "{base}");
+    }
+    let image = hover("overlays/production/kustomization.yaml", (12, 12));
+    assert!(image.contains("changes 1 field of 1 resource in `overlays/production`"), "{image}");
+    let patched = hover("overlays/production/kustomization.yaml", (9, 14));
+    assert!(patched.contains("`1` → `5`"), "{patched}");
+}
+
+#[test]
+fn completion_knows_fields_files_and_names() {
+    let root = folder("completion", SHOP);
+    std::fs::write(root.join("base/more.yaml"), "").expect("a file");
+    let mut client = Client::start(&root, &[]);
+    let file = "base/kustomization.yaml";
+    client.open(file, "");
+    let mut complete = |text: &str| -> Vec<String> {
+        let (before, after) = text.split_once('|').expect("a cursor");
+        client.change(file, json!([{"text": format!("{before}{after}")}]));
+        let line = before.matches('\n').count() as u64;
+        let character = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count() as u64;
+        let found = client.at("textDocument/completion", file, (line, character), json!({}));
+        let items = found["items"].as_array().cloned().unwrap_or_default();
+        items.iter().map(|item| item["textEdit"]["newText"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    let fields = complete("resources:\n- web.yaml\nname|\n");
+    for field in ["namespace: ", "namePrefix: ", "images:", "patches:"] {
+        assert!(fields.contains(&field.to_owned()), "{field} is not in {fields:?}");
+    }
+    assert!(!fields.iter().any(|field| field.starts_with("resources")), "{fields:?}");
+    // What includes this kustomization, and what is listed already, is not offered.
+    assert_eq!(complete("resources:\n- web.yaml\n- |\n"), ["more.yaml"]);
+    assert_eq!(complete("resources:\n- web.yaml\nreplicas:\n- name: |\n"), ["web"]);
+    assert_eq!(complete("resources:\n- web.yaml\nimages:\n- name: ng|\n"), ["nginx"]);
+    assert_eq!(complete("resources:\n- web.yaml\npatches:\n- target:\n    kind: |\n"), ["Deployment"]);
+    assert_eq!(complete("resources: [web.yaml]\npatches:\n- target: {kind: Deployment, name: |}\n"), ["web"]);
+    let behaviors = complete("configMapGenerator:\n- name: a\n  behavior: |\n");
+    assert_eq!(behaviors, ["create", "merge", "replace"]);
+    let paths = complete(
+        "resources: [web.yaml]\nreplacements:\n- source:\n    kind: Deployment\n    name: web\n    fieldPath: |\n",
+    );
+    assert!(paths.contains(&"spec.template.spec.containers.[name=web].image".to_owned()), "{paths:?}");
+}
+
+#[test]
+fn symbols_name_resources_and_entries() {
+    let root = folder("symbols", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let mut names = |file: &str| -> Vec<String> {
+        let params = json!({"textDocument": {"uri": client.uri(file)}});
+        let answer = client.request("textDocument/documentSymbol", params);
+        let all = answer["result"].as_array().cloned().unwrap_or_default();
+        all.iter().map(|symbol| symbol["name"].as_str().unwrap_or_default().to_owned()).collect()
+    };
+    assert_eq!(names("base/web.yaml"), ["Deployment web"]);
+    assert_eq!(names("base/kustomization.yaml"), ["resources", "configMapGenerator"]);
+    let answer = client.request("workspace/symbol", json!({"query": "web"}));
+    let found = client.relative(&answer["result"]);
+    assert_eq!(found.as_array().map(Vec::len), Some(1), "{found}");
+    assert_eq!(found[0]["location"]["uri"], "base/web.yaml");
+}
+
+#[test]
+fn what_was_probably_meant_is_one_action_away() {
+    let root = folder("actions", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let file = "overlays/staging/kustomization.yaml";
+    let text = text(file).replace("namePrefix", "namePrefx");
+    client.open(file, &text);
+    let found = client.diagnostics_of(file);
+    assert_eq!(found[0]["code"], "unknown-field", "{found:?}");
+    let params = json!({
+        "textDocument": {"uri": client.uri(file)},
+        "range": {"start": position((2, 0)), "end": position((2, 0))},
+        "context": {"diagnostics": found},
+    });
+    let answer = client.request("textDocument/codeAction", params);
+    let actions = client.relative(&answer["result"]);
+    assert_eq!(actions[0]["kind"], "quickfix", "{actions}");
+    assert_eq!(
+        actions[0]["edit"]["changes"][file],
+        json!([{"range": {"start": position((2, 0)), "end": position((2, 9))}, "newText": "namePrefix"}])
+    );
+}
+
+#[test]
+fn a_request_that_was_cancelled_is_answered_as_such() {
+    let root = folder("cancelled", SHOP);
+    let mut client = Client::start(&root, &[]);
+    // The one before keeps the server busy: the folder is read for it.
+    let params = json!({"textDocument": {"uri": client.uri("base/web.yaml")}, "position": position((5, 13))});
+    let first = client.ask("textDocument/hover", params.clone());
+    let second = client.ask("textDocument/hover", params);
+    client.notify("$/cancelRequest", json!({"id": second}));
+    assert!(client.answer_to(&json!(first)).get("error").is_none());
+    let answer = client.answer_to(&json!(second));
+    // It may have been quicker than the cancellation; it must be one or the other.
+    assert!(answer["error"]["code"] == -32800 || !answer["result"].is_null(), "{answer}");
+}
+
+/// A small generator of numbers that are the same on every machine.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        ((self.0 >> 33) as usize) % most.max(1)
+    }
+}
+
+#[test]
+fn a_thousand_edits_leave_the_state_of_a_fresh_server() {
+    let root = folder("edits", SHOP);
+    let mut client = Client::start(&root, &["utf-16"]);
+    let mut texts: Vec<(&str, String)> =
+        SHOP.iter().map(|(file, text)| (*file, (*text).to_owned())).collect();
+    for (file, text) in &texts {
+        client.open(file, text);
+    }
+    let pieces = [
+        "",
+        "a",
+        "\n",
+        "  ",
+        "- ",
+        ": ",
+        "😀",
+        "ä",
+        "name: x\n",
+        "web",
+        "\r\n",
+        "[",
+        "]",
+        "#",
+        "'",
+        "replicas:\n",
+    ];
+    let mut numbers = Numbers(42);
+    let mut memory = 0;
+    for round in 0..1000 {
+        let (file, text) = &mut texts[numbers.below(SHOP.len())];
+        let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
+        let from = numbers.below(offsets.len());
+        let to = (from + numbers.below(4)).min(offsets.len() - 1);
+        let new = pieces[numbers.below(pieces.len())];
+        let (start, end) = (in_utf16(text, offsets[from]), in_utf16(text, offsets[to]));
+        // Positions cannot lie between the two characters of a line end.
+        let splits = |at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
+        if !splits(offsets[from]) && !splits(offsets[to]) {
+            text.replace_range(offsets[from]..offsets[to], new);
+            client.change(file, replaced(start, end, new));
+        }
+        // Now and then it is right again, so that builds go on.
+        if round % 10 == 9 {
+            let (file, text) = &mut texts[numbers.below(SHOP.len())];
+            *text = SHOP.iter().find(|(name, _)| name == file).expect("a file of the shop").1.to_owned();
+            client.change(file, json!([{"text": text.clone()}]));
+        }
+        if round % 25 == 0 {
+            client.diagnostics_of(texts[0].0);
+        }
+        if round == 500 {
+            memory = client.memory();
+        }
+    }
+    for (file, _) in &texts {
+        client.change(file, json!([]));
+        client.diagnostics_of(file);
+    }
+    let grown = client.memory().saturating_sub(memory);
+    assert!(grown < 16 << 10, "{grown} KB more after 500 edits");
+    let mut fresh = Client::start(&root, &["utf-16"]);
+    for (file, text) in &texts {
+        fresh.open(file, text);
+    }
+    for (file, _) in &texts {
+        fresh.diagnostics_of(file);
+    }
+    // The last one that was opened may have brought news of others.
+    fresh.request("workspace/symbol", json!({"query": ""}));
+    assert_eq!(client.all_diagnostics(), fresh.all_diagnostics());
+    for (file, text) in &texts {
+        for (line, content) in text.split('\n').enumerate() {
+            let at = (line as u64, (content.encode_utf16().count() / 2) as u64);
+            for method in ["textDocument/hover", "textDocument/definition", "textDocument/completion"] {
+                let (old, new) =
+                    (client.at(method, file, at, json!({})), fresh.at(method, file, at, json!({})));
+                // Of builds that fail, the histories of when they did not are still known.
+                if method != "textDocument/hover" || !new.is_null() {
+                    assert_eq!(old, new, "{method} {file} {at:?}");
+                }
+            }
+        }
+    }
+}
+
+fn in_utf16(text: &str, offset: usize) -> (u64, u64) {
+    let before = &text[..offset];
+    let ends = |(at, c): &(usize, char)| *c == '\n' || (*c == '\r' && !text[at + 1..].starts_with('\n'));
+    let breaks: Vec<usize> = before.char_indices().filter(ends).map(|(at, _)| at + 1).collect();
+    let line = &before[breaks.last().copied().unwrap_or_default()..];
+    (breaks.len() as u64, line.encode_utf16().count() as u64)
+}
+
+#[test]
+fn neovim_shows_what_the_server_says() {
+    let is_there = std::process::Command::new("nvim").arg("--version").output().is_ok();
+    if !is_there {
+        assert!(std::env::var_os("CI").is_none(), "CI has a neovim to try the server with");
+        eprintln!("left out: there is no neovim here");
+        return;
+    }
+    let root = folder("neovim", SHOP);
+    let out = root.join("../neovim.out");
+    drop(std::fs::remove_file(&out));
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lsp/neovim.lua");
+    let status = std::process::Command::new("nvim")
+        .args(["--headless", "-u", "NONE", "-n", "-i", "NONE", "-c"])
+        .arg(format!("luafile {}", script.display()))
+        .env("ROOT", &root)
+        .env("OUT", &out)
+        .env("KRM", env!("CARGO_BIN_EXE_krm"))
+        .env("XDG_STATE_HOME", root.join("../neovim.state"))
+        .env("XDG_CACHE_HOME", root.join("../neovim.cache"))
+        .stdin(std::process::Stdio::null())
+        .output()
+        .expect("neovim starts");
+    let seen = std::fs::read_to_string(&out).unwrap_or_default();
+    for line in [
+        "diagnostic replicas-no-match 4:8",
+        "hover **Deployment web** `spec.replicas`",
+        "hover In `overlays/staging`: `2`",
+        "definition base/kustomization.yaml 3:8",
+        "renamed name: options",
+        "renamed - name: options",
+        "action Write `namePrefix`",
+        "acted namePrefix: x-",
+    ] {
+        let is_seen = seen.lines().any(|other| other == line);
+        assert!(is_seen, "{line}\n\n{seen}\n{}", String::from_utf8_lossy(&status.stderr));
+    }
+}

@@ -5,7 +5,7 @@ use krm_engine::Result;
 
 use crate::os;
 
-/// Print the JSON Schema of a Composition, a Kptfile or a kustomization, for editors and checkers
+/// Print the JSON Schema of a Composition, Kptfile or kustomization, for editors
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::SCHEMA)]
 pub struct SchemaArgs {

@@ -69,6 +69,13 @@ impl Client {
         Self { child, input, messages, next: 0, versions, diagnostics, capabilities, root }
     }
 
+    /// Kilobytes of memory.
+    pub fn memory(&self) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap_or("0");
+        line.split_whitespace().next().and_then(|number| number.parse().ok()).unwrap_or_default()
+    }
+
     pub fn send_bytes(&mut self, bytes: &[u8]) {
         let input = self.input.as_mut().expect("not closed yet");
         input.write_all(bytes).and_then(|()| input.flush()).expect("the server reads");
@@ -105,6 +112,26 @@ impl Client {
                 return message;
             }
         }
+    }
+
+    /// Asks about a position, and gives the result.
+    pub fn at(&mut self, method: &str, file: &str, (line, character): (u64, u64), more: Value) -> Value {
+        let mut params = json!({
+            "textDocument": {"uri": self.uri(file)},
+            "position": {"line": line, "character": character},
+        });
+        for (key, value) in more.as_object().into_iter().flatten() {
+            params[key] = value.clone();
+        }
+        let answer = self.request(method, params);
+        assert!(answer.get("error").is_none(), "{answer}");
+        self.relative(&answer["result"])
+    }
+
+    /// A value with paths relative to the folder.
+    pub fn relative(&self, value: &Value) -> Value {
+        let text = value.to_string().replace(&format!("{}/", uri(&self.root)), "");
+        serde_json::from_str(&text).expect("still JSON")
     }
 
     fn next_message(&mut self, until: Instant) -> Option<Value> {
@@ -172,13 +199,7 @@ impl Client {
     pub fn all_diagnostics(&self) -> BTreeMap<String, Value> {
         let prefix = format!("{}/", uri(&self.root));
         let wrong = self.diagnostics.iter().filter(|(_, said)| said["diagnostics"] != json!([]));
-        let relative = |text: &str| text.replace(&prefix, "");
-        wrong
-            .map(|(uri, said)| {
-                let text = relative(&said["diagnostics"].to_string());
-                (relative(uri), serde_json::from_str(&text).expect("still JSON"))
-            })
-            .collect()
+        wrong.map(|(uri, said)| (uri.replace(&prefix, ""), self.relative(&said["diagnostics"]))).collect()
     }
 
     /// Ends the server as the protocol says, and gives its exit status.

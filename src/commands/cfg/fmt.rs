@@ -150,7 +150,7 @@ fn check(changed: &[Changed]) -> Result<()> {
     Err(changed.iter().fold(diagnostic, |d, file| d.note(file.place.display().to_string(), Span::NONE)))
 }
 
-fn formatted(documents: &[Document]) -> Result<String> {
+pub fn formatted(documents: &[Document]) -> Result<String> {
     let texts = documents.iter().map(document).collect::<Result<Vec<_>>>()?;
     // A comment ahead of the first `---` is read as that of the first document, and may as well stand there.
     let (lead, texts) = match (documents, texts.as_slice()) {

@@ -1,7 +1,7 @@
 //! `krm cfg`: looking at configuration, and formatting it.
 
 mod cat;
-mod fmt;
+pub mod fmt;
 mod tree;
 
 use std::collections::{BTreeMap, HashMap};

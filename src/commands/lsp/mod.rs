@@ -2,6 +2,7 @@
 
 mod positions;
 mod protocol;
+mod requests;
 mod server;
 mod uri;
 mod wire;

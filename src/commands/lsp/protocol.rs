@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::positions::{Encoding, Range};
+use super::positions::{Encoding, Position, Range};
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
@@ -86,6 +86,67 @@ pub struct OfDocument {
 }
 
 #[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AtPosition {
+    pub text_document: DocumentId,
+    pub position: Position,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct References {
+    pub text_document: DocumentId,
+    pub position: Position,
+    pub context: ReferenceContext,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReferenceContext {
+    pub include_declaration: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RenameParams {
+    pub text_document: DocumentId,
+    pub position: Position,
+    pub new_name: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CodeActionParams {
+    pub text_document: DocumentId,
+    pub range: Range,
+    pub context: CodeActionContext,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct CodeActionContext {
+    /// The kinds that are wanted; `None`: all that one may choose from.
+    #[serde(default)]
+    pub only: Option<Vec<String>>,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct Query {
+    pub query: String,
+}
+
+#[derive(Debug, Deserialize)]
+pub struct RenameFiles {
+    pub files: Vec<FileRename>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct FileRename {
+    pub old_uri: String,
+    pub new_uri: String,
+}
+
+#[derive(Debug, Deserialize)]
 pub struct WatchedFiles {
     pub changes: Vec<WatchedFile>,
 }
@@ -123,11 +184,26 @@ pub struct Location {
 
 /// What the server can do.
 pub fn capabilities(encoding: Encoding) -> Value {
+    let any_file = json!({"filters": [{"scheme": "file", "pattern": {"glob": "**/*"}}]});
     json!({
         "capabilities": {
             "positionEncoding": encoding.name(),
             "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
-            "workspace": {"workspaceFolders": {"supported": true, "changeNotifications": true}},
+            "completionProvider": {"triggerCharacters": [":", " ", "-", "/", "=", "."]},
+            "hoverProvider": true,
+            "definitionProvider": true,
+            "declarationProvider": true,
+            "referencesProvider": true,
+            "renameProvider": {"prepareProvider": true},
+            "codeActionProvider": {"codeActionKinds": ["quickfix", "source.fixAll.krm"]},
+            "documentFormattingProvider": true,
+            "documentSymbolProvider": true,
+            "workspaceSymbolProvider": true,
+            "documentLinkProvider": {"resolveProvider": false},
+            "workspace": {
+                "workspaceFolders": {"supported": true, "changeNotifications": true},
+                "fileOperations": {"willRename": any_file},
+            },
         },
         "serverInfo": {"name": "krm", "version": env!("CARGO_PKG_VERSION")},
     })

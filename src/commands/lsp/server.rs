@@ -2,12 +2,13 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 use krm_engine::editor::{Editor, Level, Place, Problem};
-use krm_yaml::Source;
+use krm_yaml::{Source, Span};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -24,7 +25,9 @@ pub struct Server {
     state: State,
     pub(super) encoding: Encoding,
     watches: bool,
-    folders: Vec<Editor>,
+    /// The client takes edits with the versions of the files they are for.
+    pub(super) takes_document_changes: bool,
+    pub(super) folders: Vec<Editor>,
     /// By address, as the client writes it.
     documents: BTreeMap<String, Document>,
     /// What was last shown, by path.
@@ -65,6 +68,7 @@ impl Server {
             state: State::New,
             encoding: Encoding::default(),
             watches: false,
+            takes_document_changes: false,
             folders: Vec::new(),
             documents: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -117,15 +121,29 @@ impl Server {
             (State::Running, "initialize") => {
                 Err(Refused(Fault::InvalidRequest, "`initialize` comes once".into()))
             }
-            (State::Running, _) => {
+            (State::Running, _) => self.surviving(|server| server.ask(method, params)).unwrap_or_else(|| {
                 Err(Refused(Fault::MethodNotFound, format!("there is no method `{method}`")))
-            }
+            }),
         }
+    }
+
+    /// A bug ends a request, not the server: what the folders knew is thrown away, the texts are kept.
+    fn surviving(&mut self, ask: impl FnOnce(&mut Self) -> Option<Answer>) -> Option<Answer> {
+        std::panic::catch_unwind(AssertUnwindSafe(|| ask(self))).unwrap_or_else(|_| {
+            self.start_again();
+            Some(Err(Refused(Fault::Internal, "krm has a bug: its output has the details".into())))
+        })
+    }
+
+    fn start_again(&mut self) {
+        let roots: Vec<PathBuf> = self.folders.drain(..).map(|editor| editor.root().to_owned()).collect();
+        roots.iter().for_each(|root| self.open_folder(root));
     }
 
     fn initialize(&mut self, params: InitializeParams) -> Answer {
         self.encoding = params.encoding();
         self.watches = params.can("/workspace/didChangeWatchedFiles/dynamicRegistration");
+        self.takes_document_changes = params.can("/workspace/workspaceEdit/documentChanges");
         let folders = params.workspace_folders.iter().flatten().filter_map(|folder| uri::path(&folder.uri));
         let mut folders: Vec<PathBuf> = folders.collect();
         if folders.is_empty() {
@@ -235,12 +253,21 @@ impl Server {
         if !std::mem::take(&mut self.is_dirty) {
             return Vec::new();
         }
-        let mut all: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
-        for editor in &mut self.folders {
-            for (path, problems) in editor.problems() {
-                all.entry(path.clone()).or_default().extend(problems.iter().cloned());
+        let found = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            let mut all: BTreeMap<PathBuf, Vec<Problem>> = BTreeMap::new();
+            for editor in &mut self.folders {
+                for (path, problems) in editor.problems() {
+                    all.entry(path.clone()).or_default().extend(problems.iter().cloned());
+                }
             }
-        }
+            all
+        }));
+        let Ok(all) = found else {
+            // What was shown stays, until the next key press.
+            self.start_again();
+            self.is_dirty = false;
+            return Vec::new();
+        };
         let converter = Converter::new(self);
         let mut now: BTreeMap<PathBuf, Shown> = BTreeMap::new();
         for (path, problems) in &all {
@@ -277,7 +304,7 @@ impl Server {
     }
 
     /// How the client calls a file, and which version of it it has open.
-    fn address(&self, path: &Path) -> (String, Option<i64>) {
+    pub(super) fn address(&self, path: &Path) -> (String, Option<i64>) {
         let open = self
             .documents
             .iter()
@@ -299,7 +326,7 @@ fn cancelled() -> Refused {
     Refused(Fault::Cancelled, "the request was cancelled".into())
 }
 
-fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
+pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
     let params = if params.is_null() { json!({}) } else { params };
     serde_json::from_value(params).map_err(|error| Refused(Fault::InvalidParams, error.to_string()))
 }
@@ -316,18 +343,23 @@ impl<'a> Converter<'a> {
     }
 
     pub fn range(&self, place: &'a Place) -> Range {
+        self.range_of(place, place.span)
+    }
+
+    /// The range of a span in the text that a place is in.
+    pub fn range_of(&self, place: &'a Place, span: Span) -> Range {
         let mut known = self.lines.borrow_mut();
         let lines = known
             .entry(Arc::as_ptr(&place.source))
             .or_insert_with(|| Rc::new(Lines::new(place.source.text(), self.server.encoding)));
-        lines.range(place.span.range())
+        lines.range(span.range())
     }
 
     pub fn location(&self, place: &'a Place) -> p::Location {
         p::Location { uri: self.server.address(&place.path).0, range: self.range(place) }
     }
 
-    fn problem(&self, problem: &'a Problem) -> p::Diagnostic {
+    pub fn problem(&self, problem: &'a Problem) -> p::Diagnostic {
         let severity = match problem.level {
             Level::Error => 1,
             Level::Warning => 2,

@@ -30,8 +30,11 @@ pub enum Fault {
     InvalidRequest = -32600,
     MethodNotFound = -32601,
     InvalidParams = -32602,
+    Internal = -32603,
     NotInitialized = -32002,
     Cancelled = -32800,
+    /// The request was right; there is a reason why it cannot be done.
+    Failed = -32803,
 }
 
 /// Longer messages are not from an editor.

@@ -39,13 +39,8 @@ pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, from: &Path, to: 
         return Err(refused(message).help("move the folder instead"));
     }
     let mut edits: BTreeMap<FileId, Vec<(Span, String)>> = BTreeMap::new();
-    for layer in workspace.layers() {
-        for reference in &layer.references {
-            if let Some(text) = follow(layer, reference, from, to)? {
-                let changes = edits.entry(reference.span.file).or_default();
-                changes.push((reference.span, replaced(sources, reference, &text)?));
-            }
-        }
+    for (span, text) in references(&workspace, sources, from, to)? {
+        edits.entry(span.file).or_default().push((span, text));
     }
     let mut edited = Vec::new();
     for (file, mut changes) in edits {
@@ -63,6 +58,24 @@ pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, from: &Path, to: 
     // Files were read side by side; what is shown has one order.
     edited.sort_by(|(a, ..), (b, ..)| a.cmp(b));
     Ok(Move { files, edits: edited })
+}
+
+/// The paths that a move changes, and how they read afterwards.
+pub fn references(
+    workspace: &Workspace,
+    sources: &Sources,
+    from: &Path,
+    to: &Path,
+) -> Result<Vec<(Span, String)>> {
+    let mut changes = Vec::new();
+    for layer in workspace.layers() {
+        for reference in &layer.references {
+            if let Some(text) = follow(layer, reference, from, to)? {
+                changes.push((reference.span, replaced(sources, reference, &text)?));
+            }
+        }
+    }
+    Ok(changes)
 }
 
 /// Where a path is after the move.

@@ -33,26 +33,64 @@ pub struct Renamed {
 /// Plans to rename the one resource of a kind and name in a tree.
 pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, rename: &Rename) -> Result<Renamed> {
     let workspace = Workspace::scan(world, sources, tree)?;
-    let mut renamer = Renamer {
-        world,
-        sources,
-        rename,
-        config: TransformerConfig::builtin(),
-        files: BTreeMap::new(),
-        changes: BTreeMap::new(),
-    };
+    let mut renamer = Renamer::new(world, sources, rename);
     let home = renamer.home(&workspace)?;
-    let above = workspace.reached_from(&[home]);
-    // Everything that is built together with it may name it.
-    let together: Vec<&Layer> = above.iter().filter_map(|folder| workspace.layer(folder)).collect();
-    let together: BTreeSet<&Path> =
-        together.iter().flat_map(|layer| workspace.closure(layer)).map(|layer| &*layer.folder).collect();
-    for layer in together.iter().filter_map(|folder| workspace.layer(folder)) {
+    let above = workspace.reached_from(std::slice::from_ref(&home));
+    for layer in together(&workspace, &home) {
         renamer.layer(layer)?;
     }
     let roots = workspace.roots().into_iter().filter(|layer| above.contains(&*layer.folder));
     let roots = roots.map(|layer| layer.folder.clone()).collect();
     Ok(Renamed { edits: renamer.finish()?, roots })
+}
+
+/// Where a resource is named.
+#[derive(Clone, Debug)]
+pub struct Mention {
+    pub path: PathBuf,
+    pub source: Arc<Source>,
+    /// The name alone, without quotes.
+    pub span: Span,
+}
+
+/// Every place that names a resource which `home` defines, in what is built together with it. Where a name cannot be told
+/// apart from other texts, nothing is named.
+pub fn mentions(
+    world: &dyn World,
+    sources: &Sources,
+    workspace: &Workspace,
+    home: &Path,
+    rename: &Rename,
+) -> Vec<Mention> {
+    let mut renamer = Renamer::new(world, sources, rename);
+    for layer in together(workspace, home) {
+        // What cannot be changed by itself is named all the same.
+        let _ = renamer.layer(layer);
+    }
+    renamer.mentions()
+}
+
+/// The places that a rename of the resource which `home` defines has to change.
+pub fn changes(
+    world: &dyn World,
+    sources: &Sources,
+    workspace: &Workspace,
+    home: &Path,
+    rename: &Rename,
+) -> Result<Vec<Mention>> {
+    let mut renamer = Renamer::new(world, sources, rename);
+    let renamed = together(workspace, home).into_iter().try_for_each(|layer| renamer.layer(layer));
+    let mentions = renamer.mentions();
+    renamed.map(|()| mentions)
+}
+
+/// Everything that is built together with a file: it may name what the file defines.
+fn together<'w>(workspace: &'w Workspace, home: &Path) -> Vec<&'w Layer> {
+    let above = workspace.reached_from(&[home.to_owned()]);
+    let above = above.iter().filter_map(|folder| workspace.layer(folder));
+    let together: BTreeSet<&Path> =
+        above.flat_map(|layer| workspace.closure(layer)).map(|layer| &*layer.folder).collect();
+    together.into_iter().filter_map(|folder| workspace.layer(folder)).collect()
 }
 
 struct Renamer<'r> {
@@ -70,7 +108,34 @@ const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "ReplicationController", 
 /// Lists of generators, and what they make.
 const GENERATORS: [(&str, &str); 2] = [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")];
 
-impl Renamer<'_> {
+impl<'r> Renamer<'r> {
+    fn new(world: &'r dyn World, sources: &'r Sources, rename: &'r Rename) -> Self {
+        let config = TransformerConfig::builtin();
+        Self { world, sources, rename, config, files: BTreeMap::new(), changes: BTreeMap::new() }
+    }
+
+    /// The places that were found. What was read for them is let go of.
+    fn mentions(self) -> Vec<Mention> {
+        let mut found = Vec::new();
+        for (path, changes) in &self.changes {
+            let read = || {
+                let bytes = self.world.read(path).ok()?;
+                self.sources.add_bytes(path.display().to_string(), bytes).ok()
+            };
+            let Some(source) = self.files.get(path).map(|(source, _)| source.clone()).or_else(read) else {
+                continue;
+            };
+            self.sources.forget(source.id());
+            found.extend(changes.keys().map(|(start, end)| Mention {
+                path: path.clone(),
+                source: source.clone(),
+                span: source.span(*start as usize, *end as usize),
+            }));
+        }
+        self.files.values().for_each(|(source, _)| self.sources.forget(source.id()));
+        found
+    }
+
     /// The file that defines the resource.
     fn home(&mut self, workspace: &Workspace) -> Result<PathBuf> {
         let mut homes: BTreeMap<PathBuf, Span> = BTreeMap::new();

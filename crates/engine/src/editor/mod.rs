@@ -4,9 +4,18 @@
 //! with everything below it. It runs no program and fetches nothing, whatever the files in the folder say.
 
 mod buffers;
+mod builtins;
+mod complete;
 mod cursor;
+mod facts;
+mod fields;
+mod hover;
+mod navigate;
+mod outline;
 mod problems;
+mod rename;
 mod repair;
+mod slot;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -23,7 +32,9 @@ use crate::session::{BuildOptions, Session};
 use crate::workspace::{Layer, Workspace};
 
 pub use buffers::Buffers;
-pub use cursor::Cursor;
+pub use complete::{Completion, CompletionKind, Completions};
+pub use hover::Hover;
+pub use outline::{Link, Symbol};
 pub use problems::{Level, Place, Problem, Repair};
 
 /// A folder that is open in an editor.
@@ -33,9 +44,13 @@ pub struct Editor {
     session: Session,
     /// What the kustomizations of the folder name, also those that are being typed.
     workspace: Workspace,
-    workspace_sources: Sources,
     changed: Changed,
-    problems: BTreeMap<PathBuf, Vec<Problem>>,
+    /// `None` if something changed since they were found.
+    problems: Option<BTreeMap<PathBuf, Vec<Problem>>>,
+    schemas: fields::Schemas,
+    facts: facts::Facts,
+    /// How many questions there were.
+    asked: u64,
 }
 
 /// What is out of date.
@@ -60,9 +75,11 @@ impl Editor {
             sources,
             session,
             workspace: Workspace::default(),
-            workspace_sources: Sources::new(),
             changed: Changed { files: BTreeSet::new(), tree: true },
-            problems: BTreeMap::new(),
+            problems: None,
+            schemas: fields::Schemas::default(),
+            facts: facts::Facts::default(),
+            asked: 0,
         }
     }
 
@@ -117,8 +134,13 @@ impl Editor {
             let path = self.world.place(path);
             // An open text counts, whatever is saved.
             if self.world.text(&path).is_none() {
-                self.changed.tree |= is_layer_file(&path) || !self.session_knows(&path);
-                self.changed.files.insert(path);
+                // What nobody looked at changes nothing, unless it is a kustomization.
+                let affected = self.session.affected_by(std::slice::from_ref(&path));
+                let is_used = !affected.targets.is_empty() || !affected.bases.is_empty();
+                if is_layer_file(&path) || is_used || self.workspace.users(&path).next().is_some() {
+                    self.changed.tree |= is_layer_file(&path) || !self.session_knows(&path);
+                    self.changed.files.insert(path);
+                }
             }
         }
     }
@@ -133,38 +155,38 @@ impl Editor {
         self.world.text(&path).or_else(|| Some(String::from_utf8(self.world.read(&path).ok()?).ok()?.into()))
     }
 
-    /// Whether anything changed since the problems were last found.
-    pub fn is_out_of_date(&self) -> bool {
-        self.changed.tree || !self.changed.files.is_empty()
-    }
-
     /// Everything that is wrong in the folder, by file. Only what is out of date is found again.
     pub fn problems(&mut self) -> &BTreeMap<PathBuf, Vec<Problem>> {
-        if self.is_out_of_date() {
-            self.refresh();
+        self.sync();
+        if self.problems.is_none() {
+            self.problems = Some(self.find_problems());
         }
-        &self.problems
+        self.problems.as_ref().expect("they were just found")
     }
 
-    /// Brings everything up to date with the texts.
-    fn refresh(&mut self) {
+    /// Forgets what was made of texts that changed since.
+    fn sync(&mut self) {
         let Changed { files, tree } = std::mem::take(&mut self.changed);
+        if files.is_empty() && !tree {
+            return;
+        }
+        self.problems = None;
         let files: Vec<PathBuf> = files.into_iter().collect();
-        self.session.invalidate(&files);
+        let affected = self.session.invalidate(&files);
         let world = Repaired(&self.world);
         if tree {
-            self.workspace_sources = Sources::new();
+            self.workspace.forget_texts(&self.sources);
             // A folder that cannot be read has no layers.
-            self.workspace =
-                Workspace::scan(&world, &self.workspace_sources, Path::new(".")).unwrap_or_default();
+            self.workspace = Workspace::scan(&world, &self.sources, Path::new(".")).unwrap_or_default();
         } else {
-            let folders = files.iter().flat_map(|file| self.layers_read_from(file)).collect::<BTreeSet<_>>();
+            let folders: BTreeSet<PathBuf> =
+                files.iter().flat_map(|file| self.layers_read_from(file)).collect();
             if !folders.is_empty() {
                 let folders = folders.into_iter().collect();
-                self.workspace.update(&world, &self.workspace_sources, folders);
+                self.workspace.update(&world, &self.sources, folders);
             }
         }
-        self.problems = self.find_problems();
+        self.facts.forget(&files, &affected.targets, tree);
     }
 
     /// The folders whose layers are made from a file: the one it is in, and those that name it as a configuration, which may
@@ -182,8 +204,7 @@ impl Editor {
     }
 
     fn find_problems(&self) -> BTreeMap<PathBuf, Vec<Problem>> {
-        let mut reporter =
-            problems::Reporter { world: &self.world, sources: &self.sources, problems: BTreeMap::new() };
+        let mut reporter = problems::Reporter::new(&self.world, &self.sources);
         let mut known: BTreeSet<&Path> = BTreeSet::new();
         let mut open: Vec<&Layer> = self.workspace.roots();
         while !open.is_empty() {
@@ -332,7 +353,7 @@ mod tests {
                 "/w/top/kustomization.yaml:3:3 no-network"
             ]
         );
-        let level = |file: &str| editor.problems[Path::new(file)][0].level;
+        let mut level = |file: &str| editor.problems()[Path::new(file)][0].level;
         assert_eq!(level("/w/top/kustomization.yaml"), Level::Information);
         assert_eq!(level("/w/base/kustomization.yaml"), Level::Error);
     }

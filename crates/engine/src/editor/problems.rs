@@ -1,10 +1,12 @@
 //! Diagnostics as an editor shows them: by file, each once, with the texts their spans are in.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Fix, Severity, Source, Sources, Span};
+use krm_yaml::{Diagnostic, FileId, Fix, Severity, Source, Sources, Span};
+use rustc_hash::FxHashMap;
 
 use super::buffers::Buffers;
 use crate::files::world::World;
@@ -67,12 +69,18 @@ pub(super) fn is_not_here(diagnostic: &Diagnostic) -> bool {
 
 /// Makes problems of diagnostics.
 pub(super) struct Reporter<'a> {
-    pub world: &'a Buffers,
-    pub sources: &'a Sources,
-    pub problems: BTreeMap<PathBuf, Vec<Problem>>,
+    world: &'a Buffers,
+    sources: &'a Sources,
+    problems: BTreeMap<PathBuf, Vec<Problem>>,
+    /// Where texts are kept: many problems may be in one.
+    paths: RefCell<FxHashMap<FileId, Option<PathBuf>>>,
 }
 
-impl Reporter<'_> {
+impl<'a> Reporter<'a> {
+    pub fn new(world: &'a Buffers, sources: &'a Sources) -> Self {
+        Self { world, sources, problems: BTreeMap::new(), paths: RefCell::default() }
+    }
+
     /// Takes in a diagnostic and those joined to it. `file` is where one without a span is shown; `target` is the layer that
     /// was built.
     pub fn add(&mut self, diagnostic: &Diagnostic, file: &Path, target: Option<&str>) {
@@ -106,7 +114,10 @@ impl Reporter<'_> {
         {
             notes.push((format!("in the build of `{target}`"), start));
         }
-        let fixes = diagnostic.fixes().iter().filter_map(|fix| self.repair(fix)).collect();
+        let mut fixes: Vec<Repair> = diagnostic.fixes().iter().filter_map(|fix| self.repair(fix)).collect();
+        if fixes.is_empty() {
+            fixes.extend(diagnostic.advice().iter().filter_map(|advice| as_advised(&place, advice)));
+        }
         let code = diagnostic.code();
         let of_file = self.problems.entry(place.path.clone()).or_default();
         let is_same = |other: &&mut Problem| {
@@ -135,7 +146,13 @@ impl Reporter<'_> {
 
     /// Where a span is. Texts that are not files of this machine have no place.
     pub fn place(&self, span: Span) -> Option<Place> {
-        place(self.world, self.sources, span)
+        let source = self.sources.get(span.file)?;
+        let find = || {
+            let path = self.world.real_path(Path::new(source.name())).ok();
+            path.filter(|path| self.world.is_file(path))
+        };
+        let path = self.paths.borrow_mut().entry(span.file).or_insert_with(find).clone()?;
+        Some(Place { path, source, span })
     }
 
     fn start_of(&self, file: &Path) -> Option<Place> {
@@ -156,6 +173,23 @@ impl Reporter<'_> {
     }
 }
 
+/// What `did you mean` says, done, where it is about the very word that is marked.
+fn as_advised(place: &Place, advice: &str) -> Option<Repair> {
+    let meant = advice.strip_prefix("did you mean `")?.split('`').next()?;
+    let written = place.source.slice(place.span);
+    let is_quoted = written.len() > 1 && written.starts_with(['"', '\'']);
+    let quotes = u32::from(is_quoted);
+    let span = Span { start: place.span.start + quotes, end: place.span.end - quotes, ..place.span };
+    // Near enough to be a slip of the hand, so that nothing else is replaced.
+    let is_word = krm_yaml::nearest(place.source.slice(span), [meant]).is_some();
+    let fits_plain = is_quoted || !meant.contains([':', '#', ' ', '\'', '"']);
+    (is_word && fits_plain).then(|| Repair {
+        message: format!("Write `{meant}`"),
+        is_safe: false,
+        edits: vec![(Place { span, ..place.clone() }, meant.to_owned())],
+    })
+}
+
 /// So many places are named beside a problem.
 const MOST_NOTES: usize = 10;
 
@@ -166,10 +200,4 @@ fn key(problem: &Problem) -> (u32, u32, Level, &str, &str) {
 
 fn note_key((text, place): &(String, Place)) -> (&Path, u32, &str) {
     (&place.path, place.span.start, text)
-}
-
-pub(super) fn place(world: &Buffers, sources: &Sources, span: Span) -> Option<Place> {
-    let source = sources.get(span.file)?;
-    let path = world.real_path(Path::new(source.name())).ok().filter(|path| world.is_file(path))?;
-    Some(Place { path, source, span })
 }

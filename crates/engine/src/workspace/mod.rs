@@ -105,11 +105,16 @@ impl Workspace {
     /// Reads the layers in these folders again, or for the first time; of what they name, what is not known yet.
     pub fn update(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
         for folder in &folders {
-            let Some(layer) = self.layers.remove(folder) else { continue };
-            let named = layer.references.iter().map(|reference| reference.span.file);
-            named.chain(layer.source.iter().map(|source| source.id())).for_each(|file| sources.forget(file));
+            if let Some(layer) = self.layers.remove(folder) {
+                layer.forget_texts(sources);
+            }
         }
         self.add(world, sources, folders);
+    }
+
+    /// Lets go of the texts that were read for it.
+    pub fn forget_texts(&self, sources: &Sources) {
+        self.layers().for_each(|layer| layer.forget_texts(sources));
     }
 
     fn add(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
@@ -259,6 +264,11 @@ impl Layer {
         let source = source.ok();
         let folder = folder.to_owned();
         Some(Self { folder, shown, kind, file, source, root, references, configurations, error })
+    }
+
+    fn forget_texts(&self, sources: &Sources) {
+        let named = self.references.iter().map(|reference| reference.span.file);
+        named.chain(self.source.iter().map(|source| source.id())).for_each(|file| sources.forget(file));
     }
 
     /// The other layers it is made of.

@@ -1,0 +1,150 @@
+//! The fields that files of ours may have, and what they mean: from the JSON Schemas.
+
+use std::sync::OnceLock;
+
+use krm_yaml::Node;
+
+use crate::{composition, kpt, kustomization};
+
+/// Which kind of file it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Kustomization,
+    Composition,
+    Kptfile,
+}
+
+/// A field that may be written somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Field<'s> {
+    pub name: &'s str,
+    pub description: &'s str,
+    /// `string`, `array` and so on; empty if it may be several.
+    pub kind: &'s str,
+}
+
+/// Schemas, read when one is first asked for.
+#[derive(Default)]
+pub struct Schemas {
+    kustomization: OnceLock<Node>,
+    composition: OnceLock<Node>,
+    kptfile: OnceLock<Node>,
+}
+
+impl Schemas {
+    fn root(&self, kind: Kind) -> &Node {
+        let (cell, text) = match kind {
+            Kind::Kustomization => (&self.kustomization, kustomization::JSON_SCHEMA),
+            Kind::Composition => (&self.composition, composition::JSON_SCHEMA),
+            Kind::Kptfile => (&self.kptfile, kpt::JSON_SCHEMA),
+        };
+        cell.get_or_init(|| {
+            let documents = krm_yaml::parse_str(text).expect("the schemas are right: a test reads them");
+            documents.into_iter().next().map(|document| document.root).unwrap_or_else(Node::null)
+        })
+    }
+
+    /// The schemas of what may be at a path; `*` is an item of a list.
+    fn at(&self, kind: Kind, path: &[&str]) -> Vec<&Node> {
+        let root = self.root(kind);
+        let mut found = alternatives(root, root);
+        for key in path {
+            let next = found.into_iter().filter_map(|schema| match *key {
+                "*" => schema.get("items"),
+                key => {
+                    let named = schema.get("properties").and_then(|all| property(all, key));
+                    named.or_else(|| schema.get("additionalProperties").filter(|any| any.is_map()))
+                }
+            });
+            found = next.flat_map(|schema| alternatives(root, schema)).collect();
+        }
+        found
+    }
+
+    /// What a field means.
+    pub fn description(&self, kind: Kind, path: &[&str]) -> Option<&str> {
+        self.at(kind, path).into_iter().find_map(|schema| schema.get("description")?.as_str())
+    }
+
+    /// The fields of the map at a path.
+    pub fn fields(&self, kind: Kind, path: &[&str]) -> Vec<Field<'_>> {
+        let root = self.root(kind);
+        let mut fields: Vec<Field> = Vec::new();
+        for schema in self.at(kind, path) {
+            for entry in schema.get("properties").and_then(Node::as_map).into_iter().flatten() {
+                let Some(name) = entry.key.text() else { continue };
+                let all = alternatives(root, &entry.value);
+                let text =
+                    |key: &str| all.iter().find_map(|schema| schema.get(key)?.as_str()).unwrap_or_default();
+                if !fields.iter().any(|field| field.name == name) {
+                    fields.push(Field { name, description: text("description"), kind: text("type") });
+                }
+            }
+        }
+        fields
+    }
+
+    /// The values that a field may have, where they are known.
+    pub fn values(&self, kind: Kind, path: &[&str]) -> Vec<&str> {
+        let all = self.at(kind, path);
+        let listed = all.iter().flat_map(|schema| schema.get("enum").map(Node::items).unwrap_or_default());
+        let listed = listed.chain(all.iter().filter_map(|schema| schema.get("const")));
+        let mut values: Vec<&str> = listed.filter_map(Node::text).collect();
+        if all.iter().any(|schema| schema.get("type").and_then(Node::as_str) == Some("boolean")) {
+            values.extend(["true", "false"]);
+        }
+        values
+    }
+
+    /// Whether what is at a path is a map with known fields.
+    pub fn is_map(&self, kind: Kind, path: &[&str]) -> bool {
+        self.at(kind, path).iter().any(|schema| schema.get("properties").is_some())
+    }
+}
+
+/// Fields are found whatever the case of their letters: a build reads them so.
+fn property<'n>(all: &'n Node, key: &str) -> Option<&'n Node> {
+    all.get(key).or_else(|| {
+        let mut entries = all.as_map()?.iter();
+        let same = |name: &Node| name.text().is_some_and(|name| name.eq_ignore_ascii_case(key));
+        entries.find(|entry| same(&entry.key)).map(|entry| &entry.value)
+    })
+}
+
+/// A schema and all it refers to or is made of.
+fn alternatives<'n>(root: &'n Node, schema: &'n Node) -> Vec<&'n Node> {
+    let mut all = vec![schema];
+    let mut next = 0;
+    while let Some(one) = all.get(next).copied() {
+        next += 1;
+        if let Some(name) = one.get("$ref").and_then(Node::as_str) {
+            let name = name.rsplit('/').next().unwrap_or_default();
+            all.extend(root.at(["definitions", name]));
+        }
+        for list in ["anyOf", "oneOf", "allOf"] {
+            all.extend(one.get(list).map(Node::items).unwrap_or_default());
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_have_descriptions_and_values() {
+        let schemas = Schemas::default();
+        let of = |path: &[&str]| schemas.description(Kind::Kustomization, path).map(str::to_owned);
+        assert!(of(&["images", "*", "newTag"]).is_some() && of(&["nothing"]).is_none());
+        assert!(of(&["patches", "*", "target", "kind"]).is_some());
+        let names: Vec<&str> =
+            schemas.fields(Kind::Kustomization, &["replicas", "*"]).iter().map(|field| field.name).collect();
+        assert_eq!(names, ["name", "count"]);
+        let behavior = schemas.values(Kind::Kustomization, &["configMapGenerator", "*", "behavior"]);
+        assert_eq!(behavior, ["create", "merge", "replace"]);
+        let modes = schemas.values(Kind::Composition, &["transformersFrom", "*", "importMode"]);
+        assert!(modes.contains(&"append"), "{modes:?}");
+        assert!(schemas.description(Kind::Kptfile, &["pipeline", "mutators", "*", "image"]).is_some());
+    }
+}

@@ -1,0 +1,162 @@
+//! What is in a file, and what it leads to.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_yaml::{Node, Source, Span};
+
+use super::facts::Role;
+use super::problems::Place;
+use super::{Editor, repair};
+use crate::workspace::Target;
+
+/// A part of a file that has a name.
+#[derive(Clone, Debug)]
+pub struct Symbol {
+    pub name: String,
+    pub detail: String,
+    pub is_resource: bool,
+    /// All of it.
+    pub whole: Place,
+    /// What to show when it is chosen.
+    pub chosen: Span,
+    pub within: Vec<Symbol>,
+}
+
+/// A text that leads to a file.
+#[derive(Clone, Debug)]
+pub struct Link {
+    pub from: Place,
+    pub to: PathBuf,
+}
+
+impl Editor {
+    /// The resources of a file, or the fields of a kustomization with their entries.
+    pub fn symbols(&mut self, path: &Path) -> Vec<Symbol> {
+        self.sync();
+        let path = self.world.place(path);
+        let role = self.role(&path);
+        let Some(text) = self.text(&path).filter(|_| role != Role::Stranger) else { return Vec::new() };
+        let documents = repair::documents(&text, None);
+        let documents = documents.iter().filter(|document| !document.root.is_null());
+        let of = |document: &krm_yaml::Document| {
+            let (root, source) = (&document.root, document.source());
+            let outline = Outline { path: &path, source };
+            match role {
+                Role::Ours(_) => outline.fields(root, true),
+                _ => vec![outline.resource(root)],
+            }
+        };
+        documents.flat_map(of).collect()
+    }
+
+    /// Every resource that is defined in the folder and whose kind or name holds a text.
+    pub fn find_symbols(&mut self, query: &str) -> Vec<Symbol> {
+        self.sync();
+        let folders: Vec<PathBuf> = self.workspace.layers().map(|layer| layer.folder.clone()).collect();
+        let query = query.to_lowercase();
+        let mut found = Vec::new();
+        for definition in self.definitions(&folders) {
+            let name = format!("{} {}", definition.kind, definition.name);
+            if name.to_lowercase().contains(&query) {
+                let chosen = definition.place.span;
+                let whole = Place { span: definition.whole, ..definition.place };
+                let (detail, within) = (definition.namespace.to_string(), Vec::new());
+                found.push(Symbol { name, detail, is_resource: true, whole, chosen, within });
+            }
+        }
+        found.sort_by(|a, b| {
+            (&a.name, &a.whole.path, a.chosen.start).cmp(&(&b.name, &b.whole.path, b.chosen.start))
+        });
+        found.dedup_by(|a, b| a.whole.path == b.whole.path && a.chosen == b.chosen);
+        found
+    }
+
+    /// The paths in a kustomization that lead to files.
+    pub fn links(&mut self, path: &Path) -> Vec<Link> {
+        self.sync();
+        let path = self.world.place(path);
+        let Some(layer) = self.layer_of(&path) else { return Vec::new() };
+        let Some(source) = &layer.source else { return Vec::new() };
+        let own = layer.references.iter().filter(|reference| reference.span.file == source.id());
+        let links = own.filter_map(|reference| {
+            let to = match &reference.target {
+                Target::File(file) => file.clone(),
+                Target::Layer(folder) => self.workspace.layer(folder)?.file.clone(),
+                Target::Folder(_) | Target::Remote(_) | Target::Missing(_) => return None,
+            };
+            Some(Link {
+                from: Place { path: path.clone(), source: source.clone(), span: reference.span },
+                to,
+            })
+        });
+        links.collect()
+    }
+}
+
+struct Outline<'a> {
+    path: &'a Path,
+    source: &'a Arc<Source>,
+}
+
+impl Outline<'_> {
+    fn place(&self, span: Span) -> Place {
+        Place { path: self.path.to_owned(), source: self.source.clone(), span }
+    }
+
+    fn resource(&self, root: &Node) -> Symbol {
+        let text = |keys: &[&str]| root.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default();
+        let name = format!("{} {}", text(&["kind"]), text(&["metadata", "name"]));
+        let name = match name.trim() {
+            "" => "document".to_owned(),
+            name => name.to_owned(),
+        };
+        let chosen = root.at(["metadata", "name"]).or(root.get("kind")).map_or(root.span(), Node::span);
+        let chosen = if within(chosen, root.span()) { chosen } else { root.span() };
+        let within = self.fields(root, false);
+        let detail = text(&["metadata", "namespace"]).to_owned();
+        Symbol { name, detail, is_resource: true, whole: self.place(root.span()), chosen, within }
+    }
+
+    /// The fields of a map; and, if asked for, the entries of lists in them.
+    fn fields(&self, root: &Node, with_entries: bool) -> Vec<Symbol> {
+        let entries = root.as_map().into_iter().flatten().filter_map(|entry| {
+            let whole = entry.key.span().to(entry.value.span());
+            let items = entry.value.items().iter().filter(|_| with_entries);
+            let items = items.enumerate().map(|(at, item)| Symbol {
+                name: item_name(item).unwrap_or_else(|| format!("[{at}]")),
+                detail: String::new(),
+                is_resource: false,
+                whole: self.place(item.span()),
+                chosen: item.span(),
+                within: Vec::new(),
+            });
+            Some(Symbol {
+                name: entry.key.text().filter(|key| !key.is_empty())?.to_owned(),
+                detail: short(&entry.value),
+                is_resource: false,
+                whole: self.place(whole),
+                chosen: entry.key.span(),
+                within: items.collect(),
+            })
+        });
+        entries.collect()
+    }
+}
+
+fn within(inner: Span, outer: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// What people call an entry of a list.
+fn item_name(item: &Node) -> Option<String> {
+    let name = ["name", "path", "kind"].iter().find_map(|key| item.get(key).and_then(Node::text));
+    let target = || item.at(["target", "name"]).or(item.at(["target", "kind"])).and_then(Node::text);
+    let text = item.text().or(name).or_else(target)?;
+    let line = text.lines().next().unwrap_or_default().trim();
+    (!line.is_empty()).then(|| line.to_owned())
+}
+
+fn short(value: &Node) -> String {
+    value.text().filter(|text| text.len() < 60 && !text.contains('\n')).unwrap_or_default().to_owned()
+}
