@@ -316,6 +316,51 @@ fn completion_knows_fields_files_and_names() {
 }
 
 #[test]
+fn completion_knows_the_fields_of_resources_and_the_names_they_take() {
+    let root = folder("resources", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let web = "base/web.yaml";
+    client.open(web, &text(web).replace("        image:", "        im\n        image:"));
+    let found = client.at("textDocument/completion", web, (10, 10), json!({}));
+    let labels: Vec<&str> =
+        found["items"].as_array().expect("items").iter().filter_map(|item| item["label"].as_str()).collect();
+    assert!(labels.contains(&"imagePullPolicy") && labels.contains(&"ports"), "{labels:?}");
+    // A field that names a ConfigMap: the one that the generator makes.
+    let found = client.at("textDocument/completion", web, (14, 20), json!({}));
+    assert_eq!(found["items"][0]["label"], "settings", "{found}");
+    assert_eq!(found["items"].as_array().map(Vec::len), Some(1), "{found}");
+}
+
+#[test]
+fn lint_looks_over_the_shoulder() {
+    let root = folder("lint", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let web = "base/web.yaml";
+    client.open(
+        web,
+        &text(web).replace("replicas: 1", "replica: 1").replace("name: settings", "name: setings"),
+    );
+    let found = client.diagnostics_of(web);
+    let codes: Vec<&str> = found.iter().filter_map(|problem| problem["code"].as_str()).collect();
+    assert!(codes.iter().any(|code| code.contains("field")), "{found:?}");
+    assert!(found.iter().any(|problem| problem["message"].to_string().contains("setings")), "{found:?}");
+    // What is deprecated is marked so, and can be moved on at once.
+    let file = "overlays/staging/kustomization.yaml";
+    client.open(file, &text(file).replace("resources:", "bases:"));
+    let found = client.diagnostics_of(file);
+    assert_eq!(found[0]["code"], "deprecated-field", "{found:?}");
+    assert_eq!(found[0]["tags"], json!([2]));
+    let params = json!({
+        "textDocument": {"uri": client.uri(file)},
+        "range": found[0]["range"],
+        "context": {"diagnostics": [], "only": ["source.fixAll"]},
+    });
+    let answer = client.request("textDocument/codeAction", params);
+    assert_eq!(answer["result"][0]["kind"], "source.fixAll.krm", "{answer}");
+    assert!(answer["result"][0]["edit"].to_string().contains("resources"), "{answer}");
+}
+
+#[test]
 fn symbols_name_resources_and_entries() {
     let root = folder("symbols", SHOP);
     let mut client = Client::start(&root, &[]);

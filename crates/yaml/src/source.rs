@@ -204,6 +204,18 @@ impl Sources {
         }
     }
 
+    /// All texts there are that came after an id, the oldest first.
+    pub fn after(&self, id: FileId) -> Vec<Arc<Source>> {
+        let all = self.0.read().expect("no one panics while holding the list of sources");
+        all.iter().skip(id.0 as usize).flatten().cloned().collect()
+    }
+
+    /// The id that was given last.
+    pub fn last(&self) -> FileId {
+        let all = self.0.read().expect("no one panics while holding the list of sources");
+        FileId(all.len() as u32)
+    }
+
     pub fn get(&self, id: FileId) -> Option<Arc<Source>> {
         let all = self.0.read().expect("no one panics while holding the list of sources");
         all.get((id.0 as usize).checked_sub(1)?)?.clone()
@@ -237,7 +249,11 @@ mod tests {
         assert_eq!(source.line(2), "b: 2");
         assert_eq!(sources.get(source.id()).unwrap().name(), "a.yaml");
         assert!(sources.get(FileId::NONE).is_none());
+        let later = sources.add("b.yaml", "");
+        assert_eq!(sources.last(), later.id());
+        assert_eq!(sources.after(source.id()).len(), 1);
         sources.forget(source.id());
         assert!(sources.get(source.id()).is_none());
+        assert_eq!(sources.after(FileId::NONE).len(), 1);
     }
 }

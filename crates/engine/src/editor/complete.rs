@@ -16,6 +16,7 @@ use crate::explain;
 use crate::files::relative;
 use crate::files::world::{EntryKind, World, clean};
 use crate::pipeline::trace::Segment;
+use crate::schema::Gvk;
 use crate::transformers;
 use crate::workspace::{LayerKind, PATH_FIELDS};
 
@@ -327,10 +328,14 @@ impl Editor {
     fn in_resource(&mut self, path: &Path, cursor: &Cursor, role: Role) -> Vec<Completion> {
         let keys = cursor.keys();
         if cursor.on_key {
-            return match keys[..] {
-                [_] => top_fields(&cursor.root),
-                _ => Vec::new(),
-            };
+            return self.resource_fields(cursor, &keys[..keys.len() - 1], 1);
+        }
+        if keys.last() == Some(&"*") {
+            // The first key of a map in a list is typed like a value.
+            let fields = self.resource_fields(cursor, &keys, 0);
+            if !fields.is_empty() {
+                return fields;
+            }
         }
         let text = |key: &str| cursor.root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
         if role == Role::Patch {
@@ -372,6 +377,27 @@ impl Editor {
         defined
             .into_iter()
             .map(|d| Completion::new(d.name.as_str(), CompletionKind::Resource, d.kind.as_str()))
+            .collect()
+    }
+
+    /// The fields of a map in a resource that it does not have yet.
+    fn resource_fields(&self, cursor: &Cursor, path: &[&str], steps: usize) -> Vec<Completion> {
+        let there = cursor.above(steps).filter(|node| node.is_map());
+        let is_new = |name: &str| there.is_none_or(|map| map.get(name).is_none());
+        let mut fields = self.schemas.of_resource(&Gvk::of(&cursor.root), path);
+        if fields.is_empty() && path.is_empty() {
+            // What every resource has, whatever it is.
+            fields = vec![("apiVersion", ""), ("kind", ""), ("metadata", "a map"), ("spec", "a map")];
+        }
+        let fields = fields.into_iter().filter(|(name, _)| is_new(name));
+        fields
+            .map(|(name, kind)| {
+                let after = if matches!(kind, "a map" | "a list") { ":" } else { ": " };
+                Completion {
+                    text: format!("{name}{after}"),
+                    ..Completion::new(name, CompletionKind::Field, kind)
+                }
+            })
             .collect()
     }
 
@@ -429,21 +455,6 @@ fn builtin_kinds() -> impl Iterator<Item = Completion> {
         description: builtins::description(kind).unwrap_or_default().to_owned(),
         ..Completion::new(kind, CompletionKind::ResourceKind, "built-in")
     })
-}
-
-/// The fields every resource has.
-fn top_fields(root: &Node) -> Vec<Completion> {
-    let fields =
-        ["apiVersion", "kind", "metadata", "spec"].into_iter().filter(|field| root.get(field).is_none());
-    fields
-        .map(|field| {
-            let after = if matches!(field, "metadata" | "spec") { ":" } else { ": " };
-            Completion {
-                text: format!("{field}{after}"),
-                ..Completion::new(field, CompletionKind::Field, "")
-            }
-        })
-        .collect()
 }
 
 fn paths_in(node: &Node, path: &mut Vec<Segment>, root: &Node, items: &mut Vec<Completion>) {

@@ -4,6 +4,8 @@ use std::sync::OnceLock;
 
 use krm_yaml::Node;
 
+use crate::schema::Gvk;
+use crate::schema::field_types::{FieldTypes, Shape};
 use crate::{composition, kpt, kustomization};
 
 /// Which kind of file it is.
@@ -29,6 +31,7 @@ pub struct Schemas {
     kustomization: OnceLock<Node>,
     composition: OnceLock<Node>,
     kptfile: OnceLock<Node>,
+    kubernetes: OnceLock<FieldTypes>,
 }
 
 impl Schemas {
@@ -96,6 +99,33 @@ impl Schemas {
         values
     }
 
+    /// The fields of the map at a path in a resource, and what they hold.
+    pub fn of_resource(&self, gvk: &Gvk, path: &[&str]) -> Vec<(&str, &'static str)> {
+        let types = self.kubernetes.get_or_init(FieldTypes::builtin);
+        let Some(mut fields) = types.of(gvk) else { return Vec::new() };
+        let mut shape: Option<&Shape> = None;
+        for key in path {
+            shape = match (shape, *key) {
+                (Some(Shape::List(items)), "*") => Some(items),
+                (Some(Shape::Map(values)), _) => Some(values),
+                (None | Some(Shape::Fields(_)), key) => fields.get(key),
+                _ => None,
+            };
+            match shape {
+                Some(Shape::Fields(at)) => fields = types.fields(*at),
+                Some(_) => {}
+                None => return Vec::new(),
+            }
+        }
+        match shape {
+            None | Some(Shape::Fields(_)) => {
+                let named = fields.names().filter_map(|name| Some((name, fields.get(name)?.name())));
+                named.collect()
+            }
+            Some(_) => Vec::new(),
+        }
+    }
+
     /// Whether what is at a path is a map with known fields.
     pub fn is_map(&self, kind: Kind, path: &[&str]) -> bool {
         self.at(kind, path).iter().any(|schema| schema.get("properties").is_some())
@@ -145,6 +175,10 @@ mod tests {
         assert_eq!(behavior, ["create", "merge", "replace"]);
         let modes = schemas.values(Kind::Composition, &["transformersFrom", "*", "importMode"]);
         assert!(modes.contains(&"append"), "{modes:?}");
+        let pod = Gvk::new("apps/v1", "Deployment");
+        let of_pod = schemas.of_resource(&pod, &["spec", "template", "spec", "containers", "*"]);
+        assert!(of_pod.contains(&("image", "a string")), "{of_pod:?}");
+        assert!(schemas.of_resource(&pod, &["spec", "replicas"]).is_empty());
         assert!(schemas.description(Kind::Kptfile, &["pipeline", "mutators", "*", "image"]).is_some());
     }
 }

@@ -22,12 +22,14 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Sources};
+use krm_yaml::{Diagnostic, FileId, Sources};
 
 use crate::composition;
 use crate::files::world::{DirEntry, World};
 use crate::files::{KUSTOMIZATION_FILES, relative};
 use crate::kpt::{self, Kptfile};
+use crate::lint;
+use crate::lint::tree::Tree;
 use crate::session::{BuildOptions, Session};
 use crate::workspace::{Layer, Workspace};
 
@@ -47,6 +49,8 @@ pub struct Editor {
     changed: Changed,
     /// `None` if something changed since they were found.
     problems: Option<BTreeMap<PathBuf, Vec<Problem>>>,
+    /// What is in the folder, as far as lint must know it.
+    tree: Tree,
     schemas: fields::Schemas,
     facts: facts::Facts,
     /// How many questions there were.
@@ -61,6 +65,9 @@ struct Changed {
     /// Files came or went: what names lead to may be something else.
     tree: bool,
 }
+
+/// With more resources than these, only what needs no second build of them is looked for while typing.
+const MANY_RESOURCES: usize = 1000;
 
 impl Editor {
     /// Opens a folder; nothing is read yet.
@@ -77,6 +84,7 @@ impl Editor {
             workspace: Workspace::default(),
             changed: Changed { files: BTreeSet::new(), tree: true },
             problems: None,
+            tree: Tree::default(),
             schemas: fields::Schemas::default(),
             facts: facts::Facts::default(),
             asked: 0,
@@ -178,6 +186,7 @@ impl Editor {
             self.workspace.forget_texts(&self.sources);
             // A folder that cannot be read has no layers.
             self.workspace = Workspace::scan(&world, &self.sources, Path::new(".")).unwrap_or_default();
+            self.tree = Tree::read(&*self.world, Path::new("."));
         } else {
             let folders: BTreeSet<PathBuf> =
                 files.iter().flat_map(|file| self.layers_read_from(file)).collect();
@@ -185,6 +194,7 @@ impl Editor {
                 let folders = folders.into_iter().collect();
                 self.workspace.update(&world, &self.sources, folders);
             }
+            files.iter().for_each(|file| self.tree.update(&*self.world, file));
         }
         self.facts.forget(&files, &affected.targets, tree);
     }
@@ -204,19 +214,38 @@ impl Editor {
     }
 
     fn find_problems(&self) -> BTreeMap<PathBuf, Vec<Problem>> {
+        let before = self.sources.last();
         let mut reporter = problems::Reporter::new(&self.world, &self.sources);
+        let resources = self.report_builds(&mut reporter);
+        self.report_findings(&mut reporter, resources > MANY_RESOURCES);
+        for file in self.world.open().iter().filter(|file| is_kptfile(file)) {
+            if let Some(error) = self.kptfile_error(file) {
+                reporter.add(&error, file, None);
+            }
+        }
+        let problems = reporter.finish();
+        self.forget_texts_after(before, &problems);
+        problems
+    }
+
+    /// Why builds fail, each layer that can be built for itself; gives how many resources the others have.
+    fn report_builds(&self, reporter: &mut problems::Reporter) -> usize {
+        let mut resources = 0;
         let mut known: BTreeSet<&Path> = BTreeSet::new();
         let mut open: Vec<&Layer> = self.workspace.roots();
         while !open.is_empty() {
             open.retain(|layer| known.insert(&layer.folder));
             let targets: Vec<String> = open.iter().map(|layer| layer.shown.clone()).collect();
             let built = self.session.build(&targets);
-            for warning in &built.warnings {
-                reporter.add(warning, self.root(), None);
-            }
             let mut next = Vec::new();
             for ((layer, target), result) in open.iter().zip(&targets).zip(&built.targets) {
-                let Err(error) = result else { continue };
+                let error = match result {
+                    Ok(items) => {
+                        resources += items.len();
+                        continue;
+                    }
+                    Err(error) => error,
+                };
                 reporter.add(error, &layer.file, Some(target));
                 if needs_more_than_files(error) {
                     // What it is made of can still be checked, each layer for itself.
@@ -225,12 +254,33 @@ impl Editor {
             }
             open = next;
         }
-        for file in self.world.open().iter().filter(|file| is_kptfile(file)) {
-            if let Some(error) = self.kptfile_error(file) {
-                reporter.add(&error, file, None);
+        resources
+    }
+
+    /// What lint finds, which is also what builds warn of. Rules that take a build of their own are left out where there is
+    /// much to build.
+    fn report_findings(&self, reporter: &mut problems::Reporter, quick: bool) {
+        let world: Arc<dyn World> = self.world.clone();
+        let Self { sources, session, workspace, tree, .. } = self;
+        let options = lint::Options { quick, ..lint::Options::default() };
+        let found = lint::check(&lint::Lint { world: &world, sources, session, workspace, tree }, &options);
+        for finding in &found.findings {
+            reporter.add(finding, self.root(), None);
+        }
+    }
+
+    /// Lets go of texts that were read for a look, so that looking again and again does not fill the memory.
+    fn forget_texts_after(&self, id: FileId, problems: &BTreeMap<PathBuf, Vec<Problem>>) {
+        let named: BTreeSet<FileId> =
+            problems.values().flatten().map(|problem| problem.place.span.file).collect();
+        for source in self.sources.after(id) {
+            let path = self.world.real_path(Path::new(source.name()));
+            let kept = path.ok().and_then(|path| self.session.text_of(&path));
+            let is_kept = kept.is_some_and(|kept| kept.id() == source.id());
+            if !is_kept && !named.contains(&source.id()) {
+                self.sources.forget(source.id());
             }
         }
-        reporter.finish()
     }
 
     fn kptfile_error(&self, file: &Path) -> Option<Diagnostic> {
@@ -239,11 +289,7 @@ impl Editor {
             Ok(source) => source,
             Err(error) => return Some(error),
         };
-        let error = Kptfile::read(&source).err();
-        if error.is_none() {
-            self.sources.forget(source.id());
-        }
-        error
+        Kptfile::read(&source).err()
     }
 }
 
