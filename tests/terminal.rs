@@ -52,8 +52,12 @@ fn no_name_reaches_the_terminal_as_an_order() {
     let result = r#"{message: "m\e[2J", severity: info, file: {path: "x\e[2J.yaml"}}"#;
     place.write(&format!("fn{ESCAPE}"), &format!("#!/bin/sh\ncat\necho 'results: [{result}]'\n"));
     place.write(&format!("bad{ESCAPE}/kustomization.yaml"), "resources: [\"x\\e[2J\"]\n");
+    place.write("escaped/kustomization.yaml", "resources: [\"a\\e[2J.yaml\"]\n");
+    place.write("escaped/a\u{1b}[2J.yaml", &config_map("a"));
     for line in [
         "$krm cfg tree pkg",
+        "$krm pkg tree pkg",
+        "$krm explain escaped; $krm explain escaped ConfigMap; $krm explain escaped --blame",
         "$krm cfg count pkg; $krm cfg count pkg/*/",
         "$krm fn run pkg --dry-run --enable-exec --exec-path ./fn* > /dev/null",
         "$krm build bad*",

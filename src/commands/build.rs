@@ -102,7 +102,7 @@ fn write_each(dir: &Path, items: &Resources) -> Result<()> {
                 .help("write all resources to one file, or give this one a name that may be a file's"));
         }
         let mut text = String::new();
-        krm_yaml::try_canonical_into(r.node(), &mut text)?;
+        krm_yaml::try_canonical_whole_into(r.node(), &mut text)?;
         files.insert(name, text);
     }
     let mut changes = os::Changes::to_output(dir)?;

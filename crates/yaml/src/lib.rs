@@ -116,7 +116,7 @@ pub use diag::{
     Diagnostic, Edit, EditError, Fix, Location, Note, Part, Result, Severity, apply_edits, sanitize,
 };
 pub use document::Document;
-pub use emit::{canonical, canonical_into, try_canonical_into};
+pub use emit::{canonical, canonical_into, try_canonical_into, try_canonical_whole_into};
 pub use map::{Entry, Map};
 pub use missing_space::with_space;
 pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};

@@ -7,6 +7,7 @@ use krm_engine::{Node, Result, Span};
 
 use super::{Answerer, Traced};
 use crate::os;
+use crate::report::sanitize;
 
 pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
     let mut rows: Vec<(String, String)> = Vec::new();
@@ -20,7 +21,7 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
     }
     let width = rows.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
     let text: String = rows.iter().map(|(place, line)| format!("{place:<width$} │ {line}\n")).collect();
-    os::print(text.as_bytes())?;
+    os::print(sanitize::inert(&text).as_bytes())?;
     one.failure()
 }
 

@@ -6,6 +6,7 @@ use krm_engine::{Diagnostic, Node, Result, Span};
 
 use super::{Answerer, Format, Traced};
 use crate::os;
+use crate::report::sanitize;
 
 /// Where a scalar of the line ends up in a target.
 struct Arrival {
@@ -84,7 +85,7 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
             object
         })),
     };
-    os::print(text.as_bytes())
+    os::print(sanitize::inert(&text).as_bytes())
 }
 
 /// What became of a line that is nowhere in the result: the steps that overwrote or removed what it wrote.

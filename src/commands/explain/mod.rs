@@ -12,7 +12,7 @@ use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 use crate::cli::{BuildFlags, examples};
 use crate::commands::build;
 use crate::os;
-use crate::report::Report;
+use crate::report::{Report, sanitize};
 
 /// Show where a value of the result comes from
 ///
@@ -251,7 +251,7 @@ impl Answerer<'_> {
                 ),
             },
         };
-        os::print(text.as_bytes())
+        os::print(sanitize::inert(&text).as_bytes())
     }
 
     /// Every resource, where it comes from, and how many steps changed it.
@@ -269,7 +269,7 @@ impl Answerer<'_> {
             Format::Text => text::table(&rows),
             Format::Json => json::list(rows.iter().map(json::row)),
         };
-        os::print(text.as_bytes())?;
+        os::print(sanitize::inert(&text).as_bytes())?;
         one.failure()
     }
 
@@ -301,7 +301,7 @@ impl Answerer<'_> {
                     .map(|(target, answer)| json::explanation(answer, target, &self.report.sources)),
             ),
         };
-        os::print(text.as_bytes())?;
+        os::print(sanitize::inert(&text).as_bytes())?;
         Diagnostic::join(errors).map_or(Ok(()), Err)
     }
 }

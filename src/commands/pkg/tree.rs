@@ -7,7 +7,7 @@ use krm_engine::{Node, Result, kpt};
 use crate::cli::PkgTreeArgs;
 use crate::commands::function::packages::follow_link;
 use crate::os::{self, Disk};
-use crate::report::Report;
+use crate::report::{Report, sanitize};
 
 /// A folder with what is in it.
 #[derive(Default)]
@@ -48,7 +48,7 @@ pub fn run(args: &PkgTreeArgs, report: &Report) -> Result<()> {
     let name = named.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut out = title(&name, &root) + "\n";
     draw(&root, "", &mut out);
-    os::print(out.as_bytes())
+    os::print(sanitize::inert(&out).as_bytes())
 }
 
 /// `KIND NAMESPACE/NAME` of each resource of a file; none if it holds something else.

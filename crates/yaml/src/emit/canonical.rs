@@ -34,8 +34,17 @@ pub fn try_canonical_into(node: &Node, out: &mut String) -> Result<()> {
     emitter.refusal.map_or(Ok(()), Err)
 }
 
+/// As [`try_canonical_into`], with folded texts as they are: what the reference writes into a file of each resource.
+pub fn try_canonical_whole_into(node: &Node, out: &mut String) -> Result<()> {
+    let mut emitter = Emitter { keeps_folded: true, ..Emitter::new(out) };
+    emitter.root(node);
+    emitter.refusal.map_or(Ok(()), Err)
+}
+
 struct Emitter<'o> {
     out: &'o mut String,
+    /// Folded texts are written as they are, and not as the reference reads them back.
+    keeps_folded: bool,
     /// Where the present line begins in `out`.
     line_start: usize,
     /// The order of keys of all maps under way, each behind that of the map around it.
@@ -56,7 +65,7 @@ enum Lead {
 impl<'o> Emitter<'o> {
     fn new(out: &'o mut String) -> Self {
         let line_start = out.len();
-        Self { out, line_start, positions: Vec::new(), refusal: None }
+        Self { out, keeps_folded: false, line_start, positions: Vec::new(), refusal: None }
     }
 
     fn root(&mut self, node: &Node) {
@@ -179,7 +188,7 @@ impl<'o> Emitter<'o> {
             Tag::Binary => {
                 return self.string(crate::binary::text(text).as_deref().unwrap_or(text), node, indent);
             }
-            _ if node.style() == Style::Folded => {
+            _ if node.style() == Style::Folded && !self.keeps_folded => {
                 return self.string(folded::distorted(text).as_deref().unwrap_or(text), node, indent);
             }
             _ => return self.string(text, node, indent),

@@ -10,5 +10,5 @@ pub mod preserve;
 mod text;
 mod unicode;
 
-pub use canonical::{canonical, canonical_into, try_canonical_into};
+pub use canonical::{canonical, canonical_into, try_canonical_into, try_canonical_whole_into};
 pub use folded::distorted;
