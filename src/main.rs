@@ -50,6 +50,7 @@ fn run() -> i32 {
     // The exit status of a command that did what it was asked: one may have found something.
     let mut done = 0;
     let result = match cli.command {
+        Command::Affected(args) => commands::affected::run(&args, &report),
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cache(args) => commands::cache::run(&args),
         Command::Cfg(args) => commands::cfg::run(*args, &report),

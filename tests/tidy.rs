@@ -269,6 +269,7 @@ const OUT_OF_REACH: &[&str] = &[
     "wasm-not-loaded",
     "wasm-not-read",
     "wasm-not-started",
+    "watch-polls",
     "yaml-many-documents",
     "yaml-too-long",
 ];

@@ -15,6 +15,11 @@ pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production -o all.yaml
   krm build examples/shop/base examples/shop/overlays/* -o rendered/";
 
+pub const AFFECTED: &str = "Examples:
+  krm affected --files examples/shop/base/web.yaml
+  echo examples/shop/base/web.yaml | krm affected --files - | xargs krm build -o rendered/
+  krm affected main...HEAD -o json my-package";
+
 pub const CREATE: &str = "Examples:
   rm examples/shop/base/kustomization.yaml && krm create -C examples/shop/base --autodetect
   mkdir new && krm create -C new --resources ../examples/shop/base --namespace shop";

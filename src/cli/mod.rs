@@ -149,6 +149,7 @@ pub enum ColorChoice {
 
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    Affected(crate::commands::affected::AffectedArgs),
     Build(Box<BuildArgs>),
     Cache(crate::commands::cache::CacheArgs),
     Cfg(Box<crate::commands::cfg::CfgArgs>),
@@ -191,6 +192,25 @@ pub struct BuildArgs {
     /// A folder that is not there yet is made where its name ends in `/`, or where there are several targets.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
+
+    /// Build only the targets that changed since this revision; of a folder without a kustomization, those below it
+    ///
+    /// Compared is the working tree. `REV...` means the point at which the current branch left REV. With `-o` files are named
+    /// as if all targets were built.
+    #[arg(long, value_name = "REV", conflicts_with = "watch")]
+    pub changed_since: Option<String>,
+
+    /// Build again when files change, and say what changed on standard error
+    #[arg(long)]
+    pub watch: bool,
+
+    /// With `--watch`: look at the files every so many milliseconds, for file systems that do not say when a file changes
+    #[arg(long, value_name = "MS", requires = "watch")]
+    pub poll: Option<u64>,
+
+    /// With `--watch`: end after the first change
+    #[arg(long, requires = "watch", hide = true)]
+    pub once: bool,
 
     #[command(flatten)]
     pub flags: BuildFlags,

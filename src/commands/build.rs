@@ -1,7 +1,9 @@
 //! `krm build`.
 
+pub mod watch;
+
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_engine::lint;
@@ -12,13 +14,30 @@ use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use crate::cli::{BuildArgs, BuildFlags, LoadRestrictor, Reorder};
+use crate::commands::affected;
 use crate::os::{self, Disk};
 use crate::report::Report;
 use crate::spinner::Spinner;
 
-pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
+pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
     std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
+    if args.watch {
+        watch::refuse_addresses(&args.targets)?;
+        return watch::run(&args, report);
+    }
+    let all = match &args.changed_since {
+        None => args.targets.clone(),
+        Some(revision) => {
+            let (all, changed) = affected::changed_since(revision, &args.targets, &report.sources)?;
+            if changed.is_empty() {
+                eprintln!("nothing to build: no target changed since {revision}");
+                return Ok(());
+            }
+            args.targets = changed;
+            all
+        }
+    };
     let (disk, options) = world_and_options(&args.flags, &args.targets)?;
     let session = Session::new(Arc::new(disk), report.sources.clone(), options);
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
@@ -41,10 +60,7 @@ pub fn run(args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
     match &args.output {
         None => os::print_all(&emit(&done)?),
-        Some(dir) if done.len() > 1 => write_targets(dir, &args.targets, &done),
-        // A name that ends so can only be meant as a folder, there or not.
-        Some(dir) if dir.is_dir() || dir.to_string_lossy().ends_with('/') => write_each(dir, &done[0]),
-        Some(file) => os::write(file, emit(&done)?.concat().as_bytes()),
+        Some(path) => write(path, files(path, &all, &args.targets, &done)?, Vec::new()),
     }?;
     // The process ends here: the system takes the memory back faster than we could free every node.
     std::mem::forget(done);
@@ -83,8 +99,38 @@ pub fn options(args: &BuildFlags) -> Result<BuildOptions> {
     })
 }
 
+/// The files that results are written to. Of several targets, or of those that are some of several, each has a file; of one, a
+/// folder gets a file for each resource.
+fn files(
+    path: &Path,
+    all: &[String],
+    targets: &[String],
+    done: &[Resources],
+) -> Result<Vec<(PathBuf, String)>> {
+    // A name that ends so can only be meant as a folder, there or not.
+    let is_folder = path.is_dir() || path.to_string_lossy().ends_with('/');
+    match done {
+        _ if all.len() > 1 => target_files(path, all, targets, done),
+        [one] if is_folder => resource_files(path, one),
+        _ => Ok(vec![(path.to_owned(), emit(done)?.concat())]),
+    }
+}
+
+/// Writes files to a path, all of them or none, and removes others.
+fn write(path: &Path, files: Vec<(PathBuf, String)>, gone: Vec<PathBuf>) -> Result<()> {
+    if let [(file, text)] = &files[..]
+        && file == path
+    {
+        return os::write(file, text.as_bytes());
+    }
+    let mut changes = os::Changes::to_output(path)?;
+    files.iter().try_for_each(|(file, text)| changes.write(file, text.as_bytes()))?;
+    gone.iter().try_for_each(|file| changes.remove(file, None))?;
+    changes.commit()
+}
+
 /// A file per resource, named as the reference names them.
-fn write_each(dir: &Path, items: &Resources) -> Result<()> {
+fn resource_files(dir: &Path, items: &Resources) -> Result<Vec<(PathBuf, String)>> {
     let namespaced = || items.iter().filter(|r| !r.id().cluster_scoped);
     let namespaces: FxHashSet<&str> = namespaced().map(|r| r.id().effective_namespace()).collect();
     // quirk(output-files-overwrite): With `--output` of a folder, of two resources that get the same file name the last
@@ -105,9 +151,7 @@ fn write_each(dir: &Path, items: &Resources) -> Result<()> {
         krm_yaml::try_canonical_whole_into(r.node(), &mut text)?;
         files.insert(name, text);
     }
-    let mut changes = os::Changes::to_output(dir)?;
-    files.into_iter().try_for_each(|(name, text)| changes.write(&dir.join(name), text.as_bytes()))?;
-    changes.commit()
+    Ok(files.into_iter().map(|(name, text)| (dir.join(name), text)).collect())
 }
 
 fn file_name(r: &Resource) -> String {
@@ -119,8 +163,13 @@ fn file_name(r: &Resource) -> String {
 
 /// A file per target, named after its folder; with as many folders above as it takes to tell them apart, but none of those
 /// that all of them are in.
-fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<()> {
-    let mut parts: Vec<Vec<String>> = targets.iter().map(|target| path_parts(target)).collect();
+fn target_files(
+    dir: &Path,
+    all: &[String],
+    targets: &[String],
+    built: &[Resources],
+) -> Result<Vec<(PathBuf, String)>> {
+    let mut parts: Vec<Vec<String>> = all.iter().map(|target| path_parts(target)).collect();
     let common = common_folders(&parts);
     parts.iter_mut().for_each(|parts| drop(parts.drain(..common)));
     let most = parts.iter().map(Vec::len).max().unwrap_or_default();
@@ -138,11 +187,11 @@ fn write_targets(dir: &Path, targets: &[String], built: &[Resources]) -> Result<
     };
     let texts: Vec<String> =
         built.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
-    let mut changes = os::Changes::to_output(dir)?;
-    parts.iter().zip(texts).try_for_each(|(parts, text)| {
-        changes.write(&dir.join(format!("{}.yaml", name(parts, count))), text.as_bytes())
-    })?;
-    changes.commit()
+    let name_of = |target: &String| {
+        let at = all.iter().position(|one| one == target).expect("all targets hold those that were built");
+        dir.join(format!("{}.yaml", name(&parts[at], count)))
+    };
+    Ok(targets.iter().map(name_of).zip(texts).collect())
 }
 
 /// How many folders all paths begin with; of each at least its last name is left.

@@ -1,5 +1,6 @@
 //! One file per verb. Each takes its arguments, and gives back the first thing that went wrong.
 
+pub mod affected;
 pub mod build;
 pub mod cache;
 pub mod cfg;

@@ -16,6 +16,7 @@ mod remote;
 pub mod store;
 #[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
+mod watch;
 
 use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
@@ -27,7 +28,8 @@ pub use changes::Changes;
 pub use disk::Disk;
 pub use environment::{cache_dir, container_engine, plugin_homes, supervisor};
 pub use read::read;
-pub use system::{exit, survive_file_limits};
+pub use system::{clock, exit, survive_file_limits};
+pub use watch::Watch;
 
 /// Writes to standard output. A reader that went away (`krm build | head`) wanted no more: that is success.
 pub fn print(bytes: &[u8]) -> Result<()> {
@@ -122,6 +124,19 @@ pub fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|error| {
         Diagnostic::error("folder-not-found", format!("cannot find `{}`: {error}", path.display()))
     })
+}
+
+/// A name as the system has it, which need not be UTF-8.
+pub fn os_string(bytes: &[u8]) -> std::ffi::OsString {
+    #[cfg(unix)]
+    {
+        use std::os::unix::ffi::OsStrExt;
+        std::ffi::OsStr::from_bytes(bytes).to_owned()
+    }
+    #[cfg(not(unix))]
+    {
+        String::from_utf8_lossy(bytes).into_owned().into()
+    }
 }
 
 /// An environment variable.

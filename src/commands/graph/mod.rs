@@ -133,7 +133,7 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
         let unread = unread.into_iter().map(|(_, error)| error.clone());
         return Diagnostic::join(problems.into_iter().chain(unread)).map_or(Ok(()), Err);
     }
-    let (outlined, errors) = outlined(&args, &targets, disk, report)?;
+    let (outlined, errors) = outlined(&args, &targets, report)?;
     let text = match args.output {
         Format::Tree => tree::steps(&outlined),
         _ => {
@@ -170,13 +170,8 @@ fn drawn(graph: &Graph, args: &GraphArgs, report: &Report) -> String {
 }
 
 /// Builds every target with a trace; what fails is outlined as far as it goes.
-fn outlined(
-    args: &GraphArgs,
-    targets: &Targets,
-    disk: Disk,
-    report: &Report,
-) -> Result<(Vec<Branch>, Vec<Diagnostic>)> {
-    let options = build::options(&args.flags)?;
+fn outlined(args: &GraphArgs, targets: &Targets, report: &Report) -> Result<(Vec<Branch>, Vec<Diagnostic>)> {
+    let (disk, options) = build::world_and_options(&args.flags, &targets.names)?;
     let allowed = options.policy.clone();
     let (runtime, _) = Runtime::skipping(options.policy.clone());
     let world: Arc<dyn World> = Arc::new(disk);

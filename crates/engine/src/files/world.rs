@@ -78,6 +78,31 @@ pub struct ChartAddress {
     pub version: String,
 }
 
+/// The files of another world alone: nothing is fetched.
+pub struct Offline(pub Arc<dyn World>);
+
+impl World for Offline {
+    fn read(&self, path: &Path) -> std::io::Result<Vec<u8>> {
+        self.0.read(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.0.is_dir(path)
+    }
+
+    fn is_file(&self, path: &Path) -> bool {
+        self.0.is_file(path)
+    }
+
+    fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>> {
+        self.0.list(dir)
+    }
+
+    fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
+        self.0.real_path(path)
+    }
+}
+
 /// One entry of a folder.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct DirEntry {

@@ -1,16 +1,15 @@
 //! What targets are made of, without building them: which files decide the result, and which targets a change reaches.
 
 use std::collections::BTreeSet;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Result, Sources};
+use krm_yaml::{Diagnostic, Sources};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use crate::files::dependencies::{Dependencies, Found};
-use crate::files::world::{DirEntry, World};
+use crate::files::world::{Offline, World};
 use crate::pipeline::Policy;
 use crate::runtime::Runtime;
 use crate::session::{BuildOptions, Session};
@@ -84,6 +83,7 @@ impl<'w> Inputs<'w> {
     /// files are there.
     pub fn reached(&self, changed: &[PathBuf]) -> Vec<Reached> {
         let by_name = self.workspace.reached_from(changed);
+        let locked = changed.iter().any(|path| is_lock(path));
         let mut known = FxHashMap::default();
         let mut reached = Vec::new();
         for target in &self.targets {
@@ -92,7 +92,7 @@ impl<'w> Inputs<'w> {
             let is_reached = named || planned.is_some_and(|planned| planned.affected_by(changed, &mut known));
             // A change to nothing reaches nothing, not even what is broken.
             let fails = target.failure.is_some() && !changed.is_empty();
-            if is_reached || fails {
+            if is_reached || fails || (locked && self.has_remotes(target)) {
                 let (name, failure) = (target.name.clone(), target.failure.clone());
                 reached.push(Reached { target: name, files: Vec::new(), failure });
             }
@@ -113,12 +113,20 @@ impl<'w> Inputs<'w> {
                 };
                 let named = target.layer.is_some_and(|layer| by_name.contains(&*layer.folder));
                 let planned = target.dependencies.as_ref();
-                if named || planned.is_some_and(|planned| planned.affected_by(one, &mut known)) {
+                let locked = is_lock(file) && self.has_remotes(target);
+                if named || locked || planned.is_some_and(|planned| planned.affected_by(one, &mut known)) {
                     reached.files.push(file.clone());
                 }
             }
         }
         reached
+    }
+
+    /// Whether something it is made of is fetched: then the lock decides which.
+    fn has_remotes(&self, target: &Planned) -> bool {
+        let layers = target.layer.iter().flat_map(|layer| self.workspace.closure(layer));
+        let mut named = layers.flat_map(|layer| &layer.references);
+        named.any(|reference| matches!(reference.target, Target::Remote(_)))
     }
 
     /// Why a target cannot be planned.
@@ -169,33 +177,13 @@ impl<'w> Inputs<'w> {
     }
 }
 
+/// Whether a file says which commit of a remote base is taken.
+fn is_lock(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name == "krm.lock")
+}
+
 /// Whether planning stopped only because nothing is fetched here: all that is named is known all the same.
 fn is_only_remote(error: &Diagnostic) -> bool {
     const REMOTE: [&str; 2] = ["no-network", "function-env-not-given"];
     REMOTE.contains(&error.code()) && error.others().iter().all(is_only_remote)
-}
-
-/// The files alone: nothing is fetched.
-struct Offline(Arc<dyn World>);
-
-impl World for Offline {
-    fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
-        self.0.read(path)
-    }
-
-    fn is_dir(&self, path: &Path) -> bool {
-        self.0.is_dir(path)
-    }
-
-    fn is_file(&self, path: &Path) -> bool {
-        self.0.is_file(path)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
-        self.0.list(dir)
-    }
-
-    fn real_path(&self, path: &Path) -> Result<PathBuf, io::Error> {
-        self.0.real_path(path)
-    }
 }

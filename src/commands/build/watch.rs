@@ -1,0 +1,242 @@
+//! `krm build --watch`: builds again what a change reaches.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use krm_engine::files::relative;
+use krm_engine::graph::changed_fields;
+use krm_engine::{
+    BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, Sources, World, emit,
+};
+use rustc_hash::FxHashMap;
+
+use super::{files, world_and_options, write};
+use crate::cli::BuildArgs;
+use crate::os::{self, Disk, Watch};
+use crate::report::Report;
+
+/// A target as it was last built.
+struct State {
+    name: String,
+    /// The last result that was good.
+    good: Option<Resources>,
+    fails: bool,
+    dependencies: Option<Arc<Dependencies>>,
+}
+
+struct Watching<'a> {
+    args: &'a BuildArgs,
+    report: &'a Report,
+    options: BuildOptions,
+    world: Arc<Disk>,
+    targets: Vec<State>,
+    /// Warnings of the last round: they are shown when they are new.
+    warned: BTreeSet<String>,
+    /// What was written by us, so that no more is written or removed than changes.
+    written: BTreeMap<PathBuf, String>,
+}
+
+/// Builds, and builds again whenever a file changes that matters; never returns unless something is wrong with the command
+/// itself.
+pub fn run(args: &BuildArgs, report: &Report) -> Result<()> {
+    let state = |name: &String| State { name: name.clone(), good: None, fails: false, dependencies: None };
+    let (disk, options) = world_and_options(&args.flags, &args.targets)?;
+    let mut watching = Watching {
+        args,
+        report,
+        options,
+        world: Arc::new(disk),
+        targets: args.targets.iter().map(state).collect(),
+        warned: BTreeSet::new(),
+        written: BTreeMap::new(),
+    };
+    let (mut watch, warning) = Watch::new(args.poll.map(Duration::from_millis));
+    warning.iter().for_each(|warning| report.show(warning));
+    let all: Vec<usize> = (0..watching.targets.len()).collect();
+    let mut started = SystemTime::now();
+    watching.build(&all);
+    watching.publish(true)?;
+    let mut is_first = true;
+    loop {
+        let (mut changed, warning) = watch.set(watching.paths(), started);
+        warning.iter().for_each(|warning| report.show(warning));
+        if std::mem::take(&mut is_first) {
+            eprintln!("watching; end with Ctrl-C");
+        }
+        if changed.is_empty() {
+            changed = watch.wait(None);
+        }
+        started = SystemTime::now();
+        if watching.round(&changed)? && args.once {
+            return Ok(());
+        }
+    }
+}
+
+impl Watching<'_> {
+    /// Everything that was looked at, found or not.
+    fn paths(&self) -> BTreeSet<PathBuf> {
+        paths_of(self.targets.iter().filter_map(|target| target.dependencies.as_ref()))
+    }
+
+    /// Builds what a change reaches; says whether it came to anything.
+    fn round(&mut self, changed: &[PathBuf]) -> Result<bool> {
+        let start = Instant::now();
+        let mut known = FxHashMap::default();
+        let reached = |target: &State, known: &mut _| {
+            target.dependencies.as_ref().is_none_or(|dependencies| dependencies.affected_by(changed, known))
+        };
+        let reached: Vec<usize> =
+            (0..self.targets.len()).filter(|at| reached(&self.targets[*at], &mut known)).collect();
+        if reached.is_empty() {
+            return Ok(false);
+        }
+        let failed_before = self.targets.iter().any(|target| target.fails);
+        let fields = self.build(&reached);
+        let fails = self.targets.iter().any(|target| target.fails);
+        let files = self.publish(fields > 0 || (failed_before && !fails))?;
+        if fields == 0 && !fails && !failed_before && files == 0 {
+            return Ok(false);
+        }
+        let count = |count: usize, what: &str| {
+            if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
+        };
+        let said = match (fails, failed_before) {
+            (true, _) => "does not build; the last result stays".to_owned(),
+            (false, true) => format!("builds again, {}", count(fields, "field")),
+            (false, false) => count(fields, "field"),
+        };
+        eprintln!(
+            "{} {} → {} of {}, {said}, {} ms",
+            os::clock(),
+            self.named(changed),
+            reached.len(),
+            count(self.targets.len(), "target"),
+            start.elapsed().as_millis()
+        );
+        Ok(true)
+    }
+
+    /// The files that changed, in a few words.
+    fn named(&self, changed: &[PathBuf]) -> String {
+        let here = self.world.real_path(std::path::Path::new(".")).unwrap_or_default();
+        match changed {
+            [] => String::new(),
+            [one] => relative(one, &here),
+            [first, rest @ ..] => format!("{} and {} more", relative(first, &here), rest.len()),
+        }
+    }
+
+    /// Builds some targets anew; gives how many fields of their results changed. Nothing is kept of the files that were read:
+    /// they would add up.
+    fn build(&mut self, which: &[usize]) -> usize {
+        let session = Session::new(self.world.clone(), Sources::new(), self.options.clone());
+        let names: Vec<String> = which.iter().map(|at| self.targets[*at].name.clone()).collect();
+        let built = session.build(&names);
+        let mut warned = BTreeSet::new();
+        for warning in built.warnings {
+            let text = format!("{}{:?}", warning.message(), warning.location());
+            if !self.warned.contains(&text) {
+                self.report.show(&warning);
+            }
+            warned.insert(text);
+        }
+        self.warned = warned;
+        let mut fields = 0;
+        for (at, result) in which.iter().zip(built.targets) {
+            let target = &mut self.targets[*at];
+            target.dependencies = session.dependencies(&target.name);
+            match result {
+                Ok(resources) => {
+                    fields += target.good.as_ref().map_or(0, |old| differing(old, &resources));
+                    target.good = Some(resources);
+                    target.fails = false;
+                }
+                Err(error) => {
+                    self.report.show(&error);
+                    target.fails = true;
+                }
+            }
+        }
+        fields
+    }
+
+    /// Prints or writes the results, unless a target fails: then the last ones stay. Gives how many files were written.
+    fn publish(&mut self, is_new: bool) -> Result<usize> {
+        if !is_new || self.targets.iter().any(|target| target.fails) {
+            return Ok(0);
+        }
+        let done: Vec<Resources> = self.targets.iter().filter_map(|target| target.good.clone()).collect();
+        let Some(path) = &self.args.output else {
+            os::print_all(&emit(&done)?)?;
+            return Ok(0);
+        };
+        let names: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
+        let all: BTreeMap<PathBuf, String> = files(path, &names, &names, &done)?.into_iter().collect();
+        let changed = all.iter().filter(|(file, text)| self.written.get(*file) != Some(*text));
+        let changed: Vec<(PathBuf, String)> =
+            changed.map(|(file, text)| (file.clone(), text.clone())).collect();
+        let gone: Vec<PathBuf> =
+            self.written.keys().filter(|file| !all.contains_key(*file)).cloned().collect();
+        let count = changed.len() + gone.len();
+        if count > 0 {
+            write(path, changed, gone)?;
+        }
+        self.written = all;
+        Ok(count)
+    }
+}
+
+/// Everything on this machine that some builds looked at, found or not.
+pub fn paths_of<'d>(all: impl Iterator<Item = &'d Arc<Dependencies>>) -> BTreeSet<PathBuf> {
+    let mut paths = BTreeSet::new();
+    let mut known = FxHashMap::default();
+    for part in all.flat_map(Dependencies::all) {
+        if known.insert(Arc::as_ptr(&part), ()).is_none() {
+            paths.extend(part.paths().into_iter().map(|(path, _)| path));
+            paths.extend(part.listed());
+        }
+    }
+    paths.retain(|path| path.is_absolute());
+    paths
+}
+
+/// How many fields differ between two results. Resources are paired by the ids they had at first; those that are left, in the
+/// order of each kind, since a name may have changed where it is written.
+fn differing(old: &Resources, new: &Resources) -> usize {
+    let mut left: FxHashMap<String, Vec<&Resource>> = FxHashMap::default();
+    old.iter().for_each(|r| left.entry(r.original_id().to_string()).or_default().push(r));
+    let mut fields = 0;
+    let mut unpaired = Vec::new();
+    for r in new.iter() {
+        let candidates = left.entry(r.original_id().to_string()).or_default();
+        let same = candidates.iter().position(|old| old.id() == r.id());
+        match same.or((!candidates.is_empty()).then_some(0)) {
+            Some(at) => fields += changed_fields(candidates.remove(at).node(), r.node()),
+            None => unpaired.push(r),
+        }
+    }
+    let is_left = |r: &&Resource| left.values().flatten().any(|other| std::ptr::eq(*other, *r));
+    let mut gone: Vec<&Resource> = old.iter().filter(is_left).collect();
+    for r in unpaired {
+        fields += match gone.iter().position(|old| old.gvk() == r.gvk()) {
+            Some(at) => changed_fields(gone.remove(at).node(), r.node()),
+            None => 1,
+        };
+    }
+    fields + gone.len()
+}
+
+/// Diagnostics are about the command line here; the files themselves are reported while watching.
+pub fn refuse_addresses(targets: &[String]) -> Result<()> {
+    match targets.iter().find(|target| target.contains("://")) {
+        None => Ok(()),
+        Some(address) => Err(Diagnostic::error(
+            "watch-remote",
+            format!("`{address}` cannot be watched: it is not on this machine"),
+        )
+        .help("watch folders, or build it without `--watch`")),
+    }
+}

@@ -1,0 +1,228 @@
+//! `krm build --watch`: builds again what changes reach, whatever happens to the files.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+fn folder(name: &str) -> PathBuf {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("watch").join(name);
+    drop(std::fs::remove_dir_all(&dir));
+    std::fs::create_dir_all(&dir).unwrap();
+    dir
+}
+
+fn write(dir: &Path, files: &[(&str, &str)]) {
+    for (path, text) in files {
+        let path = dir.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+}
+
+/// A krm that watches, ended when the test is.
+struct Watching {
+    child: Child,
+    stderr: Receiver<String>,
+    said: Vec<String>,
+}
+
+impl Watching {
+    fn start(dir: &Path, command: &mut Command) -> Self {
+        // Files as young as the process are built twice, to be sure.
+        std::thread::sleep(Duration::from_millis(50));
+        let mut child = command
+            .current_dir(dir)
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("krm starts");
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (send, stderr) = channel();
+        std::thread::spawn(move || {
+            lines.map_while(Result::ok).take_while(|line| send.send(line.clone()).is_ok()).count()
+        });
+        let mut watching = Self { child, stderr, said: Vec::new() };
+        watching.wait_for("watching; end with Ctrl-C");
+        watching
+    }
+
+    fn krm(dir: &Path, args: &[&str]) -> Self {
+        Self::start(dir, Command::new(env!("CARGO_BIN_EXE_krm")).arg("build").arg("--watch").args(args))
+    }
+
+    /// The next line that holds a text.
+    fn wait_for(&mut self, text: &str) -> String {
+        let end = Instant::now() + Duration::from_secs(60);
+        loop {
+            match self.stderr.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(line) if line.contains(text) => return line,
+                Ok(line) => self.said.push(line),
+                Err(error) => panic!("{error}: no line with `{text}` in {:#?}", self.said),
+            }
+        }
+    }
+
+    /// How many rounds were reported within a time.
+    fn rounds(&mut self, time: Duration) -> usize {
+        let end = Instant::now() + time;
+        let mut rounds = 0;
+        while let Ok(line) = self.stderr.recv_timeout(end.saturating_duration_since(Instant::now())) {
+            rounds += usize::from(line.contains(" → "));
+        }
+        rounds
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn service(name: &str) -> String {
+    format!("apiVersion: v1\nkind: Service\nmetadata:\n  name: {name}\n")
+}
+
+fn tree(name: &str) -> PathBuf {
+    let dir = folder(name);
+    write(
+        &dir,
+        &[
+            ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+            ("base/web.yaml", &service("web")),
+            ("a/kustomization.yaml", "resources: [../base]\nnamePrefix: a-\n"),
+            ("b/kustomization.yaml", "resources: [../base]\nnamePrefix: b-\n"),
+        ],
+    );
+    dir
+}
+
+fn output(dir: &Path, file: &str) -> String {
+    std::fs::read_to_string(dir.join("out").join(file)).unwrap_or_default()
+}
+
+#[test]
+fn a_change_reaches_what_it_reaches() {
+    let dir = tree("reaches");
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/"]);
+    assert!(output(&dir, "a.yaml").contains("name: a-web"));
+    let untouched = std::fs::metadata(dir.join("out/b.yaml")).unwrap().modified().unwrap();
+    write(&dir, &[("a/kustomization.yaml", "resources: [../base]\nnamePrefix: x-\n")]);
+    let line = krm.wait_for(" → ");
+    assert!(line.contains("a/kustomization.yaml → 1 of 2 targets, 1 field, "), "{line}");
+    assert!(output(&dir, "a.yaml").contains("name: x-web"));
+    assert_eq!(std::fs::metadata(dir.join("out/b.yaml")).unwrap().modified().unwrap(), untouched);
+    write(&dir, &[("base/web.yaml", &service("shop"))]);
+    let line = krm.wait_for(" → ");
+    assert!(line.contains("base/web.yaml → 2 of 2 targets, 2 fields, "), "{line}");
+    assert!(output(&dir, "b.yaml").contains("name: b-shop"));
+    // A file that was looked for and not found counts; one that nobody looks for does not.
+    write(&dir, &[("base/notes.txt", "nothing")]);
+    write(&dir, &[("b/kustomization.yml", "resources: []\n")]);
+    krm.wait_for("does not build; the last result stays");
+    assert!(output(&dir, "b.yaml").contains("name: b-shop"));
+    std::fs::remove_file(dir.join("b/kustomization.yml")).unwrap();
+    krm.wait_for("builds again");
+}
+
+#[test]
+fn a_file_that_vanishes_and_comes_back_ends_nothing() {
+    let dir = tree("vanishes");
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/"]);
+    std::fs::remove_file(dir.join("base/web.yaml")).unwrap();
+    krm.wait_for("does not build; the last result stays");
+    assert!(output(&dir, "a.yaml").contains("name: a-web"), "the last result stays");
+    write(&dir, &[("base/web.yaml", &service("new"))]);
+    let line = krm.wait_for("builds again");
+    assert!(line.contains("2 of 2 targets"), "{line}");
+    assert!(output(&dir, "a.yaml").contains("name: a-new"));
+    // A whole folder goes, and comes back as another one.
+    std::fs::rename(dir.join("base"), dir.join("elsewhere")).unwrap();
+    krm.wait_for("does not build");
+    write(&dir, &[("elsewhere/web.yaml", &service("moved"))]);
+    std::fs::rename(dir.join("elsewhere"), dir.join("base")).unwrap();
+    krm.wait_for("builds again");
+    assert!(output(&dir, "a.yaml").contains("name: a-moved"));
+    write(&dir, &[("base/web.yaml", &service("last"))]);
+    krm.wait_for(" → 2 of 2 targets, 2 fields");
+    // Editors write another file and rename it.
+    write(&dir, &[("base/.web.yaml.swp", &service("swapped"))]);
+    std::fs::rename(dir.join("base/.web.yaml.swp"), dir.join("base/web.yaml")).unwrap();
+    krm.wait_for(" → 2 of 2 targets, 2 fields");
+    assert!(output(&dir, "a.yaml").contains("name: a-swapped"));
+}
+
+#[test]
+fn a_thousand_files_at_once_are_few_rounds() {
+    let dir = folder("thousand");
+    let names: Vec<String> = (0..1000).map(|at| format!("r{at}.yaml")).collect();
+    write(&dir, &[("app/kustomization.yaml", &format!("resources: [{}]\n", names.join(", ")))]);
+    let all = |word: &str| {
+        for (at, name) in names.iter().enumerate() {
+            write(&dir, &[(&format!("app/{name}"), &service(&format!("{word}{at}")))]);
+        }
+    };
+    all("before");
+    let mut krm = Watching::krm(&dir, &["app", "-o", "all.yaml"]);
+    all("after");
+    krm.wait_for(" → ");
+    let more = krm.rounds(Duration::from_secs(3));
+    assert!(more < 10, "{more} rounds more");
+    let text = std::fs::read_to_string(dir.join("all.yaml")).unwrap();
+    assert_eq!(text.matches("name: after").count(), 1000);
+}
+
+#[test]
+fn polling_sees_the_same() {
+    let dir = tree("polling");
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/", "--poll", "30"]);
+    write(&dir, &[("base/web.yaml", &service("polled"))]);
+    krm.wait_for(" → 2 of 2 targets, 2 fields");
+    std::fs::remove_file(dir.join("base/web.yaml")).unwrap();
+    krm.wait_for("does not build");
+    write(&dir, &[("base/web.yaml", &service("back"))]);
+    krm.wait_for("builds again");
+    assert!(output(&dir, "b.yaml").contains("name: b-back"));
+}
+
+/// The limit is set in a user namespace, where it harms nobody else.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_limit_of_the_system_means_polling() {
+    for limit in ["max_inotify_watches", "max_inotify_instances"] {
+        let dir = tree(limit);
+        let script = format!("echo 0 > /proc/sys/user/{limit} && exec \"$0\" build --watch a -o out/");
+        let can = Command::new("unshare")
+            .args(["-Ur", "sh", "-c", &format!("echo 0 > /proc/sys/user/{limit}")])
+            .output()
+            .is_ok_and(|output| output.status.success());
+        if !can {
+            eprintln!("left out: this system makes no user namespace, so the limit cannot be set");
+            return;
+        }
+        let mut command = Command::new("unshare");
+        command.args(["-Ur", "sh", "-c", &script, env!("CARGO_BIN_EXE_krm")]);
+        let mut krm = Watching::start(&dir, &mut command);
+        if !krm.said.iter().any(|line| line.contains("warning[watch-polls]")) {
+            krm.wait_for("warning[watch-polls]");
+        }
+        write(&dir, &[("base/web.yaml", &service("polled"))]);
+        krm.wait_for("base/web.yaml → 1 of 1 target, 1 field");
+    }
+}
+
+#[test]
+fn it_ends_at_once_and_leaves_nothing_half_written() {
+    let dir = tree("ends");
+    let mut krm = Watching::krm(&dir, &["a", "-o", "out/"]);
+    let start = Instant::now();
+    let status = Command::new("kill").args(["-INT", &krm.child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    krm.child.wait().unwrap();
+    assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());
+    let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
+}
