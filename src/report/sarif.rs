@@ -2,6 +2,7 @@
 
 use krm_engine::{Diagnostic, Node, Sources};
 use krm_yaml::{Fix, Location, Severity};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use rustc_hash::FxHashMap;
 
 use super::{ci, details, sanitize, word};
@@ -120,21 +121,17 @@ fn region(location: &Location) -> Node {
     ])
 }
 
+/// What is encoded in a path, and what in an address.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+const ADDRESS: &AsciiSet =
+    &PATH.remove(b':').remove(b'?').remove(b'=').remove(b'&').remove(b'@').remove(b'%').remove(b'+');
+
 /// A path as a URI reference: what is not plain is percent-encoded. An address stays one.
 fn uri(file: &str) -> String {
     let file = ci::file(file);
-    let mut out = String::with_capacity(file.len());
-    if file.starts_with('/') {
-        out.push_str("file://");
-    }
-    let plain = if file.contains("://") { "/-._~:?=&@%+" } else { "/-._~" };
-    for byte in file.bytes() {
-        match byte.is_ascii_alphanumeric() || plain.as_bytes().contains(&byte) {
-            true => out.push(byte as char),
-            false => out.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    out
+    let start = if file.starts_with('/') { "file://" } else { "" };
+    let reserved = if file.contains("://") { ADDRESS } else { PATH };
+    format!("{start}{}", utf8_percent_encode(&file, reserved))
 }
 
 fn object<const N: usize>(fields: [(&str, Node); N]) -> Node {

@@ -7,36 +7,17 @@
 /// assert_eq!(krm_yaml::nearest("unrelated", ["resources", "patches"]), None);
 /// ```
 pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
-    let wanted: Vec<char> = word.to_lowercase().chars().collect();
-    // One slip in three letters; a word of one or two letters resembles everything.
-    let most = wanted.len() / 3;
+    let wanted = word.to_lowercase();
+    // One slip in three letters; a word of one or two letters resembles everything. A slip is a letter that is changed,
+    // added, dropped or swapped with its neighbour.
+    let most = wanted.chars().count() / 3;
     candidates
         .into_iter()
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= most.max(1) * 4)
-        .map(|candidate| (distance(&wanted, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (strsim::osa_distance(&wanted, &candidate.to_lowercase()), candidate))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
-}
-
-/// How many letters must be changed, added, dropped or swapped with their neighbour.
-fn distance(a: &[char], b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut before: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=b.len()).collect();
-    for i in 0..a.len() {
-        let mut row = vec![i + 1];
-        for j in 0..b.len() {
-            let same = usize::from(a[i] != b[j]);
-            let mut least = (last[j] + same).min(last[j + 1] + 1).min(row[j] + 1);
-            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
-                least = least.min(before[j - 1] + 1);
-            }
-            row.push(least);
-        }
-        before = std::mem::replace(&mut last, row);
-    }
-    last[b.len()]
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@
 //! that one.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
-use krm_yaml::emit::preserve::{self, Comments};
+use krm_yaml::emit::preserve;
 use krm_yaml::{Document, Entry, Node, Style, Value, parse_str};
 
 /// A small generator of chance (xorshift).
@@ -505,7 +505,7 @@ fn edited_documents_read_back_as_the_edited_tree() {
         for fresh in 0..1 + chance.below(3) {
             edit(&mut doc.root, &mut chance, fresh);
         }
-        let after = preserve::document_unguarded(&doc, Comments::Honour);
+        let after = preserve::document_unguarded(&doc);
         let again = read(&after, seed);
         let shown =
             || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root);
@@ -526,28 +526,6 @@ fn edited_documents_read_back_as_the_edited_tree() {
         for comment in comments_of(doc.original()).iter().filter(|c| !kept.contains(c)) {
             assert!(!has_comment(&after, comment), "left {comment}: {}", shown());
         }
-    });
-}
-
-#[test]
-fn trees_of_programs_that_know_no_comments_keep_them() {
-    for_seeds(|seed| {
-        let before = Author::document(seed);
-        let mut doc = read(&before, seed);
-        let original = krm_yaml::canonical(&doc.root);
-        doc.root = read(&original, seed).root;
-        let untouched = preserve::document_unguarded(&doc, Comments::Keep);
-        // Where the canonical form says all there is to say, nothing has changed.
-        if doc.root == *doc.original() {
-            assert_eq!(untouched, before, "seed {seed}");
-        }
-        assert_eq!(read(&untouched, seed).root, doc.root, "seed {seed}\n{before}\n---\n{untouched}");
-        let mut chance = Chance::of(seed ^ 0xED17);
-        edit(&mut doc.root, &mut chance, 0);
-        let after = preserve::document_unguarded(&doc, Comments::Keep);
-        let shown =
-            || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root);
-        assert_eq!(read(&after, seed).root, doc.root, "{}", shown());
     });
 }
 
@@ -613,7 +591,7 @@ fn an_edited_scalar_changes_its_line_and_no_other() {
         }
         let place = Chance::of(seed).pick(&places).clone();
         at(&mut doc.root, &place).assign(Node::from(770_077));
-        let after = preserve::document_unguarded(&doc, Comments::Honour);
+        let after = preserve::document_unguarded(&doc);
         let shown = || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}");
         let (old, new): (Vec<&str>, Vec<&str>) = (before.split('\n').collect(), after.split('\n').collect());
         assert_eq!(old.len(), new.len(), "{}", shown());
@@ -673,7 +651,7 @@ fn comments_within_brackets_follow_the_tree() {
             0 => bearer.trivia_mut().head = comment.into(),
             _ => bearer.trivia_mut().line = comment.into(),
         }
-        let after = preserve::document_unguarded(&doc, Comments::Honour);
+        let after = preserve::document_unguarded(&doc);
         let shown =
             || format!("seed {seed} {place:?} {kind} {comment}\n--- before\n{before}\n--- after\n{after}");
         let again = read(&after, seed);
@@ -731,7 +709,7 @@ fn edited_files_read_back_as_the_edited_tree() {
             let mut doc = original.clone();
             let mut chance = Chance::of(doc.span().len() as u64 * 1000 + round);
             edit(&mut doc.root, &mut chance, 0);
-            let after = preserve::document_unguarded(&doc, Comments::Honour);
+            let after = preserve::document_unguarded(&doc);
             let shown = || {
                 let before = &doc.source().text()[doc.span().range()];
                 format!("{place}\n--- before\n{before}\n--- after\n{after}\n--- tree\n{:?}", doc.root)

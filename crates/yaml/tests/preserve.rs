@@ -1,7 +1,7 @@
 //! Edits, and the text they leave behind. Every case is also read again: it must mean what the edited tree means.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
-use krm_yaml::emit::preserve::{self, Comments};
+use krm_yaml::emit::preserve;
 use krm_yaml::path::Missing;
 use krm_yaml::{Document, Node, Path, Style, Trivia, parse_str};
 
@@ -36,7 +36,7 @@ fn append(path: &str, value: impl Into<Node>) -> impl FnOnce(&mut Node) {
 fn check(before: &str, edit: impl FnOnce(&mut Node), after: &str) {
     let mut doc = one(before);
     edit(&mut doc.root);
-    let text = preserve::document_unguarded(&doc, Comments::Honour);
+    let text = preserve::document_unguarded(&doc);
     assert_eq!(text, after, "\n--- got\n{text}\n--- expected\n{after}");
     assert_eq!(yaml(&text), doc.root, "read again:\n{text}");
 }
@@ -247,7 +247,7 @@ fn comments_above_a_document_are_replaced() {
     ] {
         let mut doc = one(before);
         doc.set_head(head);
-        let text = preserve::document_unguarded(&doc, Comments::Honour);
+        let text = preserve::document_unguarded(&doc);
         assert_eq!(text, after, "of {before:?}");
         assert_eq!(one(&text).head(), head, "of {before:?}");
         assert_eq!(doc.text(), after, "of {before:?}");
@@ -261,19 +261,6 @@ fn roots_are_replaced() {
     check("# nothing\n", |root| *root = yaml("a: 1"), "# nothing\na: 1\n");
     check("---\n# nothing\n...\n", |root| *root = yaml("a: 1"), "---\n# nothing\na: 1\n...\n");
     check("a: 1\nb: 2\n", |root| *root = Node::from("x"), "x\n");
-}
-
-#[test]
-fn trees_from_elsewhere_change_only_what_differs() {
-    let mut doc = one(
-        "# why\nb: 'x'  # keep\na: [1, 2]\nl:\n  - name: p\n    v: 1 # one\n  - name: q\n    v: 2 # two\n",
-    );
-    doc.root = yaml("a: [1, 2]\nb: x\nc: new\nl: [{v: 2, name: q}, {v: 10, name: p}]\n");
-    let text = preserve::document_with(&doc, Comments::Keep);
-    assert_eq!(
-        text,
-        "# why\nb: 'x'  # keep\nc: new\na: [1, 2]\nl:\n  - name: q\n    v: 2 # two\n  - name: p\n    v: 10 # one\n"
-    );
 }
 
 #[test]
@@ -367,7 +354,6 @@ fn comments_can_be_edited() {
         doc
     };
     assert_eq!(doc.text(), "a: 2\n");
-    assert_eq!(preserve::document_with(&doc, Comments::Keep), "# h\na: 2 # one\n");
 }
 
 #[test]
@@ -419,40 +405,6 @@ fn of_equal_keys_the_last_is_the_one_that_is_edited() {
     doc.root.set("a", 4);
     let again = krm_yaml::Source::detached("again", doc.text());
     assert_eq!(krm_yaml::parse_with(&again, options).unwrap()[0].root, doc.root);
-}
-
-#[test]
-fn kept_comments_stay_with_what_they_are_about() {
-    let keep = |before: &str, after: &str| {
-        let mut doc = one(before);
-        doc.root = yaml(after);
-        let text = preserve::document_unguarded(&doc, Comments::Keep);
-        assert_eq!(yaml(&text), doc.root, "{text}");
-        text
-    };
-    let text = "# about a\n- name: a\n  x: 1\n  y: 2\n# about b\n- name: b\n  x: 3\n";
-    // Renamed, but otherwise the same.
-    assert_eq!(
-        keep(text, "[{name: c, x: 1, y: 2}, {name: b, x: 3}]"),
-        "# about a\n- name: c\n  x: 1\n  y: 2\n# about b\n- name: b\n  x: 3\n"
-    );
-    // Another one altogether.
-    assert_eq!(
-        keep(text, "[{name: c, x: 9}, {name: b, x: 3}]"),
-        "- name: c\n  x: 9\n# about b\n- name: b\n  x: 3\n"
-    );
-}
-
-#[test]
-fn what_a_program_wrote_as_json_becomes_yaml() {
-    let mut doc = one("# c\nkind: Pod # k\nspec:\n  l: [1]\n");
-    doc.root = yaml(
-        r#"{"kind": "Pod", "metadata": {"name": "x", "tags": ["a", "1"]}, "spec": {"l": [1, "b"], "m": "o"}}"#,
-    );
-    assert_eq!(
-        preserve::document_with(&doc, Comments::Keep),
-        "# c\nkind: Pod # k\nmetadata:\n  name: x\n  tags:\n  - a\n  - \"1\"\nspec:\n  l: [1, b]\n  m: o\n"
-    );
 }
 
 #[test]
@@ -527,20 +479,10 @@ fn comments_of_entries_within_braces_can_be_edited() {
         |root| root.get_mut("k").unwrap().as_seq_mut().unwrap()[0].as_map_mut().unwrap().rename(0, "c"),
         "k: [{c: 1}, # one\n  b]\n",
     );
-    // Trees that know of none leave them.
-    let mut doc = one(text);
-    doc.root = yaml("[{k: {a: 1, c: 4}}, z]");
-    let kept = preserve::document_unguarded(&doc, Comments::Keep);
-    assert_eq!(kept, "- k: {\n    a: 1, # one\n    c: 4\n  }\n- z\n");
 }
 
 #[test]
 fn what_stands_behind_a_block_scalar_does_not_become_part_of_it() {
-    // Quotes that a program asked for are not taken where there were none, so this becomes a `|+`.
-    let mut doc = one("- ~\n\n# c\n- b\n- c\n");
-    doc.root = Node::from(vec![Node::string("a\n\n").with_style(Style::DoubleQuoted), Node::from("b")]);
-    let text = preserve::document_unguarded(&doc, Comments::Keep);
-    assert_eq!(text, "- |+\n  a\n\n# c\n- b\n");
     // One that moved to the end of a list.
     check(
         "a:\n- |+\n  x\n- y\n\nb: 1\nc: 2\n",

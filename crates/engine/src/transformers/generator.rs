@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
 
@@ -330,31 +332,20 @@ fn env_lines(content: &[u8]) -> Result<Vec<(&str, &str)>> {
 // quirk(base64-breaks-lines): Base64 of seventy characters and more is written in lines of seventy. (kyaml
 // `encodeBase64`)
 pub(super) fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     const LINE: usize = 70;
-    let length = bytes.len().div_ceil(3) * 4;
-    let mut out = String::with_capacity(length + length / LINE + 1);
-    let mut column = 0;
-    let mut put = |digit: u8, out: &mut String| {
-        out.push(char::from(digit));
-        column += 1;
-        if length >= LINE && column == LINE {
-            out.push('\n');
-            column = 0;
-        }
-    };
-    for chunk in bytes.chunks(3) {
-        let byte = |at: usize| u32::from(chunk.get(at).copied().unwrap_or(0));
-        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
-        for at in 0..4 {
-            let digit = DIGITS[(bits >> (18 - 6 * at)) as usize & 63];
-            put(if at <= chunk.len() { digit } else { b'=' }, &mut out);
-        }
+    let digits = STANDARD.encode(bytes);
+    if digits.len() < LINE {
+        return digits;
     }
-    if length >= LINE && !out.ends_with('\n') {
-        out.push('\n');
+    let mut lines = String::with_capacity(digits.len() + digits.len() / LINE + 1);
+    let mut rest = digits.as_str();
+    while !rest.is_empty() {
+        let (line, more) = rest.split_at(rest.len().min(LINE));
+        lines.push_str(line);
+        lines.push('\n');
+        rest = more;
     }
-    out
+    lines
 }
 
 #[cfg(test)]

@@ -4,7 +4,6 @@ use std::hash::{Hash, Hasher};
 
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::Comments;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Tag, Value};
 use crate::resolve;
@@ -25,8 +24,8 @@ pub(super) fn is_identity(pieces: &[Piece], len: usize) -> bool {
 }
 
 /// Finds each entry of `new` in `old`: by its key, or by its place where it got another key. The pieces come in the
-/// order of `new`; with [`Comments::Keep`], in that of `old`, each new entry behind its predecessor.
-pub(super) fn entries(old: &Map, new: &Map, comments: Comments) -> Vec<Piece> {
+/// order of `new`.
+pub(super) fn entries(old: &Map, new: &Map) -> Vec<Piece> {
     let in_place =
         old.len() == new.len() && old.iter().zip(new.iter()).all(|(o, n)| same_key(&o.key, &n.key));
     if in_place {
@@ -42,41 +41,24 @@ pub(super) fn entries(old: &Map, new: &Map, comments: Comments) -> Vec<Piece> {
         let found = found.filter(|found| !std::mem::replace(&mut taken[*found], true));
         pieces.push(Piece { new: at, old: found });
     }
-    if comments == Comments::Honour {
-        let places = places(old.iter().map(|entry| &entry.key), &taken);
-        for piece in pieces.iter_mut().filter(|piece| piece.old.is_none()) {
-            let key = &new.entries()[piece.new].key;
-            let simple = key.text().is_some_and(|text| text.len() <= super::fresh::LONGEST_SIMPLE_KEY);
-            let found = place(key).filter(|_| simple).and_then(|place| places.get(&place).copied());
-            let found = found.filter(|found| old.entries()[*found].key.is_scalar());
-            piece.old = found.filter(|found| !std::mem::replace(&mut taken[*found], true));
-        }
-        return pieces;
+    let places = places(old.iter().map(|entry| &entry.key), &taken);
+    for piece in pieces.iter_mut().filter(|piece| piece.old.is_none()) {
+        let key = &new.entries()[piece.new].key;
+        let simple = key.text().is_some_and(|text| text.len() <= super::fresh::LONGEST_SIMPLE_KEY);
+        let found = place(key).filter(|_| simple).and_then(|place| places.get(&place).copied());
+        let found = found.filter(|found| old.entries()[*found].key.is_scalar());
+        piece.old = found.filter(|found| !std::mem::replace(&mut taken[*found], true));
     }
-    in_old_order(pieces, old.len())
+    pieces
 }
 
 fn same_key(a: &Node, b: &Node) -> bool {
     a.text().is_some() && a.text() == b.text() && a.tag() == b.tag() || a == b
 }
 
-/// Puts the pieces that have an original into its order, each of the others behind the one it followed.
-fn in_old_order(pieces: Vec<Piece>, len: usize) -> Vec<Piece> {
-    // Slot 0 holds what stands before every known piece; slot n+1 the original's nth and what follows it.
-    let mut slots: Vec<Vec<Piece>> = vec![Vec::new(); len + 1];
-    let mut slot = 0;
-    for piece in pieces {
-        if let Some(old) = piece.old {
-            slot = old + 1;
-        }
-        slots[slot].push(piece);
-    }
-    slots.into_iter().flatten().collect()
-}
-
 /// Finds each item of `new` in `old`: the same one, an equal one, one at the same place in the text, one with the same
 /// first field, or the one left over between two that were found.
-pub(super) fn items(old: &[Node], new: &[Node], comments: Comments) -> Vec<Piece> {
+pub(super) fn items(old: &[Node], new: &[Node]) -> Vec<Piece> {
     let mut pieces: Vec<Piece> = (0..new.len()).map(|at| Piece { new: at, old: None }).collect();
     let mut taken = vec![false; old.len()];
     let mut pair = |pieces: &mut Vec<Piece>, new: usize, old: usize| {
@@ -96,14 +78,12 @@ pub(super) fn items(old: &[Node], new: &[Node], comments: Comments) -> Vec<Piece
         return pieces;
     }
 
-    if comments == Comments::Honour {
-        let none = vec![false; old.len()];
-        let places = places(old.iter(), &none);
-        for at in news.clone() {
-            let found = place(&new[at]).and_then(|place| places.get(&place).copied());
-            if let Some(found) = found.filter(|found| olds.contains(found)) {
-                pair(&mut pieces, at, found);
-            }
+    let none = vec![false; old.len()];
+    let places = places(old.iter(), &none);
+    for at in news.clone() {
+        let found = place(&new[at]).and_then(|place| places.get(&place).copied());
+        if let Some(found) = found.filter(|found| olds.contains(found)) {
+            pair(&mut pieces, at, found);
         }
     }
     let mut equal: FxHashMap<u64, Vec<usize>> = FxHashMap::default();
@@ -131,43 +111,24 @@ pub(super) fn items(old: &[Node], new: &[Node], comments: Comments) -> Vec<Piece
             pair(&mut pieces, at, *found);
         }
     }
-    pair_leftovers(old, new, &mut pieces, comments);
+    pair_leftovers(old.len(), &mut pieces);
     pieces
 }
 
-/// Pairs what stands unpaired between two neighbours that were found, one by one and in order.
-fn pair_leftovers(old: &[Node], new: &[Node], pieces: &mut [Piece], comments: Comments) {
-    let mut taken = vec![false; old.len()];
+/// Pairs what is unpaired between two neighbours that were found, one by one and in order.
+fn pair_leftovers(len: usize, pieces: &mut [Piece]) {
+    let mut taken = vec![false; len];
     pieces.iter().filter_map(|piece| piece.old).for_each(|at| taken[at] = true);
-    // A comment that is kept should not come to stand beside something altogether different.
-    let fits = |old: &Node, new: &Node| comments == Comments::Honour || resembles(old, new);
     let mut next = 0;
     for piece in pieces {
         match piece.old {
             Some(at) => next = at + 1,
-            None if next < old.len() && !taken[next] && fits(&old[next], &new[piece.new]) => {
+            None if next < len && !taken[next] => {
                 piece.old = Some(next);
                 next += 1;
             }
             None => {}
         }
-    }
-}
-
-/// Whether one may be the other after an edit: two scalars, two sequences, or maps with half of their keys in common and
-/// one field the same, if they share any scalars.
-fn resembles(old: &Node, new: &Node) -> bool {
-    match (old.value(), new.value()) {
-        (Value::Scalar(_), Value::Scalar(_)) | (Value::Seq(_), Value::Seq(_)) => true,
-        (Value::Map(a), Value::Map(b)) => {
-            let shared = b.iter().filter_map(|entry| Some((a.get(entry.key.text()?)?, &entry.value)));
-            let shared: Vec<(&Node, &Node)> = shared.collect();
-            let mut scalars =
-                shared.iter().filter(|(old, new)| old.is_scalar() && new.is_scalar()).peekable();
-            let half = 2 * shared.len() >= a.len().max(b.len());
-            half && (scalars.peek().is_none() || scalars.any(|(old, new)| old == new))
-        }
-        _ => false,
     }
 }
 
@@ -225,7 +186,7 @@ mod tests {
 
     #[test]
     fn items_are_found_again() {
-        let align = |old: &[&str], new: &[&str]| olds(&items(&list(old), &list(new), Comments::Honour));
+        let align = |old: &[&str], new: &[&str]| olds(&items(&list(old), &list(new)));
         assert_eq!(align(&["a", "b", "c"], &["a", "c"]), [Some(0), Some(2)]);
         assert_eq!(align(&["a", "c"], &["a", "b", "c"]), [Some(0), None, Some(1)]);
         assert_eq!(align(&["a", "b", "c"], &["c", "a", "b"]), [Some(2), Some(0), Some(1)]);
@@ -244,22 +205,20 @@ mod tests {
         };
         let old = [item("a", 1), item("b", 2), item("c", 3)];
         let new = [item("c", 30), item("n", 9), item("a", 10)];
-        assert_eq!(olds(&items(&old, &new, Comments::Keep)), [Some(2), None, Some(0)]);
+        assert_eq!(olds(&items(&old, &new)), [Some(2), None, Some(0)]);
     }
 
     #[test]
-    fn entries_follow_either_order() {
+    fn entries_follow_the_order_of_the_edited_map() {
         let map = |keys: &[&str]| {
             Map::from_entries(
                 keys.iter().map(|k| Entry { key: Node::from(*k), value: Node::from(1) }).collect(),
             )
         };
         let (old, new) = (map(&["a", "b", "c"]), map(&["c", "x", "a", "y"]));
-        let keys = |comments| -> Vec<String> {
-            let pieces = entries(&old, &new, comments);
-            pieces.iter().map(|p| new.entries()[p.new].key.text().unwrap().to_string()).collect()
-        };
-        assert_eq!(keys(Comments::Honour), ["c", "x", "a", "y"]);
-        assert_eq!(keys(Comments::Keep), ["a", "y", "c", "x"]);
+        let pieces = entries(&old, &new);
+        let keys: Vec<_> = pieces.iter().map(|p| new.entries()[p.new].key.text().unwrap()).collect();
+        assert_eq!(keys, ["c", "x", "a", "y"]);
+        assert_eq!(olds(&pieces), [Some(2), None, Some(0), None]);
     }
 }

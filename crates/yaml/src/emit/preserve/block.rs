@@ -57,14 +57,14 @@ impl<'n> Child<'n> {
 
 impl Editor<'_> {
     pub fn block_map(&mut self, old: &Node, a: &Map, b: &Map, slot: Slot<'_>) {
-        let pieces = align::entries(a, b, self.comments);
+        let pieces = align::entries(a, b);
         let olds: Vec<Child<'_>> = a.iter().map(Child::Entry).collect();
         let news: Vec<Child<'_>> = b.iter().map(Child::Entry).collect();
         self.block(old, &olds, &news, &pieces, slot);
     }
 
     pub fn block_seq(&mut self, old: &Node, a: &Seq, b: &Seq, slot: Slot<'_>) {
-        let pieces = align::items(a, b, self.comments);
+        let pieces = align::items(a, b);
         let olds: Vec<Child<'_>> = a.iter().map(Child::Item).collect();
         let news: Vec<Child<'_>> = b.iter().map(Child::Item).collect();
         self.block(old, &olds, &news, &pieces, slot);
@@ -320,7 +320,7 @@ impl Editor<'_> {
                 None => {
                     let text = self.fresh_child(new, frame);
                     self.put(if inline { text.trim_start_matches(' ') } else { &text });
-                    self.ends_in(Ending::of(&self.styled(new.value())));
+                    self.ends_in(Ending::of(new.value()));
                 }
             }
         }
@@ -392,11 +392,11 @@ impl Editor<'_> {
         let layout = self.layout_in(Some(frame.node));
         match new {
             Child::Entry(entry) => {
-                let (key, value) = (self.styled(&entry.key), self.styled(&entry.value));
+                let (key, value) = (entry.key.clone(), entry.value.clone());
                 self.fresh(layout, |writer| writer.entries([(&key, &value)], frame.column))
             }
             Child::Item(item) => {
-                let item = self.styled(item);
+                let item = item.clone();
                 self.fresh(layout, |writer| writer.items([&item], frame.column))
             }
         }

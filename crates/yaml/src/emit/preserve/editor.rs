@@ -3,18 +3,16 @@
 //! The editor has a cursor in the original text. Everything before it has been dealt with: copied to the output, or
 //! left out. Edits move the cursor forward, copying what they do not change; only a block that moves makes it jump.
 
+use super::Layout;
 use super::ending::{Ending, last_scalar};
 use super::fresh::{Anchors, Role, Writer};
 use super::lines::Lines;
 use super::scalar::is_break;
-use super::{Comments, Layout};
 use crate::document::Document;
-use crate::map::Entry;
 use crate::node::{Node, Style, Tag, Value};
 
 pub(super) struct Editor<'d> {
     pub lines: Lines<'d>,
-    pub comments: Comments,
     pub out: String,
     pub cursor: usize,
     /// Where the document ends.
@@ -29,8 +27,6 @@ pub(super) struct Editor<'d> {
     written: Option<(usize, Ending)>,
     /// Where, in the output, a comment was changed last.
     commented: Option<usize>,
-    /// Whether the edited tree was written as JSON by a program, so that its styles say nothing about what is wanted.
-    from_json: bool,
 }
 
 /// Where a node stands in the original text.
@@ -57,7 +53,7 @@ pub(super) enum Line<'n> {
 }
 
 impl<'d> Editor<'d> {
-    pub fn new(doc: &'d Document, comments: Comments) -> Self {
+    pub fn new(doc: &'d Document) -> Self {
         let text = doc.source().text();
         let range = doc.span().range();
         let newline = match text[range.clone()].find('\n') {
@@ -66,7 +62,6 @@ impl<'d> Editor<'d> {
         };
         Self {
             lines: Lines { text },
-            comments,
             out: String::with_capacity(range.len() + 256),
             cursor: range.start,
             end: range.end,
@@ -77,15 +72,7 @@ impl<'d> Editor<'d> {
             layout: None,
             written: None,
             commented: None,
-            from_json: comments == Comments::Keep
-                && doc.root.style() == Style::Flow
-                && doc.original().style() == Style::Block,
         }
-    }
-
-    /// A node that has no text yet, in the style it is to be written in.
-    pub fn styled(&self, node: &Node) -> Node {
-        if self.from_json { without_styles(node) } else { node.clone() }
     }
 
     /// Copies the text up to a position.
@@ -174,11 +161,7 @@ impl<'d> Editor<'d> {
 
     /// What becomes of a comment that was `old` and is `new` in the edited tree.
     pub fn change<'n>(&self, old: &str, new: &'n str) -> Line<'n> {
-        if old == new || self.comments == Comments::Keep && new.is_empty() {
-            Line::Stays
-        } else {
-            Line::Becomes(new)
-        }
+        if old == new { Line::Stays } else { Line::Becomes(new) }
     }
 
     /// Writes the rest of a line, from a position behind its text, with the comment it is to have.
@@ -291,7 +274,7 @@ impl<'d> Editor<'d> {
 
     /// Whether a collection that was in brackets is to be a block: only who says so gets one, where there is room.
     fn leaves_brackets(&self, new: &Node, slot: Slot<'_>) -> bool {
-        let wants = new.style() == Style::Block && self.comments == Comments::Honour && !self.from_json;
+        let wants = new.style() == Style::Block;
         wants && !new.is_empty() && !slot.json && (slot.parent.is_some() || slot.role == Role::Root)
     }
 
@@ -375,13 +358,11 @@ impl<'d> Editor<'d> {
     fn properties(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         let (was, is) = (old.trivia(), new.trivia());
         let anchor = is.anchor.as_ref().or(was.anchor.as_ref());
-        let tag_stays = was.tag == is.tag || self.comments == Comments::Keep;
-        if anchor == was.anchor.as_ref() && tag_stays {
+        if anchor == was.anchor.as_ref() && was.tag == is.tag {
             return;
         }
         let words = self.property_words(old, slot);
-        let tag = if tag_stays { was.tag.as_ref() } else { is.tag.as_ref() };
-        let text = [anchor.map(|a| format!("&{a}")), tag.map(|t| t.to_string())];
+        let text = [anchor.map(|a| format!("&{a}")), is.tag.as_ref().map(|t| t.to_string())];
         let text = text.into_iter().flatten().collect::<Vec<_>>().join(" ");
         let Some((start, _)) = words.first() else {
             return self.add_properties(old, &text, slot);
@@ -499,18 +480,4 @@ pub(super) fn is_equal(old: &Node, new: &Node) -> bool {
         return new.tag() == Tag::Other && old.text() == new.text() && old.trivia().tag == new.trivia().tag;
     }
     old == new
-}
-
-/// A tree in whatever styles suit it.
-fn without_styles(node: &Node) -> Node {
-    let mut plain = node.clone().with_style(Style::Any);
-    if let Some(items) = plain.as_seq_mut() {
-        items.iter_mut().for_each(|item| *item = without_styles(item));
-    }
-    if let Some(map) = plain.as_map_mut() {
-        for entry in map.entries_mut() {
-            *entry = Entry { key: without_styles(&entry.key), value: without_styles(&entry.value) };
-        }
-    }
-    plain
 }

@@ -32,7 +32,7 @@ impl Editor<'_> {
         if !self.has_brackets(old) && (b.len() != 1 || a.entries()[0].key != b.entries()[0].key) {
             return self.replace_flow(old, new, json);
         }
-        let pieces = align::entries(a, b, self.comments);
+        let pieces = align::entries(a, b);
         let parts = |editor: &Self| {
             let spans = a.iter().map(|e| (e.key.span().end as usize).max(e.value.span().end as usize));
             editor.flow_parts(old, spans)
@@ -42,7 +42,7 @@ impl Editor<'_> {
             let entry = &b.entries()[piece.new];
             let Some(at) = piece.old else {
                 let layout = editor.layout();
-                let (key, value) = (editor.styled(&entry.key), editor.styled(&entry.value));
+                let (key, value) = (entry.key.clone(), entry.value.clone());
                 let (value, column) = editor.for_brackets(value);
                 let text = editor.fresh(layout, |writer| writer.flow_entry(&key, &value, column, json));
                 return editor.put(&text);
@@ -68,7 +68,7 @@ impl Editor<'_> {
 
     pub fn flow_seq(&mut self, old: &Node, a: &Seq, b: &Seq, json: bool) {
         let json = json || is_json(old);
-        let pieces = align::items(a, b, self.comments);
+        let pieces = align::items(a, b);
         let parts = |editor: &Self| editor.flow_parts(old, a.iter().map(|item| item.span().end as usize));
         let notes = self.notes(&pieces, a.iter().map(Note::of_item), |at| Note::of_item(&b[at]));
         let child = |editor: &mut Self, piece: Piece| {
@@ -91,7 +91,7 @@ impl Editor<'_> {
 
     /// A node as it stands within brackets, without the comments around it.
     fn flow_text(&mut self, node: &Node, role: Role, json: bool) -> String {
-        let (node, column) = self.for_brackets(self.styled(node));
+        let (node, column) = self.for_brackets(node.clone());
         let layout = self.layout();
         self.fresh(layout, |writer| writer.flow_node(&node, role, column, json))
     }
@@ -226,7 +226,7 @@ impl Editor<'_> {
     }
 
     fn replace_flow_child(&mut self, old: &Node, new: &Node, before: Before, role: Role, json: bool) {
-        let mut new = self.styled(new);
+        let mut new = new.clone();
         if new.style() == Style::Any && old.is_scalar() && new.is_scalar() && old.trivia().alias.is_none() {
             new.set_style(old.style());
         }

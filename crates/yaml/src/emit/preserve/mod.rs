@@ -15,11 +15,10 @@
 //! - a scalar is replaced in its place, in its own style where that can hold the new value, its comment behind it;
 //! - entries and items are added behind their predecessors, indented as what is around them, and removed with the
 //!   comments above, behind and below them; blank lines go on parting what they parted;
-//! - where the order has changed, whole blocks of lines move, comments included (with [`Comments::Keep`], maps keep the
-//!   order of the text, since programs tend to sort them);
+//! - where the order has changed, whole blocks of lines move, comments included;
 //! - flow collections stay so, and JSON stays JSON; but brackets around nothing give way to a block;
 //! - an alias is written out where it no longer says what the edited tree says, and anchors stay;
-//! - comments follow the edited tree, or stay in any case: see [`Comments`].
+//! - comments follow the edited tree: one that was removed there is removed from the text.
 //!
 //! Trees are compared by value. A tree that went through another program and came back equal leaves the text as it is,
 //! whatever became of its styles.
@@ -58,16 +57,6 @@ mod value;
 use crate::document::Document;
 use crate::node::Node;
 
-/// What becomes of comments that the edited tree does not have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comments {
-    /// The edited tree decides: a comment removed there is removed from the text. The same holds for the order of keys.
-    Honour,
-    /// Comments stay with the lines they stand on, and keys in their order: for trees that come from a program that
-    /// knows nothing of either.
-    Keep,
-}
-
 /// How blocks are indented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -86,31 +75,21 @@ impl Layout {
 
 /// The text of a document after edits: see [`Document::text`].
 pub fn document(doc: &Document) -> String {
-    document_with(doc, Comments::Honour)
-}
-
-/// As [`document`], with a say in what becomes of comments that the edited tree lacks.
-pub fn document_with(doc: &Document, comments: Comments) -> String {
     let mut out = String::new();
-    stream::document_into(doc, comments, &mut out);
+    stream::document_into(doc, &mut out);
     out
 }
 
-/// As [`document_with`], but without the reading back that guards it: for tests of what it guards against.
+/// As [`document`], but without the reading back that guards it: for tests of what it guards against.
 #[doc(hidden)]
-pub fn document_unguarded(doc: &Document, comments: Comments) -> String {
-    stream::edited(doc, comments)
+pub fn document_unguarded(doc: &Document) -> String {
+    stream::edited(doc)
 }
 
 /// The text of a stream of documents after edits. Documents may have been added, removed or moved; a `---` is put where
 /// one is needed.
 pub fn stream(docs: &[Document]) -> String {
-    stream_with(docs, Comments::Honour)
-}
-
-/// As [`stream`], with a say in what becomes of comments that the edited trees lack.
-pub fn stream_with(docs: &[Document], comments: Comments) -> String {
-    stream::stream(docs, comments)
+    stream::stream(docs)
 }
 
 /// Writes a tree that has no text of its own, with its comments and styles, keys in their order.

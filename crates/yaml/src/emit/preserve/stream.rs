@@ -4,25 +4,25 @@ use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
 use super::lines::{self, comment_lines};
 use super::scalar::is_break;
-use super::{Comments, Layout, fresh_document};
+use super::{Layout, fresh_document};
 use crate::document::Document;
 use crate::parse::{DuplicateKeys, ParseOptions};
 use crate::source::Source;
 
-pub(super) fn stream(docs: &[Document], comments: Comments) -> String {
+pub(super) fn stream(docs: &[Document]) -> String {
     let mut out = String::with_capacity(docs.iter().map(|doc| doc.span().len() + 1).sum());
     let mut previous: Option<&Document> = None;
     for doc in docs {
         end_line(&mut out);
         if previous.is_some_and(|previous| !follows(previous, doc)) {
             let mut text = String::new();
-            document_into(doc, comments, &mut text);
+            document_into(doc, &mut text);
             if !begins_with_marker(&text) {
                 out.push_str("---\n");
             }
             out.push_str(&text);
         } else {
-            document_into(doc, comments, &mut out);
+            document_into(doc, &mut out);
         }
         previous = Some(doc);
     }
@@ -50,14 +50,14 @@ fn end_line(out: &mut String) {
 }
 
 /// Appends the text of a document.
-pub(super) fn document_into(doc: &Document, comments: Comments, out: &mut String) {
+pub(super) fn document_into(doc: &Document, out: &mut String) {
     let new = &doc.root;
     let text = &doc.source().text()[doc.span().range()];
     if doc.is_as_written() {
         out.push_str(text);
         return;
     }
-    let edited = edited(doc, comments);
+    let edited = edited(doc);
     if edited == text || reads_back(&edited, doc) {
         out.push_str(&edited);
         return;
@@ -83,9 +83,9 @@ fn reads_back(text: &str, doc: &Document) -> bool {
 }
 
 /// The text of a document after edits, not yet read again.
-pub(super) fn edited(doc: &Document, comments: Comments) -> String {
+pub(super) fn edited(doc: &Document) -> String {
     let old = doc.original();
-    let mut editor = Editor::new(doc, comments);
+    let mut editor = Editor::new(doc);
     if old.span().is_empty() && old.is_null() && old.trivia().anchor.is_none() && old.trivia().tag.is_none() {
         editor.fill(doc);
     } else {

@@ -1,13 +1,12 @@
 //! Values that are written anew, in the place of others.
 
-use super::Comments;
 use super::block::own_tail_lines;
 use super::editor::{Editor, Line, Slot};
 use super::ending::{Ending, last_scalar};
 use super::fresh::Role;
 use super::lines::Line as Kind;
 use super::scalar::{self, is_break};
-use crate::node::{Node, Style, Tag, Trivia};
+use crate::node::{Node, Style, Trivia};
 
 impl Editor<'_> {
     /// Writes a node in the place of another. What stands behind it on its line stays.
@@ -162,19 +161,13 @@ impl Editor<'_> {
     /// The new node, with what it takes over from the one it replaces: the anchor, the style where it has none of its
     /// own; without the comments, which are looked after elsewhere.
     fn dressed(&self, old: &Node, new: &Node, slot: Slot<'_>) -> Node {
-        let mut dressed = self.styled(new);
+        let mut dressed = new.clone();
         let was = old.trivia();
         let is = new.trivia();
         let anchor = is.anchor.as_ref().or(was.anchor.as_ref());
-        let tag = match self.comments {
-            Comments::Keep if is.tag.is_none() && old.tag() == new.tag() && new.is_scalar() => {
-                was.tag.as_ref()
-            }
-            _ => is.tag.as_ref(),
-        };
         let trivia = Trivia {
             anchor: anchor.cloned(),
-            tag: tag.cloned(),
+            tag: is.tag.clone(),
             alias: is.alias.clone(),
             ..Trivia::default()
         };
@@ -185,12 +178,7 @@ impl Editor<'_> {
         }
         let was_alias = was.alias.is_some();
         if old.is_scalar() && new.is_scalar() && !was_alias {
-            let same_type = old.tag() == new.tag() || new.tag() == Tag::Str;
-            let style = match dressed.style() {
-                Style::Any => old.style(),
-                _ if self.comments == Comments::Keep && same_type => old.style(),
-                style => style,
-            };
+            let style = if dressed.style() == Style::Any { old.style() } else { dressed.style() };
             dressed.set_style(style);
         }
         scalar::unquote_only_if_safe(&mut dressed);
