@@ -12,6 +12,7 @@ macro_rules! eprint {
 mod cli;
 mod commands;
 mod os;
+mod page;
 mod report;
 mod spinner;
 

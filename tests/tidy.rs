@@ -31,6 +31,7 @@ const LAYERS: &[&str] = &[
     "explain",
     "diff",
     "graph",
+    "page",
     "edit",
     "lint",
     "editor",

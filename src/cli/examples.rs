@@ -38,7 +38,8 @@ pub const EXPLAIN: &str = "Examples:
   krm explain examples/shop/overlays/production Deployment/web
   krm explain examples/shop/overlays/* Deployment/web spec.replicas
   krm explain examples/shop/overlays/production --blame
-  krm explain --source examples/shop/base/kustomization.yaml:3 examples/shop/overlays/*";
+  krm explain --source examples/shop/base/kustomization.yaml:3 examples/shop/overlays/*
+  krm explain --html production.html examples/shop/overlays/production";
 
 pub const GRAPH: &str = "Examples:
   krm graph examples/shop/overlays/production

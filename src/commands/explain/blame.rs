@@ -1,9 +1,9 @@
 //! The whole result, each line with the place it comes from.
 
-use krm_engine::explain::lines::lines;
+use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
 use krm_engine::pipeline::trace::{EventKind, Segment, at};
-use krm_engine::{Node, Result, Span};
+use krm_engine::{Node, Result};
 
 use super::{Answerer, Traced};
 use crate::os;
@@ -72,11 +72,4 @@ fn origin(
         0 => place,
         more => format!("{place} *{more}"),
     }
-}
-
-/// Where the key of a field is written.
-fn key_place(root: &Node, path: &[Segment]) -> Option<Span> {
-    let (Segment::Key(last), above) = path.split_last()? else { return None };
-    let map = at(root, above)?.as_map()?;
-    map.iter().find(|entry| entry.key.text() == Some(last)).map(|entry| entry.key.span())
 }

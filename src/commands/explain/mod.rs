@@ -2,7 +2,9 @@
 
 mod blame;
 mod forwards;
+mod html;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
@@ -46,6 +48,10 @@ pub struct ExplainArgs {
     /// How many causes of causes to follow; 0 for all
     #[arg(long, default_value_t = 3, value_name = "N")]
     depth: usize,
+
+    /// Write a page to look at instead: the steps, what each changed, and the history of every field
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "blame", "output"])]
+    html: Option<PathBuf>,
 
     /// Show the values of Secrets
     #[arg(long)]
@@ -92,6 +98,9 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     let traced: Vec<Traced> = targets.into_iter().map(|target| answerer.build(target)).collect();
     if let Some(place) = &args.source {
         return forwards::explain(&answerer, place, &traced, args.output);
+    }
+    if let Some(file) = &args.html {
+        return html::write(&answerer, &traced, rest, args.line, file);
     }
     let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output) };
     if args.blame {

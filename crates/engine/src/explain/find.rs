@@ -222,7 +222,7 @@ pub fn locate<'t>(trace: &'t Arc<Trace>, found: &Found<'t>, field: &FieldPath) -
 
 /// Where a field was before it went.
 fn before<'t>(trace: &'t Trace, track: Track, field: &FieldPath) -> Vec<Where<'t>> {
-    for (number, step) in trace.steps.iter().enumerate().rev() {
+    for (number, step) in trace.touching(track, trace.steps.len()).rev() {
         let Some(change) = step.change(track) else { continue };
         if let Some(seen) = &change.before {
             let ways = field.ways(&seen.node);
@@ -260,8 +260,8 @@ impl<'t> Where<'t> {
 
     /// The value, as it is or as it last was.
     pub fn value(&self) -> Option<&Node> {
-        let step = self.trace.steps[..self.until.min(self.trace.steps.len())].iter().rev();
-        let change = step.filter_map(|step| step.change(self.track)).next()?;
+        let (_, step) = self.trace.touching(self.track, self.until).next_back()?;
+        let change = step.change(self.track)?;
         let seen = if self.removed { change.before.as_ref() } else { change.after.as_ref() };
         at(&seen?.node, &self.path)
     }

@@ -5,7 +5,7 @@ use krm_yaml::{Node, Span, Text};
 use super::find::{Where, key_of, pointer, shown};
 use super::labels::Labels;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, Traced, at};
+use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
 use crate::resource::{Gvk, ResourceId, Track};
 
 /// Everything there is to say about a field.
@@ -51,10 +51,29 @@ impl State {
     }
 }
 
+/// Which step of which trace something happened in. Good for comparing with other moments of the same run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Moment {
+    /// The address of the trace: a base that two layers load has one trace.
+    trace: usize,
+    pub index: usize,
+}
+
+impl Moment {
+    pub fn new(trace: &Trace, index: usize) -> Self {
+        Self { trace: std::ptr::from_ref(trace) as usize, index }
+    }
+
+    pub fn is_in(self, trace: &Trace) -> bool {
+        self.trace == std::ptr::from_ref(trace) as usize
+    }
+}
+
 /// One thing that happened to the field.
 #[derive(Clone, Debug)]
 pub struct Entry {
     pub event: EventKind,
+    pub moment: Moment,
     pub before: Option<Node>,
     pub after: Option<Node>,
     /// Where the new value is written, or else the entry that asked for the change.
@@ -171,11 +190,8 @@ pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
         (true, false) => State::Removed,
         (false, false) => State::Present,
     };
-    let mut history: Vec<Entry> = events
-        .iter()
-        .filter(|e| e.kind != EventKind::Moved)
-        .map(|e| entry(e, place.trace, labels, depth))
-        .collect();
+    let mut history: Vec<Entry> =
+        events.iter().filter(|e| e.kind != EventKind::Moved).map(|e| entry(e, labels, depth)).collect();
     if let Some(last) = history.last_mut().filter(|_| state == State::Present) {
         last.decides = true;
     }
@@ -217,8 +233,8 @@ fn events<'t>(place: &Where<'t>) -> Vec<Event<'t>> {
 
 /// The resource as it was when the field was last there.
 fn last_seen<'t>(place: &Where<'t>) -> Option<&'t Node> {
-    let steps = place.trace.steps[..place.until.min(place.trace.steps.len())].iter().rev();
-    let change = steps.filter_map(|step| step.change(place.track)).next()?;
+    let (_, step) = place.trace.touching(place.track, place.until).next_back()?;
+    let change = step.change(place.track)?;
     let seen = if place.removed { change.before.as_ref() } else { change.after.as_ref() };
     seen.map(|seen| &seen.node)
 }
@@ -231,11 +247,9 @@ fn origin_of(first: &Event) -> Span {
         .map_or(Span::NONE, |seen| seen.node.span())
 }
 
-fn entry(event: &Event, trace: &Trace, labels: &Labels, depth: usize) -> Entry {
+fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
     let is_origin = event.kind == EventKind::Written;
-    let at = number_of(trace, event.step);
-    let because =
-        event.causes.iter().filter_map(|cause| reason(cause, event, trace, at, labels, depth)).collect();
+    let because = event.causes.iter().filter_map(|cause| reason(cause, event, labels, depth)).collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
         Cause::Copied { path, .. } => Some(*path),
         Cause::Expanded { .. } => Some(event.written),
@@ -283,7 +297,20 @@ fn entry(event: &Event, trace: &Trace, labels: &Labels, depth: usize) -> Entry {
     });
     let (before, after) = (event.before.cloned(), event.after.cloned());
     let layer = name.folder.to_string();
-    Entry { event: event.kind, before, after, place, label, layer, step, because, opaque, decides: false }
+    let moment = Moment::new(event.trace, event.index);
+    Entry {
+        event: event.kind,
+        moment,
+        before,
+        after,
+        place,
+        label,
+        layer,
+        step,
+        because,
+        opaque,
+        decides: false,
+    }
 }
 
 /// Where a patch speaks of the field of an event.
@@ -350,29 +377,15 @@ fn followed_label(event: &Event) -> String {
     text.unwrap_or_else(|| "followed".to_owned())
 }
 
-/// Which step of a trace it is.
-fn number_of(trace: &Trace, step: &Traced) -> usize {
-    trace.steps.iter().position(|other| std::ptr::eq(other, step)).unwrap_or(trace.steps.len())
-}
-
-fn reason(
-    cause: &Cause,
-    event: &Event,
-    trace: &Trace,
-    step: usize,
-    labels: &Labels,
-    depth: usize,
-) -> Option<Because> {
+fn reason(cause: &Cause, event: &Event, labels: &Labels, depth: usize) -> Option<Because> {
+    // Whatever a cause names is in the trace of the step: that of a base, if the step is one of a base.
+    let (trace, step) = (event.trace, event.index);
     let history = |track: Track, path: &[Segment], until: usize| -> Vec<Entry> {
         if depth == 0 {
             return Vec::new();
         }
         let events = trace.history_until(until, track, path);
-        events
-            .iter()
-            .filter(|e| e.kind != EventKind::Moved)
-            .map(|e| entry(e, trace, labels, depth - 1))
-            .collect()
+        events.iter().filter(|e| e.kind != EventKind::Moved).map(|e| entry(e, labels, depth - 1)).collect()
     };
     let name = [Segment::Key("metadata".into()), Segment::Key("name".into())];
     match cause {
@@ -418,7 +431,7 @@ fn reason(
 /// Everything that generators put into a resource, down through bases; what a later one replaced is left out.
 fn inputs_of(trace: &Trace, resource: Track) -> Vec<Input> {
     let mut all: Vec<Input> = Vec::new();
-    for step in &trace.steps {
+    for (_, step) in trace.touching(resource, trace.steps.len()) {
         let Some(change) = step.change(resource) else { continue };
         let below = match (&step.within, change.from) {
             (Some(within), Some(from)) => inputs_of(within, from),
@@ -450,8 +463,8 @@ fn tree_before(trace: &Trace, step: usize, track: Track) -> Option<&Node> {
 }
 
 fn last_change(trace: &Trace, step: usize, track: Track) -> Option<(&ResourceId, &Node)> {
-    let steps = trace.steps[..step.min(trace.steps.len())].iter().rev();
-    let change = steps.filter_map(|step| step.change(track)).next()?;
+    let (_, step) = trace.touching(track, step).next_back()?;
+    let change = step.change(track)?;
     change.after.as_ref().or(change.before.as_ref()).map(|seen| (&seen.id, &seen.node))
 }
 

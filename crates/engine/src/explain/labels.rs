@@ -59,6 +59,32 @@ impl<'s> Labels<'s> {
         (!way.is_empty()).then_some(way)
     }
 
+    /// The first document of a file.
+    pub fn root(&self, file: FileId) -> Option<Node> {
+        let mut roots = self.roots.lock().expect("no one panics while holding the files");
+        let read = || krm_yaml::parse(&self.sources.get(file)?).ok()?.into_iter().next().map(|d| d.root);
+        roots.entry(file).or_insert_with(read).clone()
+    }
+
+    /// The value that is written at a place.
+    pub fn node(&self, place: Span) -> Option<Node> {
+        let root = self.root(place.file)?;
+        let mut node = &root;
+        let holds = |span: Span| span.start <= place.start && place.end <= span.end;
+        while node.span() != place {
+            let mut values = node.as_map().into_iter().flatten().map(|entry| &entry.value);
+            // The place of a field is that of its key.
+            let of_key = node.as_map().into_iter().flatten().find(|entry| entry.key.span() == place);
+            if let Some(entry) = of_key {
+                return Some(entry.value.clone());
+            }
+            node = values
+                .find(|value| holds(value.span()))
+                .or_else(|| node.items().iter().find(|item| holds(item.span())))?;
+        }
+        Some(node.clone())
+    }
+
     /// The entry of a list in a kustomization that holds a place.
     pub fn entry(&self, place: Span) -> Option<Node> {
         self.field(place)?;

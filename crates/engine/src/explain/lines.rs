@@ -1,10 +1,10 @@
 //! What a build prints, line by line, each with the field it shows.
 
-use krm_yaml::{Diagnostic, Node, Result, Source};
+use krm_yaml::{Diagnostic, Node, Result, Source, Span};
 
 use super::find::Found;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::Segment;
+use crate::pipeline::trace::{Segment, at};
 
 /// A line of the output, and the field that is in it.
 pub struct Line {
@@ -57,6 +57,13 @@ fn visit(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(usize, &[Segm
         visit(item, path, see);
         path.pop();
     }
+}
+
+/// Where the key of a field is written: a map or a list begins there, not where its first value is.
+pub fn key_place(root: &Node, path: &[Segment]) -> Option<Span> {
+    let (Segment::Key(last), above) = path.split_last()? else { return None };
+    let map = at(root, above)?.as_map()?;
+    map.iter().find(|entry| entry.key.text() == Some(last)).map(|entry| entry.key.span())
 }
 
 /// The resource and field that a line of the output shows, counted from 1.

@@ -11,5 +11,5 @@ pub mod lines;
 pub mod text;
 
 pub use find::{FieldPath, Found, ResourceName, Where, locate, resources, shown as shown_path};
-pub use history::{Because, Entry, Explanation, Moves, Opaque, State, Suffered, explain, masked};
+pub use history::{Because, Entry, Explanation, Moment, Moves, Opaque, State, Suffered, explain, masked};
 pub use labels::Labels;

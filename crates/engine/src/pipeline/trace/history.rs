@@ -128,9 +128,9 @@ impl Trace {
         mut path: Vec<Segment>,
         events: &mut Vec<Event<'t>>,
     ) {
-        for index in (0..until).rev() {
+        for (index, traced) in self.touching(resource, until).rev() {
             let step = Place { trace: self, index };
-            let Some(change) = step.step().change(resource) else { continue };
+            let Some(change) = traced.change(resource) else { continue };
             match (&change.before, &change.after) {
                 (None, after) => {
                     let after = after.as_ref().and_then(|seen| at(&seen.node, &path));
@@ -192,7 +192,7 @@ impl Trace {
     /// Every id a resource had, oldest first, down through bases.
     pub fn ids(&self, resource: Track) -> Vec<&ResourceId> {
         let mut ids: Vec<&ResourceId> = Vec::new();
-        for step in &self.steps {
+        for (_, step) in self.touching(resource, self.steps.len()) {
             let Some(change) = step.change(resource) else { continue };
             if let (Some(within), Some(from)) = (&step.within, change.from) {
                 ids.extend(within.ids(from));

@@ -53,6 +53,8 @@ pub struct Trace {
     pub steps: Vec<Traced>,
     /// The resources at the end, in order; of a run that failed, those it had.
     pub result: Vec<(Track, Seen)>,
+    /// Which steps changed which resource: a history asks for these, and a run may have thousands of steps.
+    touched: OnceLock<FxHashMap<Track, Vec<u32>>>,
 }
 
 /// A step that ran.
@@ -299,6 +301,28 @@ impl State {
                 });
             }
         }
+    }
+}
+
+impl Trace {
+    /// The steps before one that changed a resource, oldest first.
+    pub fn touching(
+        &self,
+        resource: Track,
+        until: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &Traced)> {
+        let index = || {
+            let mut touched: FxHashMap<Track, Vec<u32>> = FxHashMap::default();
+            for (at, step) in self.steps.iter().enumerate() {
+                for change in &step.changes {
+                    touched.entry(change.resource).or_default().push(at as u32);
+                }
+            }
+            touched
+        };
+        let all = self.touched.get_or_init(index).get(&resource).map_or(&[][..], Vec::as_slice);
+        let those = &all[..all.partition_point(|at| (*at as usize) < until)];
+        those.iter().map(|at| (*at as usize, &self.steps[*at as usize]))
     }
 }
 

@@ -1,0 +1,166 @@
+//! A page as JSON that is small, and small again when it is compressed.
+//!
+//! Numbers of texts, places and events mostly follow each other, so each is written as its distance from the one before it of
+//! the same sort: resources of one shape then look the same. The script of the page adds them up in the same order.
+
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::model::{Event, FieldEvents, Layer, Page, Resource, Start, Step, Warning};
+
+#[derive(Serialize)]
+struct Compact<'p> {
+    target: &'p str,
+    texts: &'p [String],
+    kinds: Vec<&'static str>,
+    files: Vec<(&'p str, Vec<i64>)>,
+    places: Vec<i64>,
+    events: Vec<Value>,
+    layers: &'p [Layer],
+    steps: &'p [Step],
+    resources: Vec<Value>,
+    warnings: &'p [Warning],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failure: &'p Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    start: &'p Option<Start>,
+}
+
+pub(super) fn json(page: &Page) -> String {
+    let mut text = Distance::default();
+    let files = page.files.iter().map(|file| {
+        let mut number = Distance::default();
+        let lines = file.lines.iter().flat_map(|(n, id)| [number.to(*n), text.to(*id)]).collect();
+        (file.name.as_str(), lines)
+    });
+    let files = files.collect();
+    let (mut file, mut line, mut column) = Default::default();
+    let places = page.places.iter().flat_map(|place| {
+        let length = i64::from(place.end_line) - i64::from(place.line);
+        let width = i64::from(place.end_column) - i64::from(place.column);
+        let (file, line): (&mut Distance, &mut Distance) = (&mut file, &mut line);
+        let column: &mut Distance = &mut column;
+        [file.to(place.file), line.to(place.line), column.to(place.column), length, width]
+    });
+    let places = places.collect();
+    let mut kinds = Vec::new();
+    let mut events = Events::default();
+    let all = page.events.iter().map(|event| events.value(event, &mut kinds)).collect();
+    let mut distances = Distances::default();
+    let resources = page.resources.iter().map(|resource| distances.resource(resource)).collect();
+    let compact = Compact {
+        target: &page.target,
+        texts: &page.texts,
+        kinds,
+        files,
+        places,
+        events: all,
+        layers: &page.layers,
+        steps: &page.steps,
+        resources,
+        warnings: &page.warnings,
+        failure: &page.failure,
+        start: &page.start,
+    };
+    serde_json::to_string(&compact).expect("nothing in here has keys that are not texts")
+}
+
+/// The number that was last written.
+#[derive(Default)]
+struct Distance(i64);
+
+impl Distance {
+    fn to(&mut self, number: u32) -> i64 {
+        let distance = i64::from(number) - self.0;
+        self.0 = i64::from(number);
+        distance
+    }
+
+    fn to_any(&mut self, number: Option<u32>) -> Value {
+        number.map_or(Value::Null, |number| self.to(number).into())
+    }
+}
+
+#[derive(Default)]
+struct Events {
+    label: Distance,
+    place: Distance,
+    before: Distance,
+    after: Distance,
+}
+
+impl Events {
+    /// Kind, step, label, place, before, after, whether it decides (1) and is masked (2), causes.
+    fn value(&mut self, event: &Event, kinds: &mut Vec<&'static str>) -> Value {
+        let kind = kinds.iter().position(|kind| *kind == event.kind).unwrap_or_else(|| {
+            kinds.push(event.kind);
+            kinds.len() - 1
+        });
+        let flags = i64::from(event.decides) + 2 * i64::from(event.masked);
+        let mut value = vec![
+            json!(kind),
+            json!(event.step),
+            json!(self.label.to(event.label)),
+            self.place.to_any(event.place),
+            self.before.to_any(event.before),
+            self.after.to_any(event.after),
+            json!(flags),
+        ];
+        if !event.why.is_empty() {
+            value.push(event.why.iter().map(|why| json!([why.text, why.place, why.events])).collect());
+        }
+        value.into()
+    }
+}
+
+#[derive(Default)]
+struct Distances {
+    text: Distance,
+    name: Distance,
+    place: Distance,
+    event: Distance,
+}
+
+impl Distances {
+    /// API version, kind, origin, the step that took it away, versions, events of the whole, fields.
+    fn resource(&mut self, resource: &Resource) -> Value {
+        let origin = self.place.to_any(resource.origin);
+        let versions: Vec<Value> = resource
+            .versions
+            .iter()
+            .map(|version| {
+                let mut field = Distance(-1);
+                let hunks: Vec<Value> = version
+                    .hunks
+                    .iter()
+                    .map(|hunk| {
+                        let added = hunk.added.iter();
+                        let added =
+                            added.flat_map(|line| [self.text.to(line.text), field.to(line.field) - 1]);
+                        json!([hunk.at, hunk.removed, added.collect::<Vec<i64>>()])
+                    })
+                    .collect();
+                json!([version.step, version.namespace, self.name.to(version.name), hunks])
+            })
+            .collect();
+        let whole: Vec<i64> = resource.whole.iter().map(|event| self.event.to(*event)).collect();
+        let mut path = Distance::default();
+        let fields: Vec<Value> = resource
+            .fields
+            .iter()
+            .map(|field| {
+                let events = match &field.events {
+                    FieldEvents::Written(place) => json!(self.place.to(*place)),
+                    FieldEvents::Several(events) => {
+                        events.iter().map(|event| self.event.to(*event)).collect::<Vec<i64>>().into()
+                    }
+                };
+                match field.is_leaf {
+                    true => json!([path.to(field.path), events]),
+                    false => json!([path.to(field.path), events, 1]),
+                }
+            })
+            .collect();
+        json!([resource.api_version, resource.kind, origin, resource.gone, versions, whole, fields])
+    }
+}

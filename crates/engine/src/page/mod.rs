@@ -1,0 +1,68 @@
+//! A build as a page shows it: layers and steps, every resource after every step, the history of every field.
+//!
+//! [`page`] turns a [`Trace`](crate::pipeline::Trace) into plain data, a [`Page`]. It is made for its size: each text is kept
+//! once, a version of a resource is what differs from the one before, an event that many fields share is one event. What
+//! is told about a field is what [`explain`](crate::explain) tells. How it looks is not decided here.
+//!
+//! Values of Secrets are not in the data unless they were asked for, neither in resources nor in lines of source files.
+
+mod compact;
+mod flatten;
+mod hidden;
+mod hunks;
+mod model;
+mod resources;
+mod tables;
+
+use std::path::Path;
+
+use krm_yaml::{Diagnostic, Sources};
+use rayon::prelude::*;
+
+use crate::explain::Labels;
+use crate::pipeline::Trace;
+use crate::pipeline::trace::Segment;
+use crate::resource::Track;
+
+use flatten::Flat;
+use hidden::Hidden;
+pub use model::{Event, EventId, FileLines, Layer, LayerKind, Line, Page, PlaceId, Resource, Start, Step};
+pub use model::{Field, FieldEvents, Hunk, Place, TextId, Version, Warning, Why};
+use tables::Tables;
+
+/// What a page is made from besides the trace.
+pub struct Wanted<'a> {
+    /// The folder, as the user names it.
+    pub target: &'a str,
+    /// The current folder: no path in the page begins with it.
+    pub home: &'a Path,
+    /// How far causes of causes are followed.
+    pub depth: usize,
+    pub show_secrets: bool,
+    pub warnings: &'a [Diagnostic],
+    /// Why the build stopped, if it did.
+    pub failure: Option<&'a Diagnostic>,
+    /// What to show first: a resource of the result, and a field of it.
+    pub start: Option<(Track, Vec<Segment>)>,
+}
+
+/// Everything a page shows of a traced build.
+pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
+    let labels = Labels::new(sources);
+    let flat = Flat::new(trace, &labels, sources);
+    let hidden = Hidden::new(&flat, wanted.show_secrets);
+    let drafts: Vec<_> =
+        flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, &labels, wanted)).collect();
+    let mut tables = Tables::new(sources, hidden, wanted.home);
+    let start = wanted.start.as_ref().and_then(|(track, path)| {
+        let resource = flat.chains.iter().position(|chain| chain.is_root(*track))?;
+        let field = drafts[resource].field_at(path);
+        Some(Start { resource: resource as u32, field })
+    });
+    let resources = drafts.into_iter().map(|draft| draft.interned(&mut tables)).collect();
+    let warnings = wanted.warnings.iter().map(|warning| tables.warning(warning, &flat)).collect();
+    let (layers, steps) = flat.rows(&mut tables);
+    let failure = wanted.failure.map(|error| tables.local(&error.render(sources)));
+    let target = tables.local(wanted.target);
+    Page::new(target, layers, steps, resources, warnings, failure, start, tables)
+}

@@ -1,0 +1,63 @@
+//! The whole build as a page, opened at what was asked for.
+
+use std::path::Path;
+
+use krm_engine::explain::{FieldPath, ResourceName, lines, locate, resources};
+use krm_engine::page::{Page, Wanted, page};
+use krm_engine::pipeline::trace::Segment;
+use krm_engine::resource::Track;
+use krm_engine::{Diagnostic, Result};
+
+use super::{Answerer, Traced};
+use crate::os;
+use crate::page::{Mode, html};
+
+/// Writes the page of a target. A build that fails has one too, up to the step that failed.
+pub(super) fn write(
+    answerer: &Answerer,
+    all: &[Traced],
+    words: &[String],
+    line: Option<usize>,
+    file: &Path,
+) -> Result<()> {
+    let [one] = all else {
+        let message = format!("a page shows one folder, and {} are named", all.len());
+        return Err(Diagnostic::error("explain-html-folders", message).help("write a page for each of them"));
+    };
+    let start = start(one, words, line)?;
+    os::write(file, html(&model(answerer, one, start), Mode::File).as_bytes())?;
+    one.failure()
+}
+
+fn model(answerer: &Answerer, one: &Traced, start: Option<(Track, Vec<Segment>)>) -> Page {
+    let home = std::env::current_dir().unwrap_or_default();
+    let warnings = answerer.session.warnings_of(&one.target);
+    let wanted = Wanted {
+        target: &one.target,
+        home: &home,
+        depth: answerer.depth,
+        show_secrets: answerer.show_secrets,
+        warnings: &warnings,
+        failure: one.built.as_ref().err(),
+        start,
+    };
+    page(&one.trace, &answerer.report.sources, &wanted)
+}
+
+/// What the page shows first: the first resource and field that the words mean.
+fn start(one: &Traced, words: &[String], line: Option<usize>) -> Result<Option<(Track, Vec<Segment>)>> {
+    if let Some(line) = line {
+        one.failure()?;
+        let (found, path) = lines::at_line(&one.trace, line)?;
+        return Ok(Some((found.track, path)));
+    }
+    let Some((resource, fields)) = words.split_first() else { return Ok(None) };
+    let found = resources(&one.trace, &ResourceName::parse(resource)?)?.swap_remove(0);
+    let path = match fields.first() {
+        Some(field) => {
+            locate(&one.trace, &found, &FieldPath::parse(field)?).into_iter().next().map(|at| at.path)
+        }
+        None => None,
+    };
+    Ok(Some((found.track, path.unwrap_or_default())))
+}

@@ -1,0 +1,179 @@
+//! The page: a build to look at, in one file.
+//!
+//! [`html`] is a function from the data of a page ([`krm_engine::page::Page`]) to its text. The text holds everything: style,
+//! script and data. It asks nobody for anything, and a content security policy makes sure of that. Without script it is a
+//! document with the same steps, changes and result; the script turns that into something to move about in.
+//!
+//! A server that keeps a page up to date passes [`Mode::Live`]. The page then listens to server-sent events at the address
+//! it is given (same origin, relative), and knows three kinds:
+//!
+//! | event | data | what the page does |
+//! | --- | --- | --- |
+//! | `changed` | anything | gets its own address again, and shows the new data; step, resource and field stay chosen |
+//! | `failed` | the diagnostics as text | shows them above the last good state |
+//! | `good` | anything | takes the diagnostics away |
+
+mod encode;
+mod fallback;
+mod graph;
+
+use std::fmt::Write as _;
+
+use krm_engine::page::Page;
+
+const STYLE: &str = include_str!("page.css");
+const SCRIPT: &str = include_str!("page.js");
+/// Runs before anything is shown, so that nothing is shown twice.
+const EARLY: &str = "document.documentElement.classList.add('js')";
+
+/// What a page is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode<'a> {
+    /// A file, to be kept and sent around.
+    File,
+    /// The view of a server, which says at this address when there is something new.
+    #[allow(dead_code)]
+    Live { events: &'a str },
+}
+
+/// The text of a page.
+pub fn html(page: &Page, mode: Mode) -> String {
+    let counts = Counts::new(page);
+    let mut out = String::with_capacity(1 << 16);
+    let (connect, live) = match mode {
+        Mode::File => ("", String::new()),
+        Mode::Live { events } => ("; connect-src 'self'", format!(" data-events=\"{}\"", escaped(events))),
+    };
+    let target = escaped(&page.target);
+    let _ = write!(
+        out,
+        "<!doctype html>\n<html lang=\"en\"{live}>\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}' '{}'; style-src '{}'; \
+         img-src data:; base-uri 'none'; form-action 'none'{connect}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{target} · krm</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>{STYLE}</style>\n\
+         <script>{EARLY}</script>\n</head>\n<body>\n",
+        encode::integrity(EARLY),
+        encode::integrity(SCRIPT),
+        encode::integrity(STYLE),
+    );
+    let _ = write!(
+        out,
+        "<a class=\"skip\" href=\"#resources\">Skip to the resources</a>\n<header>\n\
+         <div class=\"top\"><div class=\"brand\">{MARK}<h1><bdi>{target}</bdi></h1><p class=\"facts\">{}</p></div>\n\
+         <div class=\"tools\" id=\"tools\"></div></div>\n<div id=\"strip\" class=\"strip\" hidden></div>\n\
+         <div id=\"notice\" class=\"notice\" role=\"status\" hidden></div>\n</header>\n<main class=\"panes\">\n",
+        facts(page, &counts)
+    );
+    graph::write(page, &counts, &mut out);
+    out.push_str("<section id=\"resources\" class=\"pane\" aria-label=\"Resources\" tabindex=\"-1\">\n<div class=\"static\">\n");
+    fallback::write(page, &counts, &mut out);
+    out.push_str(
+        "</div>\n</section>\n<section id=\"history\" class=\"pane\" aria-label=\"History\" tabindex=\"-1\"></section>\n</main>\n",
+    );
+    let (encoding, data) = encode::data(&page.json());
+    let _ = write!(
+        out,
+        "<script type=\"application/json\" id=\"data\" data-encoding=\"{encoding}\">{data}</script>\n\
+         <script>{SCRIPT}</script>\n</body>\n</html>\n"
+    );
+    out
+}
+
+/// What each step did, counted.
+struct Counts {
+    /// Came, changed, went; by step.
+    steps: Vec<[usize; 3]>,
+    /// Warnings, by step.
+    warnings: Vec<usize>,
+    /// How many resources are in the result.
+    result: usize,
+}
+
+impl Counts {
+    fn new(page: &Page) -> Self {
+        let mut steps = vec![[0; 3]; page.steps.len()];
+        let mut count = |step: u32, what: usize| {
+            if let Some(step) = steps.get_mut(step as usize) {
+                step[what] += 1;
+            }
+        };
+        for resource in &page.resources {
+            for (number, version) in resource.versions.iter().enumerate() {
+                count(version.step, usize::from(number > 0));
+            }
+            resource.gone.into_iter().for_each(|step| count(step, 2));
+        }
+        let mut warnings = vec![0; page.steps.len()];
+        page.warnings.iter().filter_map(|warning| warning.step).for_each(|step| warnings[step as usize] += 1);
+        let result = page.resources.iter().filter(|resource| resource.gone.is_none()).count();
+        Self { steps, warnings, result }
+    }
+}
+
+fn facts(page: &Page, counts: &Counts) -> String {
+    let mut facts = vec![
+        counted(counts.result, "resource"),
+        counted(page.layers.iter().filter(|layer| !layer.is_finish()).count(), "layer"),
+        counted(page.steps.len(), "step"),
+    ];
+    if !page.warnings.is_empty() {
+        facts.push(format!("<strong>{}</strong>", counted(page.warnings.len(), "warning")));
+    }
+    facts.join(" · ")
+}
+
+/// `1 step`, `2 steps`.
+fn counted(count: usize, what: &str) -> String {
+    let digits = count.to_string();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|part| std::str::from_utf8(part).unwrap_or_default())
+        .collect();
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{} {what}{plural}", groups.join(","))
+}
+
+/// A text as it is written in HTML, between tags or in an attribute.
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Three layers, one above the other.
+const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" width=\"24\" height=\"24\" aria-hidden=\"true\" focusable=\"false\">\
+    <path class=\"m3\" d=\"M12 13.5 3 18l9 4.5 9-4.5z\"/><path class=\"m2\" d=\"M12 8 3 12.5 12 17l9-4.5z\"/>\
+    <path class=\"m1\" d=\"M12 2.500 3 7l9 4.500L21 7z\"/></svg>";
+const ICON: &str = "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E\
+    %3Cpath fill='%230f8577' d='M12 13.5 3 18l9 4.5 9-4.5z'/%3E%3Cpath fill='%23c2700c' d='M12 8 3 12.5 12 17l9-4.5z'/%3E\
+    %3Cpath fill='%234f5bd5' d='M12 2.5 3 7l9 4.5L21 7z'/%3E%3C/svg%3E";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_easy_to_read() {
+        assert_eq!(counted(1, "step"), "1 step");
+        assert_eq!(counted(4000, "resource"), "4,000 resources");
+        assert_eq!(counted(1234567, "line"), "1,234,567 lines");
+    }
+
+    #[test]
+    fn nothing_of_a_name_is_markup() {
+        assert_eq!(escaped("</script><b a='\"&"), "&lt;/script&gt;&lt;b a=&#39;&quot;&amp;");
+    }
+}
