@@ -16,10 +16,13 @@
 mod encode;
 mod fallback;
 mod graph;
+mod layers;
 
 use std::fmt::Write as _;
 
 use krm_engine::page::Page;
+
+pub use layers::layers;
 
 const STYLE: &str = include_str!("page.css");
 const SCRIPT: &str = include_str!("page.js");
@@ -39,30 +42,21 @@ pub enum Mode<'a> {
 /// The text of a page.
 pub fn html(page: &Page, mode: Mode) -> String {
     let counts = Counts::new(page);
-    let mut out = String::with_capacity(1 << 16);
     let (connect, live) = match mode {
         Mode::File => ("", String::new()),
         Mode::Live { events } => ("; connect-src 'self'", format!(" data-events=\"{}\"", escaped(events))),
     };
-    let target = escaped(&page.target);
-    let _ = write!(
-        out,
-        "<!doctype html>\n<html lang=\"en\"{live}>\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; script-src '{}' '{}'; style-src '{}'; \
-         img-src data:; base-uri 'none'; form-action 'none'{connect}\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{target} · krm</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>{STYLE}</style>\n\
-         <script>{EARLY}</script>\n</head>\n<body>\n",
+    let policy = format!(
+        "default-src 'none'; script-src '{}' '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'{connect}",
         encode::integrity(EARLY),
         encode::integrity(SCRIPT),
         encode::integrity(STYLE),
     );
+    let mut out = head(&page.target, &policy, &live, &format!("<script>{EARLY}</script>\n"));
     let _ = write!(
         out,
-        "<a class=\"skip\" href=\"#resources\">Skip to the resources</a>\n<header>\n\
-         <div class=\"top\"><div class=\"brand\">{MARK}<h1><bdi>{target}</bdi></h1><p class=\"facts\">{}</p></div>\n\
-         <div class=\"tools\" id=\"tools\"></div></div>\n<div id=\"strip\" class=\"strip\" hidden></div>\n\
+        "<p class=\"facts\">{}</p></div>\n<div class=\"tools\" id=\"tools\"></div></div>\n\
+         <div id=\"strip\" class=\"strip\" hidden></div>\n\
          <div id=\"notice\" class=\"notice\" role=\"status\" hidden></div>\n</header>\n<main class=\"panes\">\n",
         facts(page, &counts)
     );
@@ -79,6 +73,20 @@ pub fn html(page: &Page, mode: Mode) -> String {
          <script>{SCRIPT}</script>\n</body>\n</html>\n"
     );
     out
+}
+
+/// How every page begins, up to its name: what is in the bar at the top comes next.
+fn head(title: &str, policy: &str, attributes: &str, early: &str) -> String {
+    let title = escaped(title);
+    format!(
+        "<!doctype html>\n<html lang=\"en\"{attributes}>\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
+         <title>{title} · krm</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>{STYLE}</style>\n{early}</head>\n<body>\n\
+         <a class=\"skip\" href=\"#resources\">Skip to the resources</a>\n<header>\n<div class=\"top\"><div class=\"brand\">{MARK}\
+         <h1><bdi>{title}</bdi></h1>"
+    )
 }
 
 /// What each step did, counted.

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use krm_engine::explain::{FieldPath, ResourceName, lines, locate, resources};
-use krm_engine::page::{Page, Wanted, page};
+use krm_engine::page::{Wanted, page};
 use krm_engine::pipeline::trace::Segment;
 use krm_engine::resource::Track;
 use krm_engine::{Diagnostic, Result};
@@ -24,24 +24,18 @@ pub(super) fn write(
         let message = format!("a page shows one folder, and {} are named", all.len());
         return Err(Diagnostic::error("explain-html-folders", message).help("write a page for each of them"));
     };
-    let start = start(one, words, line)?;
-    os::write(file, html(&model(answerer, one, start), Mode::File).as_bytes())?;
-    one.failure()
-}
-
-fn model(answerer: &Answerer, one: &Traced, start: Option<(Track, Vec<Segment>)>) -> Page {
-    let home = std::env::current_dir().unwrap_or_default();
-    let warnings = answerer.session.warnings_of(&one.target);
     let wanted = Wanted {
         target: &one.target,
-        home: &home,
+        home: &std::env::current_dir().unwrap_or_default(),
         depth: answerer.depth,
         show_secrets: answerer.show_secrets,
-        warnings: &warnings,
+        warnings: &answerer.session.warnings_of(&one.target),
         failure: one.built.as_ref().err(),
-        start,
+        start: start(one, words, line)?,
     };
-    page(&one.trace, &answerer.report.sources, &wanted)
+    let page = page(&one.trace, &answerer.report.sources, &wanted);
+    os::write(file, html(&page, Mode::File).as_bytes())?;
+    one.failure()
 }
 
 /// What the page shows first: the first resource and field that the words mean.

@@ -1,6 +1,7 @@
 //! `krm graph`: how layers and files hang together.
 
 mod dot;
+mod html;
 mod json;
 mod layout;
 mod lists;
@@ -42,6 +43,10 @@ pub struct GraphArgs {
     /// How much to show; without it `steps` in a tree, and `files` elsewhere
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<LevelArg>,
+
+    /// Write a page to look at instead: of one target its steps, resources and histories, of several who uses whom
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "level", "reverse", "why"])]
+    html: Option<PathBuf>,
 
     /// The other way round: who uses this file or folder, and who uses these
     #[arg(long, value_name = "FILE", conflicts_with = "why")]
@@ -98,6 +103,9 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
     let problems = graph::cycles(&targets.workspace, &targets.layers());
     if let Some(path) = &args.why {
         return why(&args, path, &targets, &disk, &here, report);
+    }
+    if let Some(file) = &args.html {
+        return html::write(&args, &targets, disk, &here, report, file);
     }
     match args.output {
         Format::Paths | Format::Depfile | Format::Argocd => {
