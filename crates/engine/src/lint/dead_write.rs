@@ -87,7 +87,7 @@ fn in_root(cx: &Check, root: &Root) -> Vec<Diagnostic> {
             Diagnostic::warning("dead-write", message)
                 .at(*span)
                 .note(note, ended.by)
-                .help("remove it from the patch, or see whether the later one is meant"),
+                .help("remove it from the patch, or check which of the two is meant"),
         );
     }
     found

@@ -1,5 +1,7 @@
 //! `remote-moves`: remote bases and files whose content may change from one build to the next.
 
+use std::path::Path;
+
 use krm_yaml::Diagnostic;
 
 use super::Check;
@@ -11,12 +13,23 @@ pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
     for layer in cx.lint.workspace.layers() {
         for reference in &layer.references {
             let Target::Remote(address) = &reference.target else { continue };
-            let Some(why) = why_it_moves(address) else { continue };
+            let Some(why) = why_it_moves(address).filter(|_| !is_locked(cx, &layer.folder, address)) else {
+                continue;
+            };
             let message = format!("what `{}` leads to may change: {}", shown(address), why.0);
             found.push(Diagnostic::warning("remote-moves", message).at(reference.span).help(why.1));
         }
     }
     found
+}
+
+/// Whether a `krm.lock` of the folder, or of one around it, names the address: then builds get what it says.
+fn is_locked(cx: &Check, folder: &Path, address: &str) -> bool {
+    let above = folder.ancestors().take_while(|above| above.starts_with(&cx.lint.tree.root));
+    let texts =
+        above.filter_map(|above| String::from_utf8(cx.lint.world.read(&above.join("krm.lock")).ok()?).ok());
+    let entry = format!("address: {address}");
+    texts.into_iter().any(|text| text.lines().any(|line| line.trim_start_matches(['-', ' ']) == entry))
 }
 
 /// An address without what may be a password.

@@ -3,8 +3,9 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Fix, Node, Sources, Span};
+use krm_yaml::{Diagnostic, Fix, Node, Span};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -255,7 +256,7 @@ fn last_two(path: &Path) -> Option<String> {
     Some(format!("{folder}/{}", path.file_name()?.to_str()?))
 }
 
-fn finding(cx: &Check, files: &std::sync::Arc<Files>, path: &Path, layer: &Layer) -> Option<Diagnostic> {
+fn finding(cx: &Check, files: &Arc<Files>, path: &Path, layer: &Layer) -> Option<Diagnostic> {
     let source = cx.lint.sources.add_bytes(relative(path, &cx.here), cx.lint.world.read(path).ok()?).ok()?;
     let document = krm_yaml::documents(&source).next()?.ok()?;
     let key = document.root.as_map()?.iter().next()?.key.span();
@@ -265,17 +266,16 @@ fn finding(cx: &Check, files: &std::sync::Arc<Files>, path: &Path, layer: &Layer
     let finding = Diagnostic::warning("unused-file", message)
         .at(key)
         .help(format!("list it in `{shown}`, or remove it"));
-    Some(match listed(files, layer, &name, cx.lint.sources) {
+    Some(match listed(files, layer, &name) {
         Some(fix) => finding.fix(fix),
         None => finding,
     })
 }
 
 /// The fix that lists it.
-fn listed(files: &std::sync::Arc<Files>, layer: &Layer, name: &str, sources: &Sources) -> Option<Fix> {
+fn listed(files: &Arc<Files>, layer: &Layer, name: &str) -> Option<Fix> {
     let mut file = edit::File::open(files, &layer.shown).ok()?;
     file.add_paths(Paths::Resources, &[name.to_owned()], false).ok()?;
     let source = layer.source.as_ref().filter(|source| source.text() == file.source().text())?;
-    debug_assert!(sources.get(source.id()).is_some());
     Some(super::fix::as_edits(Fix::needs_review("list it under `resources`"), source, &file.text()))
 }
