@@ -30,7 +30,7 @@ pub(super) fn json(page: &Page) -> String {
     let mut text = Distance::default();
     let files = page.files.iter().map(|file| {
         let mut number = Distance::default();
-        let lines = file.lines.iter().flat_map(|(n, id)| [number.to(*n), text.to(*id)]).collect();
+        let lines = file.lines.iter().flat_map(|(n, id)| [number.next(*n), text.next(*id)]).collect();
         (file.name.as_str(), lines)
     });
     let files = files.collect();
@@ -40,7 +40,7 @@ pub(super) fn json(page: &Page) -> String {
         let width = i64::from(place.end_column) - i64::from(place.column);
         let (file, line): (&mut Distance, &mut Distance) = (&mut file, &mut line);
         let column: &mut Distance = &mut column;
-        [file.to(place.file), line.to(place.line), column.to(place.column), length, width]
+        [file.next(place.file), line.next(place.line), column.next(place.column), length, width]
     });
     let places = places.collect();
     let mut kinds = Vec::new();
@@ -70,14 +70,14 @@ pub(super) fn json(page: &Page) -> String {
 struct Distance(i64);
 
 impl Distance {
-    fn to(&mut self, number: u32) -> i64 {
+    fn next(&mut self, number: u32) -> i64 {
         let distance = i64::from(number) - self.0;
         self.0 = i64::from(number);
         distance
     }
 
-    fn to_any(&mut self, number: Option<u32>) -> Value {
-        number.map_or(Value::Null, |number| self.to(number).into())
+    fn next_if_any(&mut self, number: Option<u32>) -> Value {
+        number.map_or(Value::Null, |number| self.next(number).into())
     }
 }
 
@@ -100,10 +100,10 @@ impl Events {
         let mut value = vec![
             json!(kind),
             json!(event.step),
-            json!(self.label.to(event.label)),
-            self.place.to_any(event.place),
-            self.before.to_any(event.before),
-            self.after.to_any(event.after),
+            json!(self.label.next(event.label)),
+            self.place.next_if_any(event.place),
+            self.before.next_if_any(event.before),
+            self.after.next_if_any(event.after),
             json!(flags),
         ];
         if !event.why.is_empty() {
@@ -124,7 +124,7 @@ struct Distances {
 impl Distances {
     /// API version, kind, origin, the step that took it away, versions, events of the whole, fields.
     fn resource(&mut self, resource: &Resource) -> Value {
-        let origin = self.place.to_any(resource.origin);
+        let origin = self.place.next_if_any(resource.origin);
         let versions: Vec<Value> = resource
             .versions
             .iter()
@@ -136,28 +136,28 @@ impl Distances {
                     .map(|hunk| {
                         let added = hunk.added.iter();
                         let added =
-                            added.flat_map(|line| [self.text.to(line.text), field.to(line.field) - 1]);
+                            added.flat_map(|line| [self.text.next(line.text), field.next(line.field) - 1]);
                         json!([hunk.at, hunk.removed, added.collect::<Vec<i64>>()])
                     })
                     .collect();
-                json!([version.step, version.namespace, self.name.to(version.name), hunks])
+                json!([version.step, version.namespace, self.name.next(version.name), hunks])
             })
             .collect();
-        let whole: Vec<i64> = resource.whole.iter().map(|event| self.event.to(*event)).collect();
+        let whole: Vec<i64> = resource.whole.iter().map(|event| self.event.next(*event)).collect();
         let mut path = Distance::default();
         let fields: Vec<Value> = resource
             .fields
             .iter()
             .map(|field| {
                 let events = match &field.events {
-                    FieldEvents::Written(place) => json!(self.place.to(*place)),
+                    FieldEvents::Written(place) => json!(self.place.next(*place)),
                     FieldEvents::Several(events) => {
-                        events.iter().map(|event| self.event.to(*event)).collect::<Vec<i64>>().into()
+                        events.iter().map(|event| self.event.next(*event)).collect::<Vec<i64>>().into()
                     }
                 };
                 match field.is_leaf {
-                    true => json!([path.to(field.path), events]),
-                    false => json!([path.to(field.path), events, 1]),
+                    true => json!([path.next(field.path), events]),
+                    false => json!([path.next(field.path), events, 1]),
                 }
             })
             .collect();
