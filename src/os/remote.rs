@@ -12,6 +12,7 @@ use krm_engine::files::world::{Download, Fetched};
 use krm_engine::pipeline::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Scratch, Status, Tool, run_tool};
 use krm_engine::{Diagnostic, Result};
+use krm_yaml::Failure;
 
 use super::locked::{Copy, Fetching, Locked, missing_offline, not_locked};
 use super::{lockfile, note, supervisor};
@@ -338,14 +339,15 @@ const LONGEST: Duration = Duration::from_secs(120);
 fn download(address: &str, within: Duration) -> Result<Vec<u8>> {
     let failed = |error: ureq::Error| {
         Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {error}"))
+            .failing(Failure::NotFetched)
     };
     let mut response = super::http::agent(within).get(address).call().map_err(failed)?;
     let status = response.status();
     if !status.is_success() {
         let message = format!("`{address}` could not be fetched: the server says {status}");
-        return Err(
-            Diagnostic::error("http-status", message).help("see whether the address opens in a browser")
-        );
+        return Err(Diagnostic::error("http-status", message)
+            .failing(Failure::NotFetched)
+            .help("check that the address opens in a browser"));
     }
     response.body_mut().with_config().limit(MOST).read_to_vec().map_err(failed)
 }

@@ -8,6 +8,7 @@ use crate::source::{Source, Span};
 /// A document: edit [`Document::root`], then ask for [`Document::text`].
 #[derive(Clone, Debug)]
 pub struct Document {
+    /// The tree, to be edited.
     pub root: Node,
     /// The tree as it was read. Shares everything with `root` that no edit has touched.
     original: Node,
@@ -104,6 +105,7 @@ impl Document {
         &self.original
     }
 
+    /// The text it was read from.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }

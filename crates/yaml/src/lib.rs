@@ -94,6 +94,8 @@
 //! * Accepted, though go-yaml makes no value of it: keys that are collections, which become JSON in a string where JSON is
 //!   written and an error where the canonical form [is checked](try_canonical_into); a stream without any document.
 
+#![deny(missing_docs)]
+
 pub mod de;
 pub mod diag;
 pub mod document;
@@ -113,7 +115,7 @@ pub mod source;
 
 pub use de::{Options, Spanned, from_node, from_node_telling_all, from_node_with};
 pub use diag::{
-    Diagnostic, Edit, EditError, Fix, Location, Note, Part, Result, Severity, apply_edits, sanitize,
+    Diagnostic, Edit, EditError, Failure, Fix, Location, Note, Part, Result, Severity, apply_edits, sanitize,
 };
 pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into, try_canonical_whole_into};

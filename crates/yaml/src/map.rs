@@ -24,33 +24,41 @@ type Index = FxHashMap<Text, u32>;
 #[derive(Clone, Debug)]
 #[repr(C)]
 pub struct Entry {
+    /// The key, almost always a string.
     pub key: Node,
+    /// What it is mapped to.
     pub value: Node,
 }
 
 impl Map {
+    /// An empty map.
     pub fn new() -> Self {
         Self::default()
     }
 
+    /// A map of these entries, in this order. Equal keys are not looked for.
     #[inline]
     pub fn from_entries(entries: Vec<Entry>) -> Self {
         let index = if entries.len() < INDEXED_FROM { None } else { Some(Box::default()) };
         Self { entries, index }
     }
 
+    /// How many entries there are.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
+    /// The entries, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Entry> {
         self.entries.iter()
     }
 
+    /// The entries, in order.
     pub fn entries(&self) -> &[Entry] {
         &self.entries
     }
@@ -67,6 +75,7 @@ impl Map {
         &mut self.entries
     }
 
+    /// The entries, in order.
     pub fn into_entries(self) -> Vec<Entry> {
         self.entries
     }
@@ -95,10 +104,12 @@ impl Map {
         index
     }
 
+    /// Whether there is such a key.
     pub fn contains(&self, key: &str) -> bool {
         self.position(key).is_some()
     }
 
+    /// The value of a key.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.position(key).map(|at| &self.entries[at].value)
     }
@@ -121,15 +132,18 @@ impl Map {
         found
     }
 
+    /// The value of a key, for editing.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         let at = self.position(key)?;
         Some(&mut self.entries[at].value)
     }
 
+    /// The entry of a key.
     pub fn entry(&self, key: &str) -> Option<&Entry> {
         self.position(key).map(|at| &self.entries[at])
     }
 
+    /// The value at a position, for editing.
     pub fn value_at_mut(&mut self, at: usize) -> &mut Node {
         &mut self.entries[at].value
     }
@@ -165,18 +179,22 @@ impl Map {
         self.entries.push(Entry { key, value });
     }
 
+    /// Inserts an entry at a position, without looking for the key.
     pub fn insert_at(&mut self, at: usize, key: Node, value: Node) {
         self.entries_mut().insert(at, Entry { key, value });
     }
 
+    /// Removes the entry of a key.
     pub fn remove(&mut self, key: &str) -> Option<Entry> {
         self.position(key).map(|at| self.remove_at(at))
     }
 
+    /// Removes the entry at a position.
     pub fn remove_at(&mut self, at: usize) -> Entry {
         self.entries_mut().remove(at)
     }
 
+    /// Removes the entries that are not to be kept.
     pub fn retain(&mut self, keep: impl FnMut(&mut Entry) -> bool) {
         self.entries_mut().retain_mut(keep);
     }

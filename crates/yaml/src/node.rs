@@ -35,8 +35,11 @@ pub struct Node {
 /// What a node holds. The text of a scalar is its value after unescaping and folding; [`Tag`] says what it means.
 #[derive(Clone, Debug)]
 pub enum Value {
+    /// Text, number, boolean or null.
     Scalar(Text),
+    /// A list.
     Seq(Arc<Seq>),
+    /// A map.
     Map(Arc<Map>),
 }
 
@@ -46,16 +49,25 @@ pub type Seq = Vec<Node>;
 /// The type of a node, as the reference resolves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
+    /// `null`, `~`, or nothing at all.
     Null,
+    /// `true` or `false`.
     Bool,
+    /// A whole number.
     Int,
+    /// Any other number.
     Float,
+    /// A string.
     Str,
+    /// A date, with or without a time.
     Timestamp,
+    /// Bytes in base64.
     Binary,
     /// The plain key `<<`.
     Merge,
+    /// A list.
     Seq,
+    /// A map.
     Map,
     /// Any other; written out in [`Trivia::tag`].
     Other,
@@ -67,12 +79,19 @@ pub enum Style {
     /// Whatever suits the value: of nodes made by code.
     #[default]
     Any,
+    /// Without quotes.
     Plain,
+    /// Between `'`.
     SingleQuoted,
+    /// Between `"`.
     DoubleQuoted,
+    /// After a `|`.
     Literal,
+    /// After a `>`.
     Folded,
+    /// A collection by indentation.
     Block,
+    /// A collection between brackets.
     Flow,
 }
 
@@ -83,8 +102,11 @@ pub enum Style {
 /// collection and on the key where the value is a block collection. Each holds its `#`, and line breaks between lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trivia {
+    /// The comment above.
     pub head: Text,
+    /// The comment at the end of the line.
     pub line: Text,
+    /// The comment below.
     pub foot: Text,
     /// The name after `&`.
     pub anchor: Option<Text>,
@@ -99,11 +121,13 @@ const NO_TRIVIA: &Trivia =
 
 /// Making nodes.
 impl Node {
+    /// A node of all its parts, without comments.
     #[inline]
     pub fn new(value: Value, tag: Tag, style: Style, span: Span) -> Self {
         Self { value, span, tag, style, trivia: None }
     }
 
+    /// A scalar of all its parts.
     #[inline]
     pub fn scalar(text: impl Into<Text>, tag: Tag, style: Style, span: Span) -> Self {
         Self::new(Value::Scalar(text.into()), tag, style, span)
@@ -114,6 +138,7 @@ impl Node {
         Self::scalar(text, Tag::Str, Style::Any, Span::NONE)
     }
 
+    /// A null that is written out.
     pub fn null() -> Self {
         Self::scalar("null", Tag::Null, Style::Any, Span::NONE)
     }
@@ -133,11 +158,13 @@ impl Node {
         Self::from(Seq::new())
     }
 
+    /// The same with another span.
     pub fn with_span(mut self, span: Span) -> Self {
         self.span = span;
         self
     }
 
+    /// The same in another style.
     pub fn with_style(mut self, style: Style) -> Self {
         self.style = style;
         self
@@ -223,21 +250,25 @@ impl<K: Into<Node>, V: Into<Node>> FromIterator<(K, V)> for Node {
 
 /// Looking at a node.
 impl Node {
+    /// What it holds.
     #[inline]
     pub fn value(&self) -> &Value {
         &self.value
     }
 
+    /// The text that set it; [`Span::NONE`] if code did.
     #[inline]
     pub fn span(&self) -> Span {
         self.span
     }
 
+    /// Its type.
     #[inline]
     pub fn tag(&self) -> Tag {
         self.tag
     }
 
+    /// How it was, or is to be, written.
     #[inline]
     pub fn style(&self) -> Style {
         self.style
@@ -249,6 +280,7 @@ impl Node {
         self.trivia.as_deref().unwrap_or(NO_TRIVIA)
     }
 
+    /// Whether anything surrounds it.
     #[inline]
     pub fn has_trivia(&self) -> bool {
         self.trivia.is_some()
@@ -271,6 +303,7 @@ impl Node {
         }
     }
 
+    /// The value of a boolean.
     pub fn as_bool(&self) -> Option<bool> {
         match self.tag {
             Tag::Bool => Some(matches!(self.text()?.as_bytes().first()?, b't' | b'T' | b'y' | b'Y')),
@@ -278,6 +311,7 @@ impl Node {
         }
     }
 
+    /// The value of an integer that is not too large.
     pub fn as_i64(&self) -> Option<i64> {
         match self.tag {
             Tag::Int => crate::resolve::int(self.text()?)?.try_into().ok(),
@@ -285,6 +319,7 @@ impl Node {
         }
     }
 
+    /// The items of a sequence.
     pub fn as_seq(&self) -> Option<&Seq> {
         match &self.value {
             Value::Seq(items) => Some(items),
@@ -292,6 +327,7 @@ impl Node {
         }
     }
 
+    /// The entries of a map.
     pub fn as_map(&self) -> Option<&Map> {
         match &self.value {
             Value::Map(map) => Some(map),
@@ -299,18 +335,22 @@ impl Node {
         }
     }
 
+    /// Whether it is a null.
     pub fn is_null(&self) -> bool {
         self.tag == Tag::Null
     }
 
+    /// Whether it is a scalar, also a null.
     pub fn is_scalar(&self) -> bool {
         matches!(self.value, Value::Scalar(_))
     }
 
+    /// Whether it is a sequence.
     pub fn is_seq(&self) -> bool {
         matches!(self.value, Value::Seq(_))
     }
 
+    /// Whether it is a map.
     pub fn is_map(&self) -> bool {
         matches!(self.value, Value::Map(_))
     }
@@ -370,10 +410,12 @@ impl Node {
 
 /// Changing a node. An edit keeps span, style and comments of what it replaces: see [`Node::assign`].
 impl Node {
+    /// What it holds, for editing; its type must stay.
     pub fn value_mut(&mut self) -> &mut Value {
         &mut self.value
     }
 
+    /// The entries of a map, for editing.
     pub fn as_map_mut(&mut self) -> Option<&mut Map> {
         match &mut self.value {
             Value::Map(map) => Some(Arc::make_mut(map)),
@@ -381,6 +423,7 @@ impl Node {
         }
     }
 
+    /// The items of a sequence, for editing.
     pub fn as_seq_mut(&mut self) -> Option<&mut Seq> {
         match &mut self.value {
             Value::Seq(items) => Some(Arc::make_mut(items)),
@@ -388,6 +431,7 @@ impl Node {
         }
     }
 
+    /// The value of a key, for editing.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Node> {
         // Asked first without copying, so that a miss leaves a shared map shared.
         let at = self.as_map()?.position(key)?;
@@ -464,14 +508,17 @@ impl Node {
         }
     }
 
+    /// Says which text set it.
     pub fn set_span(&mut self, span: Span) {
         self.span = span;
     }
 
+    /// Says of which type it is.
     pub fn set_tag(&mut self, tag: Tag) {
         self.tag = tag;
     }
 
+    /// Says how it is to be written.
     pub fn set_style(&mut self, style: Style) {
         self.style = style;
     }
@@ -492,6 +539,7 @@ impl Node {
         }
     }
 
+    /// Removes all that surrounds it.
     pub fn clear_trivia(&mut self) {
         self.trivia = None;
     }

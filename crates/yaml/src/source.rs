@@ -14,6 +14,7 @@ use crate::diag::{Diagnostic, Result};
 pub struct FileId(u32);
 
 impl FileId {
+    /// No file.
     pub const NONE: FileId = FileId(0);
 
     /// The number within its [`Sources`], starting at 1.
@@ -31,8 +32,11 @@ impl fmt::Debug for FileId {
 /// A byte range of one source.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Span {
+    /// The text.
     pub file: FileId,
+    /// The offset of the first byte.
     pub start: u32,
+    /// The offset after the last byte.
     pub end: u32,
 }
 
@@ -40,6 +44,7 @@ impl Span {
     /// The span of things nobody wrote: generated values.
     pub const NONE: Span = Span { file: FileId::NONE, start: 0, end: 0 };
 
+    /// A span of a text.
     #[inline]
     pub fn new(file: FileId, start: usize, end: usize) -> Self {
         Self { file, start: start as u32, end: end as u32 }
@@ -50,14 +55,17 @@ impl Span {
         self.file == FileId::NONE
     }
 
+    /// The offsets, to slice a text with.
     pub fn range(self) -> std::ops::Range<usize> {
         self.start as usize..self.end as usize
     }
 
+    /// How many bytes it has.
     pub fn len(self) -> usize {
         (self.end - self.start) as usize
     }
 
+    /// Whether it has none.
     pub fn is_empty(self) -> bool {
         self.start == self.end
     }
@@ -80,7 +88,9 @@ impl fmt::Debug for Span {
 /// A place as people count: line and column from 1, the column in characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
+    /// The line, from 1.
     pub line: usize,
+    /// The column, from 1.
     pub column: usize,
 }
 
@@ -102,6 +112,7 @@ impl Source {
         Arc::new(Self { id, name, text, lines: OnceLock::new() })
     }
 
+    /// The number by which spans refer to it.
     pub fn id(&self) -> FileId {
         self.id
     }
@@ -111,6 +122,7 @@ impl Source {
         &self.name
     }
 
+    /// The text.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -120,6 +132,7 @@ impl Source {
         self.text.get(span.range()).unwrap_or("")
     }
 
+    /// A span of this text.
     pub fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.id, start, end)
     }
@@ -169,6 +182,7 @@ impl fmt::Debug for Source {
 pub struct Sources(Arc<RwLock<Vec<Option<Arc<Source>>>>>);
 
 impl Sources {
+    /// No texts yet.
     pub fn new() -> Self {
         Self::default()
     }
@@ -216,6 +230,7 @@ impl Sources {
         FileId(all.len() as u32)
     }
 
+    /// The text of a number.
     pub fn get(&self, id: FileId) -> Option<Arc<Source>> {
         let all = self.0.read().expect("no one panics while holding the list of sources");
         all.get((id.0 as usize).checked_sub(1)?)?.clone()

@@ -200,8 +200,11 @@ pub(super) fn from_arguments(arguments: &[String]) -> Result<Node> {
     let mut data = Node::map();
     for pair in pairs {
         let Some((key, value)) = pair.split_once('=') else {
-            return Err(Diagnostic::error("function-argument", format!("`{pair}` is no `key=value`"))
-                .help("arguments for the function come as `-- [KIND] key=value ...`"));
+            return Err(Diagnostic::error(
+                "function-argument",
+                format!("`{pair}` is not of the form `key=value`"),
+            )
+            .help("arguments for the function come as `-- [KIND] key=value ...`"));
         };
         // The data of a ConfigMap is text; elsewhere a value means what it would mean in a file.
         data.set(key, if kind == "ConfigMap" { Node::from(value) } else { plain(value) });

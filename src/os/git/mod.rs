@@ -10,6 +10,7 @@ use std::process::Command;
 use std::sync::Arc;
 
 use krm_engine::{Diagnostic, Result, World};
+use krm_yaml::Failure;
 
 use self::objects::{Id, Objects};
 pub use self::revision::Revision;
@@ -62,7 +63,7 @@ impl Git {
         };
         let (top, bare) = match path(&["rev-parse", "--show-toplevel"]) {
             Ok(top) => (top, false),
-            Err(error) if error.code() == "git-missing" => return Err(error),
+            Err(error) if error.failure() == Some(Failure::NoSuchProgram) => return Err(error),
             // A bare repository has no working tree; and if this fails too, there is no repository.
             Err(_) => (path(&["rev-parse", "--absolute-git-dir"]).map_err(no_repository)?, true),
         };
@@ -191,6 +192,7 @@ fn git(folder: &Path) -> Command {
 
 fn not_started(error: std::io::Error) -> Diagnostic {
     Diagnostic::error("git-missing", format!("git cannot be started: {error}"))
+        .failing(Failure::NoSuchProgram)
         .help("install git; it must be in PATH")
 }
 

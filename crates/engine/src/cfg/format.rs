@@ -139,7 +139,7 @@ pub fn format(item: &mut Item) -> Result<()> {
             let place = wish.map(Node::span).unwrap_or_default();
             return Err(Diagnostic::error(
                 "formatting-annotation",
-                format!("`{other}` is no way of formatting"),
+                format!("`{other}` is not a way of formatting"),
             )
             .at(place)
             .help(format!("`{FORMATTING}` may be `standard` or `none`")));

@@ -82,7 +82,7 @@ fn regex(pattern: &str) -> Result<Regex> {
     Regex::new(pattern).map_err(|error| {
         let why = error.to_string();
         let why = why.lines().last().unwrap_or_default().trim_start_matches("error: ").to_owned();
-        Diagnostic::error("regex", format!("`{pattern}` is no regular expression: {why}"))
+        Diagnostic::error("regex", format!("`{pattern}` is not a valid regular expression: {why}"))
     })
 }
 
@@ -164,7 +164,7 @@ impl Query {
             _ => Comparison::Less,
         };
         if quantity::compare(value, value).is_none() {
-            return Err(Diagnostic::error("query", format!("`{value}` is no quantity")).help(
+            return Err(Diagnostic::error("query", format!("`{value}` is not a quantity")).help(
                 "compare with a number such as `3`, `500m` or `1Gi`, or use `=` for a regular expression",
             ));
         }

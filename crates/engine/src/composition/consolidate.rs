@@ -56,7 +56,7 @@ pub fn consolidate(
     place: Span,
     planner: &dyn Planner,
 ) -> Result<Vec<Entry>> {
-    Consolidation { planner, open: Vec::new(), read: 0 }.read(folder, file, place, true)
+    Consolidation { planner, open: Vec::new(), read: 0 }.read(folder, file, place, Reading::Target)
 }
 
 /// Imports that import the same ones twice double with each step.
@@ -70,8 +70,23 @@ struct Consolidation<'a> {
     read: usize,
 }
 
+/// Why a Composition is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reading {
+    /// It is to be built.
+    Target,
+    /// Another one imports it.
+    Import,
+}
+
 impl Consolidation<'_> {
-    fn read(&mut self, folder: &Arc<Folder>, file: &str, place: Span, is_target: bool) -> Result<Vec<Entry>> {
+    fn read(
+        &mut self,
+        folder: &Arc<Folder>,
+        file: &str,
+        place: Span,
+        reading: Reading,
+    ) -> Result<Vec<Entry>> {
         let path = folder.root().join(file);
         self.refuse_cycle(&path, place)?;
         self.read += 1;
@@ -83,7 +98,7 @@ impl Consolidation<'_> {
         }
         let (composition, source, warnings) = Composition::load(folder, file, place)?;
         warnings.into_iter().for_each(|warning| self.planner.warn(warning));
-        if is_target && composition.is_empty() {
+        if reading == Reading::Target && composition.is_empty() {
             return Err(Diagnostic::error(
                 "composition-empty",
                 format!("`{}` lists no transformers", source.name()),
@@ -151,7 +166,7 @@ impl Consolidation<'_> {
             None => super::find_in(&folder, place)?.to_owned(),
         };
         let mut entries =
-            self.read(&folder, &file, place, false).map_err(|d| d.note("imported here", place))?;
+            self.read(&folder, &file, place, Reading::Import).map_err(|d| d.note("imported here", place))?;
         entries.iter_mut().for_each(|entry| entry.imported_at.push(place));
         Ok((mode, entries))
     }
@@ -348,8 +363,8 @@ fn find_target(
         (Some((_, first)), Some((_, second))) => {
             Err(Diagnostic::error("override-ambiguous", format!("two imports have a {wanted}"))
                 .at(place)
-                .note("one stands here", first.place)
-                .note("another stands here", second.place)
+                .note("one is here", first.place)
+                .note("another is here", second.place)
                 .help("give them different names where they are written"))
         }
         (None, _) => {
@@ -358,7 +373,7 @@ fn find_target(
             if let Some(mine) = own.iter().find(|entry| entry.identity == *wanted) {
                 return Err(diagnostic
                     .note("it is written in this very file", mine.place)
-                    .help("overrides change what is imported; change this one where it stands"));
+                    .help("overrides change what is imported; change this one where it is written"));
             }
             if imported.is_empty() {
                 return Err(diagnostic.help("nothing is imported: add `transformersFrom:`"));
@@ -445,8 +460,8 @@ fn order(list: Vec<Entry>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec<
             },
             [first, second, ..] => errors.push(
                 error("order-ambiguous", format!("several transformers are called `{}`", ordered.name))
-                    .note("one stands here", list[first].place)
-                    .note("another stands here", list[second].place)
+                    .note("one is here", list[first].place)
+                    .note("another is here", list[second].place)
                     .help("add `kind` or `apiVersion` to say which one"),
             ),
         }
@@ -458,9 +473,8 @@ fn order(list: Vec<Entry>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec<
         let message = format!("the order leaves out {}", names.join(", "));
         let diagnostic = Diagnostic::error("order-incomplete", message)
             .at(wanted[0].span().to(wanted[wanted.len() - 1].span()));
-        errors.push(
-            missing.iter().fold(diagnostic, |d, e| d.note(format!("{} stands here", e.identity), e.place)),
-        );
+        errors
+            .push(missing.iter().fold(diagnostic, |d, e| d.note(format!("{} is here", e.identity), e.place)));
     }
     Diagnostic::join(errors).map_or(Ok(()), Err)?;
     let mut ranked: Vec<(Option<usize>, Entry)> = places.into_iter().zip(list).collect();

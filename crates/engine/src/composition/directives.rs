@@ -4,11 +4,11 @@
 //! A transformer's type is known to nobody here, so no schema names the keys of its lists. A list that an override merely
 //! states replaces the one there was; one that holds a directive is merged, its elements known by one of the usual keys.
 
+use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::{Diagnostic, Node, Result, Seq, Span};
 
-/// Fields by which the elements of a list are known, in the order they are tried.
-const KEYS: [&str; 8] =
-    ["name", "key", "mountPath", "devicePath", "ip", "type", "topologyKey", "containerPort"];
+/// Fields by which the elements of a list are known, tried before the usual ones.
+const FIRST_KEYS: [&str; 2] = ["name", "key"];
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const SET_ORDER: &str = "$setElementOrder/";
 const PATCH_WORDS: [&str; 3] = ["delete", "merge", "replace"];
@@ -225,7 +225,11 @@ fn is_same(wanted: &Node, item: &Node) -> bool {
     if !wanted.is_map() || !item.is_map() {
         return wanted.text().is_some() && wanted.text() == item.text();
     }
-    match KEYS.into_iter().find(|key| wanted.get(key).is_some() && item.get(key).is_some()) {
+    match FIRST_KEYS
+        .into_iter()
+        .chain(ASSOCIATIVE_KEYS)
+        .find(|key| wanted.get(key).is_some() && item.get(key).is_some())
+    {
         Some(key) => wanted.get(key).and_then(Node::text) == item.get(key).and_then(Node::text),
         None => {
             let mut fields =

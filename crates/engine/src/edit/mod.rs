@@ -27,7 +27,7 @@ use std::sync::Arc;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, DuplicateKeys, Node, ParseOptions, Result, Source, Span};
 
-use crate::files::folder::{Files, Folder};
+use crate::files::folder::{Files, Folder, Reach};
 use crate::files::world::Loader;
 use crate::kustomization::{self, Kustomization};
 
@@ -46,7 +46,7 @@ pub struct File {
 impl File {
     /// Opens the kustomization of a folder. Unlike for a build, it may be empty.
     pub fn open(files: &Arc<Files>, dir: &str) -> Result<Self> {
-        let folder = Folder::open(files, dir, false, &Arc::default())?;
+        let folder = Folder::open(files, dir, Reach::Anywhere, &Arc::default())?;
         let source = kustomization::find(&folder, Span::NONE)?;
         // Equal keys are kept: the last one counts for a build, and is the one that is edited.
         let mut documents =

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::path::{Path, Rules, child, visit};
 use krm_yaml::{Diagnostic, Node, Result, Text, nearest};
 
@@ -298,16 +299,15 @@ pub fn shown(root: &Node, path: &[Segment]) -> String {
 
 /// The field by which an element of a list is known.
 pub(super) fn key_of(list: &Node, item: &Node) -> Option<(&'static str, Text)> {
-    ["name", "mountPath", "containerPort", "devicePath", "topologyKey", "ip", "type"].into_iter().find_map(
-        |key| {
-            let text = |item: &Node| {
-                item.get(key).filter(|value| value.is_scalar()).and_then(Node::text).map(Text::from)
-            };
-            let value = text(item)?;
-            let alike = list.items().iter().filter(|other| text(other).as_ref() == Some(&value)).count();
-            (alike == 1 && list.items().iter().all(|item| text(item).is_some())).then_some((key, value))
-        },
-    )
+    // People know elements by their names, also where something else identifies them, too.
+    std::iter::once("name").chain(ASSOCIATIVE_KEYS).find_map(|key| {
+        let text = |item: &Node| {
+            item.get(key).filter(|value| value.is_scalar()).and_then(Node::text).map(Text::from)
+        };
+        let value = text(item)?;
+        let alike = list.items().iter().filter(|other| text(other).as_ref() == Some(&value)).count();
+        (alike == 1 && list.items().iter().all(|item| text(item).is_some())).then_some((key, value))
+    })
 }
 
 /// The path as a JSON pointer.

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_yaml::{Diagnostic, FileId, Node, Result, Source, Sources, Span, nearest};
+use krm_yaml::{Diagnostic, Failure, FileId, Node, Result, Source, Sources, Span, nearest};
 use rustc_hash::FxHashMap;
 
 use crate::files::dependencies::{Dependencies, Found, Watched};
@@ -18,7 +18,7 @@ pub struct Folder {
     /// The path as a person at the command line would write it.
     shown: PathBuf,
     /// Files must be in or below the root.
-    restricted: bool,
+    reach: Reach,
     parent: Option<Arc<Folder>>,
     /// The file that was named, where it was a Composition's and not the folder itself.
     named_file: Option<PathBuf>,
@@ -47,7 +47,15 @@ pub fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
     fn count(errors: &[Diagnostic]) -> usize {
         errors.iter().map(|error| 1 + count(error.others())).sum()
     }
-    count(errors) >= 1000 || errors.last().is_some_and(|error| error.code() == "bases-too-many")
+    count(errors) >= 1000 || errors.last().is_some_and(|error| error.failure() == Some(Failure::TooMuch))
+}
+
+/// Which files a kustomization may name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reach {
+    /// Those in its folder and below.
+    WithinRoot,
+    Anywhere,
 }
 
 /// What a path leads to.
@@ -123,7 +131,7 @@ impl Folder {
     pub fn open(
         files: &Arc<Files>,
         target: &str,
-        restricted: bool,
+        reach: Reach,
         dependencies: &Arc<Dependencies>,
     ) -> Result<Arc<Self>> {
         if let Some(repository) = Repository::parse(target) {
@@ -143,7 +151,7 @@ impl Folder {
             files: files.clone(),
             root,
             shown,
-            restricted,
+            reach,
             parent: None,
             named_file: None,
             checkout: None,
@@ -189,7 +197,7 @@ impl Folder {
             files: self.files.clone(),
             shown: self.shown_below(path, &root),
             root,
-            restricted: self.restricted,
+            reach: self.reach,
             parent: Some(self.clone()),
             named_file: None,
             checkout: self.checkout.clone(),
@@ -208,7 +216,7 @@ impl Folder {
             files: self.files.clone(),
             root: self.root.clone(),
             shown: self.shown.clone(),
-            restricted: self.restricted,
+            reach: self.reach,
             parent: self.parent.clone(),
             named_file: self.named_file.clone(),
             checkout: self.checkout.clone(),
@@ -308,13 +316,13 @@ impl Folder {
                 (root.to_owned(), shown, Some(name.to_string_lossy().into_owned()))
             }
         };
-        let (files, restricted, parent) = (self.files.clone(), self.restricted, Some(self.clone()));
+        let (files, reach, parent) = (self.files.clone(), self.reach, Some(self.clone()));
         self.refuse_leaving(&root, path, place)?;
         let named_file = file.as_ref().map(|file| root.join(file));
         let checkout = self.checkout.clone();
         let (elsewhere, dependencies) = (Vec::new(), self.dependencies.clone());
         let folder =
-            Self { files, shown, root, restricted, parent, named_file, checkout, elsewhere, dependencies };
+            Self { files, shown, root, reach, parent, named_file, checkout, elsewhere, dependencies };
         Ok((Arc::new(folder), file))
     }
 
@@ -325,7 +333,7 @@ impl Folder {
             files: self.files.clone(),
             root: above.into(),
             shown: above.into(),
-            restricted: true,
+            reach: Reach::WithinRoot,
             parent: Some(self.clone()),
             named_file: None,
             checkout: None,
@@ -386,11 +394,11 @@ impl Folder {
         let shown = checkout.shown(&root);
         let checkout = Some(Arc::new(checkout));
         // What comes from elsewhere may never read files of this machine.
-        let (files, restricted, elsewhere) = (files.clone(), true, Vec::new());
+        let (files, reach, elsewhere) = (files.clone(), Reach::WithinRoot, Vec::new());
         let dependencies = dependencies.clone();
         let named_file = file.as_ref().map(|file| root.join(file));
         let folder =
-            Self { files, root, shown, restricted, parent, named_file, checkout, elsewhere, dependencies };
+            Self { files, root, shown, reach, parent, named_file, checkout, elsewhere, dependencies };
         Ok((Arc::new(folder), file))
     }
 
@@ -525,7 +533,7 @@ impl Folder {
                 Ok(_) => Ok(Entry::Folder),
                 // Its name says what it is: git has nothing to do with it.
                 Err(_) if names_yaml(path) => Err(no_file),
-                Err(no_repository) if no_file.code() == "http-status" || no_file.code() == "http-failed" => {
+                Err(no_repository) if no_file.failure() == Some(Failure::NotFetched) => {
                     let message = format!("it is not a file either: {no_file}");
                     Err(no_repository.note(message, Span::NONE))
                 }
@@ -553,8 +561,8 @@ impl Folder {
         &self.files
     }
 
-    pub fn restricted(&self) -> bool {
-        self.restricted
+    pub fn reach(&self) -> Reach {
+        self.reach
     }
 
     /// The real path of a file, if it may be read.
@@ -566,7 +574,7 @@ impl Folder {
             let message = format!("`{path}` is a folder; a file is expected");
             return Err(Diagnostic::error("file-is-a-folder", message).at(place));
         }
-        if self.restricted && !real.starts_with(&self.root) {
+        if self.reach == Reach::WithinRoot && !real.starts_with(&self.root) {
             let message = format!("`{path}` is not in or below `{}`", self.shown.display());
             return Err(Diagnostic::error("file-outside-root", message).at(place).help(
                 "move the file into the folder, make a base of its folder, or allow it with \

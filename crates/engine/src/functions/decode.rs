@@ -4,7 +4,7 @@ use std::collections::hash_map::Entry;
 
 use krm_function::Object;
 use krm_function::annotations::{self, INTERNAL, PASSING};
-use krm_yaml::{Diagnostic, Node, Result};
+use krm_yaml::{Diagnostic, Failure, Node, Result};
 use rustc_hash::FxHashMap;
 
 use super::reconcile::{Comments, reconcile};
@@ -138,6 +138,7 @@ pub(super) fn home(object: &Object, old: Option<&Sent>) -> Result<Option<Home>> 
             "function-bad-place",
             format!("{message} for {} `{}`", object.kind(), object.name()),
         )
+        .failing(Failure::BadLocation)
         .at(object.span())
         .help(
             "a path must be relative and stay below the folder and out of `.git`, an index a number from 0",

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Spanned};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Spanned};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -513,7 +513,7 @@ impl pipeline::Observer for Noted<'_> {
         step.cached = ran.cached;
         step.results = ran.results.iter().map(|result| status::result(result.node())).collect();
         if let Some(failure) = ran.failure {
-            if failure.code() == "function-bad-place" {
+            if failure.failure() == Some(Failure::BadLocation) {
                 step.execution_error = Some(failure.message().to_owned());
             }
             if !step.is_exec {

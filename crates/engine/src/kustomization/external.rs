@@ -159,7 +159,7 @@ impl Plan<'_> {
     /// The objects an entry holds; none if it is a path.
     fn inline(&self, here: &Here, entry: &Node) -> Result<Option<Vec<Resource>>> {
         let objects = match entry.as_str() {
-            None if entry.is_map() => read::of_trees(vec![entry.clone()], true, &self.schema)?,
+            None if entry.is_map() => read::of_trees(vec![entry.clone()], &self.schema)?,
             None => {
                 let message = format!("expected a path or an object, found {}", entry.kind_name());
                 return Err(Diagnostic::error("wrong-type", message).at(entry.span()));
@@ -167,7 +167,7 @@ impl Plan<'_> {
             Some(text) if !text.contains(['\n', ':', '{']) => return Ok(None),
             Some(text) => {
                 let roots = embedded::parse(entry, Some(&here.file.source));
-                match roots.and_then(|roots| read::of_trees(roots, true, &self.schema)) {
+                match roots.and_then(|roots| read::of_trees(roots, &self.schema)) {
                     Ok(objects) => objects,
                     // Several lines are not a path: then the object has the fault.
                     Err(error) if text.trim_end().contains('\n') => return Err(error),

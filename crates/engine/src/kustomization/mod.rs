@@ -11,7 +11,9 @@ mod planning;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, DuplicateKeys, Node, ParseOptions, Result, Source, Span, Spanned, Text, nearest};
+use krm_yaml::{
+    Diagnostic, DuplicateKeys, Failure, Node, ParseOptions, Result, Source, Span, Spanned, Text, nearest,
+};
 use serde::Deserialize;
 
 use crate::files::folder::Folder;
@@ -236,7 +238,7 @@ fn with_shape(error: Diagnostic, root: &Node) -> Diagnostic {
         ("secretGenerator", "- {name: token, literals: [key=value]}"),
     ];
     let is_there = |field: &str| root.get(field).is_some_and(|n| n.is_map() && n.span() == error.place());
-    if error.code() == "unknown-field" {
+    if error.failure() == Some(Failure::UnknownField) {
         let message = error.message();
         let in_generator =
             message.contains("in `configMapGenerator[") || message.contains("in `secretGenerator[");
@@ -267,7 +269,7 @@ fn is_of_flux(api_version: &str) -> bool {
 fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     let (document, twice) = match krm_yaml::documents(source).next().transpose() {
         Ok(document) => (document, None),
-        Err(error) if error.code() == "yaml-duplicate-key" => {
+        Err(error) if error.failure() == Some(Failure::DuplicateKey) => {
             let warning = Diagnostic::warning("kustomization-key-twice", error.message()).at(error.place());
             let warning = error.notes().iter().fold(warning, |w, note| w.note(&note.message, note.place));
             let warning = warning.help("the last one counts; remove the others");

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Source, Span, Spanned, Text};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -256,7 +256,7 @@ impl<'s> Plan<'s> {
             Reuse::Again => folder
                 .files()
                 .trees(&source, || read::trees(&source))
-                .and_then(|trees| read::of_trees(trees.to_vec(), true, &self.schema)),
+                .and_then(|trees| read::of_trees(trees.to_vec(), &self.schema)),
         };
         read.map(FileOf::Resources).map_err(|d| d.included(place))
     }
@@ -401,6 +401,7 @@ impl<'s> Plan<'s> {
         }
         let message = format!("bases and components come to more than {MOST_FOLDERS} here");
         Err(Diagnostic::error("bases-too-many", message)
+            .failing(Failure::TooMuch)
             .at(place)
             .help("a folder that is reached in several ways counts as often: name it once"))
     }

@@ -1,7 +1,7 @@
 //! JSON patches (RFC 6902), read from JSON or YAML, with the reference's reading of the standard.
 
 use krm_yaml::path::{self, Children, Edits, Rules, Segment};
-use krm_yaml::{Diagnostic, Map, Node, Result, Span, Style, Tag, Text};
+use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Span, Style, Tag, Text};
 
 use crate::limits;
 
@@ -76,13 +76,9 @@ impl JsonPatch {
         self.0.iter().map(|operation| (&operation.op, operation.path.as_ref(), operation.op_span))
     }
 
-    /// Applies the operations in order. The first that does not apply is an error.
-    pub fn apply(&self, root: &mut Node) -> Result<()> {
-        self.apply_warning(root, &mut |_| {})
-    }
-
-    /// The same, with a word about operations that do something else than they say.
-    pub fn apply_warning(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
+    /// Applies the operations in order, with a warning for those that do something else than they say. The first that
+    /// does not apply is an error.
+    pub fn apply(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
         let mut copies = limits::Copies::default();
         for operation in &self.0 {
             if let Some(path) =
@@ -234,7 +230,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
             false => error,
         };
     };
-    if error.code() == "json-patch-index" {
+    if error.failure() == Some(Failure::NoSuchIndex) {
         let list = path.rsplit_once('/').and_then(|(list, _)| get(root, &format!("/{list}")).ok().flatten());
         return match list.map(|list| list.items().len()) {
             Some(1) => error.help("the list has one element"),
@@ -242,7 +238,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
             None => error,
         };
     }
-    if error.code() != "json-patch-path" {
+    if error.failure() != Some(Failure::NoSuchPath) {
         return error;
     }
     let (mut node, mut reached) = (root, String::new());
@@ -294,6 +290,7 @@ fn decode(part: &str) -> Text {
 
 fn missing(path: &str) -> Diagnostic {
     Diagnostic::error("json-patch-path", format!("there is no `{path}` in the resource"))
+        .failing(Failure::NoSuchPath)
         .help("all of a path must be there, but for the last part of an `add`")
 }
 
@@ -357,7 +354,8 @@ fn index(text: &str, len: usize) -> Option<usize> {
 
 fn bad_index(key: &str, path: &str) -> Diagnostic {
     Diagnostic::error("json-patch-index", format!("`{key}` in `{path}` is not an index of that list"))
-        .help("indexes count from 0; `-` is behind the last element")
+        .failing(Failure::NoSuchIndex)
+        .help("indexes count from 0; `-` is the position after the last element")
 }
 
 /// What a path leads to; `None` where a map has no such field.
@@ -555,7 +553,7 @@ mod tests {
     fn apply(patch: &str, to: &str) -> Result<String> {
         let parse = |text: &str| krm_yaml::parse_str(text).unwrap().remove(0).root;
         let mut root = parse(to);
-        JsonPatch::read(&parse(patch))?.apply(&mut root)?;
+        JsonPatch::read(&parse(patch))?.apply(&mut root, &mut |_| {})?;
         Ok(krm_yaml::json::compact(&root))
     }
 

@@ -3,7 +3,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Document, DuplicateKeys, Entry, Map, Node, ParseOptions, Result, Source};
+use krm_yaml::{
+    Diagnostic, Document, DuplicateKeys, Entry, Failure, Map, Node, ParseOptions, Result, Source,
+};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -26,7 +28,7 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
         Ok(documents) => Ok(documents),
         // quirk(annotations-twice-last-counts): An annotation may be written twice; the last counts. (kyaml
         // `RNode.GetAnnotations`)
-        Err(error) if error.code() == "yaml-duplicate-key" => {
+        Err(error) if error.failure() == Some(Failure::DuplicateKey) => {
             let options = ParseOptions::default().duplicate_keys(DuplicateKeys::Keep);
             let documents = krm_yaml::parse_with(source, options)?;
             match documents.iter().all(|document| only_annotations_twice(&document.root, true)) {
@@ -41,21 +43,27 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
 /// Makes resources of documents.
 pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
     // Looking at the text once is cheaper than looking at every key.
-    let may_merge = documents
+    let has_merge_keys = documents
         .first()
         .is_some_and(|document| memchr::memmem::find(document.source().text().as_bytes(), b"<<").is_some());
     // Dropping the rest of a document makes the tree our own, so that edits need not copy it.
     let roots = documents.into_iter().map(|document| document.root).collect();
-    of_trees(roots, may_merge, schema)
+    match has_merge_keys {
+        true => of_trees(roots, schema),
+        false => of_resolved_trees(roots, schema),
+    }
 }
 
-/// Makes resources of the trees of a source, whose text has a `<<` somewhere, or has none.
-pub fn of_trees(documents: Vec<Node>, may_merge: bool, schema: &Schema) -> Result<Vec<Resource>> {
-    let only_one = documents.iter().filter(|root| !root.is_null()).count() == 1;
-    let mut roots = VecDeque::from(documents);
-    if may_merge {
-        roots.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
-    }
+/// Makes resources of the trees of a source.
+pub fn of_trees(mut trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>> {
+    trees.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
+    of_resolved_trees(trees, schema)
+}
+
+/// The same of trees without merge keys.
+fn of_resolved_trees(trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>> {
+    let only_one = trees.iter().filter(|root| !root.is_null()).count() == 1;
+    let mut roots = VecDeque::from(trees);
     if let Some(wrapper) = roots.iter().find(|root| only_one && is_wrapper(root)) {
         roots = wrapper.get("items").map(Node::items).unwrap_or_default().iter().cloned().collect();
     }
@@ -174,7 +182,7 @@ fn no_name(root: &Node) -> Diagnostic {
     }
     let error = Diagnostic::error("resource-no-name", format!("this {kind} has no `metadata.name`"));
     match (key(metadata, "name"), key(Some(root), "metadata"), key(Some(root), "name")) {
-        (Some(name), ..) => error.at(name).help("write a name behind it"),
+        (Some(name), ..) => error.at(name).help("write a name after it"),
         (None, Some(_), Some(outside)) => error.at(outside).help("indent `name` below `metadata:`"),
         (None, Some(at), None) => match metadata.and_then(Node::text).and_then(krm_yaml::with_space) {
             Some(meant) => error

@@ -132,7 +132,7 @@ impl<'p> Translator<'p> {
         };
         self.rest = rest.chars();
         if min > 1000 || max.is_some_and(|max| max > 1000 || max < min) {
-            return Some(Err(format!("`{{{inside}}}` is no valid count; at most 1000 are allowed")));
+            return Some(Err(format!("`{{{inside}}}` is not a valid count; at most 1000 are allowed")));
         }
         Some(Ok(format!("{{{inside}}}")))
     }
@@ -148,7 +148,7 @@ impl<'p> Translator<'p> {
             let (name, rest) = self.rest.as_str().split_once('>').ok_or("a group's name lacks its `>`")?;
             let is_name = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
             if !is_name {
-                return Err(format!("`{name}` is no valid name for a group"));
+                return Err(format!("`{name}` is not a valid name for a group"));
             }
             self.rest = rest.chars();
             self.out.push('(');
@@ -250,7 +250,7 @@ impl<'p> Translator<'p> {
         };
         let is_hex = digits.len() >= least && digits.bytes().all(|b| b.is_ascii_hexdigit());
         let char = is_hex.then(|| u32::from_str_radix(&digits, 16).ok().and_then(char::from_u32)).flatten();
-        char.ok_or_else(|| format!("`\\x` is followed by `{digits}`, which is no character's number"))
+        char.ok_or_else(|| format!("`\\x` is followed by `{digits}`, which is not the number of a character"))
     }
 
     /// What follows `\p` and `\P`.
@@ -268,7 +268,7 @@ impl<'p> Translator<'p> {
             None => (name.as_str(), negated),
         };
         if name.is_empty() || !name.bytes().all(|b| b.is_ascii_alphabetic() || b == b'_') {
-            return Err(format!("`{name}` is no class of characters"));
+            return Err(format!("`{name}` is not a class of characters"));
         }
         Ok(Escape::Class(format!("\\{}{{{name}}}", if negated { 'P' } else { 'p' })))
     }
@@ -328,7 +328,7 @@ impl<'p> Translator<'p> {
         ];
         let (name, rest) = self.rest.as_str()[2..].split_once(":]").expect("the caller saw the end");
         if !NAMES.contains(&name.strip_prefix('^').unwrap_or(name)) {
-            return Err(format!("`[:{name}:]` is no class of characters"));
+            return Err(format!("`[:{name}:]` is not a class of characters"));
         }
         self.out.extend(["[:", name, ":]"]);
         self.rest = rest.chars();

@@ -123,7 +123,7 @@ impl<'t> Parser<'t> {
             other => return Err(format!("expected a key, found {other}")),
         };
         if !is_key(key) {
-            return Err(format!("`{key}` is no valid label key"));
+            return Err(format!("`{key}` is not a valid label key"));
         }
         let bare = matches!(self.peek(), Token::End | Token::Symbol(","));
         let test = match (negated, bare) {
@@ -148,7 +148,7 @@ impl<'t> Parser<'t> {
 
     fn number(&mut self) -> Result<i64, String> {
         let value = self.value()?;
-        value.parse().map_err(|_| format!("`{value}` is no integer, which `<` and `>` need"))
+        value.parse().map_err(|_| format!("`{value}` is not an integer, which `<` and `>` need"))
     }
 
     fn value(&mut self) -> Result<Text, String> {
@@ -186,7 +186,7 @@ impl<'t> Parser<'t> {
 fn checked_value(value: &str) -> Result<Text, String> {
     match value.is_empty() || is_name(value) {
         true => Ok(value.into()),
-        false => Err(format!("`{value}` is no valid label value")),
+        false => Err(format!("`{value}` is not a valid label value")),
     }
 }
 

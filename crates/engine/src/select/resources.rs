@@ -60,7 +60,7 @@ impl Selector {
 
 fn parse_labels(text: &Spanned<Text>) -> Result<LabelSelector> {
     LabelSelector::parse(text).map_err(|why| {
-        Diagnostic::error("bad-label-selector", format!("`{text}` is no label selector: {why}"))
+        Diagnostic::error("bad-label-selector", format!("`{text}` is not a valid label selector: {why}"))
             .at(text.span)
             .help("write it as for `kubectl get -l`: `app=web,tier in (front, back),!canary`")
     })
@@ -192,7 +192,7 @@ impl Pattern {
             return Ok(Pattern::Plain(pattern.value.clone()));
         }
         let regex = go_regex::compile_anchored(pattern).map_err(|why| {
-            Diagnostic::error("bad-regex", format!("`{pattern}` is no regular expression: {why}"))
+            Diagnostic::error("bad-regex", format!("`{pattern}` is not a valid regular expression: {why}"))
                 .at(pattern.span)
                 .help("in a selector, kinds, names and namespaces are patterns that must fit the whole")
         })?;

@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 
 use crate::composition;
 use crate::files::dependencies::Dependencies;
-use crate::files::folder::{Files, Folder};
+use crate::files::folder::{Files, Folder, Reach};
 use crate::files::world::World;
 use crate::kustomization::{Inherited, Kustomization, Plan, Planning, Reuse};
 use crate::pipeline::{Base, Pipeline, Policy, Trace, bases, run_on_nothing, run_traced};
@@ -273,7 +273,8 @@ impl Session {
     }
 
     fn open(&self, target: &str, dependencies: &Arc<Dependencies>) -> Result<Arc<Folder>> {
-        Folder::open(&self.planning.files, target, !self.options.unrestricted, dependencies)
+        let reach = if self.options.unrestricted { Reach::Anywhere } else { Reach::WithinRoot };
+        Folder::open(&self.planning.files, target, reach, dependencies)
     }
 
     /// A target, planned now or before.

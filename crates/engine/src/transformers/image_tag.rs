@@ -220,13 +220,13 @@ fn no_match(image: &Spanned<Image>, there: &BTreeSet<Text>) -> Diagnostic {
     match name.is_empty() {
         true => Diagnostic::warning("image-no-name", "this entry names no image, and changes none")
             .at(image.span)
-            .help("add `name:` with the image as it stands in the resource, without tag and digest"),
+            .help("add `name:` with the image as written in the resource, without tag and digest"),
         false => {
             let warning =
                 Diagnostic::warning("image-no-match", format!("no image is named `{name}`")).at(name.span);
             match near_image(name, there) {
                 Some(near) => warning.help(format!("did you mean `{near}`?")),
-                None => warning.help("use the name as it stands in the resource, without tag and digest"),
+                None => warning.help("use the name as written in the resource, without tag and digest"),
             }
         }
     }
@@ -251,7 +251,7 @@ enum NamePattern {
     /// No special characters, apart from dots.
     Plain,
     Regex(Regex),
-    /// The reference takes what is no regular expression to fit nothing.
+    /// The reference takes what is not a valid regular expression to fit nothing.
     Invalid,
 }
 

@@ -404,7 +404,7 @@ fn account_namespaces(kind: &str, root: &Node) -> Result<Vec<Text>> {
             Some((node, None)) => {
                 return Err(Diagnostic::error(
                     "subject-namespace",
-                    "the namespace of this subject is no text",
+                    "the namespace of this subject is not a string",
                 )
                 .at(node.span())
                 .help("write the namespace of the service account, or leave the field out"));

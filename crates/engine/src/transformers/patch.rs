@@ -106,7 +106,7 @@ fn classify(trees: Vec<Node>) -> Result<Kind> {
             let is_operation =
                 trees.first().is_some_and(|tree| tree.get("op").or(tree.get("path")).is_some());
             let trees = trees.into_iter().filter(|tree| !tree.is_empty()).collect();
-            let patches = read::of_trees(trees, true, &Schema::builtin());
+            let patches = read::of_trees(trees, &Schema::builtin());
             patches.map(Kind::Merge).map_err(|error| match error.code() {
                 "resource-no-kind" => no_kind(error.place(), is_operation),
                 _ => error,
@@ -223,7 +223,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &
     let has_some = r.is_remembered();
     let patched = r.edit(cx.schema, |root| {
         let made = has_some && make_annotations(root);
-        patch.apply_warning(root, &mut |warning| cx.warn(warning.note(format!("patching {id}"), span)))?;
+        patch.apply(root, &mut |warning| cx.warn(warning.note(format!("patching {id}"), span)))?;
         if made && root.at(["metadata", "annotations"]).is_some_and(Node::is_empty) {
             root.get_mut("metadata").and_then(|meta| meta.remove("annotations"));
         }
@@ -280,7 +280,7 @@ impl Chosen {
         let found = self.matcher.select(items).map_err(|d| d.at(self.place))?;
         if found.is_empty() {
             let miss = self.matcher.miss(
-                "the target of this patch fits no resource",
+                "the target of this patch matches no resource",
                 "use names as they are written in the base, before any prefix or suffix",
                 items,
             );
@@ -306,7 +306,7 @@ impl<'n> Text<'n> {
             let message = format!("expected a text, found {}", other.kind_name());
             return Err(Diagnostic::error("patch-not-a-text", message)
                 .at(other.span())
-                .help("write the patch as a text: put `|-` behind `patch:` and indent what follows"));
+                .help("write the patch as a text: put `|-` after `patch:` and indent what follows"));
         }
         let given =
             |node: Option<&'n Node>| node.filter(|node| !node.text().unwrap_or_default().trim().is_empty());
@@ -320,7 +320,7 @@ impl<'n> Text<'n> {
             }
             (None, None) => Err(Diagnostic::error("patch-missing", "there is no patch in this entry")
                 .at(place)
-                .help("name a file with `path`, or write the patch behind `patch: |-`")),
+                .help("name a file with `path`, or write the patch after `patch: |-`")),
         }
     }
 

@@ -79,7 +79,7 @@ impl PatchStrategicMerge {
 
 fn read_inline(text: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
     let trees = embedded::parse(text, loader.source(text.span()).as_ref())?;
-    read::of_trees(trees, true, &Schema::builtin())
+    read::of_trees(trees, &Schema::builtin())
 }
 
 /// A patch, or the path of a file.

@@ -94,7 +94,7 @@ impl Var {
             (Part::Namespace, namespace),
         ];
         NearMiss::new(
-            &format!("the variable `{}` speaks of a resource that is not there", self.name),
+            &format!("the variable `{}` refers to a resource that does not exist", self.name),
             "`objref` must have the name as written in the base, and the kind with its apiVersion",
             &parts,
             &|part, r| r.all_ids().any(|id| fits(part, id)),

@@ -4,10 +4,8 @@ use std::fmt::{self, Display, Write};
 
 use serde::de::{self, Expected, Unexpected};
 
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Failure};
 use crate::source::Span;
-
-pub(super) const UNKNOWN_FIELD: &str = "unknown-field";
 
 /// A mistake on its way out: its path grows at the front with every level it leaves.
 #[derive(Debug)]
@@ -87,8 +85,9 @@ impl Error {
         let path = written(&path);
         let within = if path.is_empty() { String::new() } else { format!(" in `{path}`") };
         let before = if path.is_empty() { String::new() } else { format!("`{path}`: ") };
+        let is_unknown = matches!(what, What::UnknownField(_));
         let (code, message) = match what {
-            What::UnknownField(name) => (UNKNOWN_FIELD, format!("unknown field `{name}`{within}")),
+            What::UnknownField(name) => ("unknown-field", format!("unknown field `{name}`{within}")),
             What::MissingField(name) => ("missing-field", format!("missing field `{name}`{within}")),
             What::DuplicateField(name) => {
                 ("duplicate-field", format!("field `{name}` is given twice{within}"))
@@ -96,7 +95,10 @@ impl Error {
             What::UnknownValue(value) => ("unknown-value", format!("{before}unknown value `{value}`")),
             What::Wrong { code, message } => (code, format!("{before}{message}")),
         };
-        let diagnostic = Diagnostic::error(code, message).at(place);
+        let mut diagnostic = Diagnostic::error(code, message).at(place);
+        if is_unknown {
+            diagnostic = diagnostic.failing(Failure::UnknownField);
+        }
         match help {
             Some(advice) => diagnostic.help(advice),
             None => diagnostic,

@@ -41,7 +41,7 @@ use std::ops::{Deref, DerefMut};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use crate::diag::{Diagnostic, Result};
+use crate::diag::{Diagnostic, Failure, Result};
 use crate::node::Node;
 use crate::source::Span;
 
@@ -80,7 +80,7 @@ pub fn from_node_telling_all<T: DeserializeOwned>(node: &Node, options: Options)
     /// More than anyone reads.
     const MOST: usize = 20;
     let first = match from_node_with(node, options) {
-        Err(error) if error.code() == error::UNKNOWN_FIELD => error,
+        Err(error) if error.failure() == Some(Failure::UnknownField) => error,
         result => return result,
     };
     let mut rest = node.clone();
@@ -88,7 +88,7 @@ pub fn from_node_telling_all<T: DeserializeOwned>(node: &Node, options: Options)
     let mut all = vec![first];
     while all.len() < MOST && drop_keys_at(&mut rest, place) {
         match from_node_with::<T>(&rest, options) {
-            Err(error) if error.code() == error::UNKNOWN_FIELD => {
+            Err(error) if error.failure() == Some(Failure::UnknownField) => {
                 place = error.place();
                 all.push(error);
             }
@@ -199,19 +199,24 @@ impl Options {
 /// value's own.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Spanned<T> {
+    /// The value.
     pub value: T,
+    /// Where it was written.
     pub span: Span,
 }
 
 impl<T> Spanned<T> {
+    /// A value and its span.
     pub fn new(value: T, span: Span) -> Self {
         Self { value, span }
     }
 
+    /// Where it was written.
     pub fn span(&self) -> Span {
         self.span
     }
 
+    /// The value alone.
     pub fn into_inner(self) -> T {
         self.value
     }

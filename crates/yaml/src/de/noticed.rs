@@ -8,7 +8,9 @@ use crate::source::Span;
 /// A key that was let pass: one nobody knows, or a known one written in another case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noticed {
+    /// The key.
     pub key: String,
+    /// Where it is.
     pub place: Span,
     /// The field it was taken for; `None` of one nobody knows.
     pub field: Option<&'static str>,

@@ -104,14 +104,12 @@ impl<'n> Reader<'n> {
             }
             ("a boolean", Some("true" | "false"), _) => error.help("write it without quotes"),
             ("a list", Some(text), _) if text.contains(' ') => {
-                error.help("write each item on a line of its own, behind `- `")
+                error.help("write each item on a line of its own, after `- `")
             }
             ("a list", Some(text), _) if text.len() < 40 => {
                 error.help(format!("write it as an item of a list: `- {text}`"))
             }
-            ("a list", None, Value::Map(_)) => {
-                error.help("write each item on a line of its own, behind `- `")
-            }
+            ("a list", None, Value::Map(_)) => error.help("write each item on a line of its own, after `- `"),
             ("a map", Some(text), _) if let Some(meant) = crate::with_space(text) => {
                 error.help(format!("put a space after the `:`, as in `{meant}`"))
             }

@@ -25,6 +25,7 @@ pub struct Fix {
 pub struct Edit {
     /// What is replaced; an empty span is where the text is inserted.
     pub span: Span,
+    /// The new text.
     pub text: String,
 }
 
@@ -55,6 +56,7 @@ impl Fix {
         self.replace(Span { start: span.end, ..span }, text)
     }
 
+    /// What the fix does.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -64,6 +66,7 @@ impl Fix {
         self.is_safe
     }
 
+    /// The changes it makes.
     pub fn edits(&self) -> &[Edit] {
         &self.edits
     }

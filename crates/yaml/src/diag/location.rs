@@ -39,6 +39,7 @@ impl Location {
         &self.file
     }
 
+    /// Where it begins.
     pub fn start(&self) -> Position {
         self.start
     }

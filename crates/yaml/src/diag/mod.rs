@@ -17,12 +17,38 @@ pub use fix::{Edit, EditError, Fix, apply_edits};
 pub use location::Location;
 pub use render::Part;
 
+/// What most functions of this crate return.
 pub type Result<T, E = Diagnostic> = std::result::Result<T, E>;
 
+/// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
+    /// The result may be used, but is perhaps not what was meant.
     Warning,
+    /// There is no result.
     Error,
+}
+
+/// What went wrong, for code that goes on differently after some failures. Codes are for people and their scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A map has the same key twice.
+    DuplicateKey,
+    /// A typed value has no such field.
+    UnknownField,
+    /// A path leads nowhere.
+    NoSuchPath,
+    /// A list has no element of that index.
+    NoSuchIndex,
+    /// What an address names could not be fetched.
+    NotFetched,
+    /// A program that is needed cannot be started.
+    NoSuchProgram,
+    /// A program put something where it may not be.
+    BadLocation,
+    /// There was more to do than is allowed.
+    TooMuch,
 }
 
 /// An error or a warning, with its location and advice.
@@ -41,6 +67,7 @@ pub struct Diagnostic(Box<Inner>);
 struct Inner {
     severity: Severity,
     code: &'static str,
+    failure: Option<Failure>,
     message: String,
     place: Span,
     location: Option<Location>,
@@ -53,7 +80,9 @@ struct Inner {
 /// A further fact that belongs to a diagnostic, with a span if it has one.
 #[derive(Debug, Clone)]
 pub struct Note {
+    /// What it says.
     pub message: String,
+    /// Where it belongs; [`Span::NONE`] if nowhere.
     pub place: Span,
     location: Option<Location>,
 }
@@ -66,18 +95,42 @@ impl Note {
 }
 
 impl Diagnostic {
+    /// An error. The code names this kind of error; people search for it.
     pub fn error(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Error, code, message.into())
     }
 
+    /// A warning, with a code of its own.
     pub fn warning(code: &'static str, message: impl Into<String>) -> Self {
         Self::new(Severity::Warning, code, message.into())
     }
 
     fn new(severity: Severity, code: &'static str, message: String) -> Self {
         let (notes, help, fixes, others) = Default::default();
-        let (place, location) = (Span::NONE, None);
-        Self(Box::new(Inner { severity, code, message, place, location, notes, help, fixes, others }))
+        let (place, location, failure) = (Span::NONE, None, None);
+        Self(Box::new(Inner {
+            severity,
+            code,
+            failure,
+            message,
+            place,
+            location,
+            notes,
+            help,
+            fixes,
+            others,
+        }))
+    }
+
+    /// Says what went wrong, for code that asks for it.
+    pub fn failing(mut self, failure: Failure) -> Self {
+        self.0.failure = Some(failure);
+        self
+    }
+
+    /// What went wrong, if code may go on differently for it.
+    pub fn failure(&self) -> Option<Failure> {
+        self.0.failure
     }
 
     /// Says where. The innermost span wins: on a diagnostic that has one this changes nothing, so callers may always
@@ -164,18 +217,22 @@ impl Diagnostic {
         self
     }
 
+    /// How bad it is.
     pub fn severity(&self) -> Severity {
         self.0.severity
     }
 
+    /// The name of this kind of error: for people and their scripts; code asks for the [failure](Diagnostic::failure).
     pub fn code(&self) -> &'static str {
         self.0.code
     }
 
+    /// What is wrong.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
+    /// Where it is wrong; [`Span::NONE`] if that is not known.
     pub fn place(&self) -> Span {
         self.0.place
     }
@@ -185,10 +242,12 @@ impl Diagnostic {
         self.0.location.as_ref()
     }
 
+    /// Further facts.
     pub fn notes(&self) -> &[Note] {
         &self.0.notes
     }
 
+    /// What to do about it.
     pub fn advice(&self) -> &[String] {
         &self.0.help
     }

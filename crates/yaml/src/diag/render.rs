@@ -12,6 +12,7 @@ pub enum Part {
     Error,
     /// The same of a warning.
     Warning,
+    /// What is wrong, or what a note says.
     Message,
     /// The word `note`, and the carets under it.
     Note,

@@ -206,7 +206,7 @@ impl<'o> Emitter<'o> {
             crate::number::yaml(n, self.out);
             if !n.is_finite() {
                 self.refuse(|| {
-                    Diagnostic::error("number-not-finite", format!("`{text}` is no number that JSON knows"))
+                    Diagnostic::error("number-not-finite", format!("`{text}` is not a number in JSON"))
                         .at(node.span())
                         .help(format!("give a finite number, or quote it to make it a string: \"{text}\""))
                 });

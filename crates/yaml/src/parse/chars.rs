@@ -28,6 +28,7 @@ pub struct BadEncoding {
     pub offset: usize,
     /// The text as far as it can be read, `U+FFFD` standing for what cannot.
     pub shown: String,
+    /// Which encoding was expected.
     pub encoding: &'static str,
 }
 

@@ -1,7 +1,7 @@
 //! What can be wrong with a text, and what to do about it.
 
 use super::cursor::{MAX_DEPTH, Parser};
-use crate::diag::Diagnostic;
+use crate::diag::{Diagnostic, Failure};
 use crate::node::Node;
 use crate::source::Span;
 
@@ -57,7 +57,7 @@ impl Parser<'_> {
             .at(self.span(at, self.line_end(at)))
             .note("of the list that begins here", self.line_of(seq));
         if self.here() == b'-' {
-            return error.help("put a space behind the `-`");
+            return error.help("put a space after the `-`");
         }
         self.template(error, at)
             .help("indent this line to make it part of the item above, or less to end the list")
@@ -72,29 +72,29 @@ impl Parser<'_> {
         let error = Diagnostic::error("yaml-trailing-text", "expected the end of the line")
             .at(self.span(at, self.line_end(at)));
         self.template(error, at)
-            .help("text behind a quoted value or a closing bracket must be within it, or a comment")
+            .help("text after a quoted value or a closing bracket must be within it, or a comment")
     }
 
     /// A key without its `:`.
     pub fn key_without_value(&self, start: usize, map: usize) -> Diagnostic {
         let line_end = self.line_end(start);
         let line = &self.text[start..line_end];
-        let error = Diagnostic::error(KEY_WITHOUT_COLON, "expected `:` behind this key")
+        let error = Diagnostic::error(KEY_WITHOUT_COLON, "expected `:` after this key")
             .at(self.span(start, line_end))
             .note("of the map that begins here", self.line_of(map));
         if start < self.line_start {
             return error.help("a key must be on one line");
         }
         if self.here() == b':' {
-            return error.help("a key may have 1024 characters; write a longer one behind `? `");
+            return error.help("a key may have 1024 characters; write a longer one after `? `");
         }
         if line.starts_with('-') {
-            return error.help("put a space behind the `-` to make it an item of a list");
+            return error.help("put a space after the `-` to make it an item of a list");
         }
         match line.find(':') {
             Some(colon) if !line.starts_with(['"', '\'']) => {
                 let (key, value) = line.split_at(colon + 1);
-                self.template(error, start).help(format!("put a space behind the `:`, as in `{key} {value}`"))
+                self.template(error, start).help(format!("put a space after the `:`, as in `{key} {value}`"))
             }
             _ => self
                 .template(error, start)
@@ -147,6 +147,7 @@ impl Parser<'_> {
             format!("the key `{}` is given twice", second.text().unwrap_or_default()),
         )
         .at(second.span())
+        .failing(Failure::DuplicateKey)
         .note("first given here", first.span())
         .help("keep one of them")
     }
@@ -172,15 +173,20 @@ impl Parser<'_> {
 
     pub fn unknown_escape(&self, start: usize) -> Diagnostic {
         let end = self.text[start + 1..].chars().next().map_or(start + 1, |c| start + 1 + c.len_utf8());
-        self.error("yaml-escape", format!("`{}` is no escape", &self.text[start..end]), start, end)
-            .help("write `\\\\` for a backslash, or use single quotes, where a backslash is just that")
+        self.error(
+            "yaml-escape",
+            format!("`{}` is not an escape sequence", &self.text[start..end]),
+            start,
+            end,
+        )
+        .help("write `\\\\` for a backslash, or use single quotes, where a backslash is just that")
     }
 
     pub fn bad_code(&self, start: usize, digits: usize) -> Diagnostic {
         let sign = self.at(start + 1) as char;
         self.error(
             "yaml-escape",
-            format!("expected {digits} hexadecimal digits of a character behind `\\{sign}`"),
+            format!("expected {digits} hexadecimal digits of a character after `\\{sign}`"),
             start,
             start + 2,
         )
@@ -188,7 +194,7 @@ impl Parser<'_> {
     }
 
     pub fn text_behind_block_header(&self, at: usize) -> Diagnostic {
-        Diagnostic::error("yaml-block-header", "expected the end of the line behind the sign of a block text")
+        Diagnostic::error("yaml-block-header", "expected the end of the line after the sign of a block text")
             .at(self.span(at, self.line_end(at)))
             .help("begin the text on the next line; put a value that begins with `|` or `>` in quotes")
     }
@@ -300,7 +306,7 @@ impl Parser<'_> {
     }
 
     pub fn bad_tag(&self, start: usize) -> Diagnostic {
-        self.error("yaml-tag", "this is no tag", start, self.pos.max(start + 1))
+        self.error("yaml-tag", "this is not a tag", start, self.pos.max(start + 1))
             .help("put a text that begins with `!` in quotes")
     }
 
@@ -312,7 +318,7 @@ impl Parser<'_> {
     pub fn tag_does_not_fit(&self, tag: &str, at: usize, node: &Node) -> Diagnostic {
         let text = node.text().unwrap_or_default();
         let shown = text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end]);
-        self.error("yaml-tag-mismatch", format!("`{shown}` is no `{tag}`"), at, at + tag.len())
+        self.error("yaml-tag-mismatch", format!("`{shown}` is not a `{tag}`"), at, at + tag.len())
             .help("remove the tag")
     }
 

@@ -34,6 +34,7 @@ enum State<'s> {
 }
 
 impl<'s> Documents<'s> {
+    /// The documents of a text that may be JSON.
     pub fn of(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Self {
         match json::read(source, duplicate_keys) {
             Some(document) => Self { source, state: State::Json(Box::new(document)), start: 0 },
@@ -41,6 +42,7 @@ impl<'s> Documents<'s> {
         }
     }
 
+    /// The documents of a text that is YAML.
     pub fn of_yaml(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Self {
         let range = 0..source.text().len();
         let state = match Parser::new(source, range, duplicate_keys) {

@@ -102,7 +102,7 @@ fn to_edit(segment: Segment) -> Segment {
         Segment::Last => Segment::Key("-".into()),
         Segment::Match(select) => {
             let pattern = go_regex::compile(&select.value).map_err(|why| {
-                let message = format!("`{}` is no regular expression: {why}", select.value);
+                let message = format!("`{}` is not a valid regular expression: {why}", select.value);
                 Diagnostic::error("bad-regex", message)
                     .help("in the field paths of a target, `[name=value]` takes the value for a pattern")
             });
@@ -240,7 +240,7 @@ impl Edits for Edit<'_> {
         };
         if !select.matches(&item)? {
             let message =
-                format!("`[{key}={value}]` fits no item, and none that fits can be made of a pattern");
+                format!("`[{key}={value}]` matches no item, and no item can be made from a pattern");
             return Err(Diagnostic::error("replacement-field", message));
         }
         Ok(Some(item))
