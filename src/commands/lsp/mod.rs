@@ -9,8 +9,9 @@ mod wire;
 
 use std::collections::HashSet;
 use std::io::{BufReader, Write};
-use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError, channel};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use clap::Args;
 use krm_engine::{Diagnostic, Result};
@@ -33,6 +34,9 @@ pub struct LspArgs {
     stdio: bool,
 }
 
+/// When nothing was said for so long, nobody is typing.
+const PAUSE: Duration = Duration::from_millis(300);
+
 /// Ids of requests that the client does not wait for any more.
 type Cancelled = Arc<Mutex<HashSet<String>>>;
 
@@ -50,7 +54,19 @@ pub fn run(_: &LspArgs) -> Result<()> {
                 if say(server.diagnose()).is_err() {
                     return Ok(());
                 }
-                messages.recv().ok()
+                match server.is_unfinished() {
+                    false => messages.recv().ok(),
+                    // What takes longer is looked for when nobody types.
+                    true => match messages.recv_timeout(PAUSE) {
+                        Err(RecvTimeoutError::Timeout) => {
+                            if say(server.finish()).is_err() {
+                                return Ok(());
+                            }
+                            continue;
+                        }
+                        received => received.ok(),
+                    },
+                }
             }
             received => received.ok(),
         };

@@ -248,6 +248,23 @@ impl Server {
         }
     }
 
+    /// Whether there is more to find than what was shown.
+    pub fn is_unfinished(&self) -> bool {
+        self.folders.iter().any(Editor::is_unfinished)
+    }
+
+    /// Finds the rest, and shows it.
+    pub fn finish(&mut self) -> Vec<Value> {
+        let finished = std::panic::catch_unwind(AssertUnwindSafe(|| {
+            self.folders.iter_mut().for_each(Editor::finish);
+        }));
+        match finished {
+            Ok(()) => self.is_dirty = true,
+            Err(_) => self.start_again(),
+        }
+        self.diagnose()
+    }
+
     /// Finds what is wrong, and shows what changed since it was last shown.
     pub fn diagnose(&mut self) -> Vec<Value> {
         if !std::mem::take(&mut self.is_dirty) {

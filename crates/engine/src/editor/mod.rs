@@ -49,6 +49,12 @@ pub struct Editor {
     changed: Changed,
     /// `None` if something changed since they were found.
     problems: Option<BTreeMap<PathBuf, Vec<Problem>>>,
+    /// What lint found when it last looked.
+    findings: BTreeMap<PathBuf, Vec<Problem>>,
+    /// Files that changed since it looked; `None` if it never did.
+    unlinted: Option<BTreeSet<PathBuf>>,
+    /// It is to look again when there is time.
+    is_lint_due: bool,
     /// What is in the folder, as far as lint must know it.
     tree: Tree,
     schemas: fields::Schemas,
@@ -66,7 +72,7 @@ struct Changed {
     tree: bool,
 }
 
-/// With more resources than these, only what needs no second build of them is looked for while typing.
+/// With more resources than these, lint looks when nobody types, and leaves out what takes a second build of them.
 const MANY_RESOURCES: usize = 1000;
 
 impl Editor {
@@ -84,6 +90,9 @@ impl Editor {
             workspace: Workspace::default(),
             changed: Changed { files: BTreeSet::new(), tree: true },
             problems: None,
+            findings: BTreeMap::new(),
+            unlinted: None,
+            is_lint_due: false,
             tree: Tree::default(),
             schemas: fields::Schemas::default(),
             facts: facts::Facts::default(),
@@ -163,13 +172,34 @@ impl Editor {
         self.world.text(&path).or_else(|| Some(String::from_utf8(self.world.read(&path).ok()?).ok()?.into()))
     }
 
-    /// Everything that is wrong in the folder, by file. Only what is out of date is found again.
+    /// Everything that is wrong in the folder, by file. Only what is out of date is found again. In a large folder, what
+    /// lint would find in files that changed is left to [`finish`](Self::finish).
     pub fn problems(&mut self) -> &BTreeMap<PathBuf, Vec<Problem>> {
         self.sync();
         if self.problems.is_none() {
-            self.problems = Some(self.find_problems());
+            let found = self.find_problems();
+            self.problems = Some(found);
         }
         self.problems.as_ref().expect("they were just found")
+    }
+
+    /// Whether there is more to find than the problems that were given.
+    pub fn is_unfinished(&self) -> bool {
+        self.is_lint_due
+    }
+
+    /// Finds what takes longer than a key press.
+    pub fn finish(&mut self) {
+        if std::mem::take(&mut self.is_lint_due) {
+            self.sync();
+            let before = self.sources.last();
+            let mut reporter = problems::Reporter::new(&self.world, &self.sources);
+            self.report_findings(&mut reporter, true);
+            self.findings = reporter.finish();
+            self.forget_texts_after(before, &self.findings);
+            self.unlinted = Some(BTreeSet::new());
+            self.problems = None;
+        }
     }
 
     /// Forgets what was made of texts that changed since.
@@ -180,6 +210,7 @@ impl Editor {
         }
         self.problems = None;
         let files: Vec<PathBuf> = files.into_iter().collect();
+        self.unlinted.iter_mut().for_each(|unlinted| unlinted.extend(files.iter().cloned()));
         let affected = self.session.invalidate(&files);
         let world = Repaired(&self.world);
         if tree {
@@ -213,18 +244,25 @@ impl Editor {
         users.map(|(layer, _)| layer.folder.clone()).collect()
     }
 
-    fn find_problems(&self) -> BTreeMap<PathBuf, Vec<Problem>> {
+    fn find_problems(&mut self) -> BTreeMap<PathBuf, Vec<Problem>> {
         let before = self.sources.last();
         let mut reporter = problems::Reporter::new(&self.world, &self.sources);
-        let resources = self.report_builds(&mut reporter);
-        self.report_findings(&mut reporter, resources > MANY_RESOURCES);
+        let is_large = self.report_builds(&mut reporter) > MANY_RESOURCES;
+        if !is_large {
+            self.report_findings(&mut reporter, false);
+        }
         for file in self.world.open().iter().filter(|file| is_kptfile(file)) {
             if let Some(error) = self.kptfile_error(file) {
                 reporter.add(&error, file, None);
             }
         }
-        let problems = reporter.finish();
+        let mut problems = reporter.finish();
         self.forget_texts_after(before, &problems);
+        self.is_lint_due = is_large && self.unlinted.as_ref().is_none_or(|files| !files.is_empty());
+        if is_large && let Some(unlinted) = &self.unlinted {
+            let known = self.findings.iter().filter(|(file, _)| !unlinted.contains(*file));
+            known.for_each(|(file, found)| problems::merge(problems.entry(file.clone()).or_default(), found));
+        }
         problems
     }
 
@@ -257,8 +295,7 @@ impl Editor {
         resources
     }
 
-    /// What lint finds, which is also what builds warn of. Rules that take a build of their own are left out where there is
-    /// much to build.
+    /// What lint finds, which is also what builds warn of. Quickly: without the rules that take a build of their own.
     fn report_findings(&self, reporter: &mut problems::Reporter, quick: bool) {
         let world: Arc<dyn World> = self.world.clone();
         let Self { sources, session, workspace, tree, .. } = self;
@@ -402,5 +439,28 @@ mod tests {
         let mut level = |file: &str| editor.problems()[Path::new(file)][0].level;
         assert_eq!(level("/w/top/kustomization.yaml"), Level::Information);
         assert_eq!(level("/w/base/kustomization.yaml"), Level::Error);
+    }
+
+    #[test]
+    fn in_a_large_folder_lint_waits_for_a_pause() {
+        let one = |at: usize| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c{at}\n");
+        let all: Vec<String> = (0..=MANY_RESOURCES).map(one).collect();
+        let all = all.join("---\n");
+        let mut editor = editor(&[("kustomization.yaml", "resources: [all.yaml]\n"), ("all.yaml", &all)]);
+        assert_eq!(shown(&mut editor), Vec::<String>::new());
+        assert!(editor.is_unfinished());
+        editor.finish();
+        assert_eq!(shown(&mut editor), Vec::<String>::new());
+        assert!(!editor.is_unfinished());
+        editor.set_text(Path::new("/w/all.yaml"), format!("{all}dta: {{a: b}}\n").into());
+        assert_eq!(shown(&mut editor), Vec::<String>::new());
+        assert!(editor.is_unfinished());
+        editor.finish();
+        let found = shown(&mut editor);
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].starts_with("/w/all.yaml:"), "{found:?}");
+        // It stays while other files change.
+        editor.set_text(Path::new("/w/kustomization.yaml"), "# more\nresources: [all.yaml]\n".into());
+        assert_eq!(shown(&mut editor), found);
     }
 }

@@ -190,6 +190,20 @@ fn as_advised(place: &Place, advice: &str) -> Option<Repair> {
     })
 }
 
+/// Adds problems of a file to others of it that were found in another way; each stays once.
+pub(super) fn merge(all: &mut Vec<Problem>, more: &[Problem]) {
+    for problem in more {
+        let same = |other: &Problem| {
+            let (a, b) = (&problem.place.span, &other.place.span);
+            a.range() == b.range() && problem.code == other.code && problem.message == other.message
+        };
+        if !all.iter().any(same) {
+            all.push(problem.clone());
+        }
+    }
+    all.sort_by(|a, b| key(a).cmp(&key(b)));
+}
+
 /// So many places are named beside a problem.
 const MOST_NOTES: usize = 10;
 
