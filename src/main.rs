@@ -91,6 +91,7 @@ fn run() -> i32 {
         Command::Plan(args) => commands::plan::run(args, &report),
         Command::Schema(args) => commands::schema::run(&args),
         Command::Vendor(args) => commands::vendor::run(&args),
+        Command::Serve(args) => commands::serve::run(&args, &report),
         Command::Version(args) => commands::version::run(args),
     };
     os::take_notes().iter().for_each(|note| report.show(note));

@@ -48,6 +48,9 @@ pub const GRAPH: &str = "Examples:
   krm graph --reverse examples/shop/base
   krm graph --why examples/shop/base/web.yaml examples/shop/overlays/production";
 
+pub const SERVE: &str = "Example:
+  krm serve my-package";
+
 pub const EDIT: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx:1.29 --diff
   krm edit -C 'examples/shop/overlays/*' set namespace shop

@@ -173,6 +173,7 @@ pub enum Command {
     Plan(crate::commands::plan::PlanArgs),
     Schema(crate::commands::schema::SchemaArgs),
     Vendor(crate::commands::vendor::VendorArgs),
+    Serve(Box<crate::commands::serve::ServeArgs>),
     Version(VersionArgs),
 }
 

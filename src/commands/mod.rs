@@ -24,6 +24,7 @@ pub mod openapi;
 pub mod pkg;
 pub mod plan;
 pub mod schema;
+pub mod serve;
 mod targets;
 pub mod vendor;
 pub mod version;

@@ -139,6 +139,27 @@ pub fn os_string(bytes: &[u8]) -> std::ffi::OsString {
     }
 }
 
+/// A text that nobody can guess: 32 hexadecimal digits.
+pub fn secret() -> Result<String> {
+    #[cfg(unix)]
+    {
+        use std::io::Read;
+        let mut bytes = [0; 16];
+        let read = std::fs::File::open("/dev/urandom").and_then(|mut file| file.read_exact(&mut bytes));
+        read.map_err(|error| {
+            Diagnostic::error("no-random", format!("the system gives no random bytes: {error}"))
+        })?;
+        Ok(krm_engine::files::world::hex(&bytes))
+    }
+    #[cfg(not(unix))]
+    {
+        // The keys of these come from the system.
+        use std::hash::{BuildHasher, RandomState};
+        let number = || RandomState::new().hash_one(0);
+        Ok(format!("{:016x}{:016x}", number(), number()))
+    }
+}
+
 /// An environment variable.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()

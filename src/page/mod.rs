@@ -35,7 +35,6 @@ pub enum Mode<'a> {
     /// A file, to be kept and sent around.
     File,
     /// The view of a server, which says at this address when there is something new.
-    #[allow(dead_code)]
     Live { events: &'a str },
 }
 
