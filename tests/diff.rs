@@ -383,3 +383,119 @@ fn a_repository_may_hold_no_kustomization_at_all() {
     assert_eq!(repository.diff(&[]), "no differences (0 overlays)\n");
     assert!(Path::new(&repository.0).exists());
 }
+
+/// A folder that `krm build -o` wrote, brought from one revision to the next by the `patch` program.
+#[test]
+fn unified_differences_apply() {
+    let repository = Repository::shop();
+    let rendered = repository.0.join("rendered");
+    let build = |folder: &str| {
+        let output = repository.krm(&["build", "-o", folder, "overlays/a", "overlays/b"]);
+        assert!(output.status.success(), "{}", stderr(&output));
+    };
+    fs::write(repository.0.join(".gitignore"), "rendered\nwanted\n").unwrap();
+    build("rendered");
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.replace("overlays/b/kustomization.yaml", "b-", "z-");
+    build("wanted");
+    let patch = repository.diff(&["-o", "unified"]);
+    assert!(patch.contains("--- a/a.yaml\n+++ b/a.yaml\n@@ "), "{patch}");
+    fs::write(repository.0.join("change.patch"), &patch).unwrap();
+    let input = fs::File::open(repository.0.join("change.patch")).unwrap();
+    let applied = Command::new("patch").args(["-p1", "--batch"]).current_dir(&rendered).stdin(input).output();
+    let applied = applied.expect("patch starts");
+    assert!(applied.status.success(), "{}{patch}", String::from_utf8_lossy(&applied.stdout));
+    for name in ["a.yaml", "b.yaml"] {
+        let read = |folder: &str| fs::read_to_string(repository.0.join(folder).join(name)).unwrap();
+        assert_eq!(read("rendered"), read("wanted"), "{name}");
+    }
+}
+
+#[test]
+fn rendered_files_are_compared() {
+    let repository = Repository::shop();
+    assert!(repository.krm(&["build", "-o", "rendered", "overlays/a", "overlays/b"]).status.success());
+    let against = |args: &[&str]| repository.diff(&[&["--against", "rendered"], args].concat());
+    assert_eq!(against(&["overlays/a", "overlays/b"]), "no differences (2 overlays)\n");
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    let text = against(&["overlays/a", "overlays/b"]);
+    assert!(text.contains("rendered says otherwise") && text.contains("1 → 2"), "{text}");
+    let text = repository.diff(&["--against", "rendered/a.yaml", "overlays/a"]);
+    assert!(text.contains("1 overlay changes (of 1)"), "{text}");
+}
+
+#[test]
+fn another_program_is_compared() {
+    let repository = Repository::shop();
+    let krm = env!("CARGO_BIN_EXE_krm");
+    let same = repository.diff(&["--with", &format!("{krm} build")]);
+    assert_eq!(same, "no differences (2 overlays)\n");
+    let other = repository.diff(&["--with", "sh -c 'cat base/web.yaml'", "overlays/a"]);
+    assert!(other.contains("the other program") && other.contains("web → a-web"), "{other}");
+    let output = repository.krm(&["diff", "--with", "sh -c 'echo no; exit 4'", "overlays/a"]);
+    assert_eq!(status(&output), Some(1));
+    assert!(stderr(&output).starts_with("error[diff-other-program]"), "{}", stderr(&output));
+}
+
+#[test]
+fn markdown_fits_into_a_comment() {
+    let repository = Repository::shop();
+    for number in 0..60 {
+        let text = format!("namePrefix: o{number}-\nresources:\n- ../../base\nnameSuffix: -old\n");
+        repository.write(&format!("overlays/o{number:02}/kustomization.yaml"), &text);
+    }
+    repository.commit("more");
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    for number in 0..60 {
+        repository.replace(&format!("overlays/o{number:02}/kustomization.yaml"), "-old", "-new");
+    }
+    let whole = repository.diff(&["-o", "markdown"]);
+    assert!(whole.contains("<details>") && whole.contains("| <code>spec.replicas</code> |"), "{whole}");
+    for most in [20_000, 12_000, 9_000, 5_000, 2_000, 500] {
+        let text = repository.diff(&["-o", "markdown", "--max-size", &most.to_string()]);
+        assert!(text.len() <= most, "{} of {most}", text.len());
+        assert!(text.contains("62 overlays change"), "{text}");
+        assert_eq!(text.matches("<details>").count(), text.matches("</details>").count());
+        assert_eq!(text.matches("````").count() % 2, 0);
+        assert!(text.trim_end().ends_with("`krm diff --full` shows everything."), "{text}");
+    }
+}
+
+#[test]
+fn annotations_are_beside_the_lines_that_cause_something() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "app: web\n  template", "app: other\n  template");
+    let text = repository.diff(&["-o", "github"]);
+    assert!(
+        text.starts_with("::notice file=base/web.yaml,line=9,title=krm diff::Deployment web spec.selector"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\n::warning file=base/web.yaml,line=9,title=krm diff immutable::Deployment web"),
+        "{text}"
+    );
+}
+
+/// The programs of a revision are those of the revision.
+#[cfg(unix)]
+#[test]
+fn programs_run_as_they_were() {
+    use std::os::unix::fs::PermissionsExt;
+    let function = |text: &str| format!("#!/bin/sh\nsed 's/replicas: 1/replicas: {text}/'\n");
+    let config = "apiVersion: example.com/v1\nkind: Set\nmetadata:\n  name: set\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./set.sh}\n";
+    let repository = Repository::new(&[
+        ("kustomization.yaml", "resources: [web.yaml]\ntransformers: [set.yaml]\n"),
+        ("web.yaml", DEPLOYMENT),
+        ("set.yaml", config),
+        ("set.sh", &function("5")),
+    ]);
+    let executable =
+        |name: &str| fs::set_permissions(repository.0.join(name), fs::Permissions::from_mode(0o755)).unwrap();
+    executable("set.sh");
+    repository.commit("a program");
+    repository.write("set.sh", &function("6"));
+    executable("set.sh");
+    let text = repository.diff(&["--enable-alpha-plugins", "--enable-exec"]);
+    assert!(text.contains("5 → 6"), "{text}");
+    assert!(text.contains("set.sh:2"), "{text}");
+}

@@ -195,6 +195,7 @@ const OUT_OF_REACH: &[&str] = &[
     "control-character",
     "diff-ambiguous",
     "diff-no-target",
+    "diff-other-program",
     "diff-tool",
     "exec-bad-folder",
     "file-changed-meanwhile",

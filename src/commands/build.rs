@@ -169,16 +169,7 @@ fn target_files(
     targets: &[String],
     built: &[Resources],
 ) -> Result<Vec<(PathBuf, String)>> {
-    let mut parts: Vec<Vec<String>> = all.iter().map(|target| path_parts(target)).collect();
-    let common = common_folders(&parts);
-    parts.iter_mut().for_each(|parts| drop(parts.drain(..common)));
-    let most = parts.iter().map(Vec::len).max().unwrap_or_default();
-    let name = |parts: &Vec<String>, count: usize| parts[parts.len().saturating_sub(count)..].join("_");
-    let distinct = |count: &usize| {
-        let names: FxHashSet<String> = parts.iter().map(|parts| name(parts, *count)).collect();
-        names.len() == parts.len()
-    };
-    let Some(count) = (1..=most).find(distinct) else {
+    let Some(names) = output_names(all.iter().map(|target| path_parts(target)).collect()) else {
         return Err(Diagnostic::error(
             "targets-alike",
             "a folder is named twice, and would be written twice",
@@ -189,9 +180,19 @@ fn target_files(
         built.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
     let name_of = |target: &String| {
         let at = all.iter().position(|one| one == target).expect("all targets hold those that were built");
-        dir.join(format!("{}.yaml", name(&parts[at], count)))
+        dir.join(format!("{}.yaml", names[at]))
     };
     Ok(targets.iter().map(name_of).zip(texts).collect())
+}
+
+/// What the files of several targets are called, given the folders that lead to each; `None` if two are the same.
+pub fn output_names(mut parts: Vec<Vec<String>>) -> Option<Vec<String>> {
+    let common = common_folders(&parts);
+    parts.iter_mut().for_each(|parts| drop(parts.drain(..common)));
+    let most = parts.iter().map(Vec::len).max().unwrap_or_default();
+    let name = |parts: &Vec<String>, count: usize| parts[parts.len().saturating_sub(count)..].join("_");
+    let named = |count: usize| parts.iter().map(|parts| name(parts, count)).collect::<Vec<String>>();
+    (1..=most).map(named).find(|names| names.iter().collect::<FxHashSet<_>>().len() == names.len())
 }
 
 /// How many folders all paths begin with; of each at least its last name is left.

@@ -31,12 +31,12 @@ pub fn github(found: &[&Diagnostic]) -> String {
 }
 
 /// The message of a command ends at the line.
-fn data(text: &str) -> String {
+pub fn data(text: &str) -> String {
     text.replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A")
 }
 
 /// A property ends at a comma or a colon, too.
-fn property(text: &str) -> String {
+pub fn property(text: &str) -> String {
     data(text).replace(':', "%3A").replace(',', "%2C")
 }
 

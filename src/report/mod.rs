@@ -14,6 +14,7 @@ use krm_yaml::Severity;
 use crate::cli::{ColorChoice, ErrorFormat};
 use crate::os;
 
+pub use ci::{data as annotation_data, property as annotation_property};
 pub use colour::Colours;
 pub use krm_yaml::sanitize;
 

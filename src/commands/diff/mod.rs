@@ -1,11 +1,15 @@
 //! `krm diff`: what a change does to every result, and which line does it.
 
+mod github;
+mod markdown;
 mod overlays;
+mod rendered;
 mod revisions;
 mod text;
+mod unified;
 
 use clap::{Args, ValueEnum};
-use krm_engine::diff::{self, Diff, Status};
+use krm_engine::diff::{self, Diff, Given, Status};
 use krm_engine::explain::ResourceName;
 use krm_engine::{Diagnostic, Result};
 
@@ -33,6 +37,16 @@ pub struct DiffArgs {
     /// Compare two folders of one tree
     #[arg(long, num_args = 2, value_names = ["DIR", "DIR"], conflicts_with = "words")]
     overlays: Option<Vec<String>>,
+
+    /// Compare rendered files with what is built now: a file, a folder of files, or `-` for standard input
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["overlays", "with"])]
+    against: Option<String>,
+
+    /// Compare what another program makes of the same folders: `--with 'kustomize build'`
+    ///
+    /// It is started once for each folder, which is its last argument, and must print resources.
+    #[arg(long, value_name = "COMMAND", conflicts_with = "overlays")]
+    with: Option<String>,
 
     /// Compare only this resource: `Kind/name`, by any name it ever had
     #[arg(long, value_name = "RESOURCE")]
@@ -66,6 +80,14 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FIELD")]
     mask: Vec<String>,
 
+    /// Lines around each change of a unified difference
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    context: usize,
+
+    /// How long Markdown may get: what a comment may hold
+    #[arg(long, value_name = "BYTES", default_value_t = 65_000)]
+    max_size: usize,
+
     /// How to print it
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
@@ -81,6 +103,12 @@ enum Format {
     Text,
     /// For programs
     Json,
+    /// For a comment on a pull request, within its limit
+    Markdown,
+    /// For GitHub Actions: an annotation beside each line that causes something
+    Github,
+    /// For `patch` and `git apply` in a folder that `krm build -o` wrote
+    Unified,
 }
 
 /// What the program exits with if there are differences and the user wants to know by that.
@@ -88,22 +116,42 @@ const DIFFERS: i32 = 3;
 
 /// Compares, prints, and gives the exit status.
 pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
-    let diff = match &args.overlays {
-        Some(two) => overlays::compare(&args, &two[0], &two[1], report)?,
-        None => revisions::compare(&args, report)?,
+    let Compared { diff, given } = match (&args.overlays, &args.against, &args.with) {
+        (Some(two), _, _) => overlays::compare(&args, &two[0], &two[1], report)?,
+        (_, Some(path), _) => rendered::against(&args, path, report)?,
+        (_, _, Some(command)) => rendered::with(&args, command, report)?,
+        _ => revisions::compare(&args, report)?,
     };
     let text = match args.output {
         Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",
+        Format::Markdown => markdown::text(&diff, args.max_size),
+        Format::Github => github::text(&diff),
+        Format::Unified => unified::text(&given, args.overlays.as_deref(), args.context, args.show_secrets)?,
         Format::Text if args.stat => text::stat(&diff),
         Format::Text if args.overlays.is_some() => overlays::text(&diff, args.full),
         Format::Text => text::diff(&diff, args.full),
     };
     os::print(text.as_bytes())?;
+    // The system takes the memory back faster than we could free every node.
+    std::mem::forget(given);
     let errors: Vec<Diagnostic> = diff.targets.iter().flat_map(failures).collect();
     match Diagnostic::join(errors) {
         Some(error) => Err(error),
         None if args.exit_code && diff.differs() => Ok(DIFFERS),
         None => Ok(0),
+    }
+}
+
+/// What came of comparing, and what was compared.
+struct Compared {
+    diff: Diff,
+    given: Vec<Given>,
+}
+
+impl DiffArgs {
+    /// The folders that were named, where no revision can be.
+    fn named(&self) -> Vec<String> {
+        self.words.iter().chain(&self.folders).cloned().collect()
     }
 }
 

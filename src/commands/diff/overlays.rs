@@ -5,12 +5,12 @@ use std::sync::Arc;
 use krm_engine::diff::{self, Change, ChangeKind, Diff, Given, Outcome, Side, Tail};
 use krm_engine::{Result, Session};
 
-use super::{DiffArgs, text};
+use super::{Compared, DiffArgs, text};
 use crate::commands::build;
 use crate::os::Disk;
 use crate::report::Report;
 
-pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result<Diff> {
+pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result<Compared> {
     let disk = Arc::new(Disk::default());
     let session = Session::new(disk.clone(), report.sources.clone(), build::options(&args.flags)?);
     let outcome = |target: &str| match session.trace(target) {
@@ -21,7 +21,9 @@ pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result
     let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
     let options =
         diff::Options { opaque: Some("the two folders differ".to_owned()), ..super::options(args)? };
-    Ok(diff::compare(&side(from), &side(to), &[given], &options))
+    let given = vec![given];
+    let diff = diff::compare(&side(from), &side(to), &given, &options);
+    Ok(Compared { diff, given })
 }
 
 /// A row: the field, the value and its place on both sides.

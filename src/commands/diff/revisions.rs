@@ -2,16 +2,16 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use krm_engine::diff::{self, Diff, Given, Outcome, Side};
+use krm_engine::diff::{self, Given, Outcome, Side};
 use krm_engine::edit::glob;
 use krm_engine::files::KUSTOMIZATION_FILES;
 use krm_engine::workspace::Workspace;
-use krm_engine::{BuildOptions, Diagnostic, Result, Session, Sources, World, composition};
+use krm_engine::{Diagnostic, Result, Session, Sources, World, composition};
 use rayon::prelude::*;
 
-use super::DiffArgs;
+use super::{Compared, DiffArgs};
 use crate::commands::build;
 use crate::os;
 use crate::os::git::{Git, Range};
@@ -25,17 +25,20 @@ struct Built {
     root: PathBuf,
     sources: Sources,
     session: Session,
+    /// All targets with everything they name.
+    workspace: OnceLock<Workspace>,
 }
 
-pub fn compare(args: &DiffArgs, report: &Report) -> Result<Diff> {
+pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let here = os::current_dir()?;
     let git = Git::open(&here)?;
     let (range, folders) = words(args, &git)?;
     let options = build::options(&args.flags)?;
     let side = |side: &os::git::Side, sources: Sources| -> Result<Built> {
         let (world, root) = git.world(side)?;
-        let session = Session::new(world.clone(), sources.clone(), options_of(&options));
-        Ok(Built { name: side.name().to_owned(), world, root, sources, session })
+        let session = Session::new(world.clone(), sources.clone(), options.clone());
+        let workspace = OnceLock::new();
+        Ok(Built { name: side.name().to_owned(), world, root, sources, session, workspace })
     };
     let from = side(&range.from, Sources::new())?;
     let to = side(&range.to, report.sources.clone())?;
@@ -50,7 +53,8 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Diff> {
         .map(|target| match reached.contains(target) {
             true => {
                 let (from_outcome, to_outcome) = rayon::join(|| from.outcome(target), || to.outcome(target));
-                let changed = [&from, &to].into_iter().flat_map(|side| side.changed_inputs(target, &changed));
+                let inputs = |side: &Built| side.changed_inputs(target, &targets, &changed);
+                let changed = [&from, &to].into_iter().flat_map(inputs);
                 let changed: BTreeSet<String> = changed.collect();
                 let changed = changed.into_iter().collect();
                 Given { directory: target.clone(), from: from_outcome, to: to_outcome, changed }
@@ -69,12 +73,8 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Diff> {
     });
     let diff = diff::compare(&sides[0], &sides[1], &given, &super::options(args)?);
     // What the sessions hold is freed faster by the system, at the end.
-    std::mem::forget((from, to, given));
-    Ok(diff)
-}
-
-fn options_of(options: &BuildOptions) -> BuildOptions {
-    options.clone()
+    std::mem::forget((from.session, to.session));
+    Ok(Compared { diff, given })
 }
 
 /// The revisions and the folders that were named.
@@ -152,14 +152,21 @@ impl Built {
         let here: Vec<&String> = targets.iter().filter(|target| is_layer(&*self.world, target)).collect();
         let folder = |target: &String| self.world.real_path(Path::new(target)).unwrap_or_default();
         let folders: Vec<PathBuf> = here.iter().map(|target| folder(target)).collect();
-        let workspace = Workspace::of(&*self.world, &self.sources, folders.clone());
-        let named = workspace.reached_from(&changed);
+        let named = self.workspace(targets).reached_from(&changed);
         here.par_iter().for_each(|target| drop(self.session.pipeline(target)));
         let looked_at = self.session.affected_by(&changed).targets;
         let is_reached = |(target, folder): &(&&String, &PathBuf)| {
             named.contains(&***folder) || looked_at.binary_search(target).is_ok()
         };
         here.iter().zip(&folders).filter(is_reached).map(|(target, _)| (*target).clone()).collect()
+    }
+
+    fn workspace(&self, targets: &[String]) -> &Workspace {
+        self.workspace.get_or_init(|| {
+            let folders = targets.iter().filter(|target| is_layer(&*self.world, target));
+            let folders = folders.filter_map(|target| self.world.real_path(Path::new(target)).ok());
+            Workspace::of(&*self.world, &self.sources, folders.collect())
+        })
     }
 
     fn outcome(&self, target: &str) -> Outcome {
@@ -172,16 +179,26 @@ impl Built {
         }
     }
 
-    /// The changed files that a target looked at, as seen from the current folder.
-    fn changed_inputs(&self, target: &str, changed: &[PathBuf]) -> Vec<String> {
+    /// The changed files that a target looked at or names, as seen from the current folder.
+    fn changed_inputs(&self, target: &str, targets: &[String], changed: &[PathBuf]) -> Vec<String> {
         let Some(dependencies) = self.session.dependencies(target) else { return Vec::new() };
         let here = self.world.real_path(Path::new(".")).unwrap_or_else(|_| self.root.clone());
-        let read: BTreeSet<PathBuf> = dependencies
+        let mut read: BTreeSet<PathBuf> = dependencies
             .all()
             .iter()
             .flat_map(|part| part.paths().into_iter().map(|(path, _)| path))
+            .filter(|path| !self.world.is_dir(path))
             .collect();
-        let changed = changed.iter().map(|path| self.root.join(path)).filter(|path| read.contains(path));
+        let workspace = self.workspace(targets);
+        let folder = self.world.real_path(Path::new(target)).unwrap_or_default();
+        let layers = workspace.layer(&folder).map(|layer| workspace.closure(layer)).unwrap_or_default();
+        let named =
+            layers.iter().flat_map(|layer| &layer.references).filter(|named| !named.target.is_layer());
+        read.extend(named.filter_map(|named| named.target.path().map(Path::to_owned)));
+        // A folder that is named as a whole brings all that is in it.
+        let is_read =
+            |path: &PathBuf| path.ancestors().any(|path| path.starts_with(&self.root) && read.contains(path));
+        let changed = changed.iter().map(|path| self.root.join(path)).filter(is_read);
         changed.map(|path| krm_engine::files::relative(&path, &here)).collect()
     }
 }

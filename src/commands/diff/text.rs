@@ -3,7 +3,8 @@
 use std::fmt::Write as _;
 
 use krm_engine::Node;
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status, Target};
+use krm_engine::diff::lines::unified;
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, Target};
 use krm_engine::explain::text::{MASK, value};
 
 use super::count;
@@ -25,10 +26,24 @@ pub fn diff(diff: &Diff, full: bool) -> String {
     let before = |cause: &Cause| cause.before.as_deref().unwrap_or_default().chars().count();
     let width = diff.causes.iter().zip(&aligned).filter(|(_, aligned)| **aligned);
     let width = width.map(|(cause, _)| before(cause)).filter(|width| *width <= 48).max().unwrap_or(0);
-    for (cause, aligned) in diff.causes.iter().zip(aligned) {
+    let mut shown = vec![false; diff.causes.len()];
+    for at in 0..diff.causes.len() {
+        if shown[at] {
+            continue;
+        }
+        // The same edit in several lines of a file is shown once.
+        let cause = &diff.causes[at];
+        let alike: Vec<usize> = (at..diff.causes.len())
+            .filter(|other| {
+                *other == at || (!full && !shown[*other] && is_same_edit(cause, &diff.causes[*other]))
+            })
+            .collect();
+        alike.iter().for_each(|other| shown[*other] = true);
+        let all: Vec<usize> =
+            alike.iter().flat_map(|other| diff.causes[*other].changes.iter().copied()).collect();
         out.push('\n');
-        out.push_str(&cause_line(cause, aligned, width));
-        out.push_str(&changes(cause, diff, &names, full));
+        out.push_str(&cause_line(cause, aligned[at], width, alike.len() - 1));
+        out.push_str(&changes(&all, diff, &names, full));
     }
     out.push_str(&images(diff, &names));
     out.push_str(&flags(diff, &names));
@@ -67,8 +82,11 @@ pub fn summary(diff: &Diff) -> String {
     );
     if !diff.restarts.is_empty() {
         let each = |(name, targets): &(String, usize)| format!("{name} ({targets})");
-        let all: Vec<String> = diff.restarts.iter().map(each).collect();
-        let _ = write!(line, " Pods restart: {}.", all.join(", "));
+        const MOST: usize = 12;
+        let all: Vec<String> = diff.restarts.iter().take(MOST).map(each).collect();
+        let more = diff.restarts.len() - all.len();
+        let more = if more == 0 { String::new() } else { format!(" and {more} more") };
+        let _ = write!(line, " Pods restart: {}{more}.", all.join(", "));
     }
     line.push('\n');
     line
@@ -78,17 +96,28 @@ pub fn counted(number: usize, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// Whether two causes are the same edit of one file.
+fn is_same_edit(a: &Cause, b: &Cause) -> bool {
+    let file = |cause: &Cause| cause.place.as_ref().map(|place| place.file.clone());
+    let is_edit = a.before.is_some() && a.after.is_some();
+    is_edit && file(a).is_some() && file(a) == file(b) && (&a.before, &a.after) == (&b.before, &b.after)
+}
+
+/// `file:line`.
+pub fn place(place: &Place) -> String {
+    format!("{}:{}", place.file, place.line)
+}
+
 /// Where a cause is, and what it says.
 fn heading(cause: &Cause) -> (String, String) {
-    let place = cause.place.as_ref().map(|place| format!("{}:{}", place.file, place.line));
-    match (place, &cause.what) {
+    match (cause.place.as_ref().map(place), &cause.what) {
         (Some(place), _) => (place, String::new()),
         (None, Some(what)) => (what.clone(), String::new()),
         (None, None) => (String::new(), String::new()),
     }
 }
 
-fn cause_line(cause: &Cause, aligned: bool, width: usize) -> String {
+fn cause_line(cause: &Cause, aligned: bool, width: usize, more: usize) -> String {
     let (place, _) = heading(cause);
     let inert = |text: &String| sanitize::inert(text).into_owned();
     let (before, after) = (cause.before.as_ref().map(inert), cause.after.as_ref().map(inert));
@@ -100,12 +129,15 @@ fn cause_line(cause: &Cause, aligned: bool, width: usize) -> String {
         (None, Some(after)) => format!("{lead}added   {after}"),
         (None, None) => lead,
     };
-    format!("{}\n", line.trim_end())
+    match more {
+        0 => format!("{}\n", line.trim_end()),
+        more => format!("{}   (and in {})\n", line.trim_end(), counted(more, "more line", "more lines")),
+    }
 }
 
 /// The changes of a cause; what follows from one stands below it.
-fn changes(cause: &Cause, diff: &Diff, names: &[String], full: bool) -> String {
-    let all: Vec<&Change> = cause.changes.iter().map(|id| &diff.changes[*id]).collect();
+fn changes(all: &[usize], diff: &Diff, names: &[String], full: bool) -> String {
+    let all: Vec<&Change> = all.iter().map(|id| &diff.changes[*id]).collect();
     let resource =
         all.iter().map(|change| label(change).chars().count() + 2).max().unwrap_or(0).max(RESOURCE);
     let mut out = String::new();
@@ -234,6 +266,12 @@ fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String
         false => format!("  {label:<width$}{field}  {targets}"),
     };
     let mut out = format!("{}\n", head.trim_end());
+    if !change.masked
+        && let Some(lines) = changed_lines(change, full)
+    {
+        out.push_str(&lines);
+        return out;
+    }
     for (sign, node, text) in [('-', &change.before, before), ('+', &change.after, after)] {
         if node.is_some() {
             let text = if full { text } else { shortened(&text) };
@@ -241,6 +279,31 @@ fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String
         }
     }
     out
+}
+
+/// Of texts over several lines those that differ.
+fn changed_lines(change: &Change, full: bool) -> Option<String> {
+    const MOST: usize = 12;
+    let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).map(str::to_owned);
+    let (before, after) = (text(&change.before)?, text(&change.after)?);
+    if !before.trim_end().contains('\n') && !after.trim_end().contains('\n') {
+        return None;
+    }
+    let difference = unified(&before, &after, 0);
+    let lines = difference.lines().filter(|line| !line.starts_with("@@") && !line.starts_with('\\'));
+    let lines: Vec<String> = lines
+        .map(|line| {
+            let (sign, rest) = line.split_at(1);
+            format!("    {sign} {}\n", shortened(&sanitize::inert(rest)))
+        })
+        .collect();
+    let most = if full { lines.len() } else { MOST };
+    let more = lines.len().saturating_sub(most);
+    let mut out: String = lines.into_iter().take(most).collect();
+    if more > 0 {
+        let _ = writeln!(out, "    … {} (--full)", counted(more, "more line", "more lines"));
+    }
+    Some(out)
 }
 
 /// A long text by its beginning and its end.
@@ -366,14 +429,16 @@ fn flags(diff: &Diff, names: &[String]) -> String {
     if diff.flags.is_empty() {
         return String::new();
     }
-    let mut out = String::from("\n");
+    let mut lines: Vec<String> = Vec::new();
     for flag in &diff.flags {
-        let place = flag.place.as_ref().map(|place| format!("{}:{}   ", place.file, place.line));
+        let at = flag.place.as_ref().map(|at| format!("{}   ", place(at))).unwrap_or_default();
         let targets = targets(&diff.changes[flag.change].targets, diff, names, false);
-        let _ =
-            writeln!(out, "! {}{} ({targets})", place.unwrap_or_default(), sanitize::inert(&flag.message));
+        let line = format!("! {at}{} ({targets})\n", sanitize::inert(&flag.message));
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
     }
-    out
+    format!("\n{}", lines.concat())
 }
 
 /// The targets that cannot be compared; why is said on standard error.

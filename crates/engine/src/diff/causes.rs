@@ -105,6 +105,11 @@ impl<'a> Causes<'a> {
     /// A cause from the line it is, and the line of the first side that decided there.
     fn cause(&self, hit: Hit, old: Option<Hit>) -> Cause {
         let file = self.file(&hit.file).expect("a changed line is in a changed file");
+        // A line that was replaced is shown where it is now.
+        let hit = match counterpart(&file, &hit) {
+            Some(line) if hit.which == Which::From => Hit { which: Which::To, line, ..hit },
+            _ => hit,
+        };
         let text = |which: Which, line: usize| {
             let lines = file.lines[which as usize].as_ref()?;
             lines.get(line).map(|line| line.trim().to_owned())

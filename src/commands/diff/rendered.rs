@@ -1,0 +1,202 @@
+//! What somebody else made of the same folders: rendered files, or the output of another program.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use krm_engine::diff::{self, Given, Outcome, Rendered, Side};
+use krm_engine::pipeline::policy::Limits;
+use krm_engine::resource::ResourceId;
+use krm_engine::resource::wrapper::for_each_resource;
+use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
+use krm_engine::workspace::Workspace;
+use krm_engine::{Diagnostic, Node, Result, Schema, Session, Source};
+use rayon::prelude::*;
+
+use super::{Compared, DiffArgs};
+use crate::commands::{build, input};
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+/// Rendered files against what is built now.
+pub fn against(args: &DiffArgs, path: &str, report: &Report) -> Result<Compared> {
+    let is_folder = Path::new(path).is_dir();
+    let targets = match (args.named(), is_folder) {
+        (named, _) if !named.is_empty() => named,
+        (_, true) => roots(report)?,
+        (_, false) => vec![".".to_owned()],
+    };
+    let schema = Schema::of(build::options(&args.flags)?.kubernetes);
+    let read = |path: &str| -> Result<Outcome> {
+        let files = input::read(path, &report.sources)?;
+        let documents = files.iter().flat_map(|file| &file.documents);
+        Ok(Outcome::Rendered(resources(documents.map(|document| &document.root), &schema)))
+    };
+    let one_for_all = targets.len() == 1 && !is_folder;
+    let outcome = |target: &String| -> Result<Outcome> {
+        if one_for_all {
+            return read(path);
+        }
+        match rendered_as(path, target) {
+            Some(file) => read(&file),
+            // A folder of files, one for each resource, as `krm build -o DIR/` writes them.
+            None if targets.len() == 1 => read(path),
+            None => Ok(Outcome::Missing),
+        }
+    };
+    let from = targets.iter().map(outcome).collect::<Result<Vec<_>>>()?;
+    let name = if path == "-" { "standard input" } else { path };
+    compare(args, report, targets, from, name, format!("{name} says otherwise"))
+}
+
+/// The file or folder that holds the result of a target.
+fn rendered_as(folder: &str, target: &str) -> Option<String> {
+    let target = target.trim_end_matches('/');
+    let last = target.rsplit('/').next().unwrap_or(target);
+    let flat = target.replace('/', "_");
+    let names = [
+        format!("{target}.yaml"),
+        format!("{flat}.yaml"),
+        target.to_owned(),
+        format!("{last}.yaml"),
+        last.to_owned(),
+    ];
+    let paths = names.iter().map(|name| Path::new(folder).join(name));
+    paths.filter(|path| path.exists()).map(|path| path.display().to_string()).next()
+}
+
+/// The output of another program for the same folders.
+pub fn with(args: &DiffArgs, command: &str, report: &Report) -> Result<Compared> {
+    let targets = match args.named() {
+        named if named.is_empty() => roots(report)?,
+        named => named,
+    };
+    let mut words = split(command);
+    if words.is_empty() {
+        return Err(Diagnostic::error("diff-with", "no program is named to compare with")
+            .help("write it as you would in a shell: `--with 'kustomize build'`"));
+    }
+    let program = words.remove(0);
+    let schema = Schema::of(build::options(&args.flags)?.kubernetes);
+    let run = |target: &String| -> Outcome {
+        match output(&program, &words, target) {
+            Ok(text) => {
+                let source = Source::detached(command, text.as_str());
+                match krm_yaml::parse(&source) {
+                    Ok(documents) => {
+                        Outcome::Rendered(resources(documents.iter().map(|document| &document.root), &schema))
+                    }
+                    Err(error) => Outcome::Failed(failed(command, target, error.message())),
+                }
+            }
+            Err(error) => Outcome::Failed(error),
+        }
+    };
+    let from: Vec<Outcome> = targets.par_iter().map(run).collect();
+    compare(args, report, targets, from, command, format!("the other program, `{command}`"))
+}
+
+fn failed(command: &str, target: &str, why: &str) -> Diagnostic {
+    Diagnostic::error("diff-other-program", format!("`{command} {target}` failed: {}", why.trim()))
+}
+
+fn output(program: &str, words: &[String], target: &str) -> Result<String> {
+    let tool = Tool {
+        program: program.to_owned(),
+        args: words.iter().map(String::as_str).chain([target]).map(Argument::from).collect(),
+        env: Vec::new(),
+        dir: None,
+        files: Vec::new(),
+        needs: Permission::Given,
+        timeout: None,
+    };
+    let shown =
+        std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
+    let output = run_tool(&tool, Vec::new(), &Limits::default(), os::supervisor().as_deref())?
+        .map_err(|error| failed(&shown, target, &error.to_string()))?;
+    match output.status.is_success() {
+        true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            let said = if said.trim().is_empty() { output.status.to_string() } else { said.into_owned() };
+            Err(failed(&shown, target, &said))
+        }
+    }
+}
+
+/// The words of a command line; quotes hold a word together. Nothing else of a shell is understood.
+fn split(line: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in line.chars() {
+        match (quote, c) {
+            (Some(open), c) if c == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, c) if c.is_whitespace() => words.extend(word.take()),
+            (_, c) => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    words
+}
+
+fn resources<'n>(roots: impl Iterator<Item = &'n Node>, schema: &Schema) -> Vec<Rendered> {
+    let mut all = Vec::new();
+    for root in roots.filter(|root| !root.is_empty()) {
+        for_each_resource(root, &mut |_, node, _| {
+            all.push(Rendered { id: ResourceId::of(node, schema), node: node.clone() });
+        });
+    }
+    all
+}
+
+/// All folders that no other includes.
+fn roots(report: &Report) -> Result<Vec<String>> {
+    let workspace = Workspace::scan(&Disk::default(), &report.sources, Path::new("."))?;
+    let here = os::absolute(Path::new("."))?;
+    let inside = workspace.roots().into_iter().filter(|layer| layer.folder.starts_with(&here));
+    Ok(inside.map(|layer| layer.shown.clone()).collect())
+}
+
+fn compare(
+    args: &DiffArgs,
+    report: &Report,
+    targets: Vec<String>,
+    from: Vec<Outcome>,
+    name: &str,
+    cause: String,
+) -> Result<Compared> {
+    let disk = Arc::new(Disk::default());
+    let session = Session::new(disk.clone(), report.sources.clone(), build::options(&args.flags)?);
+    let to: Vec<Outcome> = targets
+        .par_iter()
+        .map(|target| match session.trace(target) {
+            (Ok(_), trace) => Outcome::Built(trace),
+            (Err(error), _) => Outcome::Failed(error.located(&report.sources)),
+        })
+        .collect();
+    let given: Vec<Given> = targets
+        .into_iter()
+        .zip(from.into_iter().zip(to))
+        .map(|(directory, (from, to))| Given { directory, from, to, changed: Vec::new() })
+        .collect();
+    let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
+    let options = diff::Options { opaque: Some(cause), ..super::options(args)? };
+    let diff = diff::compare(&side(name), &side("krm build"), &given, &options);
+    Ok(Compared { diff, given })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn command_lines_are_split_at_blanks_outside_quotes() {
+        assert_eq!(split("kustomize build"), ["kustomize", "build"]);
+        assert_eq!(split(" a 'b c'  \"d\"e '' "), ["a", "b c", "de", ""]);
+        assert!(split("  ").is_empty());
+    }
+}
