@@ -114,6 +114,17 @@ pub enum Cache {
     All,
 }
 
+impl Cache {
+    /// What `--cache` means, given or not.
+    pub fn keep(cache: Option<Self>) -> Keep {
+        match cache {
+            None => Keep::Nothing,
+            Some(Cache::Sandboxed) => Keep::Sandboxed,
+            Some(Cache::All) => Keep::Everything,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum FnOutput {
     /// For people
@@ -267,11 +278,7 @@ impl SandboxArgs {
                 PullPolicy::Never => Pull::Never,
             },
             limits: Limits { timeout: self.timeout, memory: self.memory, ..Limits::default() },
-            cache: match cache {
-                None => Keep::Nothing,
-                Some(Cache::Sandboxed) => Keep::Sandboxed,
-                Some(Cache::All) => Keep::Everything,
-            },
+            cache: Cache::keep(cache),
             ..self.access.policy()?
         })
     }

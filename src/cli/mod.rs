@@ -13,8 +13,8 @@ use std::path::PathBuf;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
 pub use functions::{
-    AccessArgs, FetchArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs, FnSourceArgs,
-    FnWrapArgs, FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,
+    AccessArgs, Cache, FetchArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs,
+    FnSourceArgs, FnWrapArgs, FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,
 };
 
 pub use functions::size;
@@ -188,9 +188,10 @@ pub struct BuildArgs {
     #[arg(default_value = ".", value_name = "DIR")]
     pub targets: Vec<String>,
 
-    /// Write to this file; or into this folder: a file per resource, or a file per target where there are several
+    /// Write to this file; or into this folder: a file per resource, or a file per target if there are several
     ///
-    /// A folder that is not there yet is made where its name ends in `/`, or where there are several targets.
+    /// A folder that does not exist yet is made if its name ends in `/`, or if there are several targets. The file of a
+    /// target has the path of its folder: that of `clusters/eu/prod` is `clusters/eu/prod.yaml`.
     #[arg(short, long, value_name = "PATH")]
     pub output: Option<PathBuf>,
 
@@ -212,6 +213,24 @@ pub struct BuildArgs {
     /// With `--watch`: end after the first change
     #[arg(long, requires = "watch", hide = true)]
     pub once: bool,
+    /// Write a file per target even if there is only one, so that a pattern may match any number of them
+    #[arg(long, requires = "output")]
+    pub mirror: bool,
+
+    /// Remove the `.yaml` files of the output folder that no target made; implies `--mirror`
+    #[arg(long, requires = "output")]
+    pub prune: bool,
+
+    /// Keep what is built, and build again only what changed
+    ///
+    /// Outputs of functions are kept as well: `sandboxed` (the default of the flag) keeps those of containers and modules,
+    /// `all` those of executables too.
+    #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
+    pub cache: Option<Cache>,
+
+    /// Say of each target why it was built, or that it was not
+    #[arg(long, requires = "cache")]
+    pub explain_cache: bool,
 
     #[command(flatten)]
     pub flags: BuildFlags,

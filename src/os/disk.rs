@@ -2,18 +2,20 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use krm_engine::files::repository::Repository;
 use krm_engine::files::world::{AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched};
 use krm_engine::pipeline::policy::PinnedImages;
 use krm_engine::{Result, World};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::content::sha256;
 use super::journal;
 use super::locked::{Fetching, Locked, missing_offline};
 use super::lockfile::chart_name;
 use super::remote::Remote;
+use super::targets::{link_state, listing_state};
 
 /// Files that a command begins with: it reads others because they name them.
 const STARTS: [&str; 5] =
@@ -25,6 +27,8 @@ pub struct Disk {
     remote: Remote,
     /// Folders in which no change is left unfinished.
     settled: Mutex<FxHashSet<PathBuf>>,
+    /// The states of files and folders when they were read, if anyone wants to know.
+    states: OnceLock<Mutex<FxHashMap<PathBuf, String>>>,
 }
 
 impl Disk {
@@ -58,6 +62,28 @@ impl Disk {
         self.remote.locked()
     }
 
+    /// Remembers from now on what files and folders were when they were read.
+    pub fn record_reading(&self) {
+        self.states.get_or_init(Mutex::default);
+    }
+
+    /// The state of a path or of the list of a folder when it was read; `None` if it was not.
+    pub fn state_when_read(&self, kind: &str, path: &Path) -> Option<String> {
+        let states = self.states.get()?.lock().expect("no one panics while holding the states");
+        match kind {
+            "list" => states.get(&path.join("*")).cloned(),
+            "path" => states.get(path).cloned(),
+            _ => None,
+        }
+    }
+
+    fn record(&self, path: PathBuf, state: impl FnOnce() -> String) {
+        if let Some(states) = self.states.get() {
+            let state = state();
+            states.lock().expect("no one panics while holding the states").insert(path, state);
+        }
+    }
+
     /// What the lock file says about images.
     pub fn pinned_images(&self, only: bool) -> Result<PinnedImages> {
         let digests = self.locked()?.map(|locked| locked.lock.images.clone()).unwrap_or_default();
@@ -77,7 +103,9 @@ impl World for Disk {
         {
             self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
         }
-        super::read(path)
+        let bytes = super::read(path)?;
+        self.record(path.to_owned(), || link_state(path, sha256(&bytes)));
+        Ok(bytes)
     }
 
     fn is_dir(&self, path: &Path) -> bool {
@@ -90,6 +118,7 @@ impl World for Disk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
+        self.record(dir.join("*"), || listing_state(dir));
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;

@@ -16,6 +16,7 @@ mod remote;
 pub mod store;
 #[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
+pub mod targets;
 mod watch;
 
 use std::io::{ErrorKind, Write};

@@ -135,6 +135,56 @@ impl Store {
         Ok(place.join("files"))
     }
 
+    /// Whether nobody else can write to it. What has no digest for a name is believed only then.
+    pub fn is_private(&self) -> bool {
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::MetadataExt;
+            let ours = |path: &Path| {
+                let user = super::system::user();
+                path.symlink_metadata().is_ok_and(|meta| meta.uid() == user && meta.mode() & 0o022 == 0)
+            };
+            self.root.ancestors().take(3).all(ours)
+        }
+        #[cfg(not(unix))]
+        {
+            true
+        }
+    }
+
+    /// Something that is kept by another name than its digest.
+    pub fn record(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
+        let path = self.place(kind, &format!("sha256:{key}"))?;
+        let bytes = super::read(&path).ok()?;
+        mark_used(&path);
+        Some(bytes)
+    }
+
+    pub fn put_record(&self, kind: &str, key: &str, bytes: &[u8]) -> io::Result<()> {
+        let place = self.place(kind, &format!("sha256:{key}")).ok_or(io::ErrorKind::InvalidInput)?;
+        let new = self.new_name()?;
+        let written = (|| {
+            fs::write(&new, bytes)?;
+            fs::create_dir_all(place.parent().expect("it is in a folder"))?;
+            fs::rename(&new, &place)
+        })();
+        written.inspect_err(|_| drop(fs::remove_file(&new)))
+    }
+
+    /// The digest of this program: what another version makes may differ. The file is read again only if it is another.
+    pub fn own_digest(&self) -> Option<String> {
+        let program = std::env::current_exe().ok()?;
+        let meta = program.metadata().ok()?;
+        let stamp = format!("{} {} {:?}", program.display(), meta.len(), meta.modified().ok()?);
+        let key = sha256(stamp.as_bytes())["sha256:".len()..].to_owned();
+        if let Some(known) = self.record("programs", &key).and_then(|bytes| String::from_utf8(bytes).ok()) {
+            return Some(known);
+        }
+        let digest = sha256(&super::read(&program).ok()?);
+        let _ = self.put_record("programs", &key, digest.as_bytes());
+        Some(digest)
+    }
+
     /// Takes a damaged entry out of the way, in one step.
     fn discard(&self, place: &Path) -> io::Result<()> {
         let aside = self.new_name()?;
@@ -205,7 +255,7 @@ pub fn entries(cache: &Path) -> Vec<(&'static str, Vec<Entry>)> {
     let kinds = [
         ("files", store.join("files"), 2),
         ("folders", store.join("trees"), 2),
-        ("results", store.join("results"), 2),
+        ("programs", store.join("programs"), 2),
         ("targets", store.join("targets"), 2),
         ("outputs", cache.join("outputs"), 1),
     ];

@@ -63,6 +63,10 @@ impl Report {
         Self { sources, colours: Colours::new(color), format, found }
     }
 
+    pub fn format(&self) -> ErrorFormat {
+        self.format
+    }
+
     /// Shows a diagnostic and those joined to it.
     pub fn show(&self, diagnostic: &Diagnostic) {
         if self.format.is_document() {

@@ -173,8 +173,7 @@ impl Watching<'_> {
             os::print_all(&emit(&done)?)?;
             return Ok(0);
         };
-        let names: Vec<String> = self.targets.iter().map(|target| target.name.clone()).collect();
-        let all: BTreeMap<PathBuf, String> = files(path, &names, &names, &done)?.into_iter().collect();
+        let all: BTreeMap<PathBuf, String> = files(path, self.args, &done)?.into_iter().collect();
         let changed = all.iter().filter(|(file, text)| self.written.get(*file) != Some(*text));
         let changed: Vec<(PathBuf, String)> =
             changed.map(|(file, text)| (file.clone(), text.clone())).collect();

@@ -6,8 +6,6 @@ use krm_engine::explain::text::MASK;
 use krm_engine::{Node, Result};
 use rustc_hash::FxHashMap;
 
-use crate::commands::build::output_names;
-
 /// The differences of all targets, such that `patch -p1` or `git apply` in a folder of rendered files takes it there.
 pub fn text(
     given: &[Given],
@@ -15,18 +13,16 @@ pub fn text(
     context: usize,
     show_secrets: bool,
 ) -> Result<String> {
-    let parts = |path: &str| -> Vec<String> {
-        path.split('/').filter(|part| !matches!(*part, "" | "." | "..")).map(str::to_owned).collect()
-    };
     let folders: Vec<&str> = match overlays {
         Some(two) => two.iter().map(String::as_str).collect(),
         None => given.iter().map(|one| one.directory.as_str()).collect(),
     };
-    let all = folders.iter().map(|folder| parts(folder)).collect();
-    let names =
-        output_names(all).unwrap_or_else(|| folders.iter().map(|folder| folder.replace('/', "_")).collect());
-    let names: Vec<String> =
-        names.into_iter().map(|name| if name.is_empty() { "output".to_owned() } else { name }).collect();
+    // The path of the folder, as `krm build -o` names the file of a target.
+    let name = |folder: &&str| -> String {
+        let parts: Vec<&str> = folder.split('/').filter(|part| !matches!(*part, "" | "." | "..")).collect();
+        if parts.is_empty() { "output".to_owned() } else { parts.join("/") }
+    };
+    let names: Vec<String> = folders.iter().map(name).collect();
     let mut out = String::new();
     for (at, one) in given.iter().enumerate() {
         let (old, new) = (nodes(&one.from), nodes(&one.to));

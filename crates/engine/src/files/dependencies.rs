@@ -31,10 +31,22 @@ struct Seen {
     paths: Vec<(PathBuf, Found)>,
     listed: Vec<PathBuf>,
     remotes: Vec<String>,
+    programs: Programs,
     /// The same in order, since someone asked.
     index: Option<Index>,
     /// From so many look-ups on, it is worth while to drop those that are there twice.
     most: usize,
+}
+
+/// What the programs depend on that are part of it.
+#[derive(Clone, Debug, Default)]
+pub struct Programs {
+    /// Folders that they see with everything in them.
+    pub folders: Vec<PathBuf>,
+    /// Images, by name.
+    pub images: Vec<String>,
+    /// Why it cannot be told what one of them depends on.
+    pub unknown: Vec<String>,
 }
 
 /// So many look-ups are kept without a thought.
@@ -43,7 +55,7 @@ const MANY: usize = 4096;
 impl Default for Seen {
     fn default() -> Self {
         let (paths, listed, remotes) = (Vec::new(), Vec::new(), Vec::new());
-        Self { paths, listed, remotes, index: None, most: MANY }
+        Self { paths, listed, remotes, programs: Programs::default(), index: None, most: MANY }
     }
 }
 
@@ -122,6 +134,16 @@ impl Dependencies {
     /// Notes that an address was fetched.
     pub fn fetched(&self, address: &str) {
         self.seen.lock().expect(HELD).remotes.push(address.to_owned());
+    }
+
+    /// Notes what a program depends on.
+    pub fn runs(&self, note: impl FnOnce(&mut Programs)) {
+        note(&mut self.seen.lock().expect(HELD).programs);
+    }
+
+    /// What the programs depend on that are part of it.
+    pub fn programs(&self) -> Programs {
+        self.seen.lock().expect(HELD).programs.clone()
     }
 
     /// Every path that was read or looked for, in order, and whether it was there.

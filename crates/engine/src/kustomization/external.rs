@@ -7,6 +7,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
 use super::compose::Discarded;
 use super::origin::{append, by_config};
 use super::plan::{Here, Inherited, Plan};
+use crate::files::dependencies::Found;
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
 use crate::functions::{Function, LegacyPlugin};
@@ -14,6 +15,7 @@ use crate::pipeline::{Pipeline, Role, Step, Transformer, Work};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::read;
+use crate::runtime::Program;
 use crate::transformers::{self, Setup, TransformerConfig};
 
 impl Plan<'_> {
@@ -134,6 +136,7 @@ impl Plan<'_> {
         let dir = folder.elsewhere(runtime_at).unwrap_or(folder).root();
         let runtime = &self.planning.runtime;
         if let Some(function) = Function::from_config(config.node(), dir, Some(folder.root()), runtime)? {
+            self.note_program(function.program());
             return Ok(Box::new(function));
         }
         let cataloged = self.planning.cataloged(gvk, &self.dependencies);
@@ -141,10 +144,16 @@ impl Plan<'_> {
             let mut config = config.node().clone();
             config.set("runtime", program);
             let function = Function::from_config(&config, dir, Some(folder.root()), runtime);
-            return Ok(Box::new(function.map_err(|d| d.at(place))?.expect("its program was just named")));
+            let function = function.map_err(|d| d.at(place))?.expect("its program was just named");
+            self.note_program(function.program());
+            return Ok(Box::new(function));
         }
         match LegacyPlugin::find(config, role, &**folder, runtime)? {
-            Some(plugin) => Ok(Box::new(plugin)),
+            Some(plugin) => {
+                let why = format!("it runs the plugin {}", config.id());
+                self.dependencies.runs(|programs| programs.unknown.push(why));
+                Ok(Box::new(plugin))
+            }
             None => {
                 let message = format!("{} is neither a built-in nor a function", config.id());
                 Err(Diagnostic::error("plugin-unknown", message)
@@ -153,6 +162,34 @@ impl Plan<'_> {
                     .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program")
                     .help("a plugin of the older kind is a program in `$KUSTOMIZE_PLUGIN_HOME/GROUP/VERSION/kind/Kind`, with the kind in small letters as the folder; see `--enable-alpha-plugins`"))
             }
+        }
+    }
+
+    /// Notes what the output of a program depends on besides its input and its configuration.
+    fn note_program(&self, program: &Program) {
+        let policy = self.planning.runtime.policy();
+        self.dependencies.runs(|programs| match program {
+            Program::Wasm(_) => {}
+            Program::Image(image) if image.network => {
+                programs.unknown.push(format!("`{}` has the network", image.image));
+            }
+            Program::Image(image) => {
+                programs.images.push(image.image.clone());
+                programs.folders.extend(image.local.clone());
+                for mount in image.mounts.iter().chain(&policy.mounts) {
+                    match mount.is_bind() && !mount.writable {
+                        true => programs.folders.push(mount.source.clone().into()),
+                        false if mount.kind == "tmpfs" => {}
+                        false => programs.unknown.push(format!("`{}` is mounted", mount.source)),
+                    }
+                }
+            }
+            Program::Exec(_) | Program::Tool(_) => {
+                programs.unknown.push(format!("it runs `{}`, which may read anything", program.name()));
+            }
+        });
+        if let Program::Wasm(module) = program {
+            self.dependencies.looked(module.path.as_ref(), Found::Something);
         }
     }
 

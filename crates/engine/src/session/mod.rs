@@ -89,6 +89,14 @@ impl Built {
     }
 }
 
+/// What came of building one target.
+pub struct BuiltTarget {
+    pub result: Result<Resources>,
+    /// Everything it looked at.
+    pub dependencies: Arc<Dependencies>,
+    pub warnings: Vec<Diagnostic>,
+}
+
 /// What is out of date after files changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Affected {
@@ -150,6 +158,25 @@ impl Session {
 
     /// Builds every target once, for good: nothing is kept, so nothing is copied to be kept.
     pub fn build_once(mut self, targets: &[String]) -> Built {
+        let ran = self.run_once(targets);
+        let warnings = self.warnings(ran.iter().map(|(_, dependencies)| dependencies));
+        self.located(ran.into_iter().map(|(result, _)| result).collect(), warnings)
+    }
+
+    /// The same, with what each target depended on.
+    pub fn build_each(mut self, targets: &[String]) -> Vec<BuiltTarget> {
+        let sources = self.planning.files.sources.clone();
+        let ran = self.run_once(targets).into_iter();
+        let each = ran.map(|(result, dependencies)| {
+            let warnings =
+                self.warnings([&dependencies]).into_iter().map(|warning| warning.located(&sources));
+            let warnings = warnings.collect();
+            BuiltTarget { result: result.map_err(|error| error.located(&sources)), dependencies, warnings }
+        });
+        each.collect()
+    }
+
+    fn run_once(&mut self, targets: &[String]) -> Vec<(Result<Resources>, Arc<Dependencies>)> {
         self.planning.reuse = Reuse::Never;
         let schema = Arc::new(Schema::of(self.options.kubernetes));
         let planned: Vec<Target> = targets.par_iter().map(|target| self.plan(target, &schema)).collect();
@@ -158,14 +185,12 @@ impl Session {
         let shared = bases(planned.iter().filter_map(|target| target.pipeline.as_ref().ok()));
         let shared = shared.into_iter().filter(|(_, uses)| *uses > 1).map(|(base, _)| base).collect();
         self.build_ahead(shared, &schema);
-        let ran: Vec<(Result<Resources>, Arc<Dependencies>)> = planned
+        planned
             .into_par_iter()
             .map(|Target { pipeline, dependencies, .. }| {
                 (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
             })
-            .collect();
-        let warnings = self.warnings(ran.iter().map(|(_, dependencies)| dependencies));
-        self.located(ran.into_iter().map(|(result, _)| result).collect(), warnings)
+            .collect()
     }
 
     /// Whoever gets a diagnostic can show it without the texts it is about.

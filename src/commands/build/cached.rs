@@ -1,0 +1,117 @@
+//! Builds of many targets, of which few have changed.
+
+use std::collections::BTreeSet;
+
+use krm_engine::{Diagnostic, Result, Session, emit};
+use rayon::prelude::*;
+
+use crate::cli::{BuildArgs, ErrorFormat};
+use crate::os::Disk;
+use crate::os::targets::{Found, Targets};
+use crate::report::Report;
+
+/// What came of all targets, built now or before.
+pub struct Built {
+    pub texts: Vec<Vec<u8>>,
+    /// Of those that were built now; others have been shown.
+    pub warnings: Vec<Diagnostic>,
+}
+
+/// The outputs of all targets: those that changed are built, the others taken from the cache.
+pub fn build(args: &BuildArgs, disk: &Disk, session: Session, report: &Report) -> Result<Built> {
+    // What helm reads nobody knows.
+    let cache = match args.flags.enable_helm {
+        true => Err("helm is enabled, and what it reads is not known"),
+        false => {
+            Targets::open(disk, &options(args)).ok_or("there is no folder for caches that is yours alone")
+        }
+    };
+    let look_up = |target: &String| match &cache {
+        Ok(cache) => cache.look_up(target),
+        Err(why) => Found::Changed((*why).to_owned()),
+    };
+    // Warnings are kept as text: programs, and those who make errors of them, need more.
+    let takes_text = report.format() == ErrorFormat::Text && !args.flags.strict;
+    let found: Vec<Found> = args.targets.par_iter().map(look_up).collect();
+    let found: Vec<Found> = found.into_iter().map(|found| with_warnings(found, takes_text)).collect();
+    let is_open = |found: &Found| matches!(found, Found::Changed(_));
+    let open = args.targets.iter().zip(&found).filter(|(_, found)| is_open(found));
+    let open: Vec<String> = open.map(|(target, _)| target.clone()).collect();
+    let built = if open.is_empty() { Vec::new() } else { session.build_each(&open) };
+    let mut built = built.into_iter();
+    let mut result = Built { texts: Vec::new(), warnings: Vec::new() };
+    let (mut errors, mut shown) = (Vec::new(), BTreeSet::new());
+    for (target, found) in args.targets.iter().zip(found) {
+        let why = match found {
+            Found::Kept { output, warnings, inputs } => {
+                explain(args, || format!("{target}: unchanged, {inputs} inputs"));
+                if !warnings.is_empty() && shown.insert(warnings.clone()) {
+                    crate::os::say(&warnings);
+                }
+                result.texts.push(output);
+                continue;
+            }
+            Found::Changed(why) => why,
+        };
+        explain(args, || format!("{target}: built, because {why}"));
+        let one = built.next().expect("what is not kept was built");
+        let text: String = one.warnings.iter().map(|warning| warning.render(&report.sources)).collect();
+        result.warnings.extend(one.warnings);
+        let items = match one.result {
+            Ok(items) => items,
+            Err(error) => {
+                errors.push(error);
+                continue;
+            }
+        };
+        let output = emit([&items])?.concat();
+        if let Ok(cache) = &cache
+            && let Err(why) = cache.keep(target, &one.dependencies, &output, &text)
+        {
+            explain(args, || format!("{target}: not kept, because {why}"));
+        }
+        result.texts.push(output.into_bytes());
+    }
+    let mut known = BTreeSet::new();
+    result.warnings.retain(|warning| known.insert(warning.render(&report.sources)));
+    match Diagnostic::join(errors) {
+        None => Ok(result),
+        Some(errors) => {
+            result.warnings.iter().for_each(|warning| report.show(warning));
+            Err(errors)
+        }
+    }
+}
+
+fn with_warnings(found: Found, takes_text: bool) -> Found {
+    match found {
+        Found::Kept { warnings, .. } if !warnings.is_empty() && !takes_text => {
+            Found::Changed("its warnings are needed".into())
+        }
+        other => other,
+    }
+}
+
+fn explain(args: &BuildArgs, text: impl FnOnce() -> String) {
+    if args.explain_cache {
+        eprintln!("{}", text());
+    }
+}
+
+/// Everything on the command line and in the environment that an output depends on.
+fn options(args: &BuildArgs) -> String {
+    let flags = &args.flags;
+    let access = &flags.access;
+    let value = |name: &str| crate::os::variable(name).unwrap_or_default();
+    let env = access.env.iter();
+    let env = env.map(|var| (&var.name, var.value.clone().unwrap_or_else(|| value(&var.name))));
+    format!(
+        "{:?}",
+        (
+            (&flags.load_restrictor, &flags.reorder, &flags.kube_version, &flags.trusted_catalog),
+            (flags.enable_managedby_label, value("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL")),
+            (flags.enable_alpha_plugins, access.network, &access.network_name, access.as_current_user),
+            (&access.mount, env.collect::<Vec<_>>(), flags.fetch.locked),
+        )
+    )
+}

@@ -1,0 +1,184 @@
+//! `krm build`.
+
+mod cached;
+mod output;
+pub mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use krm_engine::lint;
+use krm_engine::pipeline::Helm;
+use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resources, Result, Session, emit};
+use krm_yaml::Severity;
+use rayon::prelude::*;
+
+use crate::cli::{BuildArgs, BuildFlags, LoadRestrictor, Reorder};
+use crate::commands::affected;
+use crate::os::{self, Disk};
+use crate::report::Report;
+use crate::spinner::Spinner;
+
+pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
+    // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
+    std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
+    if args.watch {
+        watch::refuse_addresses(&args.targets)?;
+        return watch::run(&args, report);
+    }
+    let all = match &args.changed_since {
+        None => args.targets.clone(),
+        Some(revision) => {
+            let (all, changed) = affected::changed_since(revision, &args.targets, &report.sources)?;
+            if changed.is_empty() {
+                eprintln!("nothing to build: no target changed since {revision}");
+                return Ok(());
+            }
+            args.targets = changed;
+            all
+        }
+    };
+    let (disk, mut options) = world_and_options(&args.flags, &args.targets)?;
+    options.policy.cache = crate::cli::Cache::keep(args.cache);
+    let disk = Arc::new(disk);
+    let session = Session::new(disk.clone(), report.sources.clone(), options);
+    let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
+    let to = Destination::of(&args, &all)?;
+    if args.cache.is_some() && !matches!(to, Destination::FilePerResource(_)) {
+        let cached::Built { texts, warnings } = cached::build(&args, &disk, session, report)?;
+        drop(spinner);
+        judge(&args, warnings, report)?;
+        return match to {
+            Destination::FilePerTarget(dir) => {
+                output::write_targets(dir, &args.targets, &all, &texts, args.prune)
+            }
+            Destination::File(file) => os::write(file, &joined(&texts)),
+            _ => os::print(&joined(&texts)),
+        };
+    }
+    let Built { targets: built, warnings } = session.build_once(&args.targets);
+    drop(spinner);
+    if built.iter().any(Result::is_err) {
+        // What is merely odd goes first: the last line on the screen is the one that matters.
+        warnings.iter().for_each(|warning| report.show(warning));
+        let errors = built.into_iter().filter_map(Result::err);
+        return Err(Diagnostic::join(errors).expect("there is an error"));
+    }
+    judge(&args, warnings, report)?;
+    let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
+    match to {
+        Destination::Printed => os::print_all(&emit(&done)?),
+        Destination::FilePerTarget(dir) => {
+            let texts: Vec<String> =
+                done.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
+            output::write_targets(dir, &args.targets, &all, &texts, args.prune)
+        }
+        Destination::FilePerResource(dir) => write(dir, output::resource_files(dir, &done[0])?, Vec::new()),
+        Destination::File(file) => os::write(file, emit(&done)?.concat().as_bytes()),
+    }?;
+    // The process ends here: the system takes the memory back faster than we could free every node.
+    std::mem::forget(done);
+    Ok(())
+}
+
+/// Shows warnings; under `--strict` they are errors.
+fn judge(args: &BuildArgs, warnings: Vec<Diagnostic>, report: &Report) -> Result<()> {
+    let (errors, warnings): (Vec<_>, Vec<_>) = match args.flags.strict {
+        true => lint::strict::judge(&Disk::default(), &report.sources, warnings),
+        false => warnings,
+    }
+    .into_iter()
+    .partition(|warning| warning.severity() == Severity::Error);
+    warnings.iter().for_each(|warning| report.show(warning));
+    Diagnostic::join(errors).map_or(Ok(()), Err)
+}
+
+/// Texts of several targets as one stream.
+fn joined(texts: &[Vec<u8>]) -> Vec<u8> {
+    let some: Vec<&[u8]> = texts.iter().map(Vec::as_slice).filter(|text| !text.is_empty()).collect();
+    some.join(&b"---\n"[..])
+}
+
+/// Where the output goes.
+enum Destination<'a> {
+    Printed,
+    File(&'a Path),
+    FilePerResource(&'a Path),
+    FilePerTarget(&'a Path),
+}
+
+impl<'a> Destination<'a> {
+    /// Of several targets, or of those that are some of several, each has a file.
+    fn of(args: &'a BuildArgs, all: &[String]) -> Result<Self> {
+        let Some(path) = &args.output else { return Ok(Self::Printed) };
+        // A name that ends so can only be meant as a folder, there or not.
+        let is_folder = path.is_dir() || path.to_string_lossy().ends_with('/');
+        Ok(match all.len() > 1 || args.mirror || args.prune {
+            true => {
+                output::file_names(all)?;
+                Self::FilePerTarget(path)
+            }
+            false if is_folder => Self::FilePerResource(path),
+            false => Self::File(path),
+        })
+    }
+}
+
+/// The files that results are written to. Of several targets each has a file; of one, a folder gets a file for each resource.
+fn files(path: &Path, args: &BuildArgs, done: &[Resources]) -> Result<Vec<(PathBuf, String)>> {
+    match Destination::of(args, &args.targets)? {
+        Destination::FilePerTarget(_) => {
+            let names = output::file_names(&args.targets)?.into_iter().map(|name| path.join(name));
+            let texts: Vec<String> =
+                done.iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
+            Ok(names.zip(texts).collect())
+        }
+        Destination::FilePerResource(_) => output::resource_files(path, &done[0]),
+        _ => Ok(vec![(path.to_owned(), emit(done)?.concat())]),
+    }
+}
+
+/// Writes files to a path, all of them or none, and removes others.
+fn write(path: &Path, files: Vec<(PathBuf, String)>, gone: Vec<PathBuf>) -> Result<()> {
+    if let [(file, text)] = &files[..]
+        && file == path
+    {
+        return os::write(file, text.as_bytes());
+    }
+    let mut changes = os::Changes::to_output(path)?;
+    files.iter().try_for_each(|(file, text)| changes.write(file, text.as_bytes()))?;
+    gone.iter().try_for_each(|file| changes.remove(file, None))?;
+    changes.commit()
+}
+
+/// The files, and how to build, by the flags that every command takes which builds.
+pub fn world_and_options(flags: &BuildFlags, targets: &[String]) -> Result<(Disk, BuildOptions)> {
+    let disk = flags.fetch.disk(targets);
+    let options = options(flags)?;
+    let policy = flags.fetch.restrict(options.policy, &disk)?;
+    Ok((disk, BuildOptions { policy, ..options }))
+}
+
+/// How to build, whatever may be fetched.
+pub fn options(args: &BuildFlags) -> Result<BuildOptions> {
+    let helm = Helm {
+        command: args.helm_command.clone(),
+        api_versions: args.helm_api_versions.clone(),
+        kube_version: args.helm_kube_version.clone(),
+        debug: args.helm_debug,
+    };
+    let policy = Policy {
+        functions: args.enable_alpha_plugins,
+        helm: args.enable_helm.then_some(helm),
+        ..args.access.policy()?
+    };
+    let labels_by_environment = || os::variable("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL").as_deref() == Some("on");
+    Ok(BuildOptions {
+        policy,
+        unrestricted: args.load_restrictor == LoadRestrictor::None,
+        keep_order: args.reorder == Reorder::None,
+        managed_by_label: args.enable_managedby_label || labels_by_environment(),
+        kubernetes: args.kube_version.into(),
+        trusted_catalogs: args.trusted_catalog.clone(),
+    })
+}
