@@ -399,13 +399,13 @@ fn unified_differences_apply() {
     repository.replace("overlays/b/kustomization.yaml", "b-", "z-");
     build("wanted");
     let patch = repository.diff(&["-o", "unified"]);
-    assert!(patch.contains("--- a/a.yaml\n+++ b/a.yaml\n@@ "), "{patch}");
+    assert!(patch.contains("--- a/overlays/a.yaml\n+++ b/overlays/a.yaml\n@@ "), "{patch}");
     fs::write(repository.0.join("change.patch"), &patch).unwrap();
     let input = fs::File::open(repository.0.join("change.patch")).unwrap();
     let applied = Command::new("patch").args(["-p1", "--batch"]).current_dir(&rendered).stdin(input).output();
     let applied = applied.expect("patch starts");
     assert!(applied.status.success(), "{}{patch}", String::from_utf8_lossy(&applied.stdout));
-    for name in ["a.yaml", "b.yaml"] {
+    for name in ["overlays/a.yaml", "overlays/b.yaml"] {
         let read = |folder: &str| fs::read_to_string(repository.0.join(folder).join(name)).unwrap();
         assert_eq!(read("rendered"), read("wanted"), "{name}");
     }
@@ -420,7 +420,7 @@ fn rendered_files_are_compared() {
     repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
     let text = against(&["overlays/a", "overlays/b"]);
     assert!(text.contains("rendered says otherwise") && text.contains("1 → 2"), "{text}");
-    let text = repository.diff(&["--against", "rendered/a.yaml", "overlays/a"]);
+    let text = repository.diff(&["--against", "rendered/overlays/a.yaml", "overlays/a"]);
     assert!(text.contains("1 overlay changes (of 1)"), "{text}");
 }
 

@@ -77,6 +77,7 @@ fn run(root: &Path, page: &Path, scripts: &[String]) -> Result<(), String> {
     for folder in COPIED {
         copy(&root.join(folder), &home.join(folder));
     }
+    commit(&home);
     // Who switches has both; here they are one.
     for name in ["krm", "kustomize"] {
         symlink(env!("CARGO_BIN_EXE_krm"), programs.join(name)).unwrap();
@@ -104,6 +105,19 @@ fn run(root: &Path, page: &Path, scripts: &[String]) -> Result<(), String> {
             let last: Vec<&str> = said.lines().rev().take(20).collect();
             Err(last.into_iter().rev().collect::<Vec<_>>().join("\n"))
         }
+    }
+}
+
+/// Some commands compare revisions.
+fn commit(home: &Path) {
+    let identity = ["-c", "user.name=krm", "-c", "user.email=krm@example.com"];
+    for args in [
+        &["init", "--quiet", "--initial-branch=main"][..],
+        &["add", "examples"],
+        &["commit", "--quiet", "-m", "examples"],
+    ] {
+        let git = Command::new("git").args(identity).args(args).current_dir(home).status();
+        assert!(git.is_ok_and(|status| status.success()), "git {args:?}");
     }
 }
 

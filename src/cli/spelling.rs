@@ -94,8 +94,7 @@ mod tests {
             ("kustomize config tree pkg", "kustomize cfg tree pkg"),
             ("krm fn run wrap --image x -- a=b", "krm fn run wrap --image x -- a=b"),
             ("krm build config", "krm build config"),
-            ("krm help", "krm --help"),
-            ("kustomize help fn run", "kustomize fn run --help"),
+            ("krm help fn run", "krm help fn run"),
             ("krm build help", "krm build help"),
         ] {
             assert_eq!(older_words(words(written)), words(ours), "{written}");

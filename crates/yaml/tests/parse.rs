@@ -334,7 +334,7 @@ fn errors_have_a_code_a_place_and_advice() {
         ("a:\n    b: 1\n  c: 2\n", "yaml-indent", "3:3", "align"),
         ("a:\n  - b\n - c\n", "yaml-indent", "3:2", "align"),
         ("- a\nb: 1\n", "yaml-list-item", "2:1", "indent"),
-        ("- a\n-b\n", "yaml-list-item", "2:1", "space behind"),
+        ("- a\n-b\n", "yaml-list-item", "2:1", "space after"),
         ("a: \"b\n", "yaml-unclosed-quote", "1:4", "\\\""),
         ("a: 'it's'\n", "yaml-trailing-text", "1:8", "quoted"),
         ("a: 'it's\n", "yaml-trailing-text", "1:8", "quoted"),
