@@ -46,7 +46,12 @@ fn start(one: &Traced, words: &[String], line: Option<usize>) -> Result<Option<(
         return Ok(Some((found.track, path)));
     }
     let Some((resource, fields)) = words.split_first() else { return Ok(None) };
-    let found = resources(&one.trace, &ResourceName::parse(resource)?)?.swap_remove(0);
+    let found = match resources(&one.trace, &ResourceName::parse(resource)?) {
+        Ok(mut found) => found.swap_remove(0),
+        // Why there is nothing is in the error of the build, which the page shows.
+        Err(_) if one.built.is_err() => return Ok(None),
+        Err(error) => return Err(error),
+    };
     let path = match fields.first() {
         Some(field) => {
             locate(&one.trace, &found, &FieldPath::parse(field)?).into_iter().next().map(|at| at.path)
