@@ -156,6 +156,7 @@ impl Runner for Elsewhere {
             status: Status::Exited(0),
             elapsed: Duration::ZERO,
             cached: false,
+            fault: None,
         })
     }
 }

@@ -39,6 +39,7 @@ impl Runner for Shout {
             status: Status::Exited(0),
             elapsed: Duration::ZERO,
             cached: false,
+            fault: None,
         })
     }
 }

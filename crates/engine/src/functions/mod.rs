@@ -212,7 +212,7 @@ impl Function {
     }
 
     fn answer(&self, items: &[Sent], input: &[u8], output: Output, sources: &Sources) -> Answer {
-        let Output { stdout, stderr, stderr_dropped, status, elapsed, cached } = output;
+        let Output { stdout, stderr, stderr_dropped, status, elapsed, cached, fault: not_started } = output;
         let mut answer = Answer {
             items: Vec::new(),
             results: Vec::new(),
@@ -243,7 +243,10 @@ impl Function {
             }
             (false, _) => Some(Diagnostic::error("function-failed", format!("{}", answer.status))),
         };
-        answer.failure = fault.map(|fault| self.failure(fault, &answer));
+        answer.failure = match not_started {
+            Some(fault) => Some(fault.at(self.place)),
+            None => fault.map(|fault| self.failure(fault, &answer)),
+        };
         answer
     }
 
@@ -281,6 +284,9 @@ impl Function {
     fn failure(&self, fault: Diagnostic, answer: &Answer) -> Diagnostic {
         let message = format!("function `{}` failed: {fault}", self.name());
         let mut failure = Diagnostic::error(fault.code(), message).at(fault.place()).at(self.place);
+        if let Some(kind) = fault.failure() {
+            failure = failure.failing(kind);
+        }
         for note in fault.notes() {
             failure = failure.note(note.message.clone(), note.place);
         }
@@ -319,7 +325,10 @@ pub(crate) fn updated(old: &Node, new: &Node) -> Node {
 /// Says which function a fault is of.
 pub(crate) fn blamed(name: &str, fault: Diagnostic) -> Diagnostic {
     let message = format!("function `{name}` failed: {fault}");
-    let blamed = Diagnostic::error(fault.code(), message).at(fault.place());
+    let mut blamed = Diagnostic::error(fault.code(), message).at(fault.place());
+    if let Some(kind) = fault.failure() {
+        blamed = blamed.failing(kind);
+    }
     let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
     fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
 }

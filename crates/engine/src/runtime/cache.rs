@@ -46,6 +46,7 @@ impl Entry {
             status: Status::Exited(0),
             elapsed: start.elapsed(),
             cached: true,
+            fault: None,
         })
     }
 
@@ -140,6 +141,7 @@ mod tests {
             status: Status::Exited(0),
             elapsed: std::time::Duration::ZERO,
             cached: false,
+            fault: None,
         };
         entry.store(&output);
         assert_eq!(entry.load().expect("it was kept").stdout, b"out");

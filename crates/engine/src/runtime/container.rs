@@ -216,7 +216,8 @@ impl Runner for Engine {
         if output.status == Status::Exited(ENGINE_FAILED) && output.stdout.is_empty() {
             let image = &image(call).image;
             if self.image_id(image).is_none() {
-                return Err(self.not_pulled(image, call.policy.pull, &output));
+                let fault = Some(self.not_pulled(image, call.policy.pull, &output));
+                return Ok(Output { fault, ..output });
             }
         }
         Ok(output)

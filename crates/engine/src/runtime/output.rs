@@ -3,6 +3,8 @@
 use std::fmt;
 use std::time::Duration;
 
+use krm_yaml::Diagnostic;
+
 /// What a program printed, and how it ended.
 #[derive(Clone, Debug)]
 pub struct Output {
@@ -15,6 +17,8 @@ pub struct Output {
     pub elapsed: Duration,
     /// Taken from the cache: nothing was started.
     pub cached: bool,
+    /// Why the program was never started, though the engine that runs it was.
+    pub fault: Option<Diagnostic>,
 }
 
 /// How a program ended.

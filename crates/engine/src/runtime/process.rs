@@ -258,6 +258,7 @@ impl Watch {
             status,
             elapsed,
             cached: false,
+            fault: None,
         }
     }
 }

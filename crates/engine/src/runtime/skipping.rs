@@ -61,6 +61,14 @@ impl Runner for Skipping {
         }
         self.skipped.note(call.program.name());
         let (stdout, stderr, elapsed) = (call.input.to_vec(), Vec::new(), Duration::ZERO);
-        Ok(Output { stdout, stderr, stderr_dropped: 0, status: Status::Exited(0), elapsed, cached: false })
+        Ok(Output {
+            stdout,
+            stderr,
+            stderr_dropped: 0,
+            status: Status::Exited(0),
+            elapsed,
+            cached: false,
+            fault: None,
+        })
     }
 }

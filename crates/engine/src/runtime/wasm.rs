@@ -250,6 +250,7 @@ mod interpreter {
             status,
             elapsed: start.elapsed(),
             cached: false,
+            fault: None,
         };
         match ended.recv_timeout(patience.saturating_duration_since(Instant::now())) {
             Ok(result) => {
