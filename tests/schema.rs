@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use krm_engine::{BuildOptions, MemoryWorld, Session, Sources};
 use krm_yaml::{Node, Tag};
 
 #[test]
@@ -12,9 +14,9 @@ fn examples_and_cases_fit_their_schemas() {
     for folder in ["examples", "tests/cases/composition", "tests/cases/build"] {
         find(&root.join(folder), &mut files);
     }
-    let composition = parse(krm_engine::composition::JSON_SCHEMA);
-    let kustomization = parse(krm_engine::kustomization::JSON_SCHEMA);
-    let kptfile = parse(krm_engine::kpt::JSON_SCHEMA);
+    let composition = parse(krm_engine::json_schema::COMPOSITION);
+    let kustomization = parse(krm_engine::json_schema::KUSTOMIZATION);
+    let kptfile = parse(krm_engine::json_schema::KPTFILE);
     let (mut faults, mut checked) = (Vec::new(), 0);
     for file in &files {
         let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
@@ -43,7 +45,7 @@ fn examples_and_cases_fit_their_schemas() {
 
 #[test]
 fn the_schema_of_a_composition_refuses_what_krm_refuses() {
-    let schema = parse(krm_engine::composition::JSON_SCHEMA);
+    let schema = parse(krm_engine::json_schema::COMPOSITION);
     for text in [
         "kind: Kustomization",
         "kind: Composition\nmodules: []",
@@ -157,9 +159,9 @@ fn properties<'s>(schema: &'s Node, way: &str, found: &mut Vec<(String, &'s Node
 #[test]
 fn every_property_is_described() {
     let schemas = [
-        krm_engine::composition::JSON_SCHEMA,
-        krm_engine::kpt::JSON_SCHEMA,
-        krm_engine::kustomization::JSON_SCHEMA,
+        krm_engine::json_schema::COMPOSITION,
+        krm_engine::json_schema::KPTFILE,
+        krm_engine::json_schema::KUSTOMIZATION,
     ];
     for text in schemas {
         let schema = parse(text);
@@ -177,7 +179,7 @@ fn every_property_is_described() {
 fn fields_are_described_as_their_type_is() {
     let source = include_str!("../crates/engine/src/kustomization/mod.rs");
     let (_, fields) = source.split_once("pub struct Kustomization {").expect("the type is there");
-    let schema = parse(krm_engine::kustomization::JSON_SCHEMA);
+    let schema = parse(krm_engine::json_schema::KUSTOMIZATION);
     let (mut doc, mut compared) = (String::new(), 0);
     for line in fields.lines().map(str::trim).take_while(|line| *line != "}") {
         if let Some(text) = line.strip_prefix("///") {
@@ -196,7 +198,7 @@ fn fields_are_described_as_their_type_is() {
 
 #[test]
 fn the_schema_of_a_kustomization_and_the_build_agree() {
-    let schema = parse(krm_engine::kustomization::JSON_SCHEMA);
+    let schema = parse(krm_engine::json_schema::KUSTOMIZATION);
     for (text, is_right) in [
         ("resources: [a.yaml]", true),
         ("resources: a.yaml", false),
@@ -226,7 +228,10 @@ fn the_schema_of_a_kustomization_and_the_build_agree() {
         ("sortOptions: {sorting: fifo}", false),
     ] {
         let root = parse(text);
-        let by_build = krm_engine::kustomization::Kustomization::from_root(&root);
+        let resource = "apiVersion: v1\nkind: Service\nmetadata: {name: a}\n";
+        let world = MemoryWorld::new([("kustomization.yaml", text), ("a.yaml", resource)]);
+        let session = Session::new(Arc::new(world), Sources::new(), BuildOptions::default());
+        let by_build = session.pipeline(".");
         assert_eq!(by_build.is_ok(), is_right, "build: {text}: {:?}", by_build.err());
         let by_schema = check(&root, &schema, &schema);
         assert_eq!(by_schema.is_ok(), is_right, "schema: {text}: {by_schema:?}");

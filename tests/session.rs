@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_engine::files::repository::Repository;
-use krm_engine::files::world::{DirEntry, Download, Fetched};
-use krm_engine::{BuildOptions, MemoryWorld, Pipeline, Resources, Session, Sources, Work, World, emit};
+use krm_engine::files::Repository;
+use krm_engine::files::{DirEntry, Download, Fetched};
+use krm_engine::{BuildOptions, MemoryWorld, Pipeline, Resources, Session, Sources, World, emit};
 
 /// A world that counts how often each file is read.
 #[derive(Default)]
@@ -198,8 +198,8 @@ fn every_step_has_a_name_and_a_place() {
     for step in asked {
         assert!(!step.place.is_none(), "{step:?} has no place");
     }
-    let Work::Base(base) = &pipeline.steps[0].work else { panic!("the first one is a base") };
-    assert_eq!(names(&base.pipeline), ["base#resources[0]", "base#replicas[0]"]);
+    let base = pipeline.steps[0].inner().expect("the first one is a base");
+    assert_eq!(names(base), ["base#resources[0]", "base#replicas[0]"]);
     let images = pipeline.steps.iter().find(|step| step.name.field == "images").unwrap();
     assert_eq!(images.name_of(images.entries[1]).to_string(), "app#images[1]");
 }

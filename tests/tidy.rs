@@ -111,6 +111,62 @@ fn grouped_imports_are_understood() {
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["a", "b", "e", "f"]);
 }
 
+/// `lib.rs` of the engine is its one door: modules that it does not make public are nobody else's business, and below
+/// the public ones only these modules are public too.
+#[test]
+fn the_engine_has_one_door() {
+    let public_below = [
+        ("cfg", &["blank_lines", "comment_places", "format", "query", "tree"][..]),
+        ("diff", &["json", "lines"]),
+        (
+            "edit",
+            &[
+                "create",
+                "fix",
+                "generators",
+                "images",
+                "labels",
+                "lists",
+                "localize",
+                "moves",
+                "overlay",
+                "patches",
+                "rename",
+                "replicas",
+            ],
+        ),
+        ("explain", &["json", "lines", "text"]),
+        ("kpt", &["files"]),
+        ("lint", &["fix", "stated", "strict", "tree"]),
+        ("runtime", &["supervisor"]),
+    ];
+    let allowed = |module: &str, name: &str| {
+        public_below.iter().any(|(parent, names)| *parent == module && names.contains(&name))
+    };
+    let mut faults = Vec::new();
+    for file in sources("crates/engine/src") {
+        let module = module_of(&file.path);
+        for (number, line) in file.code() {
+            let Some(name) = line.trim().strip_prefix("pub mod ") else { continue };
+            let name = name.trim_end_matches([';', ' ', '{']);
+            match module == "lib" {
+                true if !mentions(&file.text, name) => {
+                    faults.push(format!("{}:{number}: `{name}` is missing in the table above", file.path))
+                }
+                false if !allowed(&module, name) => faults
+                    .push(format!("{}:{number}: `{name}` is public: export what it has by name", file.path)),
+                _ => {}
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Whether the table of a module's documentation links to a module.
+fn mentions(text: &str, module: &str) -> bool {
+    text.lines().any(|line| line.starts_with("//! |") && line.contains(&format!("[`{module}`]")))
+}
+
 #[test]
 fn libraries_leave_the_machine_alone() {
     let touches =

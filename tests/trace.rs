@@ -4,8 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::files::world::{DirEntry, EntryKind};
-use krm_engine::pipeline::trace::{Cause, Event, EventKind, Segment, at};
+use krm_engine::files::{DirEntry, EntryKind};
+use krm_engine::trace::{Cause, Event, EventKind, Segment, at};
 use krm_engine::{BuildOptions, MemoryWorld, Node, Session, Sources, Span, Trace, World, emit};
 
 /// The files of this machine, to be read.

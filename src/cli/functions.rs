@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::Policy;
-use krm_engine::pipeline::policy::{Keep, Limits, Pull};
+use krm_engine::policy::{Keep, Limits, Pull};
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
@@ -405,8 +405,7 @@ fn variable(text: &str) -> Result<EnvVar, String> {
 
 /// `30s`, `5m`, `1h30m`, `500ms`, or a number of seconds.
 pub(super) fn duration(text: &str) -> Result<Duration, String> {
-    krm_engine::limits::duration(text)
-        .ok_or_else(|| "expected a time above zero, such as `30s` or `5m`".into())
+    krm_engine::duration(text).ok_or_else(|| "expected a time above zero, such as `30s` or `5m`".into())
 }
 
 /// `512Mi`, `2Gi`, `1G`, or a number of bytes.

@@ -323,7 +323,7 @@ pub enum KubeVersion {
     V1_37,
 }
 
-impl From<KubeVersion> for krm_engine::schema::Kubernetes {
+impl From<KubeVersion> for krm_engine::Kubernetes {
     fn from(version: KubeVersion) -> Self {
         match version {
             KubeVersion::V1_21 => Self::V1_21,

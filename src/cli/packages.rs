@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::Policy;
-use krm_engine::pipeline::policy::{Keep, Limits, Pull};
+use krm_engine::policy::{Keep, Limits, Pull};
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;

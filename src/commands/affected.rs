@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use krm_engine::files::clean;
 use krm_engine::files::relative;
-use krm_engine::files::world::clean;
 use krm_engine::graph::{Inputs, InputsOptions, Reached};
 use krm_engine::{Diagnostic, Node, Result, Sources, World};
 

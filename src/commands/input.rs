@@ -6,8 +6,7 @@ use std::path::Path;
 
 use krm_engine::functions::from_list;
 use krm_engine::merge::File;
-use krm_engine::resource::wrapper::for_each_resource;
-use krm_engine::{Diagnostic, Node, Result, Sources, package};
+use krm_engine::{Diagnostic, Node, Result, Sources, for_each_resource, package};
 use krm_function::Object;
 use krm_yaml::Document;
 use rayon::prelude::*;

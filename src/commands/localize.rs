@@ -6,7 +6,7 @@ use std::sync::Arc;
 use clap::Args;
 use krm_engine::edit::localize;
 use krm_engine::edit::overlay::{self, Overlay};
-use krm_engine::files::repository::Repository;
+use krm_engine::files::Repository;
 use krm_engine::{Diagnostic, Result, World};
 
 use crate::os::{self, Disk};
@@ -47,7 +47,7 @@ pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
         let message = format!("`{}` exists already", destination.display());
         return Err(Diagnostic::error("localize-exists", message).help("name a new folder"));
     }
-    let root = krm_engine::files::world::clean(&os::current_dir()?.join(&destination));
+    let root = krm_engine::files::clean(&os::current_dir()?.join(&destination));
     if !args.no_verify {
         let files = copy.files.iter().map(|(path, bytes)| (root.join(path), Some(bytes.clone()))).collect();
         let offline = Arc::new(Overlay::new(disk.clone(), files).offline());

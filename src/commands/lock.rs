@@ -4,14 +4,12 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use krm_engine::files::world::{ChartAddress, EntryKind};
-use krm_engine::kpt;
-use krm_engine::pipeline::policy::Limits;
+use krm_engine::files::{ChartAddress, EntryKind};
+use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Scratch, Tool, run_tool};
-use krm_engine::transformers::helm_chart::pull_args;
-use krm_engine::workspace::elsewhere::Elsewhere;
+use krm_engine::workspace::Elsewhere;
 use krm_engine::workspace::{VENDORED, Workspace};
-use krm_engine::{Diagnostic, Node, Result, Span, World};
+use krm_engine::{Diagnostic, Node, Result, Span, World, kpt, pull_args};
 
 use crate::os::content::Listing;
 use crate::os::locked::{self, Locked};

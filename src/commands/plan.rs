@@ -3,10 +3,9 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use krm_engine::composition::API_VERSION;
-use krm_engine::pipeline::{Pipeline, Step, Work};
-use krm_engine::session::Outlined;
-use krm_engine::{BuildOptions, Node, Result, Session, Span};
+use krm_engine::{
+    BuildOptions, COMPOSITION_API_VERSION, Node, Outlined, Pipeline, Result, Session, Span, Step,
+};
 
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -62,7 +61,7 @@ pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
         Format::Json => as_data(entry, report),
     });
     let mut composition = Node::map();
-    composition.set("apiVersion", API_VERSION);
+    composition.set("apiVersion", COMPOSITION_API_VERSION);
     composition.set("kind", "Composition");
     composition.set("transformers", Node::from(items.collect::<Vec<_>>()));
     os::print(
@@ -101,17 +100,12 @@ fn tree(pipeline: &Pipeline, report: &Report) -> Vec<Branch> {
 
 impl Branch {
     fn new(step: &Step, report: &Report) -> Self {
-        let inner = match &step.work {
-            Work::Base(base) => Some(&base.pipeline),
-            Work::Transform(transformer) => transformer.pipeline(),
-            Work::Read(_) | Work::Nothing => None,
-        };
         Self {
             role: step.role.name(),
             name: step.name.to_string(),
             folder: step.name.folder.clone(),
             place: place(step.place, report),
-            below: inner.map_or_else(Vec::new, |pipeline| tree(pipeline, report)),
+            below: step.inner().map_or_else(Vec::new, |pipeline| tree(pipeline, report)),
         }
     }
 

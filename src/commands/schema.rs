@@ -23,8 +23,8 @@ enum Kind {
 
 pub fn run(args: &SchemaArgs) -> Result<()> {
     os::print(match args.kind {
-        Kind::Composition => krm_engine::composition::JSON_SCHEMA.as_bytes(),
-        Kind::Kptfile => krm_engine::kpt::JSON_SCHEMA.as_bytes(),
-        Kind::Kustomization => krm_engine::kustomization::JSON_SCHEMA.as_bytes(),
+        Kind::Composition => krm_engine::json_schema::COMPOSITION.as_bytes(),
+        Kind::Kptfile => krm_engine::json_schema::KPTFILE.as_bytes(),
+        Kind::Kustomization => krm_engine::json_schema::KUSTOMIZATION.as_bytes(),
     })
 }

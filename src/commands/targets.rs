@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use krm_engine::files::folder::target_folder;
+use krm_engine::files::target_folder;
 use krm_engine::workspace::{Layer, Workspace};
 use krm_engine::{Result, Sources, World};
 

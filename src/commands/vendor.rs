@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use krm_engine::files::repository::Repository;
+use krm_engine::files::Repository;
 use krm_engine::workspace::VENDORED;
 use krm_engine::{Diagnostic, Result, Span, World};
 

@@ -27,7 +27,7 @@ use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
-use krm_engine::files::world::clean;
+use krm_engine::files::clean;
 use krm_engine::{Diagnostic, Result};
 
 use super::journal::{self, Digest, Entry, Fault, Journal, Kind, digest};

@@ -8,7 +8,7 @@ use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use krm_engine::files::world::hex;
+use krm_engine::files::hex;
 use krm_engine::{Diagnostic, Result};
 use sha2::{Digest, Sha256};
 
@@ -250,7 +250,7 @@ fn refuse_leaving(root: &Path, link: &Path) -> Result<(), PathBuf> {
         Ok(real) => real.starts_with(root),
         Err(_) => {
             let whole = link.parent().unwrap_or(root).join(&target);
-            krm_engine::files::world::clean(&whole).starts_with(root)
+            krm_engine::files::clean(&whole).starts_with(root)
         }
     };
     if is_inside && target.is_relative() { Ok(()) } else { Err(target) }

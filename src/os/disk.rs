@@ -4,9 +4,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use krm_engine::files::repository::Repository;
-use krm_engine::files::world::{AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched};
-use krm_engine::pipeline::policy::PinnedImages;
+use krm_engine::files::Repository;
+use krm_engine::files::{AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched};
+use krm_engine::policy::PinnedImages;
 use krm_engine::{Result, World};
 use rustc_hash::{FxHashMap, FxHashSet};
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use krm_engine::files::repository::Repository;
-use krm_engine::files::world::{ChartAddress, Download};
+use krm_engine::files::Repository;
+use krm_engine::files::{ChartAddress, Download};
 use krm_engine::runtime::Scratch;
 use krm_engine::workspace::VENDORED;
 use krm_engine::{Diagnostic, Result, Sources, Span};

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::files::repository::{Repository, is_http};
-use krm_engine::files::world::{ChartAddress, hex};
-use krm_engine::workspace::elsewhere::repository_key;
+use krm_engine::files::{ChartAddress, hex};
+use krm_engine::files::{Repository, is_http};
+use krm_engine::workspace::repository_key;
 use krm_engine::{Diagnostic, Node, Result, Source, Spanned};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};

@@ -150,7 +150,7 @@ pub fn secret() -> Result<String> {
         read.map_err(|error| {
             Diagnostic::error("no-random", format!("the system gives no random bytes: {error}"))
         })?;
-        Ok(krm_engine::files::world::hex(&bytes))
+        Ok(krm_engine::files::hex(&bytes))
     }
     #[cfg(not(unix))]
     {

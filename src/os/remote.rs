@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use krm_engine::files::repository::Repository;
-use krm_engine::files::world::{Download, Fetched};
-use krm_engine::pipeline::policy::Limits;
+use krm_engine::files::Repository;
+use krm_engine::files::{Download, Fetched};
+use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Scratch, Status, Tool, run_tool};
 use krm_engine::{Diagnostic, Result};
 use krm_yaml::Failure;

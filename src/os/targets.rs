@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
 use krm_engine::Dependencies;
-use krm_engine::files::world::{clean, hex};
+use krm_engine::files::{clean, hex};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
@@ -209,7 +209,7 @@ impl<'d> Targets<'d> {
     /// What the lock file says of an address; nothing of one that is not locked.
     fn locked_content(&self, address: &str) -> String {
         let Ok(Some(locked)) = self.disk.locked() else { return String::new() };
-        let repository = krm_engine::files::repository::Repository::parse(address);
+        let repository = krm_engine::files::Repository::parse(address);
         let remote = repository
             .and_then(|repository| Some(locked.lock.repository(&repository)?.1))
             .or_else(|| locked.lock.file(address));

@@ -18,9 +18,8 @@ mod explain;
 
 use std::sync::Arc;
 
-use krm_engine::schema::Kubernetes;
 use krm_engine::workspace::Workspace;
-use krm_engine::{BuildOptions, Diagnostic, Node, Session, Sources, World, emit};
+use krm_engine::{BuildOptions, Diagnostic, Kubernetes, Node, Session, Sources, World, emit};
 use serde::Deserialize;
 
 /// What is asked.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::files::world::{DirEntry, EntryKind};
+use krm_engine::files::{DirEntry, EntryKind};
 use krm_engine::{MemoryWorld, World};
 use pyo3::prelude::*;
 

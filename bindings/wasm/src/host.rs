@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::path::{Path, PathBuf};
 
 use krm_engine::World;
-use krm_engine::files::world::{DirEntry, EntryKind, clean};
+use krm_engine::files::{DirEntry, EntryKind, clean};
 
 /// The host's files. Paths are absolute, with `/`; the host's root is `/`.
 pub struct Host;

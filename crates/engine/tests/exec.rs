@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use krm_engine::Policy;
-use krm_engine::pipeline::policy::{Keep, Limits};
+use krm_engine::policy::{Keep, Limits};
 use krm_engine::runtime::{Action, Call, EnvVar, Exec, Identity, Output, Program, Runner, Runtime, Status};
 
 fn policy() -> Policy {

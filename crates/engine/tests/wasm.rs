@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use krm_engine::Policy;
-use krm_engine::pipeline::policy::Keep;
+use krm_engine::policy::Keep;
 use krm_engine::runtime::{EnvVar, Module, Output, Program, Runtime, Status};
 
 /// A folder of this test alone, emptied.

@@ -7,9 +7,8 @@ pub mod watch;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::lint;
-use krm_engine::pipeline::Helm;
-use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resources, Result, Session, emit};
+use krm_engine::policy::Helm;
+use krm_engine::{BuildOptions, Built, Diagnostic, Policy, Resources, Result, Session, emit, lint};
 use krm_yaml::Severity;
 use rayon::prelude::*;
 

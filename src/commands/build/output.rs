@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use krm_engine::files::repository::Repository;
-use krm_engine::files::world::clean;
+use krm_engine::files::Repository;
+use krm_engine::files::clean;
 use krm_engine::{Diagnostic, Resource, Resources, Result};
 use rustc_hash::FxHashSet;
 

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use krm_engine::cfg::{self, Item};
-use krm_engine::edit;
 use krm_engine::merge::File;
-use krm_engine::resource::read;
-use krm_engine::{Diagnostic, Node, Result};
+use krm_engine::{Diagnostic, Node, Result, edit, refuse_templates};
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Document, Span};
 
@@ -169,7 +167,7 @@ fn document(document: &Document) -> Result<String> {
         let is_said = text.lines().any(|line| !matches!(line.trim(), "" | "---"));
         return Ok(if is_said { format!("{}\n", text.trim_end()) } else { String::new() });
     }
-    read::refuse_templates(&item.node)?;
+    refuse_templates(&item.node)?;
     cfg::format::format(&mut item)?;
     let text = preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT);
     Ok(cfg::blank_lines::kept(document, &item.node, text))

@@ -4,12 +4,10 @@ use std::path::Path;
 use std::sync::Arc;
 
 use krm_engine::diff::{self, Given, Outcome, Rendered, Side};
-use krm_engine::pipeline::policy::Limits;
-use krm_engine::resource::ResourceId;
-use krm_engine::resource::wrapper::for_each_resource;
+use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use krm_engine::workspace::Workspace;
-use krm_engine::{Diagnostic, Node, Result, Schema, Session, Source};
+use krm_engine::{Diagnostic, Node, ResourceId, Result, Schema, Session, Source, for_each_resource};
 use rayon::prelude::*;
 
 use super::{Compared, DiffArgs};

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use krm_engine::diff::{self, Given, Outcome, Side};
-use krm_engine::edit::glob;
+use krm_engine::edit::expand;
 use krm_engine::files::KUSTOMIZATION_FILES;
 use krm_engine::workspace::Workspace;
-use krm_engine::{Diagnostic, Result, Session, Sources, World, composition};
+use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Session, Sources, World};
 use rayon::prelude::*;
 
 use super::{Compared, DiffArgs};
@@ -126,7 +126,7 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
     for folder in folders {
         let mut found = BTreeSet::new();
         for side in sides {
-            let paths = glob::expand(&*side.world, Path::new("."), folder.trim_end_matches('/'))?;
+            let paths = expand(&*side.world, Path::new("."), folder.trim_end_matches('/'))?;
             found.extend(paths.into_iter().filter(|path| is_layer(&*side.world, path)));
         }
         if found.is_empty() {
@@ -141,7 +141,7 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
 
 /// Whether a folder can be built.
 pub fn is_layer(world: &dyn World, folder: &str) -> bool {
-    let mut names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
+    let mut names = KUSTOMIZATION_FILES.iter().chain(&COMPOSITION_FILES);
     names.any(|name| world.is_file(&Path::new(folder).join(name)))
 }
 

@@ -7,7 +7,7 @@ use clap::Args;
 use krm_engine::edit::fix::PatchOrder;
 use krm_engine::edit::overlay::{self, Overlay};
 use krm_engine::edit::{self, File};
-use krm_engine::files::folder::Files;
+use krm_engine::files::Files;
 use krm_engine::{Diagnostic, Result, World};
 
 use super::Target;

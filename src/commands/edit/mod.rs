@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use krm_engine::edit::{self, File};
-use krm_engine::files::folder::Files;
+use krm_engine::files::Files;
 use krm_engine::{Result, World};
 
 use crate::cli::examples;
@@ -133,7 +133,7 @@ impl Target {
 
 fn list_builtins() -> Result<()> {
     let mut text = String::from("Builtin plugins:\n\n");
-    for kind in krm_engine::transformers::kinds() {
+    for kind in krm_engine::builtin_kinds() {
         text.push_str(&format!(" * {kind}\n"));
     }
     os::print(text.as_bytes())

@@ -90,7 +90,7 @@ impl MoveArgs {
         let above = to.ancestors().skip(1).find(|above| above.as_os_str().is_empty() || above.exists());
         let above = above.filter(|above| !above.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let rest = to.strip_prefix(above).unwrap_or(&to);
-        let to = krm_engine::files::world::clean(&os::absolute(above)?.join(rest));
+        let to = krm_engine::files::clean(&os::absolute(above)?.join(rest));
         match to.starts_with(from) {
             true => Err(refused(format!("`{}` cannot be moved into itself", from.display()))),
             false => Ok(to),

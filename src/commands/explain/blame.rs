@@ -2,7 +2,7 @@
 
 use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
-use krm_engine::pipeline::trace::{EventKind, Segment, at};
+use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
 use super::{Answerer, Traced};
@@ -29,7 +29,7 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
 fn origin(
     answerer: &Answerer,
     one: &Traced,
-    track: krm_engine::resource::Track,
+    track: krm_engine::Track,
     root: &Node,
     path: &[Segment],
 ) -> String {
@@ -46,16 +46,14 @@ fn origin(
     let more = if is_leaf { counted.count().saturating_sub(1) } else { 0 };
     let place = match event.kind {
         EventKind::Followed => event.causes.iter().find_map(|cause| match cause {
-            krm_engine::pipeline::trace::Cause::Followed { kind, before, .. } => {
+            krm_engine::trace::Cause::Followed { kind, before, .. } => {
                 Some(format!("→ {} {before}", kind.kind))
             }
             _ => None,
         }),
         EventKind::Hashed => Some("→ hash".to_owned()),
         EventKind::Copied => event.causes.iter().find_map(|cause| match cause {
-            krm_engine::pipeline::trace::Cause::Copied { path, .. } => {
-                line_of(*path, &answerer.report.sources)
-            }
+            krm_engine::trace::Cause::Copied { path, .. } => line_of(*path, &answerer.report.sources),
             _ => None,
         }),
         EventKind::ByFunction => Some(format!("function {}", event.step.name)),

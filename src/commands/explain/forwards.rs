@@ -1,7 +1,7 @@
 //! From a line of a source file to where it ends up.
 
 use krm_engine::explain::{Explanation, Found, json, text};
-use krm_engine::pipeline::trace::{EventKind, Segment};
+use krm_engine::trace::{EventKind, Segment};
 use krm_engine::{Diagnostic, Node, Result, Span};
 
 use super::{Answerer, Format, Traced};
@@ -116,7 +116,7 @@ fn collect(answerer: &Answerer, trace: &krm_engine::Trace, file: &str, line: usi
                 if is_there {
                     return;
                 }
-                let now = after.and_then(|after| krm_engine::pipeline::trace::at(&after.node, path));
+                let now = after.and_then(|after| krm_engine::trace::at(&after.node, path));
                 let asked = text::place(step.place, &answerer.report.sources)
                     .unwrap_or_else(|| step.name.to_string());
                 by.push(match now.and_then(|now| text::place(now.span(), &answerer.report.sources)) {
@@ -158,7 +158,7 @@ fn on_line(answerer: &Answerer, span: Span, file: &str, line: usize) -> bool {
 }
 
 fn same_file(a: &str, b: &str) -> bool {
-    let plain = |path: &str| krm_engine::files::world::clean(std::path::Path::new(path));
+    let plain = |path: &str| krm_engine::files::clean(std::path::Path::new(path));
     plain(a) == plain(b)
 }
 

@@ -4,9 +4,8 @@ use std::path::Path;
 
 use krm_engine::explain::{FieldPath, ResourceName, lines, locate, resources};
 use krm_engine::page::{Wanted, page};
-use krm_engine::pipeline::trace::Segment;
-use krm_engine::resource::Track;
-use krm_engine::{Diagnostic, Result};
+use krm_engine::trace::Segment;
+use krm_engine::{Diagnostic, Result, Track};
 
 use super::{Answerer, Traced};
 use crate::os;

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use krm_engine::functions::{Function, from_list};
 use krm_engine::kpt::{self, Call, Entry, Images, Item, Observer, SEQ_INDENT, Selector, Step, Tree};
-use krm_engine::resource::Home;
 use krm_engine::runtime::{Image, Program, Runtime};
-use krm_engine::{Diagnostic, Node, Resource, Result, Schema, Span};
+use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnEvalArgs, FunctionType, MatchArgs};

@@ -6,8 +6,7 @@ use std::time::Duration;
 
 use krm_engine::functions::Locator;
 use krm_engine::package::Change;
-use krm_engine::pipeline::{Call, Observer, Ran};
-use krm_engine::{Diagnostic, Node, Result, Span};
+use krm_engine::{Call, Diagnostic, Node, Observer, Ran, Result, Span};
 use krm_function::FunctionResult;
 use krm_yaml::emit::preserve;
 

@@ -6,9 +6,8 @@ use std::sync::Arc;
 
 use krm_engine::functions::{Function, Tells, from_list, to_list};
 use krm_engine::package::{self, Change, Limits, Package, Planned, Surroundings};
-use krm_engine::pipeline::Scope;
 use krm_engine::runtime::{Exec, Image, Module, Program, Runtime};
-use krm_engine::{Diagnostic, Node, Resource, Result, Source, Sources};
+use krm_engine::{Diagnostic, Node, Resource, Result, Scope, Source, Sources};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnOutput, FnRunArgs, ProgramArgs};

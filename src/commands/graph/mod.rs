@@ -223,7 +223,7 @@ fn outlined(args: &GraphArgs, targets: &Targets, report: &Report) -> Result<(Vec
 
 /// The real path of a file that was named, which need not be there: another may have looked for it.
 fn named(path: &str, disk: &Disk, here: &Path) -> PathBuf {
-    let whole = krm_engine::files::world::clean(&here.join(path));
+    let whole = krm_engine::files::clean(&here.join(path));
     disk.real_path(&whole).unwrap_or(whole)
 }
 

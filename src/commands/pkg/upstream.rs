@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use krm_engine::files::repository::Repository;
+use krm_engine::files::Repository;
 use krm_engine::kpt::{self, Files, Kptfile};
 use krm_engine::{Diagnostic, Result, Span, World};
 

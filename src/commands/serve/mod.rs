@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
-use krm_engine::files::world::Offline;
+use krm_engine::files::Offline;
 use krm_engine::page::{Wanted, page};
 use krm_engine::runtime::Runtime;
 use krm_engine::{BuildOptions, Dependencies, Result, Session, Sources, World};

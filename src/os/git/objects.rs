@@ -140,7 +140,7 @@ fn parse(mut bytes: &[u8], id_length: usize) -> Option<Tree> {
         };
         let name = bytes.get(space + 1..zero)?;
         let id = bytes.get(zero + 1..zero + 1 + id_length)?;
-        let id = Id(krm_engine::files::world::hex(id).into());
+        let id = Id(krm_engine::files::hex(id).into());
         tree.insert(super::os_string(name.to_vec()), Entry { kind, id });
         bytes = &bytes[zero + 1 + id_length..];
     }

@@ -7,8 +7,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_engine::files::repository::Repository;
-use krm_engine::files::world::{DirEntry, Download, EntryKind, Fetched, clean};
+use krm_engine::files::Repository;
+use krm_engine::files::{DirEntry, Download, EntryKind, Fetched, clean};
 use krm_engine::runtime::Scratch;
 use krm_engine::{Result, World};
 

@@ -1,7 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use krm_engine::files::world::EntryKind;
+use krm_engine::files::EntryKind;
 use krm_engine::runtime::Scratch;
 
 use super::*;

@@ -5,7 +5,7 @@
 pub mod blank_lines;
 pub mod comment_places;
 pub mod format;
-pub mod quantity;
+pub(crate) mod quantity;
 pub mod query;
 pub mod tree;
 
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use krm_yaml::Node;
 
 /// The annotation of resources that are configuration for tools and never reach a cluster.
-pub use krm_function::annotations::LOCAL_CONFIG;
+pub(crate) use krm_function::annotations::LOCAL_CONFIG;
 
 /// A resource and where it stands in a package.
 #[derive(Clone, Debug)]

@@ -17,7 +17,7 @@ use crate::files::folder::Folder;
 use crate::files::world::Loader;
 
 pub use consolidate::{Entry, Planner, consolidate};
-pub use identity::{Identity, default_name};
+pub use identity::default_name;
 
 /// The names a Composition may have in its folder.
 pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];

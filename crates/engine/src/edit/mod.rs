@@ -9,7 +9,7 @@ mod diff;
 mod fields;
 pub mod fix;
 pub mod generators;
-pub mod glob;
+pub(crate) mod glob;
 pub mod images;
 pub mod labels;
 pub mod lists;
@@ -77,7 +77,7 @@ impl File {
         self.source.name().rsplit('/').next().unwrap_or_default()
     }
 
-    pub fn folder(&self) -> &Arc<Folder> {
+    pub(crate) fn folder(&self) -> &Arc<Folder> {
         &self.folder
     }
 

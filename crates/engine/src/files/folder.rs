@@ -561,10 +561,6 @@ impl Folder {
         &self.files
     }
 
-    pub fn reach(&self) -> Reach {
-        self.reach
-    }
-
     /// The real path of a file, if it may be read.
     fn locate(&self, path: &str, place: Span) -> Result<PathBuf> {
         let world = self.world();

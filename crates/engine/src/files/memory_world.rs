@@ -13,8 +13,7 @@ use crate::files::world::{DirEntry, EntryKind, World, clean};
 /// Paths begin at `/`; relative ones are taken to. There are no links, no repositories and no network.
 ///
 /// ```
-/// use krm_engine::files::memory_world::MemoryWorld;
-/// use krm_engine::World;
+/// use krm_engine::{MemoryWorld, World};
 /// let world = MemoryWorld::new([("app/kustomization.yaml", "namePrefix: a-\n")]);
 /// world.write("app/more.yaml", "kind: ConfigMap\n");
 /// assert!(world.is_dir("/app".as_ref()));

@@ -1,14 +1,22 @@
 //! All the engine knows of files: the outside as a trait, folders within the load restrictions, repositories, and what a
 //! build looked at.
 
-pub mod dependencies;
-pub mod folder;
-pub mod memory_world;
-pub mod paths;
-pub mod repository;
-pub mod world;
+pub(crate) mod dependencies;
+pub(crate) mod folder;
+pub(crate) mod memory_world;
+pub(crate) mod paths;
+pub(crate) mod repository;
+pub(crate) mod world;
 
 use std::path::{Component, Path, PathBuf};
+
+pub use dependencies::{Dependencies, Found, Programs};
+pub use folder::{Files, target_folder};
+pub use memory_world::MemoryWorld;
+pub use repository::{Repository, is_http};
+pub use world::{
+    AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, Loader, Offline, World, clean, hex,
+};
 
 /// The names a kustomization file may have.
 pub const KUSTOMIZATION_FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];

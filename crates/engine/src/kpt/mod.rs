@@ -20,7 +20,7 @@ pub const JSON_SCHEMA: &str = include_str!("../../data/kptfile.schema.json");
 
 pub use image::{Images, Tags, is_reference};
 pub use kptfile::{
-    API_VERSION, FILE, Function, Git, GitLock, Kptfile, Locator, Pipeline, Strategy, UpstreamLock,
+    API_VERSION, FILE, Function, Git, GitLock, Kptfile, Locator, Metadata, Pipeline, Strategy, UpstreamLock,
     add_function, parse_strategy,
 };
 pub use krm::check_all as check;

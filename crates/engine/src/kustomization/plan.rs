@@ -337,7 +337,7 @@ impl<'s> Plan<'s> {
         };
         if let Some(name) = composition {
             plan.compose(folder, name, scope, place)?;
-            return Ok(plan.into_base(folder, None));
+            return Ok(plan.into_base(None));
         }
         let file = LoadedFile::read(folder, place)?;
         if file.kustomization.is_component() {
@@ -350,13 +350,13 @@ impl<'s> Plan<'s> {
         plan.strangers = self.strangers;
         plan.add(folder, &file, scope)?;
         let schema_chosen = (plan.schema_chosen && !self.schema_chosen).then(|| plan.schema.clone());
-        Ok(plan.into_base(folder, schema_chosen))
+        Ok(plan.into_base(schema_chosen))
     }
 
-    fn into_base(self, folder: &Folder, schema_chosen: Option<Arc<Schema>>) -> Arc<Planned> {
+    fn into_base(self, schema_chosen: Option<Arc<Schema>>) -> Arc<Planned> {
         let pipeline = Pipeline { steps: self.steps, schema: self.schema };
         Arc::new(Planned {
-            base: Base::new(shown(folder), pipeline, self.level, self.dependencies),
+            base: Base::new(pipeline, self.level, self.dependencies),
             config: self.config,
             vars: self.vars,
             schema_chosen,

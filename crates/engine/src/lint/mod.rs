@@ -13,8 +13,8 @@ mod names;
 mod remote;
 mod resource_fields;
 mod roots;
-pub mod rules;
-pub mod settings;
+pub(crate) mod rules;
+pub(crate) mod settings;
 mod silence;
 pub mod stated;
 pub mod strict;
@@ -30,8 +30,11 @@ use crate::files::world::{World, clean};
 use crate::session::Session;
 use crate::workspace::Workspace;
 
+pub use rules::{RULES, Rule};
+pub use settings::Level;
+
 use roots::Root;
-use settings::{Level, Settings};
+use settings::Settings;
 use tree::Tree;
 
 /// What is looked at.

@@ -11,8 +11,8 @@ mod identity;
 mod kustomize;
 mod lists;
 mod renames;
-pub mod three_way;
-pub mod two_way;
+pub(crate) mod three_way;
+pub(crate) mod two_way;
 mod walk;
 
 pub use files::{Destination, File, News, Outcome, ResourceConflict, What, merge_files, merge3_files};

@@ -12,8 +12,6 @@ use crate::resource::list::Resources;
 
 /// A pipeline that runs on nothing: planned once, and built once, however many use it.
 pub struct Base {
-    /// Its folder, as the user would write it.
-    pub folder: Arc<str>,
     pub pipeline: Pipeline,
     /// Higher than that of every base it uses.
     pub level: usize,
@@ -24,20 +22,8 @@ pub struct Base {
 }
 
 impl Base {
-    pub fn new(
-        folder: Arc<str>,
-        pipeline: Pipeline,
-        level: usize,
-        dependencies: Arc<Dependencies>,
-    ) -> Arc<Self> {
-        Arc::new(Self {
-            folder,
-            pipeline,
-            level,
-            dependencies,
-            built: OnceLock::new(),
-            traced: OnceLock::new(),
-        })
+    pub fn new(pipeline: Pipeline, level: usize, dependencies: Arc<Dependencies>) -> Arc<Self> {
+        Arc::new(Self { pipeline, level, dependencies, built: OnceLock::new(), traced: OnceLock::new() })
     }
 
     /// Builds it ahead of its users, unless that was done. Done level by level: a thread that waits for a base while it
@@ -47,11 +33,6 @@ impl Base {
             // If another thread was quicker, its result counts.
             let _ = self.built.set(run(self.pipeline.clone(), &self.dependencies, cx));
         }
-    }
-
-    /// Whether it was built, and has not to be again.
-    pub fn is_built(&self) -> bool {
-        self.built.get().is_some()
     }
 
     /// What it gives. Its last user gets the resources themselves: nobody will look at them again, so that editing them

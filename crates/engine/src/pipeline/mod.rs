@@ -2,11 +2,11 @@
 
 mod base;
 mod observer;
-pub mod policy;
+pub(crate) mod policy;
 mod run;
 mod scope;
 mod step;
-pub mod trace;
+pub(crate) mod trace;
 
 use std::sync::Mutex;
 
@@ -22,7 +22,7 @@ use self::trace::{Cause, Note};
 
 pub use base::{Base, bases, run as run_on_nothing, run_traced};
 pub use observer::{Call, Guard, Observer, Ran};
-pub use policy::{Helm, Policy};
+pub use policy::Policy;
 pub use run::{Pipeline, output_discarded};
 pub use scope::Scope;
 pub use step::{Role, Step, StepName, Work};

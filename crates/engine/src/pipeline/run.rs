@@ -22,7 +22,7 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Runs its steps. They give away what they hold; to run them again, run a clone.
-    pub fn run(self, items: &mut Resources, cx: &Context) -> Result<()> {
+    pub(crate) fn run(self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Pipeline { mut steps, schema } = self;
         let cx = &Context { schema: &schema, ..*cx };
         let mut rest = &mut steps[..];

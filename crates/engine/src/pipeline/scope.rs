@@ -9,8 +9,7 @@ use crate::resource::{Home, Resource};
 /// Which resources a step sees. The others pass by it: they are not given to it, and it cannot remove them.
 ///
 /// ```
-/// use krm_engine::pipeline::Scope;
-/// use krm_engine::resource::Home;
+/// use krm_engine::{Home, Scope};
 /// let scope = Scope::of(Some(&Home::new("app/functions/label.yaml", 0)));
 /// assert!(scope.holds_home(Some(&Home::new("app/deep/web.yaml", 0))));
 /// assert!(!scope.holds_home(Some(&Home::new("apple/web.yaml", 0))));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Result, Span, Text};
 
-use super::{Base, Context, Each, Guard, Scope, Trace, Tracer, Transformer};
+use super::{Base, Context, Each, Guard, Pipeline, Scope, Trace, Tracer, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 
@@ -102,20 +102,29 @@ pub struct Step {
     pub role: Role,
     /// Which resources it sees.
     pub scope: Scope,
-    pub work: Work,
+    pub(crate) work: Work,
     /// Checks what it left.
-    pub guard: Option<Arc<dyn Guard>>,
+    pub(crate) guard: Option<Arc<dyn Guard>>,
     /// The entries it represents, if all entries of a field are one step: a value with a span within one of them was
     /// set by it.
     pub entries: Arc<[Span]>,
     /// Noted on the resources it saw or made; `None` if nobody asked for that.
-    pub origin: Option<Arc<Origin>>,
+    pub(crate) origin: Option<Arc<Origin>>,
 }
 
 impl Step {
-    pub fn new(name: StepName, place: Span, role: Role, work: Work) -> Self {
+    pub(crate) fn new(name: StepName, place: Span, role: Role, work: Work) -> Self {
         let (scope, guard, entries, origin) = (Scope::Everything, None, Arc::default(), None);
         Self { name, place, role, scope, work, guard, entries, origin }
+    }
+
+    /// The steps it is made of, if it is another pipeline: a base, a component, a Composition.
+    pub fn inner(&self) -> Option<&Pipeline> {
+        match &self.work {
+            Work::Base(base) => Some(&base.pipeline),
+            Work::Transform(transformer) => transformer.pipeline(),
+            Work::Read(_) | Work::Nothing => None,
+        }
     }
 
     /// What the entry is called that wrote a value, given where the value was written.

@@ -158,18 +158,18 @@ impl Resources {
     }
 
     /// Where the resources with this id are now.
-    pub fn find(&self, id: &ResourceId) -> &[u32] {
+    pub(crate) fn find(&self, id: &ResourceId) -> &[u32] {
         places(&self.index().current, id, &self.items)
     }
 
     /// Where the resources are that have or ever had this id.
-    pub fn find_any(&self, id: &ResourceId) -> &[u32] {
+    pub(crate) fn find_any(&self, id: &ResourceId) -> &[u32] {
         places(&self.index().any, id, &self.items)
     }
 
     /// Where the resources are that have or had such a name, in order; where there are few, all of them. What selectors
     /// look at, so that a thousand patches for a thousand names are no million comparisons.
-    pub fn candidates(&self, wanted: Names) -> Vec<usize> {
+    pub(crate) fn candidates(&self, wanted: Names) -> Vec<usize> {
         let (prefix, exact) = match wanted {
             Names::Exact(name) => (name, true),
             Names::Prefix(prefix) => (prefix, false),
@@ -219,7 +219,7 @@ impl Resources {
     }
 
     /// The first resource that has the id of one before it, and that one before it.
-    pub fn twins(&self) -> Option<[&Resource; 2]> {
+    pub(crate) fn twins(&self) -> Option<[&Resource; 2]> {
         if self.index.get().is_none() && self.all_differ() {
             return None;
         }
@@ -237,13 +237,13 @@ impl Resources {
     }
 
     /// Refuses two resources of one id.
-    pub fn refuse_twins(&self) -> Result<()> {
+    pub(crate) fn refuse_twins(&self) -> Result<()> {
         self.twins().map_or(Ok(()), |[first, second]| Err(twins(first, second)))
     }
 
     /// Takes in what a generator made: new resources are appended; those that say `behavior: merge` or `replace` go into
     /// the one that has or ever had their id.
-    pub fn absorb(&mut self, generated: Resources, schema: &Schema) -> Result<()> {
+    pub(crate) fn absorb(&mut self, generated: Resources, schema: &Schema) -> Result<()> {
         generated.items.into_iter().try_for_each(|r| self.absorb_one(r, schema))
     }
 
@@ -282,7 +282,7 @@ impl Resources {
     }
 
     /// Notes where resources came from that do not know it yet.
-    pub fn stamp_origin(&mut self, origin: &Origin) {
+    pub(crate) fn stamp_origin(&mut self, origin: &Origin) {
         for r in self.items.iter_mut().filter(|r| r.origin.is_none()) {
             r.origin = Some(Box::new(origin.clone()));
         }
@@ -290,7 +290,7 @@ impl Resources {
 
     /// Notes that a transformer saw every resource; those without an origin are taken to come from it. The reference
     /// notes it in the annotations, and makes all of them texts on the way.
-    pub fn stamp_transformation(&mut self, origin: &Origin, schema: &Schema) {
+    pub(crate) fn stamp_transformation(&mut self, origin: &Origin, schema: &Schema) {
         for r in &mut self.items {
             if r.node().get("metadata").is_some_and(|meta| !are_strings(meta, "annotations")) {
                 r.edit(schema, |root| {
@@ -316,7 +316,7 @@ impl Resources {
     }
 
     /// The same for edits that know nothing of each other: where there are many, they are done side by side.
-    pub fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
+    pub(crate) fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
         self.index.take();
         apart(self.items.par_iter_mut(), edit)
     }
@@ -332,7 +332,7 @@ impl Resources {
     }
 
     /// The same, with something for each of them.
-    pub fn edit_with<T: Send>(
+    pub(crate) fn edit_with<T: Send>(
         &mut self,
         with: Vec<T>,
         edit: impl Fn(&mut Resource, T) -> Result<()> + Sync,
@@ -342,7 +342,7 @@ impl Resources {
     }
 
     /// The same for those at some places, which are in order.
-    pub fn edit_some(
+    pub(crate) fn edit_some(
         &mut self,
         places: &[usize],
         edit: impl Fn(&mut Resource) -> Result<()> + Sync,
@@ -359,7 +359,7 @@ impl Resources {
     }
 
     /// Lets one resource be changed.
-    pub fn edit_at<T>(&mut self, at: usize, edit: impl FnOnce(&mut Resource) -> T) -> T {
+    pub(crate) fn edit_at<T>(&mut self, at: usize, edit: impl FnOnce(&mut Resource) -> T) -> T {
         let before = self.items[at].id().clone();
         let history = self.items[at].previous_ids().len();
         let result = edit(&mut self.items[at]);
@@ -377,7 +377,7 @@ impl Resources {
     }
 
     /// Drops the resources that became empty.
-    pub fn drop_empty(&mut self) {
+    pub(crate) fn drop_empty(&mut self) {
         if self.items.iter().any(|r| r.node().is_empty()) {
             self.as_vec_mut().retain(|r| !r.node().is_empty());
         }

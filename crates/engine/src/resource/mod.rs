@@ -1,12 +1,12 @@
 //! One Kubernetes object, who it is, and who it was.
 
-pub mod history;
-pub mod lenient;
-pub mod linked_fields;
-pub mod list;
-pub mod read;
-pub mod string_map;
-pub mod wrapper;
+pub(crate) mod history;
+pub(crate) mod lenient;
+pub(crate) mod linked_fields;
+pub(crate) mod list;
+pub(crate) mod read;
+pub(crate) mod string_map;
+pub(crate) mod wrapper;
 
 use krm_yaml::{Node, Span, Style, Tag, Text};
 use serde::Deserialize;
@@ -72,7 +72,7 @@ impl ResourceId {
     }
 
     /// The same with the namespace that counts: what indexes are keyed by.
-    pub fn key(&self) -> IdKey {
+    pub(crate) fn key(&self) -> IdKey {
         IdKey { gvk: self.gvk.clone(), name: self.name.clone(), namespace: self.effective_namespace().into() }
     }
 }
@@ -152,21 +152,21 @@ pub struct Resource {
     /// Every id it had before the present one, oldest first. (kustomize keeps namespace, name and kind of each in
     /// annotations; group and version are always today's.)
     previous: Vec<ResourceId>,
-    pub prefixes: Vec<Text>,
-    pub suffixes: Vec<Text>,
-    pub behavior: Behavior,
-    pub needs_hash: bool,
-    pub allow_name_change: bool,
-    pub allow_kind_change: bool,
+    pub(crate) prefixes: Vec<Text>,
+    pub(crate) suffixes: Vec<Text>,
+    pub(crate) behavior: Behavior,
+    pub(crate) needs_hash: bool,
+    pub(crate) allow_name_change: bool,
+    pub(crate) allow_kind_change: bool,
     /// Made by a helm chart; the namespace transformer leaves such resources alone.
-    pub from_helm: bool,
+    pub(crate) from_helm: bool,
     /// Where it came from, and which transformers saw it; only filled when `buildMetadata` asks for it.
-    pub origin: Option<Box<Origin>>,
-    pub transformations: Vec<Origin>,
+    pub(crate) origin: Option<Box<Origin>>,
+    pub(crate) transformations: Vec<Origin>,
     /// The vars that refer to this resource.
-    pub referring_vars: Vec<Text>,
+    pub(crate) referring_vars: Vec<Text>,
     /// Labels and annotations that change together.
-    pub shared: Shared,
+    pub(crate) shared: Shared,
     /// Which one it is in a trace.
     pub track: Track,
     /// Where it is kept; `None` of one that is in no file of a package.

@@ -10,7 +10,7 @@
 
 mod action;
 mod output;
-pub mod plugin;
+pub(crate) mod plugin;
 mod program;
 mod runner;
 mod skipping;

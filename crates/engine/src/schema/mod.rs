@@ -4,7 +4,7 @@
 //! schema of the user's own is read into the same form by [`Schema::from_openapi`].
 
 mod digest;
-pub mod field_types;
+pub(crate) mod field_types;
 mod gvk;
 mod openapi;
 
@@ -23,9 +23,7 @@ pub use openapi::CommentSchema;
 /// use krm_engine::{Gvk, Schema};
 /// let schema = Schema::builtin();
 /// assert!(schema.is_cluster_scoped(&Gvk::new("v1", "Namespace")));
-/// let pod = schema.type_of(&Gvk::new("v1", "Pod")).unwrap();
-/// let containers = pod.field("spec").and_then(|spec| spec.field("containers")).unwrap();
-/// assert_eq!(containers.merge_keys().unwrap(), ["name"]);
+/// assert!(!schema.is_cluster_scoped(&Gvk::new("v1", "Pod")));
 /// ```
 #[derive(Clone, Debug)]
 pub struct Schema {
@@ -93,12 +91,12 @@ impl Schema {
 
     /// The schema a comment holds (`# {"$ref":"#/definitions/..."}`), which counts for the field it stands at. `None`
     /// of comments that are no JSON object, or an empty one.
-    pub fn in_comment(&self, comment: &str) -> Option<CommentSchema> {
+    pub(crate) fn in_comment(&self, comment: &str) -> Option<CommentSchema> {
         openapi::in_comment(comment, &self.graph)
     }
 
     /// Where resources of this kind live, if known.
-    pub fn scope(&self, gvk: &Gvk) -> Option<Scope> {
+    pub(crate) fn scope(&self, gvk: &Gvk) -> Option<Scope> {
         let scope = |kinds| digest::find(kinds, gvk).and_then(|kind| kind.scope);
         scope(self.scopes).or_else(|| scope(&self.graph.kinds))
     }
@@ -109,7 +107,7 @@ impl Schema {
     }
 
     /// The type of resources of this kind, if known.
-    pub fn type_of(&self, gvk: &Gvk) -> Option<Type<'_>> {
+    pub(crate) fn type_of(&self, gvk: &Gvk) -> Option<Type<'_>> {
         let at = digest::find(&self.graph.kinds, gvk)?.root?;
         Some(self.graph.get(at))
     }

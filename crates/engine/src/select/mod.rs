@@ -1,7 +1,7 @@
 //! What something applies to: fields of a resource, resources of a list, and the patterns both are chosen by.
 
-pub mod fields;
-pub mod go_regex;
-pub mod labels;
-pub mod near_miss;
-pub mod resources;
+pub(crate) mod fields;
+pub(crate) mod go_regex;
+pub(crate) mod labels;
+pub(crate) mod near_miss;
+pub(crate) mod resources;

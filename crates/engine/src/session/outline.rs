@@ -29,7 +29,7 @@ pub struct Outlined {
 
 impl Outlined {
     /// Rewrites an entry for the target's folder.
-    pub fn new(entry: &Listed, target: &Folder) -> Self {
+    pub(crate) fn new(entry: &Listed, target: &Folder) -> Self {
         let kind = match entry.identity.kind.as_str() {
             "Component" => "Kustomization",
             kind => kind,
@@ -64,7 +64,7 @@ impl Outlined {
     }
 
     /// The fields of a kustomization, in the order in which they act: each an inline kustomization of its own.
-    pub fn of_kustomization(root: &Node) -> Vec<Self> {
+    pub(crate) fn of_kustomization(root: &Node) -> Vec<Self> {
         let mut outlined = Vec::new();
         for (fields, manner) in Kustomization::ACTING_ORDER {
             let is_in = |entry: &&Entry, names: &[&str]| {

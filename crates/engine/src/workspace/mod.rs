@@ -3,7 +3,7 @@
 //! Nothing is built, and a file that cannot be read harms no other: this is for questions about a whole repository, such as
 //! who uses a base.
 
-pub mod elsewhere;
+pub(crate) mod elsewhere;
 mod references;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,6 +17,7 @@ use crate::composition;
 use crate::files::world::{EntryKind, World};
 use crate::files::{KUSTOMIZATION_FILES, relative};
 
+pub use elsewhere::{Elsewhere, repository_key};
 pub use references::{PATH_FIELDS, Reference, Target};
 
 /// Folders with a kustomization or a Composition, by their real paths.
