@@ -138,7 +138,7 @@ fn the_engine_has_one_door() {
         ("explain", &["json", "lines", "text"]),
         ("kpt", &["files"]),
         ("lint", &["fix", "stated", "strict", "tree"]),
-        ("runtime", &["supervisor"]),
+        ("runtime", &["reapi", "supervisor"]),
     ];
     let allowed = |module: &str, name: &str| {
         public_below.iter().any(|(parent, names)| *parent == module && names.contains(&name))

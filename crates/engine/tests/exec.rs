@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use krm_engine::Policy;
 use krm_engine::policy::{Keep, Limits};
+use krm_engine::runtime::reapi::Digest;
 use krm_engine::runtime::{Action, Call, EnvVar, Exec, Identity, Output, Program, Runner, Runtime, Status};
 
 fn policy() -> Policy {
@@ -143,14 +144,14 @@ struct Elsewhere;
 
 impl Runner for Elsewhere {
     fn describe(&self, call: &Call) -> Option<Action> {
-        let program = Identity::Executable(call.program.name().to_owned());
+        let program = Identity::Executable(Digest::of(call.program.name().as_bytes()));
         Some(Action::new(program, &call.policy.limits, &call.input))
     }
 
     fn run(&self, call: &Call) -> krm_engine::Result<Output> {
         let action = self.describe(call).expect("it describes everything");
         Ok(Output {
-            stdout: action.digest().into_bytes(),
+            stdout: action.digest().hash.into_bytes(),
             stderr: Vec::new(),
             stderr_dropped: 0,
             status: Status::Exited(0),

@@ -5,9 +5,10 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use crate::runtime::{EnvVar, Mount};
+use crate::runtime::{EnvVar, Mount, Store};
 
 /// What the user allows and asks for, whatever a configuration declares. The default allows nothing.
 #[derive(Clone, Debug, Default)]
@@ -40,6 +41,8 @@ pub struct Policy {
     pub cache_dir: Option<PathBuf>,
     /// Which outputs are kept: `--cache`.
     pub cache: Keep,
+    /// Where they are kept besides this machine: `--remote-cache`.
+    pub shared_cache: Option<Arc<dyn Store>>,
     /// Folders in which legacy plugins are looked for; the first that exists counts.
     pub plugin_homes: Vec<PathBuf>,
     /// `--enable-helm` and what belongs to it; without it no chart is inflated.

@@ -1,158 +1,88 @@
-//! Outputs kept for the next time.
+//! Calls that were made before.
 //!
-//! The name of an entry is the digest of everything an output can depend on, by content ([`Action`](super::Action)). So an
-//! entry is never wrong, only unused. That holds only for a folder that nobody else can write to: in any other, nothing
-//! is read or kept.
+//! A call is looked up on this machine first, then in the store the policy names, if it names one. What is found there is
+//! kept here; what a program printed is kept in both.
 
-use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
-use std::io::{self, Read, Write};
-use std::path::{Path, PathBuf};
+#[cfg(feature = "run")]
+use std::sync::OnceLock;
+use std::time::Instant;
 
-use super::{Call, Output, Program, Runner, Status};
+use krm_yaml::Result;
+
+#[cfg(feature = "run")]
+use super::disk_store::DiskStore;
+use super::reapi::Digest;
+use super::store::{Outputs, Store};
+use super::{Action, Call, Output, Program, Status};
 use crate::pipeline::policy::Keep;
 
-/// Where the output of one call is kept.
-pub(super) struct Entry {
-    file: PathBuf,
+/// The stores of a run.
+#[derive(Default)]
+pub(super) struct Cache {
+    /// Found when it is first needed.
+    #[cfg(feature = "run")]
+    disk: OnceLock<Option<DiskStore>>,
 }
 
-/// The place for the output of a call; `None` if it must not be kept.
-pub(super) fn entry(runner: &dyn Runner, call: &Call) -> Option<Entry> {
-    let dir = call.policy.cache_dir.as_ref()?;
-    let wanted = match call.program {
+/// Whether the output of a program may be kept.
+fn is_wanted(call: &Call) -> bool {
+    match call.program {
         Program::Image(_) | Program::Wasm(_) => call.policy.cache != Keep::Nothing,
         Program::Exec(_) => call.policy.cache == Keep::Everything,
         Program::Tool(_) => false,
-    };
-    if !wanted {
-        return None;
-    }
-    let dir = private_dir(dir)?;
-    Some(Entry { file: dir.join(runner.describe(call)?.digest()) })
-}
-
-impl Entry {
-    /// The output of an earlier call.
-    pub(super) fn load(&self) -> Option<Output> {
-        let start = std::time::Instant::now();
-        let bytes = read_own(&self.file).ok()?;
-        let (length, rest) = bytes.split_first_chunk::<8>()?;
-        let (stderr, stdout) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*length)).ok()?)?;
-        Some(Output {
-            stdout: stdout.to_vec(),
-            stderr: stderr.to_vec(),
-            stderr_dropped: 0,
-            status: Status::Exited(0),
-            elapsed: start.elapsed(),
-            cached: true,
-            fault: None,
-        })
-    }
-
-    /// Keeps an output. If the cache cannot be written to, the run goes on without it.
-    pub(super) fn store(&self, output: &Output) {
-        let mut bytes = (output.stderr.len() as u64).to_le_bytes().to_vec();
-        bytes.extend_from_slice(&output.stderr);
-        bytes.extend_from_slice(&output.stdout);
-        let _ = write(&self.file, &bytes);
     }
 }
 
-/// The folder for outputs: made if need be, ours, and closed to writing by others. What it holds is taken for true.
-fn private_dir(cache: &Path) -> Option<PathBuf> {
-    let dir = cache.join("outputs");
-    let mut builder = fs::DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&dir).ok()?;
-    let ours = |path: &Path| path.symlink_metadata().is_ok_and(|meta| meta.is_dir() && is_ours(&meta));
-    (ours(&dir) && ours(cache)).then_some(dir)
-}
-
-/// Whether a file belongs to this user, and nobody else can write to it.
-#[cfg(unix)]
-fn is_ours(meta: &fs::Metadata) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    meta.uid() == rustix::process::geteuid().as_raw() && meta.mode() & 0o022 == 0
-}
-
-/// Elsewhere the folder of a user's caches is closed to others by the system.
-#[cfg(not(unix))]
-fn is_ours(_meta: &fs::Metadata) -> bool {
-    true
-}
-
-/// Reads a file of the cache, if it is a file of ours. It is asked once it is open: what a name leads to may change.
-fn read_own(path: &Path) -> io::Result<Vec<u8>> {
-    if !path.symlink_metadata()?.is_file() {
-        return Err(io::ErrorKind::InvalidInput.into());
-    }
-    let mut file = File::open(path)?;
-    let meta = file.metadata()?;
-    if !meta.is_file() || !is_ours(&meta) {
-        return Err(io::ErrorKind::PermissionDenied.into());
-    }
-    let mut bytes = Vec::new();
-    file.read_to_end(&mut bytes)?;
-    Ok(bytes)
-}
-
-/// Writes a file of the cache, whole or not at all, for this user alone.
-fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let half = file.with_extension(format!("{:016x}", unguessable()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&half).and_then(|mut open| open.write_all(bytes));
-    written.and_then(|()| fs::rename(&half, file)).inspect_err(|_| {
-        let _ = fs::remove_file(&half);
-    })
-}
-
-/// A number nobody can foresee: every state is seeded anew, by the operating system at first.
-pub(super) fn unguessable() -> u64 {
-    RandomState::new().hash_one(std::process::id())
-}
-
-#[cfg(all(test, unix))]
-mod tests {
-    use std::os::unix::fs::PermissionsExt;
-
-    use super::*;
-
-    #[test]
-    fn a_folder_that_others_can_write_to_is_not_trusted() {
-        let dir = std::env::temp_dir().join(format!("krm-cache-{:016x}", unguessable()));
-        let outputs = private_dir(&dir).expect("a folder of ours");
-        let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-        for open in [&dir, &outputs] {
-            mode(open, 0o777);
-            assert_eq!(private_dir(&dir), None, "{}", open.display());
-            mode(open, 0o700);
+impl Cache {
+    /// What a call printed before, or prints now. `describe` says by content what it depends on, if that is known.
+    pub(super) fn run(
+        &self,
+        call: &Call,
+        describe: impl FnOnce() -> Option<Action>,
+        run: impl FnOnce() -> Result<Output>,
+    ) -> Result<Output> {
+        let stores = if is_wanted(call) { self.stores(call) } else { Vec::new() };
+        let key = if stores.is_empty() { None } else { describe().map(|action| action.digest()) };
+        let Some(key) = key else { return run() };
+        if let Some(output) = load(&stores, &key, call) {
+            return Ok(output);
         }
-        let entry = Entry { file: outputs.join("entry") };
-        let output = Output {
-            stdout: b"out".to_vec(),
-            stderr: b"err".to_vec(),
-            stderr_dropped: 0,
-            status: Status::Exited(0),
-            elapsed: std::time::Duration::ZERO,
-            cached: false,
-            fault: None,
-        };
-        entry.store(&output);
-        assert_eq!(entry.load().expect("it was kept").stdout, b"out");
-        assert_eq!(fs::read_dir(&outputs).unwrap().count(), 1, "nothing half-written is left");
-        mode(&entry.file, 0o666);
-        assert!(entry.load().is_none(), "a file that others can write to");
-        mode(&entry.file, 0o600);
-        // A link may lead to what someone else chose.
-        fs::rename(&entry.file, outputs.join("elsewhere")).unwrap();
-        std::os::unix::fs::symlink(outputs.join("elsewhere"), &entry.file).unwrap();
-        assert!(entry.load().is_none(), "a link");
-        fs::remove_dir_all(&dir).unwrap();
+        let output = run()?;
+        // Who reads it again would not know that something is missing.
+        if output.status.is_success() && output.stderr_dropped == 0 {
+            let outputs = Outputs { stdout: output.stdout, stderr: output.stderr };
+            stores.iter().for_each(|store| store.keep(&key, &outputs));
+            return Ok(Output { stdout: outputs.stdout, stderr: outputs.stderr, ..output });
+        }
+        Ok(output)
     }
+
+    /// Nearest first.
+    fn stores<'a>(&'a self, call: &Call<'a>) -> Vec<&'a dyn Store> {
+        #[cfg(feature = "run")]
+        let disk = {
+            let open = || call.policy.cache_dir.as_deref().and_then(DiskStore::open);
+            self.disk.get_or_init(open).as_ref().map(|disk| disk as &dyn Store)
+        };
+        #[cfg(not(feature = "run"))]
+        let disk: Option<&dyn Store> = None;
+        disk.into_iter().chain(call.policy.shared_cache.as_deref()).collect()
+    }
+}
+
+fn load(stores: &[&dyn Store], key: &Digest, call: &Call) -> Option<Output> {
+    let start = Instant::now();
+    let most = call.policy.limits.output_for(call.input.len());
+    let (at, outputs) =
+        stores.iter().enumerate().find_map(|(at, store)| Some((at, store.load(key, most)?)))?;
+    stores[..at].iter().for_each(|nearer| nearer.keep(key, &outputs));
+    Some(Output {
+        stdout: outputs.stdout,
+        stderr: outputs.stderr,
+        stderr_dropped: 0,
+        status: Status::Exited(0),
+        elapsed: start.elapsed(),
+        cached: true,
+        fault: None,
+    })
 }

@@ -182,29 +182,7 @@ impl Engine {
 
 impl Runner for Engine {
     fn describe(&self, call: &Call) -> Option<Action> {
-        let (image, policy) = (image(call), call.policy);
-        // What comes over the network may change under the same name; and so may an image that is fetched each time.
-        if (image.network && policy.network) || policy.pull == Pull::Always {
-            return None;
-        }
-        let id = Identity::Image(self.image_id(&image.image)?);
-        let mut action = Action::new(id, &policy.limits, &call.input);
-        action.arguments = image.args.clone();
-        action.user = user(policy);
-        for var in call.environment() {
-            if let Some(value) = var.value.or_else(|| std::env::var(&var.name).ok()) {
-                action.environment.insert(var.name, value);
-            }
-        }
-        for mount in mounts(call) {
-            match mount.kind.as_str() {
-                "tmpfs" => drop(action.files.insert(mount.target, File::Scratch)),
-                // What is written there is an output that is not kept.
-                _ if mount.writable || !mount.is_bind() => return None,
-                _ => describe(Path::new(&mount.source), &mount.target, &mut action.files)?,
-            }
-        }
-        Some(action)
+        describe_call(call, |image| self.image_id(image))
     }
 
     fn run(&self, call: &Call) -> Result<Output> {
@@ -222,6 +200,37 @@ impl Runner for Engine {
         }
         Ok(output)
     }
+}
+
+/// What a call depends on. An image that is named by its digest is known by that, before an engine is found and the image
+/// pulled; of any other, `id` says what its name means on this machine.
+pub(super) fn describe_call(call: &Call, id: impl FnOnce(&str) -> Option<String>) -> Option<Action> {
+    let (image, policy) = (image(call), call.policy);
+    // What comes over the network may change under the same name; and so may an image that is fetched each time.
+    if (image.network && policy.network) || policy.pull == Pull::Always {
+        return None;
+    }
+    let id = match image.image.split_once('@') {
+        Some((_, digest)) => digest.to_owned(),
+        None => id(&image.image)?,
+    };
+    let mut action = Action::new(Identity::Image(id), &policy.limits, &call.input);
+    action.arguments = image.args.clone();
+    action.user = user(policy);
+    for var in call.environment() {
+        if let Some(value) = var.value.or_else(|| std::env::var(&var.name).ok()) {
+            action.environment.insert(var.name, value);
+        }
+    }
+    for mount in mounts(call) {
+        match mount.kind.as_str() {
+            "tmpfs" => drop(action.files.insert(mount.target, File::Scratch)),
+            // What is written there is an output that is not kept.
+            _ if mount.writable || !mount.is_bind() => return None,
+            _ => describe(Path::new(&mount.source), &mount.target, &mut action.files)?,
+        }
+    }
+    Some(action)
 }
 
 fn image<'c>(call: &'c Call) -> &'c Image {

@@ -7,10 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use rustc_hash::FxHashMap;
-use sha2::{Digest, Sha256};
 
 use super::File;
-use crate::files::world::hex;
+use super::reapi::Digest;
 
 /// No program is larger; and reading a device would have no end.
 const LARGEST: u64 = 1 << 30;
@@ -22,7 +21,7 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// Digests by path.
 #[derive(Default)]
-pub(super) struct Digests(Mutex<FxHashMap<PathBuf, (Stamp, String)>>);
+pub(super) struct Digests(Mutex<FxHashMap<PathBuf, (Stamp, Digest)>>);
 
 /// What changes when a file does. It says only whether to read a file again within one run, and is part of no key.
 type Stamp = (u64, u64, u64, i64, i64);
@@ -41,14 +40,14 @@ fn stamp(meta: &Metadata) -> Stamp {
 }
 
 impl Digests {
-    /// The SHA-256 of a file.
-    pub(super) fn of(&self, path: &Path) -> io::Result<String> {
+    /// The digest of a file.
+    pub(super) fn of(&self, path: &Path) -> io::Result<Digest> {
         let stamp = stamp(&path.metadata()?);
         let known = || self.0.lock().expect("no one panics while holding the digests");
         if let Some((_, digest)) = known().get(path).filter(|(then, _)| *then == stamp) {
             return Ok(digest.clone());
         }
-        let digest = hex(&Sha256::digest(read(path)?));
+        let digest = Digest::of(&read(path)?);
         known().insert(path.to_path_buf(), (stamp, digest.clone()));
         Ok(digest)
     }
@@ -91,10 +90,7 @@ pub(super) fn describe(source: &Path, target: &str, files: &mut BTreeMap<String,
             File::Link(fs::read_link(&path).ok()?.to_str()?.to_owned())
         } else {
             room = room.checked_sub(meta.len())?;
-            File::Content {
-                sha256: hex(&Sha256::digest(read(&path).ok()?)),
-                executable: is_executable(&meta),
-            }
+            File::Content { digest: Digest::of(&read(&path).ok()?), executable: is_executable(&meta) }
         };
         files.insert(seen_as, file);
     }

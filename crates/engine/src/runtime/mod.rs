@@ -9,18 +9,22 @@
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
 mod action;
+mod cache;
 mod output;
 pub(crate) mod plugin;
 mod program;
+pub mod reapi;
 mod runner;
 mod skipping;
+mod store;
+mod tree;
 
-#[cfg(feature = "run")]
-mod cache;
 #[cfg(feature = "run")]
 mod container;
 #[cfg(feature = "run")]
 mod digests;
+#[cfg(feature = "run")]
+mod disk_store;
 #[cfg(feature = "run")]
 mod exec;
 #[cfg(feature = "run")]
@@ -43,13 +47,15 @@ use std::sync::{Arc, Mutex};
 use krm_yaml::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
-pub use action::{Action, ActionLimits, File, Identity};
+pub use action::{Action, File, Identity};
 pub use output::{Output, Status};
 pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
 pub use runner::{Call, Runner};
 pub use skipping::Skipped;
+pub use store::{Outputs, Store, Stream};
 #[cfg(feature = "run")]
 pub use tool::{Scratch, run_tool};
+pub use tree::Tree;
 
 use crate::pipeline::policy::Policy;
 
@@ -57,6 +63,7 @@ use crate::pipeline::policy::Policy;
 pub struct Runtime {
     policy: Policy,
     runners: Runners,
+    cache: cache::Cache,
     locks: Mutex<FxHashMap<PathBuf, Arc<Mutex<()>>>>,
     /// What was skipped, if this is a runtime that skips: see [`Runtime::skipping`].
     skipped: Option<Skipped>,
@@ -86,12 +93,16 @@ impl Runtime {
         let runners = Runners::Local(Box::default());
         #[cfg(not(feature = "run"))]
         let runners = Runners::None;
-        Self { policy, runners, locks: Mutex::default(), skipped: None }
+        Self::of(policy, runners)
     }
 
     /// Has programs run by another runner. The policy holds all the same.
     pub fn with_runner(policy: Policy, runner: Arc<dyn Runner>) -> Self {
-        Self { policy, runners: Runners::Given(runner), locks: Mutex::default(), skipped: None }
+        Self::of(policy, Runners::Given(runner))
+    }
+
+    fn of(policy: Policy, runners: Runners) -> Self {
+        Self { policy, runners, cache: cache::Cache::default(), locks: Mutex::default(), skipped: None }
     }
 
     /// What the user allows.
@@ -185,9 +196,9 @@ impl Runtime {
         let program = pinned.as_ref().unwrap_or(program);
         let call = Call { program, input: input.into(), policy: &self.policy };
         match &self.runners {
-            Runners::Given(runner) => runner.run(&call),
+            Runners::Given(runner) => self.cache.run(&call, || runner.describe(&call), || runner.run(&call)),
             #[cfg(feature = "run")]
-            Runners::Local(local) => local.run(&call),
+            Runners::Local(local) => self.cache.run(&call, || local.describe(&call), || local.run(&call)),
             #[cfg(not(feature = "run"))]
             Runners::None => Err(Diagnostic::error(
                 "programs-not-built",
@@ -206,7 +217,7 @@ mod local {
     use krm_yaml::Result;
 
     use super::digests::Digests;
-    use super::{Call, Output, Program, Runner, cache, container, exec, tool, wasm};
+    use super::{Action, Call, Output, Program, Runner, container, exec, tool, wasm};
 
     /// The runners of this machine, each made when it is first needed.
     #[derive(Default)]
@@ -236,17 +247,17 @@ mod local {
             }
         }
 
+        /// What a call depends on. No engine is looked for, and started, if that is known without it.
+        pub(super) fn describe(&self, call: &Call) -> Option<Action> {
+            let known = match call.program {
+                Program::Image(_) => container::describe_call(call, |_| None),
+                _ => None,
+            };
+            known.or_else(|| self.runner(call).ok()?.describe(call))
+        }
+
         pub(super) fn run(&self, call: &Call) -> Result<Output> {
-            let runner = self.runner(call)?;
-            let entry = cache::entry(runner, call);
-            if let Some(output) = entry.as_ref().and_then(cache::Entry::load) {
-                return Ok(output);
-            }
-            let output = runner.run(call)?;
-            if let Some(entry) = entry.filter(|_| output.status.is_success()) {
-                entry.store(&output);
-            }
-            Ok(output)
+            self.runner(call)?.run(call)
         }
     }
 }

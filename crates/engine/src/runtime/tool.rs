@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
 
-use super::{Action, Argument, Call, Output, Program, Runner, Tool, cache, process, signals};
+use super::{Action, Argument, Call, Output, Program, Runner, Tool, disk_store, process, signals};
 use crate::pipeline::policy::Limits;
 
 /// Runs tools.
@@ -91,7 +91,7 @@ impl Scratch {
         // Links resolved: those who ask whether a path is in here compare real paths.
         let parent = std::env::temp_dir().canonicalize().map_err(failed)?;
         loop {
-            let path = parent.join(format!("{name}-{:016x}", cache::unguessable()));
+            let path = parent.join(format!("{name}-{:016x}", disk_store::unguessable()));
             match make_private(&path) {
                 Ok(()) => {
                     signals::add_folder(&path);

@@ -27,6 +27,7 @@ mod interpreter {
 
     use crate::pipeline::policy::Limits;
     use crate::runtime::digests::{self, Digests};
+    use crate::runtime::reapi::Digest;
     use crate::runtime::wasi::{self, Exit, Machine, TooMuchOutput};
     use crate::runtime::{Action, Call, Identity, Module, Output, Program, Runner, Status, process};
 
@@ -50,7 +51,7 @@ mod interpreter {
     pub(in crate::runtime) struct Modules {
         engine: Engine,
         digests: Arc<Digests>,
-        loaded: Mutex<HashMap<String, wasmi::Module>>,
+        loaded: Mutex<HashMap<Digest, wasmi::Module>>,
     }
 
     impl Modules {
