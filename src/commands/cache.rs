@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use krm_engine::{Diagnostic, Result};
 
 use crate::os;
-use crate::os::store::{self, Entry, Removal};
+use crate::os::store::{self, Removal, StoredEntry};
 
 /// Show or remove what krm keeps on this machine
 ///
@@ -67,12 +67,12 @@ pub fn run(args: &CacheArgs) -> Result<()> {
         CacheCommand::Gc(gc) => {
             let removal = Removal::begin(&cache)?;
             removal.remove_given_up();
-            let mut entries: Vec<Entry> =
+            let mut entries: Vec<StoredEntry> =
                 store::entries(&cache).into_iter().flat_map(|(_, entries)| entries).collect();
             entries.sort_by_key(|entry| entry.used);
             let mut left: u64 = entries.iter().map(|entry| entry.bytes).sum();
             // A time that is yet to come, by a clock that was wrong, is now.
-            let age = |entry: &Entry| SystemTime::now().duration_since(entry.used).unwrap_or_default();
+            let age = |entry: &StoredEntry| SystemTime::now().duration_since(entry.used).unwrap_or_default();
             let (mut count, mut bytes) = (0, 0);
             for entry in &entries {
                 if age(entry) >= gc.unused_for || gc.max_size.is_some_and(|most| left > most) {

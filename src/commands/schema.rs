@@ -11,11 +11,11 @@ use crate::os;
 pub struct SchemaArgs {
     /// Whose schema
     #[arg(value_enum)]
-    kind: Kind,
+    kind: FileKind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum FileKind {
     Composition,
     Kptfile,
     Kustomization,
@@ -23,8 +23,8 @@ enum Kind {
 
 pub fn run(args: &SchemaArgs) -> Result<()> {
     os::print(match args.kind {
-        Kind::Composition => krm_engine::json_schema::COMPOSITION.as_bytes(),
-        Kind::Kptfile => krm_engine::json_schema::KPTFILE.as_bytes(),
-        Kind::Kustomization => krm_engine::json_schema::KUSTOMIZATION.as_bytes(),
+        FileKind::Composition => krm_engine::json_schema::COMPOSITION.as_bytes(),
+        FileKind::Kptfile => krm_engine::json_schema::KPTFILE.as_bytes(),
+        FileKind::Kustomization => krm_engine::json_schema::KUSTOMIZATION.as_bytes(),
     })
 }

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 use krm_engine::files::clean;
 use krm_engine::{Diagnostic, Result};
 
-use super::journal::{self, Digest, Entry, Fault, Journal, Kind, digest};
+use super::journal::{self, ChangeKind, Digest, Fault, Journal, JournalEntry, digest};
 use super::lock::Lock;
 use super::not_written;
 use super::system::{self, HoldSignals};
@@ -128,7 +128,7 @@ impl Changes {
         if root.aside.insert(place.clone(), None).is_some() {
             return Err(two_texts(path));
         }
-        root.add(path, Kind::Remove, &place, old, Digest::default())?;
+        root.add(path, ChangeKind::Remove, &place, old, Digest::default())?;
         self.hold();
         Ok(())
     }
@@ -187,8 +187,8 @@ impl Changes {
             };
         }
         let aside = match (old, folder.missing.as_ref()) {
-            (Some(old), _) => root.add(path, Kind::Replace, &place, old, digest(bytes))?,
-            (None, None) => root.add(path, Kind::Create, &place, Digest::default(), digest(bytes))?,
+            (Some(old), _) => root.add(path, ChangeKind::Replace, &place, old, digest(bytes))?,
+            (None, None) => root.add(path, ChangeKind::Create, &place, Digest::default(), digest(bytes))?,
             (None, Some(missing)) => root.add_below(path, missing, &place)?,
         };
         put_aside(&aside, &place, there.as_ref(), folder.group, bytes).map_err(|fault| match fault {
@@ -260,13 +260,20 @@ impl Root {
     }
 
     /// Adds an entry; returns where its file waits.
-    fn add(&mut self, shown: &Path, kind: Kind, place: &Path, old: Digest, new: Digest) -> Result<PathBuf> {
+    fn add(
+        &mut self,
+        shown: &Path,
+        kind: ChangeKind,
+        place: &Path,
+        old: Digest,
+        new: Digest,
+    ) -> Result<PathBuf> {
         if self.journal.is_none() {
             self.journal = Some(Journal::begin(&self.path, &self.lock, shown)?);
         }
         let journal = self.journal.as_mut().expect("made above");
         let target = place.strip_prefix(&self.path).expect("found below the root").to_owned();
-        journal.entries.push(Entry { kind, target, old, new });
+        journal.entries.push(JournalEntry { kind, target, old, new });
         self.shown.push(shown.to_owned());
         Ok(journal.aside(journal.entries.len() - 1))
     }
@@ -276,7 +283,7 @@ impl Root {
         let number = match self.new_folders.get(missing) {
             Some(number) => *number,
             None => {
-                self.add(shown, Kind::CreateFolder, missing, Digest::default(), Digest::default())?;
+                self.add(shown, ChangeKind::CreateFolder, missing, Digest::default(), Digest::default())?;
                 let number = self.shown.len() - 1;
                 self.new_folders.insert(missing.to_owned(), number);
                 number

@@ -27,23 +27,23 @@ pub struct Listing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line<'l> {
     pub digest: &'l str,
-    pub kind: Kind,
+    pub kind: FileKind,
     pub path: &'l str,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     File,
     Executable,
     Link,
 }
 
-impl Kind {
+impl FileKind {
     fn mark(self) -> char {
         match self {
-            Kind::File => ' ',
-            Kind::Executable => '*',
-            Kind::Link => '@',
+            FileKind::File => ' ',
+            FileKind::Executable => '*',
+            FileKind::Link => '@',
         }
     }
 }
@@ -124,7 +124,7 @@ impl Listing {
                 fs::create_dir_all(folder)?;
                 made = Some(folder.to_owned());
             }
-            if line.kind == Kind::Link {
+            if line.kind == FileKind::Link {
                 make_link(&fs::read_link(&source)?, &target)?;
                 continue;
             }
@@ -133,7 +133,7 @@ impl Listing {
                 return Err(io::Error::other(format!("`{}` changed while it was copied", line.path)));
             }
             fs::write(&target, bytes)?;
-            if line.kind == Kind::Executable {
+            if line.kind == FileKind::Executable {
                 super::make_executable(&target)
                     .map_err(|error| io::Error::other(error.message().to_owned()))?;
             }
@@ -146,8 +146,9 @@ impl<'l> Line<'l> {
     fn parse(line: &'l str) -> Option<Self> {
         let (digest, rest) = line.split_at_checked(64)?;
         let rest = rest.strip_prefix(' ')?;
-        let kind =
-            [Kind::File, Kind::Executable, Kind::Link].into_iter().find(|k| rest.starts_with(k.mark()))?;
+        let kind = [FileKind::File, FileKind::Executable, FileKind::Link]
+            .into_iter()
+            .find(|k| rest.starts_with(k.mark()))?;
         Some(Self { digest, kind, path: &rest[1..] }).filter(|line| !line.path.is_empty())
     }
 }
@@ -176,7 +177,7 @@ impl From<io::Error> for Fault {
 fn walk(
     root: &Path,
     folder: &Path,
-    found: &mut Vec<(String, Kind)>,
+    found: &mut Vec<(String, FileKind)>,
     bytes: &mut u64,
     what: &str,
 ) -> Result<(), Fault> {
@@ -208,7 +209,7 @@ fn walk(
                     target.display()
                 ))
             })?;
-            Kind::Link
+            FileKind::Link
         } else if kind.is_file() {
             let meta = entry.metadata()?;
             *bytes += meta.len();
@@ -219,7 +220,7 @@ fn walk(
                     LARGEST_FILE >> 20
                 )))));
             }
-            if super::is_executable(&path) { Kind::Executable } else { Kind::File }
+            if super::is_executable(&path) { FileKind::Executable } else { FileKind::File }
         } else {
             return Err(refused(format!("`{name}` of `{what}` is neither a file nor a link")));
         };
@@ -256,9 +257,9 @@ fn refuse_leaving(root: &Path, link: &Path) -> Result<(), PathBuf> {
     if is_inside && target.is_relative() { Ok(()) } else { Err(target) }
 }
 
-fn digest(path: &Path, kind: Kind) -> io::Result<String> {
+fn digest(path: &Path, kind: FileKind) -> io::Result<String> {
     Ok(match kind {
-        Kind::Link => hex(&Sha256::digest(fs::read_link(path)?.as_os_str().as_encoded_bytes())),
+        FileKind::Link => hex(&Sha256::digest(fs::read_link(path)?.as_os_str().as_encoded_bytes())),
         _ => hex(&Sha256::digest(fs::read(path)?)),
     })
 }

@@ -45,7 +45,7 @@ pub fn digest(bytes: &[u8]) -> Digest {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ChangeKind {
     /// A file that was not there before.
     Create,
     /// A folder that was not there before, with everything in it.
@@ -54,17 +54,17 @@ pub enum Kind {
     Remove,
 }
 
-const KINDS: [(Kind, &str); 4] = [
-    (Kind::Create, "create"),
-    (Kind::CreateFolder, "create-folder"),
-    (Kind::Replace, "replace"),
-    (Kind::Remove, "remove"),
+const KINDS: [(ChangeKind, &str); 4] = [
+    (ChangeKind::Create, "create"),
+    (ChangeKind::CreateFolder, "create-folder"),
+    (ChangeKind::Replace, "replace"),
+    (ChangeKind::Remove, "remove"),
 ];
 
 /// One file, or one new folder.
 #[derive(Clone, Debug)]
-pub struct Entry {
-    pub kind: Kind,
+pub struct JournalEntry {
+    pub kind: ChangeKind,
     /// Relative to the root.
     pub target: PathBuf,
     /// The text that is replaced or removed.
@@ -78,7 +78,7 @@ pub struct Entry {
 pub struct Journal {
     root: PathBuf,
     folder: PathBuf,
-    pub entries: Vec<Entry>,
+    pub entries: Vec<JournalEntry>,
     /// Whether files may have begun to take their places: then the folder is the journal's to clear, or to keep.
     is_decided: bool,
 }
@@ -185,7 +185,7 @@ impl Journal {
     /// New folders take their places last: what people put into one since cannot be distinguished from what was in it, so this must
     /// not have to be undone.
     fn order(&self) -> Vec<usize> {
-        let is_folder = |number: &usize| self.entries[*number].kind == Kind::CreateFolder;
+        let is_folder = |number: &usize| self.entries[*number].kind == ChangeKind::CreateFolder;
         let (folders, mut order): (Vec<_>, Vec<_>) = (0..self.entries.len()).partition(is_folder);
         order.extend(folders);
         order
@@ -195,7 +195,7 @@ impl Journal {
     fn sync_aside(&self) -> io::Result<()> {
         let files = |number: usize| {
             let mut found = Vec::new();
-            if self.entries[number].kind != Kind::Remove {
+            if self.entries[number].kind != ChangeKind::Remove {
                 collect(&self.aside(number), &mut found)?;
             }
             Ok(found)
@@ -257,7 +257,7 @@ impl Journal {
                 return Ok(None);
             };
             let target = PathBuf::from(OsStr::from_bytes(target));
-            journal.entries.push(Entry { kind: *kind, target, old, new });
+            journal.entries.push(JournalEntry { kind: *kind, target, old, new });
         }
     }
 
@@ -267,15 +267,15 @@ impl Journal {
         let (aside, target) = (self.aside(number), self.target(number));
         let entry = &self.entries[number];
         match entry.kind {
-            Kind::Create | Kind::CreateFolder => move_to(&aside, &target)?,
-            Kind::Remove => {
+            ChangeKind::Create | ChangeKind::CreateFolder => move_to(&aside, &target)?,
+            ChangeKind::Remove => {
                 move_to(&target, &aside)?;
                 if digest_of(&aside)? != entry.old {
                     move_to(&aside, &target)?;
                     return Err(Fault::Changed);
                 }
             }
-            Kind::Replace => {
+            ChangeKind::Replace => {
                 exchange(&aside, &target)?;
                 if digest_of(&aside)? != entry.old {
                     exchange(&aside, &target)?;
@@ -290,9 +290,9 @@ impl Journal {
     fn revert(&self, number: usize) -> io::Result<()> {
         let (aside, target) = (self.aside(number), self.target(number));
         match self.entries[number].kind {
-            Kind::Create | Kind::CreateFolder => move_to(&target, &aside),
-            Kind::Remove => move_to(&aside, &target),
-            Kind::Replace => exchange(&aside, &target),
+            ChangeKind::Create | ChangeKind::CreateFolder => move_to(&target, &aside),
+            ChangeKind::Remove => move_to(&aside, &target),
+            ChangeKind::Replace => exchange(&aside, &target),
         }
     }
 
@@ -303,16 +303,18 @@ impl Journal {
         let waits = exists(&aside);
         let target_is = |text: Digest| digest_of(&target).is_ok_and(|there| there == text);
         Ok(match entry.kind {
-            Kind::Create | Kind::CreateFolder if waits => State::Waiting { untouched: !exists(&target) },
-            Kind::Create => State::Done { untouched: target_is(entry.new) },
+            ChangeKind::Create | ChangeKind::CreateFolder if waits => {
+                State::Waiting { untouched: !exists(&target) }
+            }
+            ChangeKind::Create => State::Done { untouched: target_is(entry.new) },
             // What people have put into a new folder since is theirs.
-            Kind::CreateFolder => State::Done { untouched: false },
-            Kind::Remove if waits => State::Done { untouched: !exists(&target) },
-            Kind::Remove if exists(&target) => State::Waiting { untouched: target_is(entry.old) },
-            Kind::Remove => State::Done { untouched: false },
+            ChangeKind::CreateFolder => State::Done { untouched: false },
+            ChangeKind::Remove if waits => State::Done { untouched: !exists(&target) },
+            ChangeKind::Remove if exists(&target) => State::Waiting { untouched: target_is(entry.old) },
+            ChangeKind::Remove => State::Done { untouched: false },
             // It was cleared away already.
-            Kind::Replace if !waits => State::Done { untouched: false },
-            Kind::Replace => match digest_of(&aside)? {
+            ChangeKind::Replace if !waits => State::Done { untouched: false },
+            ChangeKind::Replace => match digest_of(&aside)? {
                 text if text == entry.new => State::Waiting { untouched: target_is(entry.old) },
                 text if text == entry.old => State::Done { untouched: target_is(entry.new) },
                 _ => State::Misplaced { untouched: target_is(entry.new) },
@@ -562,19 +564,19 @@ mod tests {
             let lock = Lock::new(&root).expect("nobody else knows it");
             let mut journal = Journal::begin(&root, &lock, &root).expect("it is empty");
             let mut add = |kind, name: &str, old: &str, new: &str| {
-                if kind != Kind::Create {
+                if kind != ChangeKind::Create {
                     fs::write(root.join(name), old).expect("a new file");
                 }
-                if kind != Kind::Remove {
+                if kind != ChangeKind::Remove {
                     fs::write(journal.aside(journal.entries.len()), new).expect("a new file");
                 }
                 let (old, new) = (digest(old.as_bytes()), digest(new.as_bytes()));
-                journal.entries.push(Entry { kind, target: name.into(), old, new });
+                journal.entries.push(JournalEntry { kind, target: name.into(), old, new });
             };
-            add(Kind::Replace, "a", "old a", "new a");
-            add(Kind::Create, "b", "", "new b");
-            add(Kind::Remove, "c", "old c", "");
-            add(Kind::Replace, "d", "old d", "new d");
+            add(ChangeKind::Replace, "a", "old a", "new a");
+            add(ChangeKind::Create, "b", "", "new b");
+            add(ChangeKind::Remove, "c", "old c", "");
+            add(ChangeKind::Replace, "d", "old d", "new d");
             journal.write(false).expect("the folder is ours");
             (0..steps).for_each(|n| assert!(journal.apply(n).is_ok()));
             Self { root, lock }

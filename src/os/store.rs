@@ -243,14 +243,14 @@ fn private_dir(path: &Path) -> io::Result<()> {
 
 /// An entry of a cache, as `krm cache` counts and removes them.
 #[derive(Debug)]
-pub struct Entry {
+pub struct StoredEntry {
     pub path: PathBuf,
     pub bytes: u64,
     pub used: SystemTime,
 }
 
 /// Everything krm keeps for this user, by kind: fetched files, fetched folders, outputs of functions and builds.
-pub fn entries(cache: &Path) -> Vec<(&'static str, Vec<Entry>)> {
+pub fn entries(cache: &Path) -> Vec<(&'static str, Vec<StoredEntry>)> {
     let store = cache.join("store/v1");
     let kinds = [
         ("files", store.join("files"), 2),
@@ -262,13 +262,13 @@ pub fn entries(cache: &Path) -> Vec<(&'static str, Vec<Entry>)> {
     kinds.into_iter().map(|(name, folder, depth)| (name, entries_in(&folder, depth))).collect()
 }
 
-fn entries_in(folder: &Path, depth: usize) -> Vec<Entry> {
+fn entries_in(folder: &Path, depth: usize) -> Vec<StoredEntry> {
     let names = fs::read_dir(folder).into_iter().flatten().filter_map(|entry| Some(entry.ok()?.path()));
     match depth {
         1 => names
             .filter_map(|path| {
                 let used = path.symlink_metadata().ok()?.modified().ok()?;
-                Some(Entry { bytes: size(&path), path, used })
+                Some(StoredEntry { bytes: size(&path), path, used })
             })
             .collect(),
         _ => names.flat_map(|path| entries_in(&path, depth - 1)).collect(),
@@ -313,7 +313,7 @@ impl Removal {
     }
 
     /// Removes an entry; gives its size.
-    pub fn remove(&self, entry: &Entry) -> Result<u64> {
+    pub fn remove(&self, entry: &StoredEntry) -> Result<u64> {
         let failed = |error: io::Error| {
             let message = format!("cannot remove `{}`: {error}", entry.path.display());
             Diagnostic::error("cache-not-removed", message)

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use krm_engine::page::{LayerKind, Page, Step};
+use krm_engine::page::{LayerKind, Page, PageStep};
 
 use super::{Counts, counted, escaped};
 
@@ -95,7 +95,7 @@ pub fn hues(page: &Page) -> Vec<usize> {
 }
 
 /// What a step is called here.
-pub fn label(step: &Step, layer: LayerKind) -> String {
+pub fn label(step: &PageStep, layer: LayerKind) -> String {
     match (layer, step.label.as_str()) {
         (LayerKind::Finish, "hash") => "hash suffixes".to_owned(),
         (LayerKind::Finish, label) => label.replace('-', " "),

@@ -184,7 +184,7 @@ def main():
         keys = "" if merge is None else ", merge [%s]" % ", ".join(f'"{k}"' for k in merge)
         print(f"    ty!([{row}], {option(values)}, {option(items)}{keys}),")
     print("];")
-    print("pub(super) static KINDS: &[Kind] = &[")
+    print("pub(super) static KINDS: &[KnownKind] = &[")
     for group, apiversion, kind in sorted(set(kinds) | set(scopes), key=lambda k: (k[2], k[0], k[1])):
         key = (group, apiversion, kind)
         root = f"Some({number[kinds[key]]})" if key in kinds else "None"

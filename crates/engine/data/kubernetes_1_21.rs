@@ -351,7 +351,7 @@ pub(super) static TYPES: &[Type] = &[
     ty!(["items" 81, "metadata" 0], None, None),
     ty!(["configMapGenerator" 1, "secretGenerator" 1], None, None),
 ];
-pub(super) static KINDS: &[Kind] = &[
+pub(super) static KINDS: &[KnownKind] = &[
     kind("APIGroup", "", "v1", Some(338), None),
     kind("APIGroupList", "", "v1", Some(339), None),
     kind("APIResourceList", "", "v1", Some(340), None),

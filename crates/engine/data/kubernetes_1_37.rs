@@ -483,7 +483,7 @@ pub(super) static TYPES: &[Type] = &[
     ty!(["items" 127, "metadata" 474], None, None),
     ty!(["configMapGenerator" 1, "secretGenerator" 1], None, None),
 ];
-pub(super) static KINDS: &[Kind] = &[
+pub(super) static KINDS: &[KnownKind] = &[
     kind("APIGroup", "", "v1", Some(470), Some(Namespaced)),
     kind("APIGroupList", "", "v1", Some(471), None),
     kind("APIResourceList", "", "v1", Some(305), None),

@@ -156,7 +156,7 @@ impl DiffArgs {
 }
 
 /// What is to be said of a target that cannot be built. One that fails on both sides alike was not broken by the change.
-fn failures(target: &diff::Target) -> Vec<Diagnostic> {
+fn failures(target: &diff::TargetDiff) -> Vec<Diagnostic> {
     match &target.errors {
         [Some(from), Some(to)] if from.message() == to.message() => vec![to.clone()],
         errors => errors.iter().flatten().cloned().collect(),

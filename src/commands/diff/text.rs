@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use krm_engine::Node;
 use krm_engine::diff::lines::unified;
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, Target};
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff};
 use krm_engine::explain::text::{MASK, value};
 
 use super::count;
@@ -444,7 +444,7 @@ fn flags(diff: &Diff, names: &[String]) -> String {
 /// The targets that cannot be compared; why is said on standard error.
 fn failures(diff: &Diff) -> String {
     let failed = diff.targets.iter().filter(|target| target.status == Status::Failed);
-    let line = |target: &Target| {
+    let line = |target: &TargetDiff| {
         let side = match &target.errors {
             [Some(a), Some(b)] if a.message() == b.message() => "fails on both sides alike".to_owned(),
             [Some(_), Some(_)] => "fails on both sides".to_owned(),
@@ -459,9 +459,10 @@ fn failures(diff: &Diff) -> String {
 
 /// How much differs, target by target.
 pub fn stat(diff: &Diff) -> String {
-    let changed: Vec<&Target> = diff.targets.iter().filter(|target| target.status != Status::Same).collect();
+    let changed: Vec<&TargetDiff> =
+        diff.targets.iter().filter(|target| target.status != Status::Same).collect();
     let width = changed.iter().map(|target| target.directory.chars().count()).max().unwrap_or(0);
-    let line = |target: &&Target| {
+    let line = |target: &&TargetDiff| {
         let head = format!("{:<width$}   ", target.directory);
         let resources = counted(target.resources, "resource", "resources");
         match target.status {

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use krm_engine::files::relative;
 use krm_engine::graph::{Branch, Content, Effect, Level, StepKind, StepView, Users};
-use krm_engine::workspace::{Layer, LayerKind, Target};
+use krm_engine::workspace::{Layer, LayerKind, ReferenceTarget};
 
 use crate::commands::targets::Targets;
 use crate::report::{Report, sanitize};
@@ -354,18 +354,20 @@ fn named(targets: &Targets, layer: &Layer, level: Level, here: &Path, drawn: &mu
             line
         };
         match &reference.target {
-            Target::Layer(folder) => {
+            ReferenceTarget::Layer(folder) => {
                 let below = targets.workspace.layer(folder);
                 line.below.extend(below.map(|below| named(targets, below, level, here, drawn)));
             }
-            Target::Remote(address) => {
+            ReferenceTarget::Remote(address) => {
                 let mut remote = Line::new(sanitize::without_passwords(address));
                 remote.details.push(format!("{}, remote", reference.field));
                 line.below.push(remote);
             }
-            Target::Missing(path) => line.below.push(file(path, ", missing")),
-            Target::File(path) if level >= Level::Files => line.below.push(file(path, "")),
-            Target::Folder(path) if level >= Level::Files => line.below.push(file(path, ", a folder")),
+            ReferenceTarget::Missing(path) => line.below.push(file(path, ", missing")),
+            ReferenceTarget::File(path) if level >= Level::Files => line.below.push(file(path, "")),
+            ReferenceTarget::Folder(path) if level >= Level::Files => {
+                line.below.push(file(path, ", a folder"))
+            }
             _ => {}
         }
     }

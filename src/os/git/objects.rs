@@ -22,17 +22,17 @@ impl fmt::Display for Id {
 }
 
 /// A folder of a revision, by name.
-pub type Tree = BTreeMap<OsString, Entry>;
+pub type Tree = BTreeMap<OsString, TreeEntry>;
 
 /// What is in a folder of a revision.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    pub kind: Kind,
+pub struct TreeEntry {
+    pub kind: ObjectKind,
     pub id: Id,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ObjectKind {
     File,
     Program,
     Link,
@@ -92,7 +92,7 @@ impl Objects {
             }
             at.push(name);
             match (old.kind, new) {
-                (Kind::Folder, Some(Entry { kind: Kind::Folder, id })) => {
+                (ObjectKind::Folder, Some(TreeEntry { kind: ObjectKind::Folder, id })) => {
                     self.differences(&old.id, id, at, found)?;
                 }
                 (_, new) => {
@@ -111,8 +111,8 @@ impl Objects {
     }
 
     /// Every file that an entry is or holds.
-    fn all(&self, entry: &Entry, at: &mut PathBuf, found: &mut Vec<PathBuf>) -> io::Result<()> {
-        if entry.kind != Kind::Folder {
+    fn all(&self, entry: &TreeEntry, at: &mut PathBuf, found: &mut Vec<PathBuf>) -> io::Result<()> {
+        if entry.kind != ObjectKind::Folder {
             found.push(at.clone());
             return Ok(());
         }
@@ -132,16 +132,16 @@ fn parse(mut bytes: &[u8], id_length: usize) -> Option<Tree> {
         let space = bytes.iter().position(|byte| *byte == b' ')?;
         let zero = bytes.iter().position(|byte| *byte == 0)?;
         let kind = match &bytes[..space] {
-            b"40000" => Kind::Folder,
-            b"120000" => Kind::Link,
-            b"160000" => Kind::Submodule,
-            b"100755" => Kind::Program,
-            _ => Kind::File,
+            b"40000" => ObjectKind::Folder,
+            b"120000" => ObjectKind::Link,
+            b"160000" => ObjectKind::Submodule,
+            b"100755" => ObjectKind::Program,
+            _ => ObjectKind::File,
         };
         let name = bytes.get(space + 1..zero)?;
         let id = bytes.get(zero + 1..zero + 1 + id_length)?;
         let id = Id(krm_engine::files::hex(id).into());
-        tree.insert(super::os_string(name.to_vec()), Entry { kind, id });
+        tree.insert(super::os_string(name.to_vec()), TreeEntry { kind, id });
         bytes = &bytes[zero + 1 + id_length..];
     }
     Some(tree)
@@ -215,9 +215,9 @@ mod tests {
         bytes.extend(b"40000 folder\0");
         bytes.extend([0xff; 20]);
         let tree = parse(&bytes, 20).unwrap();
-        let kinds: Vec<(&str, Kind)> =
+        let kinds: Vec<(&str, ObjectKind)> =
             tree.iter().map(|(name, entry)| (name.to_str().unwrap(), entry.kind)).collect();
-        assert_eq!(kinds, [("a b.yaml", Kind::File), ("folder", Kind::Folder)]);
+        assert_eq!(kinds, [("a b.yaml", ObjectKind::File), ("folder", ObjectKind::Folder)]);
         assert_eq!(tree[std::ffi::OsStr::new("folder")].id.to_string(), "ff".repeat(20));
         assert!(parse(&bytes[..40], 20).is_none());
     }

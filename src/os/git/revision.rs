@@ -12,7 +12,7 @@ use krm_engine::files::{DirEntry, Download, EntryKind, Fetched, clean};
 use krm_engine::runtime::Scratch;
 use krm_engine::{Result, World};
 
-use super::objects::{Entry, Id, Kind, Objects};
+use super::objects::{Id, ObjectKind, Objects, TreeEntry};
 use crate::os::Disk;
 
 /// The files of a revision.
@@ -21,7 +21,7 @@ use crate::os::Disk;
 /// finds nothing, rather than a file of another revision. That folder is empty but for what programs are to find there.
 pub struct Revision {
     objects: Arc<Objects>,
-    root: Entry,
+    root: TreeEntry,
     /// The folder that this world has the repository in.
     folder: Scratch,
     /// The folder of the working tree: users may name paths in it.
@@ -42,14 +42,14 @@ const HELD: &str = "no one panics while holding the list";
 /// What a path leads to.
 enum Place {
     /// Its real path as seen from the top.
-    Here(PathBuf, Entry),
+    Here(PathBuf, TreeEntry),
     /// Something that was fetched.
     Fetched(PathBuf),
 }
 
 impl Revision {
     pub fn new(objects: Arc<Objects>, tree: Id, top: &Path, prefix: &Path) -> Result<Self> {
-        let root = Entry { kind: Kind::Folder, id: tree };
+        let root = TreeEntry { kind: ObjectKind::Folder, id: tree };
         let (folder, disk, fetched) = (Scratch::new("krm-revision")?, Disk::default(), Mutex::default());
         let written = Mutex::default();
         Ok(Self {
@@ -85,7 +85,7 @@ impl Revision {
             };
         };
         let mut open: VecDeque<OsString> = inside.iter().map(OsString::from).collect();
-        let mut way: Vec<(OsString, Entry)> = Vec::new();
+        let mut way: Vec<(OsString, TreeEntry)> = Vec::new();
         let mut links = 0;
         while let Some(name) = open.pop_front() {
             if name == ".." {
@@ -94,8 +94,8 @@ impl Revision {
             }
             let above = way.last().map_or(&self.root, |(_, entry)| entry);
             let entry = match above.kind {
-                Kind::Folder => self.objects.tree(&above.id)?.get(&name).cloned(),
-                Kind::Submodule => return Err(submodule(&way)),
+                ObjectKind::Folder => self.objects.tree(&above.id)?.get(&name).cloned(),
+                ObjectKind::Submodule => return Err(submodule(&way)),
                 _ => None,
             };
             let Some(entry) = entry else {
@@ -103,7 +103,7 @@ impl Revision {
                 let made = self.root().join(inside);
                 return if made.exists() { Ok(Place::Fetched(made)) } else { Err(missing(&path)) };
             };
-            if entry.kind != Kind::Link {
+            if entry.kind != ObjectKind::Link {
                 way.push((name, entry));
                 continue;
             }
@@ -126,17 +126,17 @@ impl Revision {
     }
 
     /// Writes a file or a folder to the disk, once.
-    fn write(&self, inside: &Path, entry: &Entry) -> io::Result<()> {
+    fn write(&self, inside: &Path, entry: &TreeEntry) -> io::Result<()> {
         let mut written = self.written.lock().expect(HELD);
         self.write_all(inside, entry, &mut written)
     }
 
-    fn write_all(&self, inside: &Path, entry: &Entry, written: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    fn write_all(&self, inside: &Path, entry: &TreeEntry, written: &mut BTreeSet<PathBuf>) -> io::Result<()> {
         if !written.insert(inside.to_owned()) {
             return Ok(());
         }
         let path = self.root().join(inside);
-        if entry.kind == Kind::Folder {
+        if entry.kind == ObjectKind::Folder {
             fs::create_dir_all(&path)?;
             let tree = self.objects.tree(&entry.id)?;
             return tree
@@ -145,31 +145,31 @@ impl Revision {
         }
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         match entry.kind {
-            Kind::File | Kind::Program => fs::write(&path, self.objects.blob(&entry.id)?)?,
+            ObjectKind::File | ObjectKind::Program => fs::write(&path, self.objects.blob(&entry.id)?)?,
             // What a link leads to is there by its own path, if it is asked for; to lead out is not for a revision.
-            Kind::Link => {
+            ObjectKind::Link => {
                 let target = self.find(&path);
                 if let Ok(Place::Here(target, entry)) = target
-                    && entry.kind != Kind::Folder
+                    && entry.kind != ObjectKind::Folder
                 {
                     self.write_all(&target, &entry, written)?;
                     fs::copy(self.root().join(target), &path)?;
                 }
             }
-            Kind::Folder | Kind::Submodule => {}
+            ObjectKind::Folder | ObjectKind::Submodule => {}
         }
-        if entry.kind == Kind::Program {
+        if entry.kind == ObjectKind::Program {
             crate::os::make_executable(&path)
                 .map_err(|error| io::Error::other(error.message().to_owned()))?;
         }
         Ok(())
     }
 
-    fn kind(&self, path: &Path) -> Option<Kind> {
+    fn kind(&self, path: &Path) -> Option<ObjectKind> {
         match self.find(path).ok()? {
             Place::Here(_, entry) => Some(entry.kind),
-            Place::Fetched(path) if path.is_dir() => Some(Kind::Folder),
-            Place::Fetched(path) => path.is_file().then_some(Kind::File),
+            Place::Fetched(path) if path.is_dir() => Some(ObjectKind::Folder),
+            Place::Fetched(path) => path.is_file().then_some(ObjectKind::File),
         }
     }
 }
@@ -182,7 +182,7 @@ fn outside(path: &Path) -> io::Error {
     io::Error::new(ErrorKind::NotFound, format!("`{}` is not in the repository", path.display()))
 }
 
-fn submodule(way: &[(OsString, Entry)]) -> io::Error {
+fn submodule(way: &[(OsString, TreeEntry)]) -> io::Error {
     let folder: PathBuf = way.iter().map(|(name, _)| name).collect();
     let message = format!("`{}` is a submodule: its files are not in the revision", folder.display());
     io::Error::new(ErrorKind::NotFound, message)
@@ -197,7 +197,7 @@ impl World for Revision {
             Place::Here(_, entry) => entry,
             Place::Fetched(path) => return self.disk.read(&path),
         };
-        if matches!(entry.kind, Kind::Folder | Kind::Submodule) {
+        if matches!(entry.kind, ObjectKind::Folder | ObjectKind::Submodule) {
             return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"));
         }
         let bytes = self.objects.blob(&entry.id)?;
@@ -208,11 +208,11 @@ impl World for Revision {
     }
 
     fn is_dir(&self, path: &Path) -> bool {
-        matches!(self.kind(path), Some(Kind::Folder | Kind::Submodule))
+        matches!(self.kind(path), Some(ObjectKind::Folder | ObjectKind::Submodule))
     }
 
     fn is_file(&self, path: &Path) -> bool {
-        matches!(self.kind(path), Some(Kind::File | Kind::Program))
+        matches!(self.kind(path), Some(ObjectKind::File | ObjectKind::Program))
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
@@ -221,15 +221,15 @@ impl World for Revision {
             Place::Fetched(path) => return self.disk.list(&path),
         };
         let tree = match entry.kind {
-            Kind::Folder => self.objects.tree(&entry.id)?,
-            Kind::Submodule => return Ok(Vec::new()),
+            ObjectKind::Folder => self.objects.tree(&entry.id)?,
+            ObjectKind::Submodule => return Ok(Vec::new()),
             _ => return Err(io::Error::new(ErrorKind::NotADirectory, "it is not a folder")),
         };
-        let entry = |(name, entry): (&OsString, &Entry)| {
+        let entry = |(name, entry): (&OsString, &TreeEntry)| {
             let kind = match entry.kind {
-                Kind::File | Kind::Program => EntryKind::File,
-                Kind::Folder | Kind::Submodule => EntryKind::Folder,
-                Kind::Link => EntryKind::Link,
+                ObjectKind::File | ObjectKind::Program => EntryKind::File,
+                ObjectKind::Folder | ObjectKind::Submodule => EntryKind::Folder,
+                ObjectKind::Link => EntryKind::Link,
             };
             DirEntry { name: name.clone(), kind }
         };

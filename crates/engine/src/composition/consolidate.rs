@@ -18,7 +18,7 @@ use crate::schema::Schema;
 
 /// A transformer of the consolidated list.
 #[derive(Clone)]
-pub struct Entry {
+pub struct Listed {
     pub identity: Identity,
     /// The whole object, overrides applied. Every scalar knows the file it was written in.
     pub config: Node,
@@ -55,7 +55,7 @@ pub fn consolidate(
     file: &str,
     place: Span,
     planner: &dyn Planner,
-) -> Result<Vec<Entry>> {
+) -> Result<Vec<Listed>> {
     Consolidation { planner, open: Vec::new(), read: 0 }.read(folder, file, place, Reading::Target)
 }
 
@@ -86,7 +86,7 @@ impl Consolidation<'_> {
         file: &str,
         place: Span,
         reading: Reading,
-    ) -> Result<Vec<Entry>> {
+    ) -> Result<Vec<Listed>> {
         let path = folder.root().join(file);
         self.refuse_cycle(&path, place)?;
         self.read += 1;
@@ -112,7 +112,7 @@ impl Consolidation<'_> {
         list
     }
 
-    fn list(&mut self, folder: &Arc<Folder>, file: &str, composition: &Composition) -> Result<Vec<Entry>> {
+    fn list(&mut self, folder: &Arc<Folder>, file: &str, composition: &Composition) -> Result<Vec<Listed>> {
         let (mut before, mut behind, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for import in &composition.transformers_from {
             match self.import(folder, import) {
@@ -153,7 +153,7 @@ impl Consolidation<'_> {
         }
     }
 
-    fn import(&mut self, folder: &Arc<Folder>, import: &Import) -> Result<(ImportMode, Vec<Entry>)> {
+    fn import(&mut self, folder: &Arc<Folder>, import: &Import) -> Result<(ImportMode, Vec<Listed>)> {
         let (mode, place) = (import.mode()?, import.path.span());
         if import.path.is_empty() {
             return Err(Diagnostic::error("import-no-path", "an import needs the path of a Composition")
@@ -178,7 +178,7 @@ impl Consolidation<'_> {
         file: &str,
         composition: &Composition,
         errors: &mut Vec<Diagnostic>,
-    ) -> Vec<Entry> {
+    ) -> Vec<Listed> {
         let mut own = Vec::new();
         let file: Arc<str> = file.into();
         for written in &composition.transformers {
@@ -196,7 +196,7 @@ impl Consolidation<'_> {
                         None => (folder.clone(), file.clone()),
                     };
                     let (overrides, imported_at) = (Vec::new(), Vec::new());
-                    Ok(Entry { identity, config, place, folder, file, overrides, imported_at })
+                    Ok(Listed { identity, config, place, folder, file, overrides, imported_at })
                 });
                 entries.collect::<Result<Vec<_>>>()
             });
@@ -226,8 +226,8 @@ impl Consolidation<'_> {
         &self,
         folder: &Arc<Folder>,
         composition: &Composition,
-        imported: &mut [Entry],
-        own: &[Entry],
+        imported: &mut [Listed],
+        own: &[Listed],
     ) -> Result<Vec<usize>> {
         let mut removed: Vec<(usize, Span)> = Vec::new();
         let mut errors = Vec::new();
@@ -255,7 +255,7 @@ impl Consolidation<'_> {
     }
 
     /// Merges one override into the transformer it is for.
-    fn apply_override(&self, patch: &mut Node, entry: &mut Entry) -> Result<Change> {
+    fn apply_override(&self, patch: &mut Node, entry: &mut Listed) -> Result<Change> {
         one_declaration(patch, &mut entry.config)?;
         replace_other_runtime(&mut entry.config, patch);
         let orders = directives::apply(patch, &mut entry.config)?;
@@ -346,8 +346,8 @@ fn replace_other_runtime(config: &mut Node, patch: &Node) {
 fn find_target(
     wanted: &Identity,
     place: Span,
-    imported: &[Entry],
-    own: &[Entry],
+    imported: &[Listed],
+    own: &[Listed],
     removed: &[(usize, Span)],
 ) -> Result<usize> {
     let mut fitting = imported.iter().enumerate().filter(|(_, entry)| entry.identity == *wanted);
@@ -384,9 +384,9 @@ fn find_target(
 }
 
 /// Adds what may have been meant: the same name under another version or kind, or a name nearly the same.
-fn suggest(diagnostic: Diagnostic, wanted: &Identity, imported: &[Entry]) -> Diagnostic {
+fn suggest(diagnostic: Diagnostic, wanted: &Identity, imported: &[Listed]) -> Diagnostic {
     let same_name = imported.iter().find(|entry| entry.identity.name == wanted.name);
-    if let Some(Entry { identity, place, .. }) = same_name {
+    if let Some(Listed { identity, place, .. }) = same_name {
         let message = format!("there is a {} {identity}", identity.api_version);
         return diagnostic.note(message, *place).help("apiVersion, kind and name must all be the same");
     }
@@ -400,8 +400,8 @@ fn suggest(diagnostic: Diagnostic, wanted: &Identity, imported: &[Entry]) -> Dia
     }
 }
 
-fn refuse_twins(list: &[Entry]) -> Result<()> {
-    let mut seen: FxHashMap<&Identity, &Entry> = FxHashMap::default();
+fn refuse_twins(list: &[Listed]) -> Result<()> {
+    let mut seen: FxHashMap<&Identity, &Listed> = FxHashMap::default();
     let mut errors = Vec::new();
     for entry in list {
         let Some(first) = seen.insert(&entry.identity, entry) else { continue };
@@ -422,7 +422,7 @@ fn refuse_twins(list: &[Entry]) -> Result<()> {
 }
 
 /// Puts the list into the order that was written, which must name every transformer exactly once.
-fn order(list: Vec<Entry>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec<Entry>> {
+fn order(list: Vec<Listed>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec<Listed>> {
     if wanted.is_empty() {
         return Ok(list);
     }
@@ -466,7 +466,7 @@ fn order(list: Vec<Entry>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec<
             ),
         }
     }
-    let missing: Vec<&Entry> =
+    let missing: Vec<&Listed> =
         list.iter().zip(&places).filter(|(_, p)| p.is_none()).map(|(e, _)| e).collect();
     if errors.is_empty() && !missing.is_empty() {
         let names: Vec<String> = missing.iter().map(|entry| format!("`{}`", entry.identity.name)).collect();
@@ -477,7 +477,7 @@ fn order(list: Vec<Entry>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec<
             .push(missing.iter().fold(diagnostic, |d, e| d.note(format!("{} is here", e.identity), e.place)));
     }
     Diagnostic::join(errors).map_or(Ok(()), Err)?;
-    let mut ranked: Vec<(Option<usize>, Entry)> = places.into_iter().zip(list).collect();
+    let mut ranked: Vec<(Option<usize>, Listed)> = places.into_iter().zip(list).collect();
     ranked.sort_by_key(|(rank, _)| *rank);
     Ok(ranked.into_iter().map(|(_, entry)| entry).collect())
 }

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
 
-pub use consolidate::{Entry, Planner, consolidate};
+pub use consolidate::{Listed, Planner, consolidate};
 pub use identity::default_name;
 
 /// The names a Composition may have in its folder.

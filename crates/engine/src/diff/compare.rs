@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 use super::causes::{Causes, Histories, Which};
 use super::fields::{Difference, differences};
 use super::pair::{Item, Pair, pairs, split_hash};
-use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Place, Status, Tail, Target, flags, images};
+use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Place, Status, Tail, TargetDiff, flags, images};
 use crate::explain::{self, Entry, FieldPath, Found, Labels, ResourceName, Where};
 use crate::files::world::World;
 use crate::pipeline::Trace;
@@ -74,7 +74,7 @@ struct Local {
 
 /// What differs in one target.
 struct Compared {
-    target: Target,
+    target: TargetDiff,
     changes: Vec<Local>,
     ignored: usize,
 }
@@ -259,7 +259,7 @@ impl Comparison<'_> {
             (true, false) => Status::Removed,
             _ => Status::Same,
         };
-        let mut target = Target {
+        let mut target = TargetDiff {
             directory: self.given.directory.clone(),
             status,
             errors,

@@ -2,7 +2,7 @@
 
 use krm_yaml::Node;
 
-use super::{Cause, Change, Diff, Flag, ImageChange, Named, Place, Tail, Target};
+use super::{Cause, Change, Diff, Flag, ImageChange, Named, Place, Tail, TargetDiff};
 
 const FORMAT: &str = "krm.diff/1";
 /// What stands for a value that is not shown.
@@ -34,7 +34,7 @@ fn list<T>(all: &[T], one: impl Fn(&T) -> Node) -> Node {
     Node::from(all.iter().map(one).collect::<Vec<_>>())
 }
 
-fn target(target: &Target) -> Node {
+fn target(target: &TargetDiff) -> Node {
     let mut object = Node::map();
     object.set("directory", target.directory.as_str());
     object.set("status", target.status.name());

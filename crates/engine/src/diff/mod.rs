@@ -24,7 +24,7 @@ pub struct Diff {
     pub from: String,
     pub to: String,
     /// Every target that was looked at, in the order of their names.
-    pub targets: Vec<Target>,
+    pub targets: Vec<TargetDiff>,
     /// By file and line.
     pub causes: Vec<Cause>,
     /// By cause; those that follow from another come after it.
@@ -39,7 +39,7 @@ pub struct Diff {
 
 /// A folder that was built on both sides.
 #[derive(Clone, Debug)]
-pub struct Target {
+pub struct TargetDiff {
     pub directory: String,
     pub status: Status,
     /// Why it cannot be compared: on the first side, on the second.
@@ -200,7 +200,7 @@ impl Diff {
         for target in &self.targets {
             *counts.entry(last(&target.directory)).or_insert(0) += 1;
         }
-        let short = |target: &Target| match counts[&last(&target.directory)] {
+        let short = |target: &TargetDiff| match counts[&last(&target.directory)] {
             1 => last(&target.directory),
             _ => target.directory.clone(),
         };

@@ -9,7 +9,7 @@ use super::moves::{refused, replaced};
 use crate::files::relative;
 use crate::files::repository::{Repository, is_http};
 use crate::files::world::{EntryKind, World, clean};
-use crate::workspace::{Layer, Target, Workspace};
+use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
 /// The folder of the copy that holds what was fetched, each repository and file once.
 const FETCHED: &str = "localized-files";
@@ -103,20 +103,20 @@ impl Localizer<'_> {
         let here = self.place(&layer.folder, Span::NONE)?;
         for reference in &layer.references {
             let place = match &reference.target {
-                Target::File(path) => {
+                ReferenceTarget::File(path) => {
                     self.copy(path, reference.span)?;
                     continue;
                 }
-                Target::Folder(path) => {
+                ReferenceTarget::Folder(path) => {
                     self.copy_folder(path, reference.span)?;
                     continue;
                 }
-                Target::Layer(path) => {
+                ReferenceTarget::Layer(path) => {
                     self.place(path, reference.span)?;
                     continue;
                 }
-                Target::Missing(_) => continue,
-                Target::Remote(address) => match self.fetch(address, reference.span)? {
+                ReferenceTarget::Missing(_) => continue,
+                ReferenceTarget::Remote(address) => match self.fetch(address, reference.span)? {
                     Fetched::File(place) => place,
                     Fetched::Layer(folder) => {
                         let place = self.place(&folder, reference.span)?;

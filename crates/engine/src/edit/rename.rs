@@ -11,7 +11,7 @@ use crate::files::world::World;
 use crate::resource::Gvk;
 use crate::select::go_regex;
 use crate::transformers::TransformerConfig;
-use crate::workspace::{Layer, Target, Workspace};
+use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
 /// What is renamed.
 #[derive(Clone, Debug)]
@@ -403,7 +403,7 @@ fn files_of(layer: &Layer, lists: &[&str]) -> Vec<PathBuf> {
     let named = layer.references.iter().filter(|reference| is_listed(&reference.field));
     named
         .filter_map(|reference| match &reference.target {
-            Target::File(path) => Some(path.clone()),
+            ReferenceTarget::File(path) => Some(path.clone()),
             _ => None,
         })
         .collect()

@@ -8,7 +8,7 @@ use krm_yaml::Node;
 
 use super::cursor::Cursor;
 use super::facts::{Definition, Role};
-use super::fields::Kind;
+use super::fields::FileKind;
 use super::navigate::named;
 use super::slot::Slot;
 use super::{Editor, builtins, is_layer_file};
@@ -90,7 +90,7 @@ impl Editor {
         Completions { replace, items }
     }
 
-    fn in_ours(&mut self, path: &Path, slot: &Slot, kind: Kind) -> Vec<Completion> {
+    fn in_ours(&mut self, path: &Path, slot: &Slot, kind: FileKind) -> Vec<Completion> {
         let cursor = &slot.cursor;
         let keys = cursor.keys();
         if cursor.on_key {
@@ -110,19 +110,19 @@ impl Editor {
         if keys.last() == Some(&"kind")
             && keys.len() > 1
             && !keys.contains(&"target")
-            && kind != Kind::Kptfile
+            && kind != FileKind::Kptfile
         {
             items.extend(builtin_kinds());
         }
         match kind {
-            Kind::Kptfile => {
+            FileKind::Kptfile => {
                 if keys.last() == Some(&"configPath") {
                     items.extend(self.files(path, &slot.typed, &|_| true));
                 }
             }
-            Kind::Composition | Kind::Kustomization => {
+            FileKind::Composition | FileKind::Kustomization => {
                 items.extend(self.paths(path, slot, kind, &keys));
-                if kind == Kind::Kustomization {
+                if kind == FileKind::Kustomization {
                     items.extend(self.names(path, cursor, &keys));
                 }
             }
@@ -134,7 +134,7 @@ impl Editor {
     fn fields(
         &self,
         cursor: &Cursor,
-        kind: Kind,
+        kind: FileKind,
         path: &[&str],
         steps: usize,
         ends_line: bool,
@@ -161,8 +161,8 @@ impl Editor {
     }
 
     /// Files and folders, where a field takes them.
-    fn paths(&mut self, path: &Path, slot: &Slot, kind: Kind, keys: &[&str]) -> Vec<Completion> {
-        let of = if kind == Kind::Composition { "Composition" } else { "Kustomization" };
+    fn paths(&mut self, path: &Path, slot: &Slot, kind: FileKind, keys: &[&str]) -> Vec<Completion> {
+        let of = if kind == FileKind::Composition { "Composition" } else { "Kustomization" };
         let takes_path = PATH_FIELDS.iter().any(|(kind, fields)| *kind == of && *fields == keys)
             || matches!(keys, ["transformersFrom", "*", "path"] | ["transformers", "*"]);
         if !takes_path {

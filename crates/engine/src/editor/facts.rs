@@ -6,19 +6,19 @@ use std::sync::Arc;
 use krm_yaml::{Node, Source, Span, Text};
 use rustc_hash::FxHashMap;
 
-use super::fields::Kind;
+use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, is_kptfile, repair};
 use crate::files::relative;
 use crate::files::world::World;
 use crate::pipeline::Trace;
-use crate::workspace::{Layer, LayerKind, Target};
+use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// A kustomization, a Composition or a Kptfile.
-    Ours(Kind),
+    Ours(FileKind),
     Resource,
     Patch,
     Replacement,
@@ -86,12 +86,12 @@ impl Editor {
     /// What a file is for.
     pub(super) fn role(&self, file: &Path) -> Role {
         if is_kptfile(file) {
-            return Role::Ours(Kind::Kptfile);
+            return Role::Ours(FileKind::Kptfile);
         }
         if let Some(layer) = self.layer_of(file) {
             return Role::Ours(match layer.kind {
-                LayerKind::Composition => Kind::Composition,
-                LayerKind::Kustomization | LayerKind::Component => Kind::Kustomization,
+                LayerKind::Composition => FileKind::Composition,
+                LayerKind::Kustomization | LayerKind::Component => FileKind::Kustomization,
             });
         }
         let mut role = Role::Stranger;
@@ -134,7 +134,7 @@ impl Editor {
             for reference in &layer.references {
                 let is_resource =
                     reference.field.starts_with("resources[") || reference.field.starts_with("bases[");
-                if let (Target::File(file), true) = (&reference.target, is_resource) {
+                if let (ReferenceTarget::File(file), true) = (&reference.target, is_resource) {
                     files.push(file.clone());
                 }
             }

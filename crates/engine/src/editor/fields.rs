@@ -10,7 +10,7 @@ use crate::{composition, kpt, kustomization};
 
 /// Which kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FileKind {
     Kustomization,
     Composition,
     Kptfile,
@@ -35,11 +35,11 @@ pub struct Schemas {
 }
 
 impl Schemas {
-    fn root(&self, kind: Kind) -> &Node {
+    fn root(&self, kind: FileKind) -> &Node {
         let (cell, text) = match kind {
-            Kind::Kustomization => (&self.kustomization, kustomization::JSON_SCHEMA),
-            Kind::Composition => (&self.composition, composition::JSON_SCHEMA),
-            Kind::Kptfile => (&self.kptfile, kpt::JSON_SCHEMA),
+            FileKind::Kustomization => (&self.kustomization, kustomization::JSON_SCHEMA),
+            FileKind::Composition => (&self.composition, composition::JSON_SCHEMA),
+            FileKind::Kptfile => (&self.kptfile, kpt::JSON_SCHEMA),
         };
         cell.get_or_init(|| {
             let documents = krm_yaml::parse_str(text).expect("the schemas are right: a test reads them");
@@ -48,7 +48,7 @@ impl Schemas {
     }
 
     /// The schemas of what may be at a path; `*` is an item of a list.
-    fn at(&self, kind: Kind, path: &[&str]) -> Vec<&Node> {
+    fn at(&self, kind: FileKind, path: &[&str]) -> Vec<&Node> {
         let root = self.root(kind);
         let mut found = alternatives(root, root);
         for key in path {
@@ -65,12 +65,12 @@ impl Schemas {
     }
 
     /// What a field means.
-    pub fn description(&self, kind: Kind, path: &[&str]) -> Option<&str> {
+    pub fn description(&self, kind: FileKind, path: &[&str]) -> Option<&str> {
         self.at(kind, path).into_iter().find_map(|schema| schema.get("description")?.as_str())
     }
 
     /// The fields of the map at a path.
-    pub fn fields(&self, kind: Kind, path: &[&str]) -> Vec<Field<'_>> {
+    pub fn fields(&self, kind: FileKind, path: &[&str]) -> Vec<Field<'_>> {
         let root = self.root(kind);
         let mut fields: Vec<Field> = Vec::new();
         for schema in self.at(kind, path) {
@@ -88,7 +88,7 @@ impl Schemas {
     }
 
     /// The values that a field may have, where they are known.
-    pub fn values(&self, kind: Kind, path: &[&str]) -> Vec<&str> {
+    pub fn values(&self, kind: FileKind, path: &[&str]) -> Vec<&str> {
         let all = self.at(kind, path);
         let listed = all.iter().flat_map(|schema| schema.get("enum").map(Node::items).unwrap_or_default());
         let listed = listed.chain(all.iter().filter_map(|schema| schema.get("const")));
@@ -127,7 +127,7 @@ impl Schemas {
     }
 
     /// Whether what is at a path is a map with known fields.
-    pub fn is_map(&self, kind: Kind, path: &[&str]) -> bool {
+    pub fn is_map(&self, kind: FileKind, path: &[&str]) -> bool {
         self.at(kind, path).iter().any(|schema| schema.get("properties").is_some())
     }
 }
@@ -165,20 +165,23 @@ mod tests {
     #[test]
     fn fields_have_descriptions_and_values() {
         let schemas = Schemas::default();
-        let of = |path: &[&str]| schemas.description(Kind::Kustomization, path).map(str::to_owned);
+        let of = |path: &[&str]| schemas.description(FileKind::Kustomization, path).map(str::to_owned);
         assert!(of(&["images", "*", "newTag"]).is_some() && of(&["nothing"]).is_none());
         assert!(of(&["patches", "*", "target", "kind"]).is_some());
-        let names: Vec<&str> =
-            schemas.fields(Kind::Kustomization, &["replicas", "*"]).iter().map(|field| field.name).collect();
+        let names: Vec<&str> = schemas
+            .fields(FileKind::Kustomization, &["replicas", "*"])
+            .iter()
+            .map(|field| field.name)
+            .collect();
         assert_eq!(names, ["name", "count"]);
-        let behavior = schemas.values(Kind::Kustomization, &["configMapGenerator", "*", "behavior"]);
+        let behavior = schemas.values(FileKind::Kustomization, &["configMapGenerator", "*", "behavior"]);
         assert_eq!(behavior, ["create", "merge", "replace"]);
-        let modes = schemas.values(Kind::Composition, &["transformersFrom", "*", "importMode"]);
+        let modes = schemas.values(FileKind::Composition, &["transformersFrom", "*", "importMode"]);
         assert!(modes.contains(&"append"), "{modes:?}");
         let pod = Gvk::new("apps/v1", "Deployment");
         let of_pod = schemas.of_resource(&pod, &["spec", "template", "spec", "containers", "*"]);
         assert!(of_pod.contains(&("image", "a string")), "{of_pod:?}");
         assert!(schemas.of_resource(&pod, &["spec", "replicas"]).is_empty());
-        assert!(schemas.description(Kind::Kptfile, &["pipeline", "mutators", "*", "image"]).is_some());
+        assert!(schemas.description(FileKind::Kptfile, &["pipeline", "mutators", "*", "image"]).is_some());
     }
 }

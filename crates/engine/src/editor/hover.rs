@@ -7,13 +7,13 @@ use krm_yaml::{Node, Span};
 
 use super::cursor::Cursor;
 use super::facts::Role;
-use super::fields::Kind;
+use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, builtins};
 use crate::explain::{self, Explanation, FieldPath, Labels, ResourceName, text};
 use crate::files::relative;
 use crate::pipeline::Trace;
-use crate::workspace::{Reference, Target};
+use crate::workspace::{Reference, ReferenceTarget};
 
 /// A text in Markdown, and what it is about.
 #[derive(Clone, Debug)]
@@ -42,7 +42,7 @@ impl Editor {
     }
 
     /// What a field of a kustomization, a Composition or a Kptfile means, and what its entry does.
-    fn meaning(&mut self, path: &Path, cursor: &Cursor, kind: Kind, offset: usize) -> Option<String> {
+    fn meaning(&mut self, path: &Path, cursor: &Cursor, kind: FileKind, offset: usize) -> Option<String> {
         let mut parts: Vec<String> = Vec::new();
         let keys = cursor.keys();
         if let Some(description) = self.schemas.description(kind, &keys) {
@@ -57,7 +57,7 @@ impl Editor {
         }
         if let Some(reference) = self.reference_at(path, offset).cloned() {
             parts.push(self.target(&reference));
-        } else if kind == Kind::Kustomization {
+        } else if kind == FileKind::Kustomization {
             parts.extend(self.effects(path, cursor));
         }
         (!parts.is_empty()).then(|| parts.join("\n\n"))
@@ -66,13 +66,13 @@ impl Editor {
     /// What a path leads to.
     fn target(&mut self, reference: &Reference) -> String {
         match reference.target.clone() {
-            Target::File(file) => {
+            ReferenceTarget::File(file) => {
                 let defined = self.defined_in(&file);
                 let names: Vec<String> =
                     defined.iter().map(|d| format!("- {} `{}`", d.kind, d.name)).collect();
                 listed(&format!("The file `{}`", relative(&file, self.root())), &names)
             }
-            Target::Layer(folder) => {
+            ReferenceTarget::Layer(folder) => {
                 let shown = relative(&folder, self.root());
                 let Some(layer) = self.workspace.layer(&folder) else {
                     return format!("The folder `{shown}`");
@@ -85,9 +85,11 @@ impl Editor {
                     defined.iter().map(|d| format!("- {} `{}`", d.kind, d.name)).collect();
                 listed(&what, &names)
             }
-            Target::Folder(folder) => format!("The folder `{}`", relative(&folder, self.root())),
-            Target::Remote(address) => format!("`{address}` is not fetched for an editor."),
-            Target::Missing(file) => format!("There is nothing at `{}`.", relative(&file, self.root())),
+            ReferenceTarget::Folder(folder) => format!("The folder `{}`", relative(&folder, self.root())),
+            ReferenceTarget::Remote(address) => format!("`{address}` is not fetched for an editor."),
+            ReferenceTarget::Missing(file) => {
+                format!("There is nothing at `{}`.", relative(&file, self.root()))
+            }
         }
     }
 

@@ -336,7 +336,7 @@ fn needs_more_than_files(error: &Diagnostic) -> bool {
 }
 
 /// Whether a file makes its folder a layer.
-pub fn is_layer_file(path: &Path) -> bool {
+pub(crate) fn is_layer_file(path: &Path) -> bool {
     let names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
     path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.into_iter().any(|known| *known == name))
 }

@@ -6,14 +6,14 @@ use krm_yaml::{Node, Span, Text};
 
 use super::cursor::Cursor;
 use super::facts::{Definition, GENERATORS, Role};
-use super::fields::Kind;
+use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, Repaired};
 use crate::edit::rename::{self, Rename};
 use crate::resource::Gvk;
 use crate::select::go_regex;
 use crate::transformers::{TransformerConfig, split_image};
-use crate::workspace::{Reference, Target};
+use crate::workspace::{Reference, ReferenceTarget};
 
 /// A resource that is named somewhere.
 #[derive(Clone, Debug)]
@@ -54,12 +54,12 @@ impl Editor {
         }
         let Some(cursor) = self.cursor(&path, offset) else { return Vec::new() };
         let role = self.role(&path);
-        if role == Role::Ours(Kind::Kptfile) {
+        if role == Role::Ours(FileKind::Kptfile) {
             let file = cursor.node.text().filter(|_| cursor.keys().last() == Some(&"configPath"));
             let file = file.zip(path.parent()).map(|(file, folder)| folder.join(file));
             return file.and_then(|file| self.start_of(&file)).into_iter().collect();
         }
-        if cursor.keys() == ["images", "*", "name"] && role == Role::Ours(Kind::Kustomization) {
+        if cursor.keys() == ["images", "*", "name"] && role == Role::Ours(FileKind::Kustomization) {
             return self.image_uses(&path, cursor.node.text().unwrap_or_default());
         }
         let Some(named) = named(&cursor, role) else { return Vec::new() };
@@ -155,11 +155,11 @@ impl Editor {
     }
 
     /// Where a name leads: to a file, or to the kustomization of a folder.
-    pub(super) fn led_to(&self, target: &Target) -> Option<Place> {
+    pub(super) fn led_to(&self, target: &ReferenceTarget) -> Option<Place> {
         match target {
-            Target::File(file) => self.start_of(file),
-            Target::Layer(folder) => self.start_of(&self.workspace.layer(folder)?.file),
-            Target::Folder(_) | Target::Remote(_) | Target::Missing(_) => None,
+            ReferenceTarget::File(file) => self.start_of(file),
+            ReferenceTarget::Layer(folder) => self.start_of(&self.workspace.layer(folder)?.file),
+            ReferenceTarget::Folder(_) | ReferenceTarget::Remote(_) | ReferenceTarget::Missing(_) => None,
         }
     }
 
@@ -194,7 +194,7 @@ impl Editor {
             let Some(layer) = self.workspace.layer(folder) else { continue };
             let named = layer.references.iter().filter(|reference| reference.field.starts_with("resources"));
             files.extend(named.filter_map(|reference| match &reference.target {
-                Target::File(file) => Some(file.clone()),
+                ReferenceTarget::File(file) => Some(file.clone()),
                 _ => None,
             }));
         }
@@ -251,7 +251,7 @@ pub(super) fn named(cursor: &Cursor, role: Role) -> Option<Named> {
         return in_resource(cursor, &keys);
     }
     match role {
-        Role::Ours(Kind::Kustomization) => in_kustomization(cursor, &keys),
+        Role::Ours(FileKind::Kustomization) => in_kustomization(cursor, &keys),
         Role::Replacement => in_replacement(cursor, keys.strip_prefix(&["*"]).unwrap_or(&keys)),
         Role::Resource | Role::Patch => in_resource(cursor, &keys),
         Role::Ours(_) | Role::Named | Role::Stranger => None,

@@ -8,7 +8,7 @@ use krm_yaml::{Node, Source, Span};
 use super::facts::Role;
 use super::problems::Place;
 use super::{Editor, repair};
-use crate::workspace::Target;
+use crate::workspace::ReferenceTarget;
 
 /// A part of a file that has a name.
 #[derive(Clone, Debug)]
@@ -81,9 +81,11 @@ impl Editor {
         let own = layer.references.iter().filter(|reference| reference.span.file == source.id());
         let links = own.filter_map(|reference| {
             let to = match &reference.target {
-                Target::File(file) => file.clone(),
-                Target::Layer(folder) => self.workspace.layer(folder)?.file.clone(),
-                Target::Folder(_) | Target::Remote(_) | Target::Missing(_) => return None,
+                ReferenceTarget::File(file) => file.clone(),
+                ReferenceTarget::Layer(folder) => self.workspace.layer(folder)?.file.clone(),
+                ReferenceTarget::Folder(_) | ReferenceTarget::Remote(_) | ReferenceTarget::Missing(_) => {
+                    return None;
+                }
             };
             Some(Link {
                 from: Place { path: path.clone(), source: source.clone(), span: reference.span },

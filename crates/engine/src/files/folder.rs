@@ -59,7 +59,7 @@ pub enum Reach {
 }
 
 /// What a path leads to.
-pub enum Entry<T> {
+pub enum Resolved<T> {
     /// A folder, here or in a repository.
     Folder,
     File(T),
@@ -509,11 +509,11 @@ impl Folder {
     }
 
     /// What a path under `resources:` leads to. Repositories are fetched on the way, since only then it is known.
-    pub fn look<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Entry<T>> {
+    pub fn resolve<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Resolved<T>> {
         let Some(repository) = Repository::parse(path) else {
             return match self.is_dir(path) {
-                true => Ok(Entry::Folder),
-                false => read().map(Entry::File),
+                true => Ok(Resolved::Folder),
+                false => read().map(Resolved::File),
             };
         };
         let known = self.files.world.known_kind(&repository);
@@ -525,12 +525,12 @@ impl Folder {
         };
         let fetch = || self.world().fetch(&repository);
         match file {
-            Some(Ok(file)) => Ok(Entry::File(file)),
-            None => fetch().map(|_| Entry::Folder),
+            Some(Ok(file)) => Ok(Resolved::File(file)),
+            None => fetch().map(|_| Resolved::Folder),
             Some(Err(no_file)) if known == Some(AddressKind::File) => Err(no_file),
             // An address that is not a file may be a repository: the reference tries both, so must we.
             Some(Err(no_file)) => match fetch() {
-                Ok(_) => Ok(Entry::Folder),
+                Ok(_) => Ok(Resolved::Folder),
                 // Its name says what it is: git has nothing to do with it.
                 Err(_) if names_yaml(path) => Err(no_file),
                 Err(no_repository) if no_file.failure() == Some(Failure::NotFetched) => {

@@ -23,10 +23,10 @@ use crate::resource::{Home, Resource};
 use crate::runtime::{Output, Program, Runtime, Status};
 use crate::schema::Schema;
 
-pub use legacy::LegacyPlugin;
+pub(crate) use legacy::LegacyPlugin;
 pub(crate) use legacy::split_words;
 pub use locate::Locator;
-pub use spec::FunctionSpec;
+pub(crate) use spec::FunctionSpec;
 
 /// A program and its configuration.
 #[derive(Clone)]

@@ -13,7 +13,7 @@ use crate::files::world::{Offline, World};
 use crate::pipeline::Policy;
 use crate::runtime::Runtime;
 use crate::session::{BuildOptions, Session};
-use crate::workspace::{Layer, Target, Workspace};
+use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
 /// What some targets are made of.
 ///
@@ -126,7 +126,7 @@ impl<'w> Inputs<'w> {
     fn has_remotes(&self, target: &Planned) -> bool {
         let layers = target.layer.iter().flat_map(|layer| self.workspace.closure(layer));
         let mut named = layers.flat_map(|layer| &layer.references);
-        named.any(|reference| matches!(reference.target, Target::Remote(_)))
+        named.any(|reference| matches!(reference.target, ReferenceTarget::Remote(_)))
     }
 
     /// Why a target cannot be planned.
@@ -141,7 +141,7 @@ impl<'w> Inputs<'w> {
         for layer in target.layer.iter().flat_map(|layer| self.workspace.closure(layer)) {
             files.insert(layer.file.clone());
             files.extend(layer.references.iter().filter_map(|reference| match &reference.target {
-                Target::File(path) | Target::Folder(path) => Some(path.clone()),
+                ReferenceTarget::File(path) | ReferenceTarget::Folder(path) => Some(path.clone()),
                 _ => None,
             }));
         }

@@ -11,7 +11,7 @@ use krm_yaml::{Diagnostic, Span};
 
 use crate::files::relative;
 use crate::resource::ResourceId;
-use crate::workspace::{Layer, LayerKind, Reference, Target, Workspace};
+use crate::workspace::{Layer, LayerKind, Reference, ReferenceTarget, Workspace};
 
 pub use inputs::{Inputs, InputsOptions, Reached};
 pub use steps::{
@@ -122,12 +122,16 @@ impl Graph {
         let from = self.layer(layer);
         for reference in &layer.references {
             let to = match &reference.target {
-                Target::Layer(folder) => workspace.layer(folder).map(|layer| self.layer(layer)),
-                Target::Remote(address) => Some(self.node(address, NodeKind::Remote, address, Span::NONE)),
-                Target::File(path) | Target::Folder(path) | Target::Missing(path) => {
+                ReferenceTarget::Layer(folder) => workspace.layer(folder).map(|layer| self.layer(layer)),
+                ReferenceTarget::Remote(address) => {
+                    Some(self.node(address, NodeKind::Remote, address, Span::NONE))
+                }
+                ReferenceTarget::File(path)
+                | ReferenceTarget::Folder(path)
+                | ReferenceTarget::Missing(path) => {
                     let kind = match &reference.target {
-                        Target::File(_) => NodeKind::File,
-                        Target::Folder(_) => NodeKind::Folder,
+                        ReferenceTarget::File(_) => NodeKind::File,
+                        ReferenceTarget::Folder(_) => NodeKind::Folder,
                         _ => NodeKind::Missing,
                     };
                     let shown = relative(path, here);
@@ -247,7 +251,7 @@ impl NodeKind {
 }
 
 /// The name of a resource as people write it.
-pub fn resource_label(id: &ResourceId) -> String {
+pub(crate) fn resource_label(id: &ResourceId) -> String {
     match id.namespace.as_str() {
         "" => format!("{} {}", id.gvk.kind, id.name),
         namespace => format!("{} {namespace}/{}", id.gvk.kind, id.name),

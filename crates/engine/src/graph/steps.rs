@@ -6,7 +6,7 @@ use crate::functions::FunctionSpec;
 use crate::pipeline::trace::{Change, Traced};
 use crate::pipeline::{Role, StepName, Trace};
 use crate::resource::ResourceId;
-use crate::workspace::{Layer, LayerKind, Target};
+use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
 /// A layer, what it brings, the layers it is made of, and what it does to their resources.
 #[derive(Clone, Debug)]
@@ -196,7 +196,7 @@ fn named_layer<'w>(step: &Traced, around: &Surroundings<'_, 'w>) -> Option<&'w L
     let names =
         layer.references.iter().find(|reference| same_entry(reference.span, step.place, around.sources))?;
     match &names.target {
-        Target::Layer(folder) => (around.layer_at)(folder),
+        ReferenceTarget::Layer(folder) => (around.layer_at)(folder),
         _ => None,
     }
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use krm_yaml::Span;
 
-use crate::workspace::{Layer, Reference, Target, Workspace};
+use crate::workspace::{Layer, Reference, ReferenceTarget, Workspace};
 
 /// A place that names the next one on a way.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,14 +32,14 @@ pub fn ways(workspace: &Workspace, from: &Layer, to: &Path) -> Vec<Vec<Hop>> {
             }
             for reference in &layer.references {
                 match &reference.target {
-                    Target::Layer(folder) => {
+                    ReferenceTarget::Layer(folder) => {
                         let is_new = layers.iter().all(|known| known.folder != *folder);
                         let below = workspace.layer(folder).filter(|_| is_new && leads.contains(&**folder));
                         let Some(below) = below else { continue };
                         let layers = layers.iter().copied().chain([below]).collect();
                         next.push((layers, with_hop(&hops, layer, reference)));
                     }
-                    Target::Remote(_) => {}
+                    ReferenceTarget::Remote(_) => {}
                     target if names(target, to) => found.push(with_hop(&hops, layer, reference)),
                     _ => {}
                 }
@@ -53,9 +53,9 @@ pub fn ways(workspace: &Workspace, from: &Layer, to: &Path) -> Vec<Vec<Hop>> {
 }
 
 /// Whether a path that is named is, or holds, a file.
-fn names(target: &Target, to: &Path) -> bool {
+fn names(target: &ReferenceTarget, to: &Path) -> bool {
     match target {
-        Target::Folder(folder) => to.starts_with(folder),
+        ReferenceTarget::Folder(folder) => to.starts_with(folder),
         target => target.path() == Some(to),
     }
 }
@@ -123,7 +123,7 @@ impl<'w> Users<'w> {
         let mut users = Vec::new();
         for layer in workspace.layers() {
             let uses = |reference: &&Reference| match &reference.target {
-                Target::Layer(folder) => folder == path,
+                ReferenceTarget::Layer(folder) => folder == path,
                 target => names(target, path),
             };
             let Some(reference) = layer.references.iter().find(uses) else { continue };

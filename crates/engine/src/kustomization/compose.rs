@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 
 use super::Kustomization;
 use super::plan::{Inherited, LoadedFile, Plan, shown};
-use crate::composition::{self, Entry, Planner, consolidate};
+use crate::composition::{self, Listed, Planner, consolidate};
 use crate::files::folder::Folder;
 use crate::files::repository::Repository;
 use crate::files::world::Loader;
@@ -46,7 +46,7 @@ impl Plan<'_> {
         let entries = consolidate(folder, file, place, &*self)?;
         let defaults = TransformerConfig::builtin();
         // Origins are noted from the first step on, or not at all.
-        let tells_origins = |entry: &Entry| entry.config.get("buildMetadata").is_some_and(|b| !b.is_empty());
+        let tells_origins = |entry: &Listed| entry.config.get("buildMetadata").is_some_and(|b| !b.is_empty());
         let origin = entries.iter().any(tells_origins).then(Origin::default);
         let scope = &Inherited { origin: scope.origin.clone().or(origin), ..scope.clone() };
         let steps = entries.iter().map(|entry| {
@@ -78,7 +78,7 @@ impl Plan<'_> {
         Ok(is_one)
     }
 
-    fn entry(&mut self, entry: &Entry, defaults: &TransformerConfig, scope: &Inherited) -> Result<()> {
+    fn entry(&mut self, entry: &Listed, defaults: &TransformerConfig, scope: &Inherited) -> Result<()> {
         let folder = &entry.folder.with(written_elsewhere(entry));
         match (entry.identity.api_version.as_str(), entry.identity.kind.as_str()) {
             ("builtin", "ResourceAccumulator" | "ResourceGenerator") => {
@@ -107,7 +107,12 @@ impl Plan<'_> {
     }
 
     /// A kustomization in the list works on what came before it, as if that stood first among its resources.
-    fn inline_kustomization(&mut self, entry: &Entry, folder: &Arc<Folder>, scope: &Inherited) -> Result<()> {
+    fn inline_kustomization(
+        &mut self,
+        entry: &Listed,
+        folder: &Arc<Folder>,
+        scope: &Inherited,
+    ) -> Result<()> {
         let (kustomization, warnings) = Kustomization::from_root(&entry.config)?;
         self.warn(warnings);
         self.wishes.take(&kustomization);
@@ -150,7 +155,7 @@ impl Plan<'_> {
 }
 
 /// What the step of a transformer is called: its folder, kind and name.
-fn step_name(entry: &Entry) -> StepName {
+fn step_name(entry: &Listed) -> StepName {
     let field = format!("{}/{}", entry.identity.kind, entry.identity.name);
     StepName { folder: shown(&entry.folder), field: field.into(), index: None }
 }
@@ -163,7 +168,7 @@ fn settings<T: DeserializeOwned>(config: &Node) -> Result<T> {
 }
 
 /// The files other than its own that parts of a transformer were written in, and the folders paths in them start from.
-fn written_elsewhere(entry: &Entry) -> Vec<(FileId, Arc<Folder>)> {
+fn written_elsewhere(entry: &Listed) -> Vec<(FileId, Arc<Folder>)> {
     let overrides = entry.overrides.iter().map(|change| (change.place.file, change.folder.clone()));
     overrides.filter(|(file, _)| *file != entry.place.file).collect()
 }

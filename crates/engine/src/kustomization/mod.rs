@@ -77,7 +77,7 @@ pub struct Kustomization {
     // Not the same as `patches`: these go first.
     pub patches_strategic_merge: Vec<Node>,
     /// Changes to resources: strategic merge patches and JSON patches, as files or inline.
-    pub patches: Vec<Spanned<patch::Entry>>,
+    pub patches: Vec<Spanned<patch::PatchSpec>>,
     /// The namespace of all resources.
     pub namespace: Spanned<Text>,
     /// A text in front of all names; whatever refers to a name follows.
@@ -94,7 +94,7 @@ pub struct Kustomization {
     /// Deprecated: use `patches`.
     // Not the same as `patches`: these go after labels and annotations.
     #[serde(rename = "patchesJson6902")]
-    pub patches_json6902: Vec<Spanned<patch::Entry>>,
+    pub patches_json6902: Vec<Spanned<patch::PatchSpec>>,
     /// How many copies workloads run.
     pub replicas: Vec<Replica>,
     /// Other names, tags and digests for images.

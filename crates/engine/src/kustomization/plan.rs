@@ -12,7 +12,7 @@ use super::planning::{Planned, Planning, Reuse};
 use super::{BUILD_METADATA, Kustomization};
 use crate::composition;
 use crate::files::dependencies::Dependencies;
-use crate::files::folder::{DEEPEST, Entry, Folder, more_than_anyone_reads, too_deep};
+use crate::files::folder::{DEEPEST, Folder, Resolved, more_than_anyone_reads, too_deep};
 use crate::files::world::Loader;
 use crate::pipeline::{Base, Context, Pipeline, Role, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
@@ -203,14 +203,14 @@ impl<'s> Plan<'s> {
                 .help("name a file or a folder here, or remove the entry"));
             }
             let folder = folder.elsewhere(path.span()).unwrap_or(folder);
-            folder.look(path, || self.read(folder, path))
+            folder.resolve(path, || self.read(folder, path))
         };
         let found: Vec<_> = paths.par_iter().map(look).collect();
         let mut errors = Vec::new();
         for (at, (path, found)) in paths.iter().zip(found).enumerate() {
             let work = match found {
-                Ok(Entry::File(FileOf::Composition)) => self.base(folder, path, scope).map(Work::Base),
-                Ok(Entry::File(FileOf::Resources(mut resources))) => {
+                Ok(Resolved::File(FileOf::Composition)) => self.base(folder, path, scope).map(Work::Base),
+                Ok(Resolved::File(FileOf::Resources(mut resources))) => {
                     let kinds: FxHashSet<&Gvk> = resources.iter().map(Resource::gvk).collect();
                     self.strangers |= kinds.into_iter().any(|gvk| schema.scope(gvk).is_none());
                     if let Some(origin) = &scope.origin {
@@ -219,7 +219,7 @@ impl<'s> Plan<'s> {
                     }
                     Ok(Work::Read(Arc::new(resources)))
                 }
-                Ok(Entry::Folder) => self.base(folder, path, scope).map(Work::Base),
+                Ok(Resolved::Folder) => self.base(folder, path, scope).map(Work::Base),
                 Err(error) => Err(error.at(path.span())),
             };
             let name = StepName::new(&shown, field, Some(at));

@@ -6,13 +6,13 @@ use krm_yaml::Diagnostic;
 
 use super::Check;
 use crate::files::repository::{Repository, is_http};
-use crate::workspace::Target;
+use crate::workspace::ReferenceTarget;
 
 pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
     let mut found = Vec::new();
     for layer in cx.lint.workspace.layers() {
         for reference in &layer.references {
-            let Target::Remote(address) = &reference.target else { continue };
+            let ReferenceTarget::Remote(address) = &reference.target else { continue };
             let Some(why) = why_it_moves(address).filter(|_| !is_locked(cx, &layer.folder, address)) else {
                 continue;
             };

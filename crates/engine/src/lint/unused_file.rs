@@ -18,7 +18,7 @@ use crate::edit::{self, lists::Paths};
 use crate::files::folder::Files;
 use crate::files::world::clean;
 use crate::files::{KUSTOMIZATION_FILES, relative};
-use crate::workspace::{Layer, Target};
+use crate::workspace::{Layer, ReferenceTarget};
 
 /// So many of them are reported one by one where nothing states what is deployed; of more it is said that there are.
 const MOST: usize = 20;
@@ -138,10 +138,10 @@ fn named(cx: &Check, roots: &[Root]) -> Named {
     for layer in cx.lint.workspace.layers() {
         for reference in &layer.references {
             match &reference.target {
-                Target::File(path) => {
+                ReferenceTarget::File(path) => {
                     named.files.insert(path.clone());
                 }
-                Target::Folder(path) => named.folders.push(path.clone()),
+                ReferenceTarget::Folder(path) => named.folders.push(path.clone()),
                 _ => {}
             }
         }

@@ -6,7 +6,7 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::model::{Event, FieldEvents, Layer, Page, Resource, Start, Step, Warning};
+use super::model::{Event, FieldEvents, Layer, Page, PageStep, Resource, Start, Warning};
 
 #[derive(Serialize)]
 struct Compact<'p> {
@@ -17,7 +17,7 @@ struct Compact<'p> {
     places: Vec<i64>,
     events: Vec<Value>,
     layers: &'p [Layer],
-    steps: &'p [Step],
+    steps: &'p [PageStep],
     resources: Vec<Value>,
     warnings: &'p [Warning],
     #[serde(skip_serializing_if = "Option::is_none")]

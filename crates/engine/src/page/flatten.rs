@@ -5,7 +5,7 @@ use std::sync::Arc;
 use krm_yaml::{Node, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::model::{Layer, LayerKind, Step};
+use super::model::{Layer, LayerKind, PageStep};
 use super::tables::Tables;
 use crate::composition::FILE_NAMES as COMPOSITIONS;
 use crate::explain::{Labels, Moment};
@@ -101,7 +101,7 @@ impl<'t> Flat<'t> {
     }
 
     /// Layers and steps as they are shown.
-    pub fn rows(self, tables: &mut Tables) -> (Vec<Layer>, Vec<Step>) {
+    pub fn rows(self, tables: &mut Tables) -> (Vec<Layer>, Vec<PageStep>) {
         let steps = self.rows.into_iter().map(|row| {
             let first = row.steps[0];
             let label = match (row.steps.len(), first.name.index) {
@@ -112,7 +112,7 @@ impl<'t> Flat<'t> {
                 1 => first.name.to_string(),
                 _ => format!("{}#{label}", first.name.folder),
             };
-            Step {
+            PageStep {
                 id: tables.local(&id),
                 layer: row.layer,
                 label: tables.local(&label),

@@ -26,7 +26,9 @@ use crate::resource::Track;
 
 use flatten::Flat;
 use hidden::Hidden;
-pub use model::{Event, EventId, FileLines, Layer, LayerKind, Line, Page, PlaceId, Resource, Start, Step};
+pub use model::{
+    Event, EventId, FileLines, Layer, LayerKind, Line, Page, PageStep, PlaceId, Resource, Start,
+};
 pub use model::{Field, FieldEvents, Hunk, Place, TextId, Version, Warning, Why};
 use tables::Tables;
 

@@ -24,7 +24,7 @@ pub struct Page {
     pub events: Vec<Event>,
     pub layers: Vec<Layer>,
     /// In the order in which they ran.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PageStep>,
     /// Every resource that was ever there; those of the result first, in its order.
     pub resources: Vec<Resource>,
     pub warnings: Vec<Warning>,
@@ -38,7 +38,7 @@ impl Page {
     pub(super) fn new(
         target: String,
         layers: Vec<Layer>,
-        steps: Vec<Step>,
+        steps: Vec<PageStep>,
         resources: Vec<Resource>,
         warnings: Vec<Warning>,
         failure: Option<String>,
@@ -113,7 +113,7 @@ pub enum LayerKind {
 
 /// A step. Which resources it changed is known by their versions.
 #[derive(Clone, Debug, Serialize)]
-pub struct Step {
+pub struct PageStep {
     /// `overlays/production#images[0]`.
     pub id: String,
     pub layer: u32,

@@ -9,8 +9,8 @@ use super::{Gvk, Scope};
 #[derive(Debug)]
 pub(super) struct Graph {
     pub types: Cow<'static, [Type]>,
-    /// Sorted by [`Kind::key`].
-    pub kinds: Cow<'static, [Kind]>,
+    /// Sorted by [`KnownKind::key`].
+    pub kinds: Cow<'static, [KnownKind]>,
     /// What definitions are called, for `$ref`s in comments; sorted.
     pub names: Cow<'static, [Field]>,
 }
@@ -34,7 +34,7 @@ pub(super) struct Field {
 }
 
 #[derive(Clone, Debug)]
-pub(super) struct Kind {
+pub(super) struct KnownKind {
     pub kind: Cow<'static, str>,
     pub group: Cow<'static, str>,
     pub version: Cow<'static, str>,
@@ -46,7 +46,7 @@ pub(super) struct Kind {
 #[derive(Clone, Copy)]
 pub(super) struct Tables {
     pub types: &'static [Type],
-    pub kinds: &'static [Kind],
+    pub kinds: &'static [KnownKind],
     pub names: &'static [Field],
 }
 
@@ -70,7 +70,7 @@ impl Graph {
     }
 }
 
-impl Kind {
+impl KnownKind {
     pub fn key(&self) -> (&str, &str, &str) {
         (&self.kind, &self.group, &self.version)
     }
@@ -81,7 +81,7 @@ impl Kind {
 }
 
 /// Finds a kind in a sorted table.
-pub(super) fn find<'t>(kinds: &'t [Kind], gvk: &Gvk) -> Option<&'t Kind> {
+pub(super) fn find<'t>(kinds: &'t [KnownKind], gvk: &Gvk) -> Option<&'t KnownKind> {
     kinds.binary_search_by(|kind| kind.cmp(gvk)).ok().map(|at| &kinds[at])
 }
 
@@ -115,9 +115,9 @@ const fn kind(
     version: &'static str,
     root: Option<u32>,
     scope: Option<Scope>,
-) -> Kind {
+) -> KnownKind {
     let (kind, group, version) = (Cow::Borrowed(kind), Cow::Borrowed(group), Cow::Borrowed(version));
-    Kind { kind, group, version, root, scope }
+    KnownKind { kind, group, version, root, scope }
 }
 
 /// The digests, each in a module of its own.
@@ -125,7 +125,7 @@ macro_rules! digest {
     ($module:ident, $name:ident, $file:literal) => {
         mod $module {
             use super::Scope::{Cluster, Namespaced};
-            use super::{Cow, Field, Kind, Type, kind, name};
+            use super::{Cow, Field, KnownKind, Type, kind, name};
             include!($file);
         }
         pub(super) const $name: Tables =

@@ -29,7 +29,7 @@ pub use openapi::CommentSchema;
 pub struct Schema {
     graph: Arc<Graph>,
     /// Where scopes are looked up first: those of the built-in kinds hold whatever schema the user gives.
-    scopes: &'static [digest::Kind],
+    scopes: &'static [digest::KnownKind],
 }
 
 /// A version of Kubernetes whose types are built in.

@@ -6,7 +6,7 @@ use krm_yaml::{Diagnostic, Node, Result};
 use rustc_hash::FxHashMap;
 
 use super::Scope;
-use super::digest::{self, Field, Graph, Kind, Type};
+use super::digest::{self, Field, Graph, KnownKind, Type};
 
 const GVK: &str = "x-kubernetes-group-version-kind";
 
@@ -21,16 +21,16 @@ pub(super) fn read(document: &Node, known: Option<&Graph>) -> Result<Graph> {
     }
     let definitions = document.get("definitions");
     let mut reader = Reader { definitions, known, ..Reader::default() };
-    let mut kinds: Vec<Kind> = Vec::new();
+    let mut kinds: Vec<KnownKind> = Vec::new();
     for kind in known.map_or(&[][..], |known| &known.kinds) {
         let root = kind.root.map(|at| reader.copy(digest::V1_21.types, at));
-        kinds.push(Kind { root, ..kind.clone() });
+        kinds.push(KnownKind { root, ..kind.clone() });
     }
     for entry in definitions.and_then(Node::as_map).into_iter().flatten() {
         let Some(name) = entry.key.text() else { continue };
         for gvk in entry.value.get(GVK).map_or(&[][..], Node::items) {
             if let Some(kind) = kind(gvk) {
-                kinds.push(Kind { root: reader.named(name), ..kind });
+                kinds.push(KnownKind { root: reader.named(name), ..kind });
             }
         }
     }
@@ -38,7 +38,7 @@ pub(super) fn read(document: &Node, known: Option<&Graph>) -> Result<Graph> {
     let kustomization = digest::V1_21.kinds.iter().find(|kind| kind.kind == "Kustomization");
     if let Some(kind) = kustomization {
         let root = kind.root.map(|at| reader.copy(digest::V1_21.types, at));
-        kinds.push(Kind { root, ..kind.clone() });
+        kinds.push(KnownKind { root, ..kind.clone() });
     }
     let names = reader.named.iter().map(|(name, at)| Field { name: Cow::Owned(name.clone()), at: *at });
     let mut names: Vec<Field> = names.collect();
@@ -87,18 +87,18 @@ pub(super) fn in_comment(comment: &str, known: &Graph) -> Option<CommentSchema> 
     Some(CommentSchema { graph: Graph { types: Cow::Owned(reader.types), kinds, names }, root })
 }
 
-fn kind(gvk: &Node) -> Option<Kind> {
+fn kind(gvk: &Node) -> Option<KnownKind> {
     let text = |key| gvk.get(key).and_then(Node::text).map(|text| Cow::Owned(text.to_owned()));
     let group = text("group").unwrap_or_default();
-    Some(Kind { kind: text("kind")?, group, version: text("version")?, root: None, scope: None })
+    Some(KnownKind { kind: text("kind")?, group, version: text("version")?, root: None, scope: None })
 }
 
-fn scopes(document: &Node) -> impl Iterator<Item = Kind> {
+fn scopes(document: &Node) -> impl Iterator<Item = KnownKind> {
     document.get("paths").and_then(Node::as_map).into_iter().flatten().filter_map(|entry| {
         let kind = kind(entry.value.get("get")?.get(GVK)?)?;
         let namespaced = entry.key.text()?.contains("namespaces/{namespace}");
         let scope = if namespaced { Scope::Namespaced } else { Scope::Cluster };
-        Some(Kind { scope: Some(scope), ..kind })
+        Some(KnownKind { scope: Some(scope), ..kind })
     })
 }
 

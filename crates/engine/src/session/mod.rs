@@ -51,7 +51,7 @@ pub use outline::Outlined;
 pub struct Session {
     planning: Planning,
     options: BuildOptions,
-    targets: Mutex<FxHashMap<String, Arc<Target>>>,
+    targets: Mutex<FxHashMap<String, Arc<PlannedTarget>>>,
 }
 
 /// How to build.
@@ -107,7 +107,7 @@ pub struct Affected {
 }
 
 /// A target: what runs for it, what it depends on, and what came of it.
-struct Target {
+struct PlannedTarget {
     pipeline: Result<Pipeline>,
     dependencies: Arc<Dependencies>,
     built: OnceLock<Result<Resources>>,
@@ -138,9 +138,10 @@ impl Session {
     /// is not built again.
     pub fn build(&self, targets: &[String]) -> Built {
         let schema = Arc::new(Schema::of(self.options.kubernetes));
-        let planned: Vec<Arc<Target>> =
+        let planned: Vec<Arc<PlannedTarget>> =
             targets.par_iter().map(|target| self.target(target, &schema)).collect();
-        let open: Vec<&Arc<Target>> = planned.iter().filter(|target| target.built.get().is_none()).collect();
+        let open: Vec<&Arc<PlannedTarget>> =
+            planned.iter().filter(|target| target.built.get().is_none()).collect();
         let all = bases(open.iter().filter_map(|target| target.pipeline.as_ref().ok()));
         self.build_ahead(all.into_iter().map(|(base, _)| base).collect(), &schema);
         open.par_iter().for_each(|target| {
@@ -179,7 +180,8 @@ impl Session {
     fn run_once(&mut self, targets: &[String]) -> Vec<(Result<Resources>, Arc<Dependencies>)> {
         self.planning.reuse = Reuse::Never;
         let schema = Arc::new(Schema::of(self.options.kubernetes));
-        let planned: Vec<Target> = targets.par_iter().map(|target| self.plan(target, &schema)).collect();
+        let planned: Vec<PlannedTarget> =
+            targets.par_iter().map(|target| self.plan(target, &schema)).collect();
         // From here on bases belong to the steps that use them, and the last of these may have what a base gives.
         self.planning.release();
         let shared = bases(planned.iter().filter_map(|target| target.pipeline.as_ref().ok()));
@@ -187,7 +189,7 @@ impl Session {
         self.build_ahead(shared, &schema);
         planned
             .into_par_iter()
-            .map(|Target { pipeline, dependencies, .. }| {
+            .map(|PlannedTarget { pipeline, dependencies, .. }| {
                 (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
             })
             .collect()
@@ -303,7 +305,7 @@ impl Session {
     }
 
     /// A target, planned now or before.
-    fn target(&self, target: &str, schema: &Arc<Schema>) -> Arc<Target> {
+    fn target(&self, target: &str, schema: &Arc<Schema>) -> Arc<PlannedTarget> {
         if let Some(known) = self.targets.lock().expect(HELD).get(target) {
             return known.clone();
         }
@@ -311,10 +313,10 @@ impl Session {
         self.targets.lock().expect(HELD).entry(target.to_owned()).or_insert(planned).clone()
     }
 
-    fn plan(&self, target: &str, schema: &Arc<Schema>) -> Target {
+    fn plan(&self, target: &str, schema: &Arc<Schema>) -> PlannedTarget {
         let dependencies = Arc::new(Dependencies::default());
         let pipeline = self.steps(target, schema, &dependencies);
-        Target { pipeline, dependencies, built: OnceLock::new() }
+        PlannedTarget { pipeline, dependencies, built: OnceLock::new() }
     }
 
     /// The steps of a target, and those that only come at the root.

@@ -7,7 +7,7 @@ use krm_function::annotations::RELATIVE_TO;
 use krm_yaml::path::{self, Edits, Rules, Segment};
 use krm_yaml::{Entry, Node, Result, Span};
 
-use crate::composition::{Entry as Listed, FILE_NAMES, default_name};
+use crate::composition::{FILE_NAMES, Listed, default_name};
 use crate::files::folder::Folder;
 use crate::files::relative;
 use crate::files::world::{Loader, clean};

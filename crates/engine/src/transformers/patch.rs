@@ -37,14 +37,14 @@ use crate::select::resources::{Matcher, Selector};
 /// {allowNameChange: true}` (or `allowKindChange`) a strategic merge patch may rename what it changes.
 #[derive(Clone, Debug)]
 pub struct Patch {
-    patch: Kind,
+    patch: PatchForm,
     target: Option<Chosen>,
     may_change: Changes,
     place: Span,
 }
 
 #[derive(Clone, Debug)]
-enum Kind {
+enum PatchForm {
     Merge(Vec<Resource>),
     Json(JsonPatch),
 }
@@ -52,7 +52,7 @@ enum Kind {
 /// An entry of `patches:` or `patchesJson6902:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Entry {
+pub struct PatchSpec {
     pub path: Option<Node>,
     pub patch: Option<Node>,
     pub target: Option<Selector>,
@@ -70,18 +70,18 @@ struct Config {
 
 impl Patch {
     /// Reads an entry of `patches:`.
-    pub fn new(entry: &Entry, place: Span, loader: &dyn Loader) -> Result<Self> {
-        let Entry { path, patch, target, options } = entry;
+    pub fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
+        let PatchSpec { path, patch, target, options } = entry;
         let text = Text::new(path.as_ref(), patch.as_ref(), place)?;
         let patch = classify(text.parse(loader)?).map_err(|d| text.noted(d))?;
         let target = target.as_ref().map(|target| Chosen::new(target, place)).transpose()?;
         match &patch {
-            Kind::Json(_) if target.is_none() => {
+            PatchForm::Json(_) if target.is_none() => {
                 Err(Diagnostic::error("json-patch-no-target", "a JSON patch does not say what it is for")
                     .at(place)
                     .help("add a `target:` with kind and name"))
             }
-            Kind::Merge(patches) if target.is_some() && patches.len() > 1 => {
+            PatchForm::Merge(patches) if target.is_some() && patches.len() > 1 => {
                 let message = "several patches in one entry cannot share a target";
                 Err(Diagnostic::error("patch-several", message).at(patches[1].span()).help(
                     "make an entry of its own for each, or leave out the target: each names its resource",
@@ -93,21 +93,21 @@ impl Patch {
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         let Config { path, patch, target, options } = read_config(config)?;
-        let entry = Entry { path, patch, target, options };
+        let entry = PatchSpec { path, patch, target, options };
         Ok(Box::new(Self::new(&entry, config.span(), &**setup.loader)?))
     }
 }
 
 /// A list is a JSON patch, unless there is nothing in it; all else must be resources.
-fn classify(trees: Vec<Node>) -> Result<Kind> {
+fn classify(trees: Vec<Node>) -> Result<PatchForm> {
     match trees.first() {
-        Some(first) if first.is_seq() && !first.is_empty() => JsonPatch::read(first).map(Kind::Json),
+        Some(first) if first.is_seq() && !first.is_empty() => JsonPatch::read(first).map(PatchForm::Json),
         _ => {
             let is_operation =
                 trees.first().is_some_and(|tree| tree.get("op").or(tree.get("path")).is_some());
             let trees = trees.into_iter().filter(|tree| !tree.is_empty()).collect();
             let patches = read::of_trees(trees, &Schema::builtin());
-            patches.map(Kind::Merge).map_err(|error| match error.code() {
+            patches.map(PatchForm::Merge).map_err(|error| match error.code() {
                 "resource-no-kind" => no_kind(error.place(), is_operation),
                 _ => error,
             })
@@ -125,11 +125,11 @@ fn no_kind(place: Span, is_operation: bool) -> Diagnostic {
 
 impl Transformer for Patch {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        if let Kind::Merge(patches) = &self.patch {
+        if let PatchForm::Merge(patches) = &self.patch {
             patches.iter().for_each(|patch| warn_of_directives(patch.node(), cx));
         }
         match (&self.patch, &self.target) {
-            (Kind::Json(patch), Some(target)) => {
+            (PatchForm::Json(patch), Some(target)) => {
                 patch.paths_without_slash().for_each(|warning| cx.warn(warning));
                 let chosen = target.find(items, cx)?;
                 items.edit_some(&chosen, |r| {
@@ -140,8 +140,10 @@ impl Transformer for Patch {
                 drop_deleted(items, &chosen);
                 Ok(())
             }
-            (Kind::Json(_), None) => unreachable!("a JSON patch without a target is refused when it is read"),
-            (Kind::Merge(patches), None) => patches.iter().try_for_each(|patch| {
+            (PatchForm::Json(_), None) => {
+                unreachable!("a JSON patch without a target is refused when it is read")
+            }
+            (PatchForm::Merge(patches), None) => patches.iter().try_for_each(|patch| {
                 let at = find_target(items, patch, cx)?;
                 // The reference notes these two in the patch's annotations.
                 let annotated = self.may_change.name || self.may_change.kind;
@@ -150,7 +152,7 @@ impl Transformer for Patch {
                 drop_deleted(items, &[at]);
                 Ok(())
             }),
-            (Kind::Merge(patches), Some(target)) => {
+            (PatchForm::Merge(patches), Some(target)) => {
                 let Some(patch) = patches.first() else { return Ok(()) };
                 let chosen = target.find(items, cx)?;
                 let patch = as_text(patch.node(), &["labels", "annotations"], cx);

@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node, Result, Span};
 use serde::Deserialize;
 
-use super::patch::{Chosen, Entry, Text};
+use super::patch::{Chosen, PatchSpec, Text};
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::patch::JsonPatch;
@@ -38,7 +38,7 @@ struct Config {
 
 impl PatchJson6902 {
     /// Reads an entry of `patchesJson6902:`.
-    pub fn new(entry: &Entry, place: Span, loader: &dyn Loader) -> Result<Self> {
+    pub fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
         Self::read(entry.target.as_ref(), entry.path.as_ref(), entry.patch.as_ref(), place, loader)
     }
 

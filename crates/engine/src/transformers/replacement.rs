@@ -43,7 +43,7 @@ pub struct Replacement {
     pub path: Option<Spanned<Text>>,
     pub source: Option<Spanned<Source>>,
     pub source_value: Option<Text>,
-    pub targets: Option<Vec<Spanned<Target>>>,
+    pub targets: Option<Vec<Spanned<ReplacementTarget>>>,
 }
 
 /// Where a value comes from. Empty fields fit anything.
@@ -67,7 +67,7 @@ pub struct Source {
 /// Where a value goes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Target {
+pub struct ReplacementTarget {
     pub select: Option<Selector>,
     pub reject: Vec<Selector>,
     pub field_paths: Vec<Spanned<Text>>,
@@ -228,7 +228,7 @@ impl Rule {
     fn new(
         source: Option<Spanned<Source>>,
         value: Option<Text>,
-        targets: Option<Vec<Spanned<Target>>>,
+        targets: Option<Vec<Spanned<ReplacementTarget>>>,
         span: Span,
     ) -> Result<Self> {
         let incomplete = || {
@@ -422,7 +422,7 @@ fn not_a_scalar(place: Span) -> Diagnostic {
 }
 
 impl Place {
-    fn new(Spanned { value: target, span }: Spanned<Target>) -> Result<Self> {
+    fn new(Spanned { value: target, span }: Spanned<ReplacementTarget>) -> Result<Self> {
         let Some(select) = target.select else {
             return Err(Diagnostic::error(
                 "replacement-no-select",

@@ -32,11 +32,11 @@ use crate::select::resources::{Matcher, Selector};
 #[derive(Clone, Debug)]
 pub struct ValueAdd {
     value: Spanned<Text>,
-    targets: Vec<Target>,
+    targets: Vec<FieldTarget>,
 }
 
 #[derive(Clone, Debug)]
-struct Target {
+struct FieldTarget {
     resources: Option<Matcher>,
     field: Field,
     /// 0 replaces the value.
@@ -100,12 +100,12 @@ impl ValueAdd {
             .at(config.span())
             .help("add `targets: [{selector: {...}, fieldPath: a/b}]`"));
         }
-        let targets = targets.into_iter().map(|t| Target::new(t, &value)).collect::<Result<_>>()?;
+        let targets = targets.into_iter().map(|t| FieldTarget::new(t, &value)).collect::<Result<_>>()?;
         Ok(Box::new(Self { value, targets }))
     }
 }
 
-impl Target {
+impl FieldTarget {
     fn new(config: Spanned<TargetConfig>, value: &Spanned<Text>) -> Result<Self> {
         let Spanned { value: config, span } = config;
         let TargetConfig { selector, field_path, file_path_position } = config;

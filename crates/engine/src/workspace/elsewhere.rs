@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
 
-use super::{Target, Workspace, references};
+use super::{ReferenceTarget, Workspace, references};
 use crate::composition;
 use crate::files::repository::{Repository, is_http};
 use crate::files::world::{AddressKind, ChartAddress, Download, Fetched, World, clean};
@@ -65,7 +65,7 @@ impl Elsewhere {
                 }
                 layer.configurations.iter().for_each(|config| search.configuration(config));
                 for reference in &layer.references {
-                    if let Target::Remote(address) = &reference.target {
+                    if let ReferenceTarget::Remote(address) = &reference.target {
                         search.address(address, reference.span);
                     }
                 }
@@ -169,7 +169,7 @@ impl Search<'_> {
                 references::of(self.world, self.sources, Path::new(""), Path::new(address), &document.root);
             configurations.iter().for_each(|config| self.configuration(config));
             for reference in named {
-                if let Target::Remote(inner) = &reference.target
+                if let ReferenceTarget::Remote(inner) = &reference.target
                     && inner != address
                 {
                     // Before it is followed: Compositions may name each other.

@@ -18,7 +18,8 @@ use crate::files::world::{EntryKind, World};
 use crate::files::{KUSTOMIZATION_FILES, relative};
 
 pub use elsewhere::{Elsewhere, repository_key};
-pub use references::{PATH_FIELDS, Reference, Target};
+pub(crate) use references::PATH_FIELDS;
+pub use references::{Reference, ReferenceTarget};
 
 /// Folders with a kustomization or a Composition, by their real paths.
 #[derive(Debug, Default)]
@@ -275,7 +276,7 @@ impl Layer {
     /// The other layers it is made of.
     pub fn layers_named(&self) -> impl Iterator<Item = (&Reference, &Path)> {
         self.references.iter().filter_map(|reference| match &reference.target {
-            Target::Layer(folder) => Some((reference, &**folder)),
+            ReferenceTarget::Layer(folder) => Some((reference, &**folder)),
             _ => None,
         })
     }

@@ -19,14 +19,14 @@ pub struct Reference {
     pub text: Text,
     /// Where it is written.
     pub span: Span,
-    pub target: Target,
+    pub target: ReferenceTarget,
     /// Of a configuration that may name files itself: the text it was read from.
     pub named_source: Option<FileId>,
 }
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum ReferenceTarget {
     File(PathBuf),
     /// A folder with a kustomization or a Composition.
     Layer(PathBuf),
@@ -38,19 +38,20 @@ pub enum Target {
     Missing(PathBuf),
 }
 
-impl Target {
+impl ReferenceTarget {
     /// Where it is on this machine.
     pub fn path(&self) -> Option<&Path> {
         match self {
-            Target::File(path) | Target::Layer(path) | Target::Folder(path) | Target::Missing(path) => {
-                Some(path)
-            }
-            Target::Remote(_) => None,
+            ReferenceTarget::File(path)
+            | ReferenceTarget::Layer(path)
+            | ReferenceTarget::Folder(path)
+            | ReferenceTarget::Missing(path) => Some(path),
+            ReferenceTarget::Remote(_) => None,
         }
     }
 
     pub fn is_layer(&self) -> bool {
-        matches!(self, Target::Layer(_))
+        matches!(self, ReferenceTarget::Layer(_))
     }
 }
 
@@ -201,7 +202,7 @@ impl Finder<'_> {
             if self.world.is_dir(&folder) {
                 let (field, text) =
                     (format!("helmCharts[{at}].name"), name.text().unwrap_or_default().into());
-                let target = Target::Folder(folder);
+                let target = ReferenceTarget::Folder(folder);
                 self.found.push(Reference { field, text, span: name.span(), target, named_source: None });
             }
         }
@@ -253,21 +254,21 @@ impl Finder<'_> {
         let place = clean(&self.folder.join(path));
         let target =
             self.local(&place).unwrap_or_else(|| match is_http(path) || Repository::parse(path).is_some() {
-                true => Target::Remote(path.to_owned()),
-                false => Target::Missing(place),
+                true => ReferenceTarget::Remote(path.to_owned()),
+                false => ReferenceTarget::Missing(place),
             });
         self.found.push(Reference { field, text: path.into(), span, target, named_source: None });
     }
 
     /// What is there, by the real path.
-    fn local(&self, place: &Path) -> Option<Target> {
+    fn local(&self, place: &Path) -> Option<ReferenceTarget> {
         let real = self.world.real_path(place).ok()?;
         if self.world.is_file(&real) {
-            return Some(Target::File(real));
+            return Some(ReferenceTarget::File(real));
         }
         let mut names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
         let is_layer = names.any(|name| self.world.is_file(&real.join(name)));
-        Some(if is_layer { Target::Layer(real) } else { Target::Folder(real) })
+        Some(if is_layer { ReferenceTarget::Layer(real) } else { ReferenceTarget::Folder(real) })
     }
 }
 

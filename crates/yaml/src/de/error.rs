@@ -16,7 +16,7 @@ struct Fault {
     what: What,
     place: Span,
     /// From the inside out.
-    path: Vec<Step>,
+    path: Vec<PathPart>,
     help: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) enum What {
 }
 
 #[derive(Debug)]
-enum Step {
+enum PathPart {
     Key(String),
     Index(usize),
 }
@@ -63,12 +63,12 @@ impl Error {
     }
 
     pub fn within_key(mut self, key: &str) -> Self {
-        self.0.path.push(Step::Key(key.to_owned()));
+        self.0.path.push(PathPart::Key(key.to_owned()));
         self
     }
 
     pub fn within_item(mut self, index: usize) -> Self {
-        self.0.path.push(Step::Index(index));
+        self.0.path.push(PathPart::Index(index));
         self
     }
 
@@ -107,13 +107,13 @@ impl Error {
 }
 
 /// `images[0].newTag`
-fn written(path: &[Step]) -> String {
+fn written(path: &[PathPart]) -> String {
     let mut text = String::new();
     for step in path.iter().rev() {
         let _ = match step {
-            Step::Key(key) if text.is_empty() => write!(text, "{key}"),
-            Step::Key(key) => write!(text, ".{key}"),
-            Step::Index(index) => write!(text, "[{index}]"),
+            PathPart::Key(key) if text.is_empty() => write!(text, "{key}"),
+            PathPart::Key(key) => write!(text, ".{key}"),
+            PathPart::Index(index) => write!(text, "[{index}]"),
         };
     }
     text

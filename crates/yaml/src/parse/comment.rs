@@ -20,7 +20,7 @@ use crate::node::Text;
 /// The token that white space and comments follow.
 #[derive(Clone, Copy)]
 pub struct After {
-    pub kind: Kind,
+    pub kind: CommentKind,
     /// Where the token begins that comments below may be the foot of.
     pub start: usize,
     /// Where the token begins that a comment on the line goes to.
@@ -29,7 +29,7 @@ pub struct After {
 
 /// What kind of token, as far as comments care.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum CommentKind {
     /// `-`, `---`, `...` and the beginning of the text: what follows on the line belongs to the next node.
     Lead,
     /// `:`
@@ -39,15 +39,15 @@ pub enum Kind {
 
 impl After {
     pub fn lead(start: usize) -> Self {
-        Self { kind: Kind::Lead, start, line: start }
+        Self { kind: CommentKind::Lead, start, line: start }
     }
 
     pub fn value(start: usize, key: usize) -> Self {
-        Self { kind: Kind::Value, start, line: key }
+        Self { kind: CommentKind::Value, start, line: key }
     }
 
     pub fn other(start: usize) -> Self {
-        Self { kind: Kind::Other, start, line: start }
+        Self { kind: CommentKind::Other, start, line: start }
     }
 }
 
@@ -84,7 +84,7 @@ impl Parser<'_> {
 
     /// Reads the comment on the line of a token, where there is one. White space began at `from`.
     pub fn comment_on_line(&mut self, from: usize, after: After) -> bool {
-        if after.kind == Kind::Lead || self.pos != from {
+        if after.kind == CommentKind::Lead || self.pos != from {
             return false;
         }
         let blanks = self.bytes[from..].iter().take_while(|b| matches!(b, b' ' | b'\t')).count();
@@ -137,7 +137,7 @@ impl Parser<'_> {
             let dedented = start_column < outer_indent;
             if closes || len > 0 || ends {
                 if closes || !in_gap {
-                    let below_token = Some(start_line) == foot_line && after.kind != Kind::Value;
+                    let below_token = Some(start_line) == foot_line && after.kind != CommentKind::Value;
                     if closes || first_gap && (below_token || dedented) {
                         if !text.is_empty() {
                             if dedented {

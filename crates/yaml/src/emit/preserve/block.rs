@@ -5,7 +5,7 @@ use super::align::{self, Piece};
 use super::editor::{Editor, Line, Slot};
 use super::ending::Ending;
 use super::fresh::Role;
-use super::lines::{Line as Kind, comment_lines};
+use super::lines::{LineKind, comment_lines};
 use super::scalar::is_break;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Seq, Style, Value};
@@ -156,7 +156,7 @@ impl Editor<'_> {
         let mut last = pos;
         while pos < next {
             let below = self.lines.next_line(pos);
-            if self.lines.kind(pos) != Kind::Blank {
+            if self.lines.kind(pos) != LineKind::Blank {
                 last = below;
             }
             pos = below;
@@ -382,7 +382,7 @@ impl Editor<'_> {
         let last = self.out.trim_end().rsplit(is_break).next().unwrap_or_default();
         let text = last.trim_start_matches(' ');
         let is_level = text.starts_with('#') && last.len() - text.len() <= column;
-        if is_level && below < self.end && self.lines.kind(below) != Kind::Blank {
+        if is_level && below < self.end && self.lines.kind(below) != LineKind::Blank {
             self.put(self.newline);
         }
     }

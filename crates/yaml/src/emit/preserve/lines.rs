@@ -72,14 +72,14 @@ impl Lines<'_> {
     }
 
     /// What a line is, given by its beginning.
-    pub fn kind(self, start: usize) -> Line {
+    pub fn kind(self, start: usize) -> LineKind {
         let pos = self.skip_blanks(start);
         if self.at(pos) == b'#' {
-            Line::Comment
+            LineKind::Comment
         } else if self.break_len(pos) > 0 || pos >= self.text.len() {
-            Line::Blank
+            LineKind::Blank
         } else {
-            Line::Other
+            LineKind::Other
         }
     }
 
@@ -103,12 +103,12 @@ impl Lines<'_> {
                 break;
             }
             match self.kind(above) {
-                Line::Comment => {
+                LineKind::Comment => {
                     left = left.saturating_sub(1);
                     found = above;
                 }
-                Line::Blank if left > 0 => {}
-                Line::Blank | Line::Other => break,
+                LineKind::Blank if left > 0 => {}
+                LineKind::Blank | LineKind::Other => break,
             }
             top = above;
         }
@@ -123,12 +123,12 @@ impl Lines<'_> {
         while left > 0 && pos < ceiling {
             let below = self.next_line(pos);
             match self.kind(pos) {
-                Line::Comment => {
+                LineKind::Comment => {
                     left -= 1;
                     found = below;
                 }
-                Line::Blank => {}
-                Line::Other => break,
+                LineKind::Blank => {}
+                LineKind::Other => break,
             }
             if below == pos {
                 break;
@@ -151,7 +151,7 @@ impl Lines<'_> {
 
 /// What a line holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum LineKind {
     Blank,
     Comment,
     Other,

@@ -4,7 +4,7 @@ use super::Layout;
 use super::align::Piece;
 use super::editor::{Editor, Line};
 use super::flow::Part;
-use super::lines::Line as Kind;
+use super::lines::LineKind;
 use super::scalar::is_break;
 use crate::map::Entry;
 use crate::node::{Node, Value};
@@ -192,7 +192,7 @@ impl<'d> Editor<'d> {
             return false;
         }
         let mut line = self.lines.next_line(from);
-        while line < to && self.lines.kind(line) != Kind::Blank {
+        while line < to && self.lines.kind(line) != LineKind::Blank {
             line = self.lines.next_line(line);
         }
         line < to

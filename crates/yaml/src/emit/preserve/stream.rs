@@ -121,7 +121,7 @@ impl Editor<'_> {
         if was > 0 {
             // They may stand above a `---`, too.
             from = doc.span().start as usize;
-            while from < root && lines.kind(from) != lines::Line::Comment {
+            while from < root && lines.kind(from) != lines::LineKind::Comment {
                 from = lines.next_line(from);
             }
         }

@@ -4,7 +4,7 @@ use super::block::own_tail_lines;
 use super::editor::{Editor, Line, Slot};
 use super::ending::{Ending, last_scalar};
 use super::fresh::Role;
-use super::lines::Line as Kind;
+use super::lines::LineKind;
 use super::scalar::{self, is_break};
 use crate::node::{Node, Style, Trivia};
 
@@ -60,7 +60,7 @@ impl Editor<'_> {
     pub fn clear_tabs(&mut self) {
         let here = self.cursor;
         let mut line = if self.lines.line_start(here) == here { here } else { self.lines.next_line(here) };
-        while line < self.end && self.lines.kind(line) == Kind::Blank {
+        while line < self.end && self.lines.kind(line) == LineKind::Blank {
             let end = self.lines.line_end(line);
             if self.lines.text[line..end].contains('\t') {
                 self.copy_to(line);
@@ -112,17 +112,17 @@ impl Editor<'_> {
         while line < self.end {
             let text = self.lines.skip_blanks(line);
             match self.lines.kind(line) {
-                Kind::Comment if text - line > column => {
+                LineKind::Comment if text - line > column => {
                     self.copy_to(line);
                     self.put(&" ".repeat(column));
                     self.skip_to(text);
                 }
-                Kind::Blank if text > line => {
+                LineKind::Blank if text > line => {
                     self.copy_to(line);
                     self.skip_to(text);
                 }
-                Kind::Comment | Kind::Blank => {}
-                Kind::Other => break,
+                LineKind::Comment | LineKind::Blank => {}
+                LineKind::Other => break,
             }
             line = self.lines.next_line(line);
         }
@@ -138,7 +138,7 @@ impl Editor<'_> {
 
     /// Leaves out blank lines, from the beginning of a line on.
     pub fn skip_blank_lines(&mut self) {
-        while self.cursor < self.end && self.lines.kind(self.cursor) == Kind::Blank {
+        while self.cursor < self.end && self.lines.kind(self.cursor) == LineKind::Blank {
             self.cursor = self.lines.next_line(self.cursor);
         }
     }
