@@ -34,7 +34,7 @@ pub fn survive_file_limits() {
 /// The time of day, as the user's clock has it: `12:03:04`.
 pub fn clock() -> String {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-    let seconds = now.as_secs() as libc::time_t;
+    let seconds = now.as_secs() as _;
     let mut time = std::mem::MaybeUninit::<libc::tm>::zeroed();
     #[allow(unsafe_code)]
     // SAFETY: both point to values that live until it returns; all zeros are a valid `tm`, so that it is one even if the call
