@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_engine::functions::{Function, from_list};
-use krm_engine::kpt::{self, Call, Entry, Images, Item, Observer, SEQ_INDENT, Selector, Step, Tree};
+use krm_engine::kpt::{self, Called, Evaluation, Images, SEQ_INDENT, Selector, Settings, Tree};
 use krm_engine::runtime::{Image, Program, Runtime};
 use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
 use krm_function::{Object, ResourceList};
@@ -27,20 +27,19 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
     };
     let runtime = Arc::new(Runtime::new(args.policy()?));
     let function = Function::new(program, Some(config), &runtime)?;
-    let options = kpt::Options {
-        world: &Disk::default(),
-        sources: &report.sources,
-        runtime: &runtime,
-        dir: &dir,
-        allow_exec: true,
-        network: args.network,
-        images,
-        tags: &packages::local_tags,
+    let tags = Arc::new(packages::local_tags);
+    let settings = Settings { runtime, dir, allow_exec: true, network: args.network, images, tags };
+    let options = kpt::Options { world: &Disk::default(), sources: &report.sources, settings };
+    let evaluation = Evaluation {
+        function,
+        shown,
+        is_exec: args.image.is_none(),
+        selectors: selectors(&args.matching, true),
+        exclude: selectors(&args.matching, false),
     };
-    let mut step = Step::of(&shown, args.image.is_none());
     match args.dirs[0].as_os_str() == "-" {
-        true => on_list(args, &to, &function, &options, &mut step, report),
-        false => on_folder(args, &to, &function, &options, &mut step, report),
+        true => on_list(args, &to, evaluation, &options, report),
+        false => on_folder(args, &to, evaluation, &options, report),
     }
 }
 
@@ -86,78 +85,39 @@ fn program(args: &FnEvalArgs, images: &Images, dir: &Path) -> Result<(Program, S
 fn on_folder(
     args: &FnEvalArgs,
     to: &Destination,
-    function: &Function,
+    evaluation: Evaluation,
     options: &kpt::Options<'_>,
-    step: &mut Step,
     report: &Report,
 ) -> Result<()> {
     let dir = packages::follow_link(&args.dirs[0])?;
     let saved_config = saved_config(args, &dir)?;
     // Before anything is read: what another krm changes at the same time comes before or after.
     let changing = to.is_in_place().then(|| os::Changes::in_packages(&[&dir])).transpose()?;
-    let tree = Tree::read_folder(options.world, &dir, &report.sources)?;
-    let mut entries = tree.entries();
+    let tree = Arc::new(Tree::read_folder(options.world, &dir, &report.sources)?);
     // What configures the function is not for it to change.
-    let apart = config_entries(args, &dir, &mut entries);
-    let (entries, failure) = match call(args, &tree, function, entries, options, step) {
-        Ok(entries) => (entries, None),
-        Err(failure) => (tree.entries(), Some(failure)),
-    };
-    packages::save_results(args.to.results_dir.as_deref(), std::slice::from_ref(step), failure.is_some())?;
-    if let Some(failure) = failure {
-        return Err(failure);
-    }
-    let mut entries: Vec<Entry> = entries.into_iter().chain(apart).collect();
+    let (apart, given) = config_apart(args, &dir, tree.resources());
+    let (result, called) = kpt::evaluate(&tree, evaluation, given, options, Box::new(Told::default()));
+    packages::save_results(args.to.results_dir.as_deref(), std::slice::from_ref(&called), result.is_err())?;
+    let mut resources: Vec<Resource> = result?.into_iter().chain(apart).collect();
     let Some(changing) = changing else {
-        entries.sort_by(|a, b| a.item.home.cmp(&b.item.home));
-        return to.deliver(&tree, &entries, options.world);
+        resources.sort_by(|a, b| a.home.cmp(&b.home));
+        return to.deliver(&tree, &resources, options.world);
     };
-    let said = if args.save { save(args, step, saved_config, &mut entries)? } else { None };
-    let changes = tree.changes(&entries, options.world)?;
+    let said = if args.save { save(args, &called, saved_config, &mut resources)? } else { None };
+    let changes = tree.changes(&resources, options.world)?;
     write(changing, tree.package().root(), &changes)?;
     said.iter().for_each(|said| eprintln!("{said}"));
     Ok(())
 }
 
-/// Calls the function, and says so.
-fn call(
-    args: &FnEvalArgs,
-    tree: &Tree,
-    function: &Function,
-    entries: Vec<Entry>,
-    options: &kpt::Options<'_>,
-    step: &mut Step,
-) -> Result<Vec<Entry>> {
-    let (selectors, exclude) = (selectors(&args.matching, true), selectors(&args.matching, false));
-    let count = (!selectors.is_empty() || !exclude.is_empty()).then(|| {
-        let picks = |entry: &&Entry| kpt::selects(&selectors, &exclude, &entry.item.node);
-        entries.iter().filter(picks).count()
-    });
-    let mut told = Told::default();
-    told.starts(step.shown(), "", count);
-    let call = Call { member: 0, selectors: &selectors, exclude: &exclude, span: Span::NONE };
-    let result = kpt::call(tree, &call, function, entries, options, step);
-    if result.is_err() && step.exit_code == 0 {
-        step.exit_code = 1;
-    }
-    told.ended(step);
-    result
-}
-
 /// Takes the function's own configuration out of what it works on.
-fn config_entries(args: &FnEvalArgs, dir: &Path, entries: &mut Vec<Entry>) -> Vec<Entry> {
-    let Some(file) = args.fn_config.as_ref().and_then(|file| file.canonicalize().ok()) else {
-        return Vec::new();
-    };
-    let Some(path) =
-        dir.canonicalize().ok().and_then(|dir| file.strip_prefix(dir).ok().map(Path::to_path_buf))
-    else {
-        return Vec::new();
-    };
-    let (apart, rest) =
-        std::mem::take(entries).into_iter().partition(|entry| Path::new(entry.path()) == path);
-    *entries = rest;
-    apart
+fn config_apart(args: &FnEvalArgs, dir: &Path, resources: Vec<Resource>) -> (Vec<Resource>, Vec<Resource>) {
+    let file = args.fn_config.as_ref().and_then(|file| file.canonicalize().ok());
+    let path = file.and_then(|file| Some(file.strip_prefix(dir.canonicalize().ok()?).ok()?.to_path_buf()));
+    match path {
+        Some(config) => resources.into_iter().partition(|r| Path::new(kpt::path(r)) == config),
+        None => (Vec::new(), resources),
+    }
 }
 
 fn selectors(args: &MatchArgs, matching: bool) -> Vec<Selector> {
@@ -202,11 +162,11 @@ fn saved_config(args: &FnEvalArgs, dir: &Path) -> Result<Option<String>> {
 /// Adds the function to the Kptfile. Says what was done.
 fn save(
     args: &FnEvalArgs,
-    step: &Step,
+    called: &Called,
     config: Option<String>,
-    entries: &mut [Entry],
+    resources: &mut [Resource],
 ) -> Result<Option<String>> {
-    let Some(kptfile) = entries.iter_mut().find(|entry| entry.path() == kpt::FILE) else {
+    let Some(kptfile) = resources.iter_mut().find(|r| kpt::path(r) == kpt::FILE) else {
         return Ok(Some("The folder has no Kptfile, so the function was not saved.".into()));
     };
     let (list, word) = match args.r#type {
@@ -214,8 +174,8 @@ fn save(
         _ => ("mutators", "mutator"),
     };
     let mut function = Node::map();
-    let field = if step.is_exec { "exec" } else { "image" };
-    function.set(field, step.shown());
+    let field = if called.is_exec { "exec" } else { "image" };
+    function.set(field, called.shown());
     if let Some(path) = config {
         function.set("configPath", path);
     } else if !args.arguments.is_empty() {
@@ -234,9 +194,10 @@ fn save(
             function.set(key, Node::from(selectors.iter().map(Selector::to_node).collect::<Vec<_>>()));
         }
     }
-    let added = kpt::add_function(&mut kptfile.item.node, list, field, function)?;
+    let add = |node: &mut Node| kpt::add_function(node, list, field, function);
+    let added = kptfile.edit(&Schema::builtin(), add)?;
     let did = if added { "Added" } else { "Updated" };
-    Ok(Some(format!("{did} \"{}\" as {word} in the Kptfile.", step.shown())))
+    Ok(Some(format!("{did} \"{}\" as {word} in the Kptfile.", called.shown())))
 }
 
 /// What a resource of a list said of itself.
@@ -249,44 +210,43 @@ struct Listed {
 fn on_list(
     args: &FnEvalArgs,
     to: &Destination,
-    function: &Function,
+    evaluation: Evaluation,
     options: &kpt::Options<'_>,
-    step: &mut Step,
     report: &Report,
 ) -> Result<()> {
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     let mut listed = Vec::new();
-    let mut items = Vec::new();
+    let mut given = Vec::new();
     for (number, mut object) in list.items.into_iter().enumerate() {
         let seq_indent = object.remove_annotation(SEQ_INDENT);
         let seq_indent = seq_indent.as_ref().and_then(Node::text).unwrap_or("compact").to_owned();
-        let mut item = Item::from(from_list(object)?);
-        item.document = Some(number);
-        let had_path = item.home.is_some();
-        let node = &item.node;
-        item.home.get_or_insert_with(|| Home::new(kpt::new_path(node), number));
-        listed.push(Listed { before: item.node.clone(), seq_indent, had_path });
-        items.push(item);
+        let mut r = from_list(object)?;
+        let had_path = r.home.is_some();
+        if !had_path {
+            r.home = Some(Box::new(Home::new(kpt::new_path(r.node()), number)));
+        }
+        listed.push(Listed { before: r.node().clone(), seq_indent, had_path });
+        given.push(r);
     }
-    let (tree, entries) = Tree::of_list(items);
-    let result = call(args, &tree, function, entries, options, step);
-    packages::save_results(args.to.results_dir.as_deref(), std::slice::from_ref(step), result.is_err())?;
-    let entries = result?;
+    let tree = Arc::new(Tree::of_list(given));
+    let (result, called) =
+        kpt::evaluate(&tree, evaluation, tree.resources(), options, Box::new(Told::default()));
+    packages::save_results(args.to.results_dir.as_deref(), std::slice::from_ref(&called), result.is_err())?;
+    let mut resources = result?;
     match to {
         Destination::InPlace | Destination::List => {
-            let items = entries.into_iter().map(|entry| stated(entry.item, &listed)).collect();
+            let items = resources.into_iter().map(|r| stated(r, &listed)).collect();
             os::print(ResourceList::new(items, None).to_string().as_bytes())
         }
         Destination::Unwrapped => {
-            let items = entries.into_iter().map(|entry| Object::from(entry.item.node)).collect();
+            let items = resources.into_iter().map(|r| Object::from(r.into_node())).collect();
             os::print(ResourceList::bare(items).to_string().as_bytes())
         }
         Destination::Folder(dir) => {
             let mut changes = os::Changes::to_output(dir)?;
-            let schema = Schema::builtin();
-            let made = |entry: Entry| Item { document: None, ..entry.item }.to_resource(&schema);
-            let items: Vec<Resource> = entries.into_iter().map(made).collect();
-            for change in krm_engine::package::Package::empty(dir).changes(&items, options.world)? {
+            // None of them was read from that folder.
+            resources.iter_mut().filter_map(|r| r.home.as_mut()).for_each(|home| home.number = None);
+            for change in krm_engine::package::Package::empty(dir).changes(&resources, options.world)? {
                 changes.write(&dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;
             }
             changes.commit()
@@ -295,12 +255,13 @@ fn on_list(
 }
 
 /// A resource for printing, with what it said of itself where it said it.
-fn stated(mut item: Item, listed: &[Listed]) -> Object {
-    let before = item.document.and_then(|number| listed.get(number).map(|listed| (number, listed)));
-    let Some((number, listed)) = before else { return kpt::stated(&item, None, "compact", true) };
-    if let (false, Some(home)) = (listed.had_path, &mut item.home) {
+fn stated(mut resource: Resource, listed: &[Listed]) -> Object {
+    let number = resource.home.as_ref().and_then(|home| home.number);
+    let before = number.and_then(|number| listed.get(number).map(|listed| (number, listed)));
+    let Some((number, listed)) = before else { return kpt::stated(&resource, None, "compact", true) };
+    if let (false, Some(home)) = (listed.had_path, &mut resource.home) {
         // Where it came in the input.
         home.index = number;
     }
-    kpt::stated(&item, Some(&listed.before), &listed.seq_indent, listed.had_path)
+    kpt::stated(&resource, Some(&listed.before), &listed.seq_indent, listed.had_path)
 }

@@ -1,11 +1,12 @@
 //! What `fn render` and `fn eval` share: what they say, and where resources and results go.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use krm_engine::kpt::{Entry, Observer, Step, Tree, results_file};
+use krm_engine::kpt::{self, Called, Observer, Tree, results_file};
 use krm_engine::package::Change;
-use krm_engine::{Diagnostic, Node, Result, World};
+use krm_engine::{Diagnostic, Node, Resource, Result, World};
 use krm_function::ResourceList;
 
 use crate::os::{self, Changes};
@@ -15,9 +16,14 @@ use crate::report::sanitize;
 #[derive(Default)]
 pub struct Told {
     /// Say which package a function runs on.
-    pub packages: bool,
-    pub spoke: bool,
-    pub ran: usize,
+    packages: bool,
+    spoke: bool,
+}
+
+impl Told {
+    pub fn with_packages() -> Self {
+        Self { packages: true, spoke: false }
+    }
 }
 
 impl Observer for Told {
@@ -34,25 +40,24 @@ impl Observer for Told {
         eprintln!("[RUNNING] {}{count}{package}", quoted(shown));
     }
 
-    fn ended(&mut self, step: &Step) {
+    fn ended(&mut self, call: &Called) {
         self.spoke = true;
-        let word = if step.exit_code == 0 { "PASS" } else { "FAIL" };
-        self.ran += usize::from(step.exit_code == 0);
-        let time = match step.cached {
+        let word = if call.exit_code == 0 { "PASS" } else { "FAIL" };
+        let time = match call.cached {
             true => "from the cache".to_owned(),
-            false => format!("in {:.1}s", step.elapsed.as_secs_f64()),
+            false => format!("in {:.1}s", call.elapsed.as_secs_f64()),
         };
-        eprintln!("[{word}] {} {time}", quoted(step.shown()));
-        if !step.results.is_empty() {
+        eprintln!("[{word}] {} {time}", quoted(call.shown()));
+        if !call.results.is_empty() {
             eprintln!("  [Results]:");
-            step.results.iter().for_each(|result| eprintln!("    {}", sanitize::inert(&line(result))));
+            call.results.iter().for_each(|result| eprintln!("    {}", sanitize::inert(&line(result))));
         }
-        if !step.stderr.is_empty() {
+        if !call.stderr.is_empty() {
             eprintln!("  Stderr:");
-            step.stderr.lines().for_each(|line| eprintln!("    {}", sanitize::inert(line)));
+            call.stderr.lines().for_each(|line| eprintln!("    {}", sanitize::inert(line)));
         }
-        if step.exit_code != 0 {
-            eprintln!("  Exit code: {}", step.exit_code);
+        if call.exit_code != 0 {
+            eprintln!("  Exit code: {}", call.exit_code);
         }
     }
 }
@@ -109,29 +114,29 @@ impl Destination {
     }
 
     /// Prints or writes resources that are not to go back.
-    pub fn deliver(&self, tree: &Tree, entries: &[Entry], world: &dyn World) -> Result<()> {
+    pub fn deliver(&self, tree: &Tree, resources: &[Resource], world: &dyn World) -> Result<()> {
         match self {
             Self::InPlace => Ok(()),
             Self::List => {
-                let items = entries.iter().map(|entry| tree.stated(entry)).collect();
+                let items = resources.iter().map(|r| tree.stated(r)).collect();
                 os::print(ResourceList::new(items, None).to_string().as_bytes())
             }
             Self::Unwrapped => {
-                let texts: Vec<String> = entries.iter().map(|entry| tree.text(entry)).collect();
+                let texts: Vec<String> = resources.iter().map(|r| tree.text(r)).collect();
                 os::print(texts.join("---\n").as_bytes())
             }
             Self::Folder(dir) => {
                 let mut all = Changes::to_output(dir)?;
-                let changed = tree.changes(entries, world)?;
+                let changed = tree.changes(resources, world)?;
                 for change in &changed {
                     if let Some(text) = &change.text {
                         all.write(&dir.join(&change.path), text.as_bytes())?;
                     }
                 }
-                let mut same: Vec<&str> = entries.iter().map(Entry::path).collect();
+                let mut same: Vec<&str> = resources.iter().map(kpt::path).collect();
                 same.dedup();
-                for path in same.into_iter().filter(|path| changed.iter().all(|change| change.path != *path))
-                {
+                let changed: HashSet<&str> = changed.iter().map(|change| change.path.as_str()).collect();
+                for path in same.into_iter().filter(|path| !changed.contains(path)) {
                     let text = tree.source(path).map_or_else(String::new, |source| source.text().to_owned());
                     all.write(&dir.join(path), text.as_bytes())?;
                 }
@@ -142,11 +147,11 @@ impl Destination {
 }
 
 /// Writes `results.yaml`, if it is asked for.
-pub fn save_results(dir: Option<&Path>, steps: &[Step], failed: bool) -> Result<()> {
+pub fn save_results(dir: Option<&Path>, calls: &[Called], failed: bool) -> Result<()> {
     let Some(dir) = dir else { return Ok(()) };
     os::make_dir(dir)?;
     let file = dir.join("results.yaml");
-    os::write(&file, results_file(steps, failed).as_bytes())?;
+    os::write(&file, results_file(calls, failed).as_bytes())?;
     eprintln!("For complete results, see {}", file.display());
     Ok(())
 }

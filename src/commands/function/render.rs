@@ -4,9 +4,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use krm_engine::edit::diff;
-use krm_engine::kpt::{self, Images, Outcome, Tree};
+use krm_engine::kpt::{self, Images, Outcome, Settings, Tree};
 use krm_engine::runtime::Runtime;
-use krm_engine::{Diagnostic, Policy, Result};
+use krm_engine::{Diagnostic, Policy, Result, Schema};
 
 use crate::cli::FnRenderArgs;
 use crate::commands::function::packages::{self, Destination, Told};
@@ -31,25 +31,23 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     let changing = in_place.then(|| Changes::in_packages(&[&dir])).transpose()?;
     let kptfile = kpt::root_kptfile(&disk, &dir, &report.sources)?;
     let tree = match Tree::read(&disk, &dir, kptfile, &report.sources) {
-        Ok(tree) => tree,
+        Ok(tree) => Arc::new(tree),
         Err(error) => {
             changing.map_or(Ok(()), |changing| could_not_be_read(changing, &dir, &error, &disk, report))?;
             return Err(error);
         }
     };
-    let options = kpt::Options {
-        world: &disk,
-        sources: &report.sources,
-        runtime: &runtime,
-        dir: &os::current_dir()?,
+    let settings = Settings {
+        runtime,
+        dir: os::current_dir()?,
         allow_exec: args.allow_exec,
         network: args.allow_network,
         images,
-        tags: &packages::local_tags,
+        tags: Arc::new(packages::local_tags),
     };
-    let mut told = Told { packages: true, ..Told::default() };
-    let outcome = kpt::render(&tree, &options, &mut told);
-    finish(args, &to, changing, &tree, outcome, &told, &disk)
+    let options = kpt::Options { world: &disk, sources: &report.sources, settings };
+    let outcome = kpt::render(&tree, &options, Box::new(Told::with_packages()));
+    finish(args, &to, changing, &tree, outcome, &disk)
 }
 
 fn finish(
@@ -58,21 +56,21 @@ fn finish(
     changing: Option<Changes>,
     tree: &Tree,
     mut outcome: Outcome,
-    told: &Told,
     disk: &Disk,
 ) -> Result<()> {
     let failed = outcome.failure.is_some();
     if to.is_in_place() {
         record(&mut outcome);
-        let mut changes = tree.changes(&outcome.entries, disk)?;
+        let mut changes = tree.changes(&outcome.resources, disk)?;
         let Some(changing) = changing else { return check(outcome.failure, &changes) };
         // What a failed run keeps is what it changed; nothing goes.
         changes.retain(|change| !failed || change.text.is_some());
         write(changing, tree.package().root(), &changes)?;
     } else if !failed {
-        to.deliver(tree, &outcome.entries, disk)?;
+        to.deliver(tree, &outcome.resources, disk)?;
     }
-    let (ran, packages) = (told.ran, outcome.packages);
+    let ran = outcome.calls.iter().filter(|call| call.exit_code == 0).count();
+    let packages = outcome.packages;
     match failed {
         false if to.is_in_place() => {
             eprintln!("");
@@ -84,15 +82,14 @@ fn finish(
         true if outcome.saves => eprintln!("Failed to execute any functions in {packages} package(s)."),
         _ => {}
     }
-    packages::save_results(args.to.results_dir.as_deref(), &outcome.steps, failed)?;
+    packages::save_results(args.to.results_dir.as_deref(), &outcome.calls, failed)?;
     outcome.failure.map_or(Ok(()), Err)
 }
 
 /// Writes into the root Kptfile how it went.
 fn record(outcome: &mut Outcome) {
-    let root = outcome.entries.iter_mut().find(|entry| entry.path() == kpt::FILE);
-    if let Some(root) = root {
-        kpt::record(&mut root.item.node, &outcome.steps, outcome.failure.as_ref());
+    if let Some(root) = outcome.resources.iter_mut().find(|r| kpt::path(r) == kpt::FILE) {
+        root.edit(&Schema::builtin(), |node| kpt::record(node, &outcome.calls, outcome.failure.as_ref()));
     }
 }
 
@@ -123,12 +120,12 @@ fn could_not_be_read(
 ) -> Result<()> {
     let tree = Tree::read_kptfile(disk, dir, &report.sources)?;
     let mut outcome = Outcome {
-        entries: tree.entries(),
-        steps: Vec::new(),
+        resources: tree.resources(),
+        calls: Vec::new(),
         packages: 0,
         failure: Some(error.clone()),
         saves: false,
     };
     record(&mut outcome);
-    write(changing, tree.package().root(), &tree.changes(&outcome.entries, disk)?)
+    write(changing, tree.package().root(), &tree.changes(&outcome.resources, disk)?)
 }

@@ -38,16 +38,16 @@ pub fn run(args: FnSourceArgs, report: &Report) -> Result<()> {
 /// A package with a Kptfile: that is one of its resources, and everything in it must be one.
 fn package(args: &FnSourceArgs, dir: &Path, report: &Report) -> Result<()> {
     let tree = kpt::Tree::read_folder(&Disk::default(), dir, &report.sources)?;
-    let entries = tree.entries();
-    kpt::check(&entries)?;
+    let resources = tree.resources();
+    kpt::check(&resources)?;
     if args.output == SourceForm::Unwrap {
-        let texts: Vec<String> = entries.iter().map(|entry| tree.text(entry)).collect();
+        let texts: Vec<String> = resources.iter().map(|r| tree.text(r)).collect();
         return os::print(texts.join("---\n").as_bytes());
     }
     // A configuration that is one of the resources says where it is, as they do.
     let stated = |file: &Path| {
         let path = file.strip_prefix(dir).unwrap_or(file).to_str()?;
-        entries.iter().find(|entry| entry.path() == path).map(|entry| tree.stated(entry))
+        resources.iter().find(|r| kpt::path(r) == path).map(|r| tree.stated(r))
     };
     let config = match args.fn_config.as_deref() {
         None => None,
@@ -56,6 +56,6 @@ fn package(args: &FnSourceArgs, dir: &Path, report: &Report) -> Result<()> {
             Some(stated(file).unwrap_or_else(|| Object::from(read)))
         }
     };
-    let items = entries.iter().map(|entry| tree.stated(entry)).collect();
+    let items = resources.iter().map(|r| tree.stated(r)).collect();
     os::print(ResourceList::new(items, config).to_string().as_bytes())
 }

@@ -220,7 +220,7 @@ impl Branch {
 
     fn add(&mut self, step: &Traced, around: &Surroundings) {
         match (step.role, &step.within) {
-            (Role::Load, Some(within)) => {
+            (Role::Load | Role::Include, Some(within)) => {
                 let named = named_layer(step, around);
                 let label =
                     named.map_or_else(|| text_at(step.place, around.sources), |layer| layer.shown.clone());
@@ -228,13 +228,13 @@ impl Branch {
                 below.label = label;
                 self.layers.push(below);
             }
-            (Role::Load, None) => {
+            (Role::Load | Role::Include, None) => {
                 let path = text_at(step.place, around.sources);
                 let file = Content::File { path, resources: step.changes.len(), place: step.place };
                 self.content.push(file);
             }
             (Role::Generate, _) => self.content.push(Content::Generated(view(step, around))),
-            (Role::Transform | Role::Validate, _) => {
+            (Role::Transform | Role::Validate | Role::Inspect, _) => {
                 // A step that the reference has there whatever is written.
                 let layer = (around.layer)(&step.name.folder).and_then(|layer| layer.root.as_ref());
                 let is_written = layer.is_none_or(|root| root.get(&step.name.field).is_some());

@@ -10,7 +10,7 @@ pub struct Images {
 }
 
 /// The tags of an image that can be had.
-pub type Tags<'a> = dyn Fn(&str) -> Result<Vec<String>> + Sync + 'a;
+pub type Tags = dyn Fn(&str) -> Result<Vec<String>> + Send + Sync;
 
 impl Images {
     /// Refuses a prefix that is an address rather than the beginning of a name.
@@ -32,7 +32,7 @@ impl Images {
     }
 
     /// The image to run: completed, with a tag. `tag` replaces the one of the name; a range takes the newest that matches.
-    pub fn resolve(&self, image: &str, tag: &str, span: Span, tags: &Tags<'_>) -> Result<String> {
+    pub fn resolve(&self, image: &str, tag: &str, span: Span, tags: &Tags) -> Result<String> {
         let image = self.whole(image);
         let (name, own) = split_tag(&image);
         if tag.is_empty() {

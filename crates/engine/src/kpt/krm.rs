@@ -2,8 +2,9 @@
 
 use krm_yaml::{Diagnostic, Node, Result};
 
-use super::tree::Entry;
+use super::tree;
 use crate::kustomization::FILE_NAMES;
+use crate::resource::Resource;
 
 /// Refuses what is not a resource: it must have an apiVersion, a kind and a name. Kustomizations need not.
 pub(super) fn check(resource: &Node, path: &str) -> Result<()> {
@@ -34,6 +35,6 @@ pub(super) fn check(resource: &Node, path: &str) -> Result<()> {
 }
 
 /// Refuses resources that are none.
-pub fn check_all(entries: &[Entry]) -> Result<()> {
-    entries.iter().try_for_each(|entry| check(&entry.item.node, entry.path()))
+pub fn check_all<'r>(resources: impl IntoIterator<Item = &'r Resource>) -> Result<()> {
+    resources.into_iter().try_for_each(|r| check(r.node(), tree::path(r)))
 }

@@ -1,14 +1,19 @@
 //! Packages with a `Kptfile`, as kpt has them: a folder, its subpackages, a pipeline of functions for each, and where it
 //! came from.
 //!
-//! [`Kptfile`] is the file as a type; [`Tree`] a package with its subpackages, read once; [`render`] runs the pipelines.
+//! [`Kptfile`] is the file as a type; [`Tree`] a package with its subpackages, read once; [`render`]
+//! runs the pipelines.
 //! Nothing is written here: [`Tree::changes`] says what is to be written.
 
+mod call;
 pub mod files;
 mod image;
 mod kptfile;
 mod krm;
 mod merge_comments;
+mod package_context;
+mod plan;
+mod progress;
 mod render;
 mod select;
 mod status;
@@ -18,16 +23,17 @@ mod update;
 /// The JSON Schema of a Kptfile, for editors.
 pub const JSON_SCHEMA: &str = include_str!("../../data/kptfile.schema.json");
 
+pub use call::{Evaluation, program_of};
 pub use image::{Images, Tags, is_reference};
 pub use kptfile::{
     API_VERSION, FILE, Function, Git, GitLock, Kptfile, Locator, Metadata, Pipeline, Strategy, UpstreamLock,
     add_function, parse_strategy,
 };
 pub use krm::check_all as check;
-pub use render::{
-    CONTEXT_FILE, Call, Observer, Options, Outcome, Step, call, package_context, program_of, render,
-};
+pub use package_context::{CONTEXT_FILE, package_context};
+pub use progress::{Called, Observer};
+pub use render::{Options, Outcome, Settings, evaluate, render};
 pub use select::{Selector, selects};
 pub use status::{record, results_file};
-pub use tree::{Entry, Item, Member, SEQ_INDENT, Tree, holds_resources, new_path, root_kptfile, stated};
+pub use tree::{Member, SEQ_INDENT, Tree, holds_resources, new_path, path, root_kptfile, stated};
 pub use update::{Files, Source, States, merge_kptfile, noted, set_upstream, update};

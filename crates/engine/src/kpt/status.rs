@@ -3,13 +3,13 @@
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Diagnostic, Node};
 
-use super::render::Step;
+use super::progress::Called;
 
 /// The condition that a render sets.
 const CONDITION: &str = "Rendered";
 
 /// Writes the outcome of a render into a Kptfile's `status`. Conditions of other types stay.
-pub fn record(kptfile: &mut Node, steps: &[Step], failure: Option<&Diagnostic>) {
+pub fn record(kptfile: &mut Node, calls: &[Called], failure: Option<&Diagnostic>) {
     let Some(status) = kptfile.map_at("status") else { return };
     let mut condition = Node::from_iter([("type", CONDITION)]);
     let (word, reason) =
@@ -29,7 +29,7 @@ pub fn record(kptfile: &mut Node, steps: &[Step], failure: Option<&Diagnostic>) 
         others.push(condition);
         status.set("conditions", Node::from(others));
     }
-    let rendered = render_status(steps);
+    let rendered = render_status(calls);
     match rendered {
         None => drop(status.remove("renderStatus")),
         Some(rendered) if status.get("renderStatus") == Some(&rendered) => {}
@@ -37,24 +37,24 @@ pub fn record(kptfile: &mut Node, steps: &[Step], failure: Option<&Diagnostic>) 
     }
 }
 
-fn render_status(steps: &[Step]) -> Option<Node> {
-    if steps.is_empty() {
+fn render_status(calls: &[Called]) -> Option<Node> {
+    if calls.is_empty() {
         return None;
     }
     let mut node = Node::map();
     for (key, validators) in [("mutationSteps", false), ("validationSteps", true)] {
         let some: Vec<Node> =
-            steps.iter().filter(|step| step.is_validator == validators).map(step_node).collect();
+            calls.iter().filter(|call| call.is_validator == validators).map(step_node).collect();
         if !some.is_empty() {
             node.set(key, Node::from(some));
         }
     }
-    let failed: Vec<String> = steps
+    let failed: Vec<String> = calls
         .iter()
-        .filter(|step| step.exit_code != 0)
-        .map(|step| match &step.execution_error {
-            Some(error) => format!("{}: {error}", step.shown()),
-            None => format!("{}: exit code {}", step.shown(), step.exit_code),
+        .filter(|call| call.exit_code != 0)
+        .map(|call| match &call.execution_error {
+            Some(error) => format!("{}: {error}", call.shown()),
+            None => format!("{}: exit code {}", call.shown(), call.exit_code),
         })
         .collect();
     if !failed.is_empty() {
@@ -63,19 +63,19 @@ fn render_status(steps: &[Step]) -> Option<Node> {
     Some(node)
 }
 
-fn step_node(step: &Step) -> Node {
+fn step_node(call: &Called) -> Node {
     let mut node = Node::map();
-    if !step.name.is_empty() {
-        node.set("name", step.name.as_str());
+    if !call.name.is_empty() {
+        node.set("name", call.name.as_str());
     }
-    if !step.shown().is_empty() {
-        node.set(if step.is_exec { "exec" } else { "image" }, step.shown());
+    if !call.shown().is_empty() {
+        node.set(if call.is_exec { "exec" } else { "image" }, call.shown());
     }
-    if let Some(error) = &step.execution_error {
+    if let Some(error) = &call.execution_error {
         node.set("executionError", error.as_str());
     }
-    outcome(step, &mut node);
-    let errors: Vec<Node> = step
+    outcome(call, &mut node);
+    let errors: Vec<Node> = call
         .results
         .iter()
         .filter(|result| result.get("severity").and_then(Node::text) == Some("error"))
@@ -87,28 +87,28 @@ fn step_node(step: &Step) -> Node {
     node
 }
 
-fn outcome(step: &Step, node: &mut Node) {
-    if !step.stderr.is_empty() {
-        node.set("stderr", step.stderr.as_str());
+fn outcome(call: &Called, node: &mut Node) {
+    if !call.stderr.is_empty() {
+        node.set("stderr", call.stderr.as_str());
     }
-    node.set("exitCode", step.exit_code);
-    if !step.results.is_empty() {
-        node.set("results", Node::from(step.results.clone()));
+    node.set("exitCode", call.exit_code);
+    if !call.results.is_empty() {
+        node.set("results", Node::from(call.results.clone()));
     }
 }
 
 /// The text of `results.yaml`.
-pub fn results_file(steps: &[Step], failed: bool) -> String {
+pub fn results_file(calls: &[Called], failed: bool) -> String {
     let mut list = Node::from_iter([("apiVersion", "kpt.dev/v1"), ("kind", "FunctionResultList")]);
     list.set("metadata", Node::from_iter([("name", "fnresults")]));
     list.set("exitCode", i64::from(failed));
-    let items: Vec<Node> = steps
+    let items: Vec<Node> = calls
         .iter()
-        .filter(|step| step.exit_code == 0 || step.execution_error.is_none())
-        .map(|step| {
+        .filter(|call| call.exit_code == 0 || call.execution_error.is_none())
+        .map(|call| {
             let mut node = Node::map();
-            node.set(if step.is_exec { "exec" } else { "image" }, step.shown());
-            outcome(step, &mut node);
+            node.set(if call.is_exec { "exec" } else { "image" }, call.shown());
+            outcome(call, &mut node);
             node
         })
         .collect();

@@ -28,6 +28,10 @@ pub struct Tree {
     package: Package,
     /// The package itself, and its subpackages: each before those below it, in the order of their paths.
     pub members: Vec<Member>,
+    /// The resources that were read, and the package of each: those of a package together, in the order of their files.
+    resources: Vec<Resource>,
+    /// The package of each resource that was read, by its number.
+    owners: Vec<usize>,
 }
 
 /// A package of a tree.
@@ -45,47 +49,14 @@ pub struct Member {
     pub depth: usize,
 }
 
-/// A resource, and where it is kept.
-#[derive(Clone, Debug)]
-pub struct Item {
-    pub node: Node,
-    pub home: Option<Home>,
-    /// Which document of its package it was read from; `None` of one that was not.
-    pub document: Option<usize>,
+/// The file a resource is kept in, relative to the root of the tree.
+pub fn path(resource: &Resource) -> &str {
+    resource.home.as_ref().map_or("", |home| home.path.as_str())
 }
 
-impl Item {
-    /// The resource as steps see it.
-    pub fn to_resource(&self, schema: &Schema) -> Resource {
-        let mut resource = Resource::new(self.node.clone(), schema);
-        let number = self.document;
-        resource.home = self.home.as_ref().map(|home| Box::new(Home { number, ..home.clone() }));
-        resource
-    }
-}
-
-impl From<Resource> for Item {
-    fn from(resource: Resource) -> Self {
-        let home = resource.home.as_deref().cloned();
-        Self { document: home.as_ref().and_then(|home| home.number), home, node: resource.into_node() }
-    }
-}
-
-/// A resource on its way through pipelines.
-#[derive(Clone, Debug)]
-pub struct Entry {
-    /// Its path is relative to the root of the tree.
-    pub item: Item,
-    /// The package it belongs to.
-    pub member: usize,
-    /// A function made it, and did not say which document of its file it is to be.
-    pub is_loose: bool,
-}
-
-impl Entry {
-    pub fn path(&self) -> &str {
-        self.item.home.as_ref().map_or("", |home| home.path.as_str())
-    }
+/// The number of a resource, by which it is known wherever it moves.
+pub(super) fn number(resource: &Resource) -> Option<usize> {
+    resource.home.as_ref().and_then(|home| home.number)
 }
 
 impl Tree {
@@ -93,10 +64,8 @@ impl Tree {
     pub fn read(world: &dyn World, root: &Path, kptfile: Kptfile, sources: &Sources) -> Result<Self> {
         let name = shown_name(world, root);
         let mut tree = Self::read_files(world, root, sources)?;
-        let is_scalar = |item: &&Item| item.node.is_scalar();
-        let items: Vec<Item> = tree.package.resources().into_iter().map(Item::from).collect();
-        if let Some(item) = items.iter().find(is_scalar) {
-            krm::check(&item.node, item.home.as_ref().map_or("", |home| home.path.as_str()))?;
+        if let Some(r) = tree.resources.iter().find(|r| r.node().is_scalar()) {
+            krm::check(r.node(), path(r))?;
         }
         let first =
             Member { folder: String::new(), kptfile: Some(kptfile), shown: name, children: vec![], depth: 0 };
@@ -119,6 +88,12 @@ impl Tree {
             known.0.insert(folder.clone(), at);
             tree.members.push(Member { folder, kptfile: None, shown, children: vec![], depth });
         }
+        for r in &tree.resources {
+            let number = number(r).expect("what was read was counted");
+            tree.owners[number] = known.around(path(r));
+        }
+        let owners = &tree.owners;
+        tree.resources.sort_by_key(|r| number(r).map(|number| owners[number]));
         Ok(tree)
     }
 
@@ -132,7 +107,9 @@ impl Tree {
             children: vec![],
             depth: 0,
         };
-        Ok(Self { package, members: vec![member] })
+        let mut tree = Self::of(package);
+        tree.members = vec![member];
+        Ok(tree)
     }
 
     /// Reads a folder without looking for packages in it.
@@ -144,18 +121,29 @@ impl Tree {
         Ok(tree)
     }
 
-    /// Resources that are in no folder: those of a list.
-    pub fn of_list(items: Vec<Item>) -> (Self, Vec<Entry>) {
+    /// Resources that are in no folder: those of a list, which are numbered.
+    pub fn of_list(mut resources: Vec<Resource>) -> Self {
         let member =
             Member { folder: String::new(), kptfile: None, shown: String::new(), children: vec![], depth: 0 };
-        let tree = Self { package: Package::empty(Path::new("")), members: vec![member] };
-        (tree, items.into_iter().map(|item| Entry { item, member: 0, is_loose: false }).collect())
+        resources
+            .iter_mut()
+            .enumerate()
+            .for_each(|(number, r)| r.home.iter_mut().for_each(|home| home.number = Some(number)));
+        let owners = vec![0; resources.len()];
+        Self { package: Package::empty(Path::new("")), members: vec![member], resources, owners }
     }
 
     fn read_files(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
         let mut paths = files::listed(world, root)?;
         paths.retain(|path| holds_resources(path));
-        Ok(Self { package: Package::read_paths(world, root, paths, sources)?, members: Vec::new() })
+        Ok(Self::of(Package::read_paths(world, root, paths, sources)?))
+    }
+
+    /// A package whose subpackages are not known yet.
+    fn of(package: Package) -> Self {
+        let mut resources = package.resources();
+        resources.iter_mut().for_each(strip_internal);
+        Self { owners: vec![0; resources.len()], resources, package, members: Vec::new() }
     }
 
     /// Reads the Kptfile of a subpackage, as edited so far: when its turn comes.
@@ -169,19 +157,30 @@ impl Tree {
     }
 
     /// Its resources: those of each package together, in the order of their files.
-    pub fn entries(&self) -> Vec<Entry> {
-        let numbered = self.members.iter().enumerate();
-        let known = Known(numbered.map(|(at, member)| (member.folder.clone(), at)).collect());
-        let items = self.package.resources().into_iter().map(Item::from);
-        let mut entries: Vec<Entry> = items
-            .map(|mut item| {
-                strip_internal(&mut item.node);
-                let member = known.around(item.home.as_ref().map_or("", |home| home.path.as_str()));
-                Entry { item, member, is_loose: false }
-            })
-            .collect();
-        entries.sort_by_key(|entry| entry.member);
-        entries
+    pub fn resources(&self) -> Vec<Resource> {
+        self.resources.clone()
+    }
+
+    /// The package a resource belongs to, wherever it moves.
+    pub(super) fn member_of(&self, resource: &Resource) -> usize {
+        let Some(number) = number(resource) else { return 0 };
+        match number.checked_sub(self.owners.len()) {
+            None => self.owners[number],
+            Some(new) => new % self.members.len(),
+        }
+    }
+
+    /// The first resource that was read from a file of a package.
+    pub(super) fn resource_of(&self, member: usize, file: &str) -> Option<&Resource> {
+        let from = self.resources.partition_point(|r| self.member_of(r) < member);
+        let own = self.resources[from..].iter().take_while(|r| self.member_of(r) == member);
+        own.into_iter().find(|r| path(r) == file)
+    }
+
+    /// The number of the resource that is the `nth` to be added to a package. Packages that run side by side number what
+    /// they add without knowing of each other, so each has numbers of its own.
+    pub(super) fn number_of_new(&self, member: usize, nth: usize) -> usize {
+        self.owners.len() + nth * self.members.len() + member
     }
 
     /// Whether it was read from a folder.
@@ -199,10 +198,8 @@ impl Tree {
     }
 
     /// What has to change for the folder to hold these resources.
-    pub fn changes(&self, entries: &[Entry], world: &dyn World) -> Result<Vec<Change>> {
-        let schema = Schema::builtin();
-        let items: Vec<Resource> = entries.iter().map(|entry| entry.item.to_resource(&schema)).collect();
-        self.package.changes(&items, world)
+    pub fn changes(&self, resources: &[Resource], world: &dyn World) -> Result<Vec<Change>> {
+        self.package.changes(resources, world)
     }
 
     /// Whether a package is another or lies below it.
@@ -231,6 +228,12 @@ fn is_in(path: &str, folder: &str) -> bool {
 
 pub(super) fn in_folder(folder: &str, path: &str) -> String {
     if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
+/// The file a `configPath` names, relative to the root of the tree: `./a//b` is `a/b`.
+pub(super) fn config_path(folder: &str, written: &str) -> String {
+    let parts: Vec<&str> = written.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
+    in_folder(folder, &parts.join("/"))
 }
 
 fn shown_name(world: &dyn World, root: &Path) -> String {
@@ -296,20 +299,22 @@ pub fn new_path(node: &Node) -> String {
 }
 
 /// Takes away what functions and older programs left behind: it says where a resource was, not where it is.
-fn strip_internal(node: &mut Node) {
+fn strip_internal(resource: &mut Resource) {
     let internal =
         [annotations::PATH, annotations::INDEX, annotations::LEGACY_PATH, annotations::LEGACY_INDEX];
     let is_internal = |key: &str| key.starts_with(annotations::INTERNAL) || internal.contains(&key);
-    let there = node.at(["metadata", "annotations"]).and_then(Node::as_map).into_iter().flatten();
+    let there = resource.node().at(["metadata", "annotations"]).and_then(Node::as_map).into_iter().flatten();
     let keys: Vec<String> = there
         .filter_map(|entry| entry.key.text())
         .filter(|key| is_internal(key))
         .map(str::to_owned)
         .collect();
     if !keys.is_empty() {
-        let mut object = Object::from(node.take());
-        keys.iter().for_each(|key| drop(object.remove_annotation(key)));
-        *node = object.into_node();
+        resource.edit(&Schema::builtin(), |node| {
+            let mut object = Object::from(node.take());
+            keys.iter().for_each(|key| drop(object.remove_annotation(key)));
+            *node = object.into_node();
+        });
     }
 }
 
@@ -318,9 +323,9 @@ pub const SEQ_INDENT: &str = annotations::SEQUENCE_INDENT;
 
 /// The resource with annotations that say where it is, as kpt prints them: after the annotations it had `before`, ahead of
 /// those that functions added. If `before` had no path, that comes last.
-pub fn stated(item: &Item, before: Option<&Node>, seq_indent: &str, had_path: bool) -> Object {
-    let mut object = Object::from(item.node.clone());
-    let Some(Home { path, index, .. }) = &item.home else { return object };
+pub fn stated(resource: &Resource, before: Option<&Node>, seq_indent: &str, had_path: bool) -> Object {
+    let mut object = Object::from(resource.node().clone());
+    let Some(Home { path, index, .. }) = resource.home.as_deref() else { return object };
     let index = index.to_string();
     let quoted = |value: &str| Node::from(value).with_style(Style::SingleQuoted);
     let mut first = vec![
@@ -361,27 +366,30 @@ pub fn stated(item: &Item, before: Option<&Node>, seq_indent: &str, had_path: bo
 }
 
 impl Tree {
+    fn document(&self, resource: &Resource) -> Option<&Document> {
+        number(resource).and_then(|number| self.package.document(number))
+    }
+
     /// The text of a resource: as it was written, but for what changed.
-    pub fn text(&self, entry: &Entry) -> String {
-        let document = entry.item.document.and_then(|number| self.package.document(number));
-        let text = match document {
+    pub fn text(&self, resource: &Resource) -> String {
+        let text = match self.document(resource) {
             Some(document) => {
                 let mut document = document.clone();
-                document.root = entry.item.node.clone();
+                document.root = resource.node().clone();
                 preserve::document(&document)
             }
-            None => preserve::fresh(&entry.item.node),
+            None => preserve::fresh(resource.node()),
         };
         let text = text.strip_prefix("---\n").unwrap_or(&text);
         if text.ends_with('\n') { text.to_owned() } else { format!("{text}\n") }
     }
 
     /// The same for a resource of this tree.
-    pub fn stated(&self, entry: &Entry) -> Object {
-        let document = entry.item.document.and_then(|number| self.package.document(number));
+    pub fn stated(&self, resource: &Resource) -> Object {
+        let document = self.document(resource);
         let wide = document.is_some_and(|document| is_wide(document.original(), document.source()));
         let seq_indent = if wide { "wide" } else { "compact" };
-        stated(&entry.item, document.map(Document::original), seq_indent, true)
+        stated(resource, document.map(Document::original), seq_indent, true)
     }
 }
 

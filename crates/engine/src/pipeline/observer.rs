@@ -61,8 +61,15 @@ pub struct Ran<'a> {
     pub cached: bool,
 }
 
-/// Checks what a step left, and may complete it: a new resource of a package needs a file.
+/// Checks what a step left, and may complete it: a new resource of a package needs a file. If it refuses, everything is as
+/// it was before the step.
 pub trait Guard: Send + Sync {
+    /// Looks at everything there is before the step runs, also at what the step does not see.
+    fn before(&self, items: &Resources, cx: &Context) -> Result<()> {
+        let _ = (items, cx);
+        Ok(())
+    }
+
     /// `before` is what the step was given, `items` is everything there is now, and `all` how much there was of that.
     fn check(&self, before: &Resources, all: usize, items: &mut Resources, cx: &Context) -> Result<()>;
 }

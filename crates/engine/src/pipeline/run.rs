@@ -35,7 +35,7 @@ impl Pipeline {
                 group.iter().for_each(|step| observer.step(step, given));
             }
             run_group(group, items, cx)?;
-            if let Some(tracer) = cx.trace.filter(|_| group[0].role != Role::Load) {
+            if let Some(tracer) = cx.trace.filter(|_| !group[0].role.loads()) {
                 tracer.ended(&group[0], given, items);
             }
         }
@@ -46,26 +46,35 @@ impl Pipeline {
 /// How many of the first steps run together.
 fn group(steps: &[Step]) -> usize {
     // Neighbouring loads know nothing of each other, so they run side by side.
-    let both_load = |a: &Step, b: &Step| a.role == Role::Load && b.role == Role::Load;
+    let both_load = |a: &Step, b: &Step| a.role == b.role && a.role.loads();
     let both_each = |a: &Step, b: &Step| a.each().is_some() && b.each().is_some();
     steps.chunk_by(|a, b| both_load(a, b) || both_each(a, b)).next().map_or(0, <[Step]>::len)
 }
 
 /// How many of the first steps load.
 fn loads(steps: &[Step]) -> usize {
-    steps.iter().take_while(|step| step.role == Role::Load).count()
+    let first = steps.first().map(|step| step.role);
+    steps.iter().take_while(|step| Some(step.role) == first && step.role.loads()).count()
 }
 
 fn run_group(group: &mut [Step], items: &mut Resources, cx: &Context) -> Result<()> {
     let place = group[0].place;
     match group[0].role {
-        Role::Load => {
+        role @ (Role::Load | Role::Include) => {
             let mut made: Vec<_> = group.par_iter_mut().map(|step| step.produce(cx)).collect();
             if let Some(tracer) = cx.trace {
                 group.iter().zip(&mut made).for_each(|(step, made)| tracer.loaded(step, made));
             }
-            let loaded = made.into_iter().map(|(loaded, _)| loaded).collect();
-            append_each(items, group, loaded, cx)
+            let loaded = made.into_iter().map(|(loaded, _)| loaded);
+            match role {
+                Role::Include => {
+                    let all = items.as_vec_mut();
+                    loaded
+                        .into_iter()
+                        .try_for_each(|loaded| loaded.map(|loaded| all.extend(loaded.into_vec())))
+                }
+                _ => append_each(items, group, loaded.collect(), cx),
+            }
         }
         Role::Generate => {
             let (made, within) = group[0].produce(cx);
@@ -87,6 +96,7 @@ fn run_group(group: &mut [Step], items: &mut Resources, cx: &Context) -> Result<
             Ok(())
         }
         Role::Validate => validate(&group[0], items, cx).map_err(|d| d.at(place)),
+        Role::Inspect => group[0].apply(&mut items.clone(), cx).map_err(|d| d.at(place)),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
+
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
 
@@ -21,8 +23,22 @@ pub enum Scope {
     /// What is in a folder and those below; with slashes, relative to the package. What the step did not see comes after
     /// what it gave, as in the reference.
     Folder(Arc<str>),
-    /// What a selector chooses. What the step did not see keeps its position.
-    Chosen(Arc<dyn Fn(&Resource) -> bool + Send + Sync>),
+    /// What a package and those below it hold. What the step did not see comes after what it gave.
+    Part(Choice),
+    /// What a selector chooses. What the step did not see keeps its position, and so does what it was given; what is new
+    /// comes last.
+    Chosen(Choice),
+}
+
+/// Says of a resource whether a step sees it.
+type Choice = Arc<dyn Fn(&Resource) -> bool + Send + Sync>;
+
+/// What a step does not see, and where everything was before it ran.
+#[derive(Default)]
+pub(super) struct Outside {
+    others: Vec<(usize, Resource)>,
+    /// Where those were that the step sees, by their numbers.
+    seats: FxHashMap<usize, usize>,
 }
 
 /// Functions in a folder of this name work on the folder above.
@@ -40,7 +56,7 @@ impl Scope {
     /// Whether a resource is worked on.
     pub fn holds(&self, r: &Resource) -> bool {
         match self {
-            Scope::Chosen(is_chosen) => is_chosen(r),
+            Scope::Part(holds) | Scope::Chosen(holds) => holds(r),
             _ => self.holds_home(r.home.as_deref()),
         }
     }
@@ -58,39 +74,51 @@ impl Scope {
     pub fn folder(&self) -> &str {
         match self {
             Scope::Folder(folder) => folder,
-            Scope::Everything | Scope::Chosen(_) => "",
+            Scope::Everything | Scope::Part(_) | Scope::Chosen(_) => "",
         }
     }
 
     /// Takes out what the step does not see, to be [put back](Self::join) after it ran.
-    pub(super) fn split(&self, items: &mut Resources) -> Vec<(usize, Resource)> {
+    pub(super) fn split(&self, items: &mut Resources) -> Outside {
         if matches!(self, Scope::Everything) || items.iter().all(|r| self.holds(r)) {
-            return Vec::new();
+            return Outside::default();
         }
         let all = std::mem::take(items).into_vec().into_iter().enumerate();
-        let (inside, outside): (Vec<_>, Vec<_>) = all.partition(|(_, r)| self.holds(r));
+        let (inside, others): (Vec<_>, Vec<_>) = all.partition(|(_, r)| self.holds(r));
+        let mut seats = FxHashMap::default();
+        if let Scope::Chosen(_) = self {
+            seats.extend(inside.iter().filter_map(|(at, r)| Some((number(r)?, *at))));
+        }
         *items = Resources::from_vec(inside.into_iter().map(|(_, r)| r).collect());
-        outside
+        Outside { others, seats }
     }
 
-    pub(super) fn join(&self, items: &mut Resources, outside: Vec<(usize, Resource)>) {
-        if outside.is_empty() {
+    pub(super) fn join(&self, items: &mut Resources, outside: Outside) {
+        let Outside { others, seats } = outside;
+        if others.is_empty() {
             return;
         }
         let inside = std::mem::take(items).into_vec();
-        let mut all = Vec::with_capacity(inside.len() + outside.len());
-        let mut outside = outside.into_iter().peekable();
+        let Scope::Chosen(_) = self else {
+            *items =
+                Resources::from_vec(inside.into_iter().chain(others.into_iter().map(|(_, r)| r)).collect());
+            return;
+        };
+        let mut all: Vec<Option<Resource>> = Vec::new();
+        all.resize_with(others.len() + seats.len(), || None);
+        others.into_iter().for_each(|(at, r)| all[at] = Some(r));
         for r in inside {
-            while let Some((_, other)) =
-                outside.next_if(|(at, _)| matches!(self, Scope::Chosen(_)) && *at <= all.len())
-            {
-                all.push(other);
+            match number(&r).and_then(|number| seats.get(&number)) {
+                Some(seat) if all[*seat].is_none() => all[*seat] = Some(r),
+                _ => all.push(Some(r)),
             }
-            all.push(r);
         }
-        all.extend(outside.map(|(_, r)| r));
-        *items = Resources::from_vec(all);
+        *items = Resources::from_vec(all.into_iter().flatten().collect());
     }
+}
+
+fn number(r: &Resource) -> Option<usize> {
+    r.home.as_ref().and_then(|home| home.number)
 }
 
 impl fmt::Debug for Scope {
@@ -98,6 +126,7 @@ impl fmt::Debug for Scope {
         match self {
             Scope::Everything => f.write_str("Everything"),
             Scope::Folder(folder) => write!(f, "Folder({folder})"),
+            Scope::Part(_) => f.write_str("Part"),
             Scope::Chosen(_) => f.write_str("Chosen"),
         }
     }
@@ -116,6 +145,7 @@ fn working_folder(path: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::Schema;
 
     fn home(path: &str) -> Home {
         Home::new(path, 0)
@@ -137,6 +167,23 @@ mod tests {
         assert!(!scope.holds_home(None));
         assert!(matches!(Scope::of(Some(&home("fn.yaml"))), Scope::Everything));
         assert!(matches!(Scope::of(None), Scope::Everything));
+    }
+
+    #[test]
+    fn what_a_selector_leaves_out_keeps_its_position() {
+        let resource = |number: usize| {
+            let node = krm_function::Object::new("v1", "ConfigMap", "a").into_node();
+            let mut r = Resource::new(node, &Schema::builtin());
+            r.home = Some(Box::new(Home { number: Some(number), ..home("a.yaml") }));
+            r
+        };
+        let scope = Scope::Chosen(Arc::new(|r| number(r).is_some_and(|number| number % 2 == 1)));
+        let mut items = Resources::from_vec((0..6).map(resource).collect());
+        let outside = scope.split(&mut items);
+        // One is gone, the others are in another order, and there is a new one.
+        *items.as_vec_mut() = [9, 5, 1].into_iter().map(resource).collect();
+        scope.join(&mut items, outside);
+        assert_eq!(items.iter().filter_map(number).collect::<Vec<_>>(), [0, 1, 2, 4, 5, 9]);
     }
 
     #[test]

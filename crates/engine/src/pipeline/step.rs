@@ -14,22 +14,33 @@ use crate::resource::{Origin, Resource};
 pub enum Role {
     /// Gives resources as they were written or built elsewhere: runs on an empty list, whose content is appended.
     Load,
+    /// Gives the resources of a package: the same, but two may be called alike, since each is in a file.
+    Include,
     /// Makes resources: runs on an empty list, whose content is absorbed under the create, merge and replace rules.
     Generate,
     /// Changes resources in place.
     Transform,
     /// Looks at a copy, and may not change it.
     Validate,
+    /// Looks at a copy, which is thrown away.
+    Inspect,
 }
 
 impl Role {
+    /// Whether it adds what it gives to the list, whatever is there.
+    pub(super) fn loads(self) -> bool {
+        matches!(self, Role::Load | Role::Include)
+    }
+
     /// The word for it.
     pub fn name(self) -> &'static str {
         match self {
             Role::Load => "load",
+            Role::Include => "include",
             Role::Generate => "generate",
             Role::Transform => "transform",
             Role::Validate => "validate",
+            Role::Inspect => "inspect",
         }
     }
 }
@@ -148,19 +159,28 @@ impl Step {
         matches!(self.scope, Scope::Everything) && self.guard.is_none() && self.origin.is_none()
     }
 
-    /// Changes or looks at what is there and in its scope. Whatever happens, the rest stays.
+    /// Changes or looks at what is there and in its scope. Whatever happens, the rest stays; so does everything if a guard
+    /// watches over it.
     pub(super) fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Work::Transform(transformer) = &self.work else { return Ok(()) };
-        let all = items.len();
-        let outside = self.scope.split(items);
-        let before = self.guard.as_ref().map(|_| items.clone());
-        let ran = transformer.transform(items, cx);
-        self.scope.join(items, outside);
-        ran?;
-        match (&self.guard, before) {
-            (Some(guard), Some(before)) => guard.check(&before, all, items, cx),
-            _ => Ok(()),
+        let Some(guard) = &self.guard else {
+            let outside = self.scope.split(items);
+            let ran = transformer.transform(items, cx);
+            self.scope.join(items, outside);
+            return ran;
+        };
+        let kept = items.clone();
+        let ran = guard.before(items, cx).and_then(|()| {
+            let outside = self.scope.split(items);
+            let given = items.clone();
+            transformer.transform(items, cx)?;
+            self.scope.join(items, outside);
+            guard.check(&given, kept.len(), items, cx)
+        });
+        if ran.is_err() {
+            *items = kept;
         }
+        ran
     }
 
     /// Whether a program does the work: see [`Transformer::is_program`].
@@ -175,7 +195,10 @@ impl Step {
             Work::Nothing => (Ok(Resources::new()), None),
             Work::Read(resources) => {
                 let made = Resources::from_vec(Arc::unwrap_or_clone(resources));
-                (made.refuse_twins().map(|()| made), None)
+                match self.role {
+                    Role::Include => (Ok(made), None),
+                    _ => (made.refuse_twins().map(|()| made), None),
+                }
             }
             Work::Base(base) => {
                 let (given, within) = Base::give(base, cx);

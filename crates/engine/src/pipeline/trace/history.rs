@@ -241,7 +241,7 @@ fn origin<'t>(
         causes.extend(of_all.map(|note| &note.cause));
     }
     let kind = match step.step().role {
-        Role::Load => EventKind::Written,
+        Role::Load | Role::Include => EventKind::Written,
         _ if causes.iter().any(|cause| matches!(cause, Cause::Inflated { .. })) => EventKind::Inflated,
         _ if causes.iter().any(|cause| matches!(cause, Cause::Called { .. })) => EventKind::ByFunction,
         Role::Generate => EventKind::Generated,

@@ -1,0 +1,409 @@
+//! A function of a package as a step: what it is given, and what may come of it.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned};
+use rustc_hash::FxHashMap;
+
+use super::kptfile::{FILE, Function};
+use super::progress::{Called, Event};
+use super::render::Run;
+use super::select::{Selector, selects};
+use super::tree::{config_path, in_folder, new_path, number, path};
+use super::{krm, status};
+use crate::functions::{self, Form};
+use crate::package::give_homes;
+use crate::pipeline::{self, Context, Guard, Observer, Ran, Role, Scope, Step, StepName, Transformer, Work};
+use crate::resource::list::Resources;
+use crate::resource::{Home, Resource};
+use crate::runtime::{Exec, Image, Program};
+
+/// A function that is named on the command line.
+pub struct Evaluation {
+    pub function: functions::Function,
+    /// What it is called.
+    pub shown: String,
+    pub is_exec: bool,
+    pub selectors: Vec<Selector>,
+    pub exclude: Vec<Selector>,
+}
+
+/// Who asks for a call.
+pub(super) enum Asked {
+    InKptfile {
+        function: Box<Spanned<Function>>,
+        /// The file of its configuration, relative to the root of the tree.
+        config: Option<String>,
+    },
+    ByHand(Box<Evaluation>),
+}
+
+impl Asked {
+    /// By the Kptfile in a folder.
+    pub fn in_kptfile(function: &Spanned<Function>, folder: &str) -> Self {
+        let config = function.config_path.as_ref().map(|written| config_path(folder, written));
+        Self::InKptfile { function: Box::new(function.clone()), config }
+    }
+
+    fn selectors(&self) -> (&[Selector], &[Selector]) {
+        match self {
+            Asked::InKptfile { function, .. } => (&function.selectors, &function.exclude),
+            Asked::ByHand(one) => (&one.selectors, &one.exclude),
+        }
+    }
+
+    fn span(&self) -> Span {
+        match self {
+            Asked::InKptfile { function, .. } => function.span(),
+            Asked::ByHand(_) => Span::NONE,
+        }
+    }
+}
+
+/// Calls a function on resources: paths are relative to the package of each.
+pub(super) struct Calling {
+    run: Arc<Run>,
+    /// The package whose pipeline it is: where what it adds goes.
+    member: usize,
+    asked: Asked,
+    role: Role,
+    now: Mutex<Now>,
+}
+
+/// What one part of a call leaves for the next.
+#[derive(Default)]
+struct Now {
+    /// The configuration as it was before any function ran.
+    first_config: Option<Node>,
+    config: Option<Node>,
+    /// Something there is not a resource.
+    fault: Option<Diagnostic>,
+    /// The call that was made, by the name of its program.
+    made: Option<(String, Called)>,
+    /// Of the resources that came back, those that became loose and those that no longer are.
+    loose: FxHashMap<usize, bool>,
+}
+
+impl Calling {
+    /// The step that makes the call, and watches over it.
+    pub fn step(run: &Arc<Run>, member: usize, asked: Asked, name: StepName, role: Role) -> Step {
+        let (selectors, exclude) = asked.selectors();
+        let scope = match selectors.is_empty() && exclude.is_empty() {
+            true => Scope::Everything,
+            false => {
+                let (selectors, exclude) = (selectors.to_vec(), exclude.to_vec());
+                Scope::Chosen(Arc::new(move |r: &Resource| selects(&selectors, &exclude, r.node())))
+            }
+        };
+        let first_config = match &asked {
+            Asked::InKptfile { config: Some(file), .. } => {
+                run.tree.resource_of(member, file).map(|r| r.node().clone())
+            }
+            _ => None,
+        };
+        let (place, now) = (asked.span(), Mutex::new(Now { first_config, ..Now::default() }));
+        let calling = Arc::new(Self { run: run.clone(), member, asked, role, now });
+        let step = Step::new(name, place, role, Work::Transform(calling.clone()));
+        Step { scope, guard: Some(calling), ..step }
+    }
+
+    fn now(&self) -> std::sync::MutexGuard<'_, Now> {
+        self.now.lock().expect("no one panics during a call")
+    }
+
+    /// What is run, as it is shown.
+    fn shown(&self) -> Result<String> {
+        let settings = &self.run.settings;
+        match &self.asked {
+            Asked::ByHand(one) => Ok(one.shown.clone()),
+            Asked::InKptfile { function, .. } if function.is_exec() => Ok(function.exec.to_string()),
+            Asked::InKptfile { function: f, .. } => {
+                settings.images.resolve(&f.image, &f.tag, f.tag.span(), &*settings.tags)
+            }
+        }
+    }
+
+    fn called(&self, shown: &str) -> Called {
+        match &self.asked {
+            Asked::ByHand(one) => Called::of(shown, one.is_exec),
+            Asked::InKptfile { function, .. } => Called::new(function, shown, self.role),
+        }
+    }
+
+    /// The program with its configuration.
+    fn function(&self, shown: &str, config: Option<Node>) -> Result<functions::Function> {
+        let settings = &self.run.settings;
+        let mut function = match &self.asked {
+            Asked::ByHand(one) => one.function.clone(),
+            Asked::InKptfile { function, .. } => {
+                let program = match function.is_exec() {
+                    true => program_of(&function.exec, &settings.dir, function.exec.span())?,
+                    false => Program::Image(Image {
+                        image: shown.to_owned(),
+                        network: settings.network,
+                        ..Image::default()
+                    }),
+                };
+                functions::Function::new(program, config, &settings.runtime)?
+            }
+        };
+        function.form = Form::AsWritten;
+        function.puts_back_comments = true;
+        Ok(function)
+    }
+
+    /// Runs the function on what it sees. What it did is noted.
+    fn call(
+        &self,
+        function: &functions::Function,
+        items: &mut Resources,
+        called: &mut Called,
+        cx: &Context,
+    ) -> Result<FxHashMap<usize, bool>> {
+        let given = Given::of(items, &self.run);
+        items.as_vec_mut().iter_mut().for_each(|r| self.relative(r));
+        let noted = Noted(Mutex::new(called));
+        function.transform(items, &Context { observer: Some(&noted), ..*cx })?;
+        let blame = |failure: Diagnostic| functions::blamed(function.name(), failure);
+        let mut loose = FxHashMap::default();
+        for r in items.as_vec_mut() {
+            if let Some((number, is_loose)) = self.returned(r, &given) {
+                loose.insert(number, is_loose);
+            }
+            krm::check(r.node(), path(r)).map_err(blame)?;
+        }
+        given.keeps_kptfiles(items).map_err(blame)?;
+        Ok(loose)
+    }
+
+    /// Makes the path of a resource relative to its own package.
+    fn relative(&self, r: &mut Resource) {
+        let folder = &self.run.tree.members[self.run.tree.member_of(r)].folder;
+        if let (Some(home), false) = (&mut r.home, folder.is_empty())
+            && let Some(path) =
+                home.path.strip_prefix(folder.as_str()).and_then(|path| path.strip_prefix('/'))
+        {
+            home.path = path.to_owned();
+        }
+    }
+
+    /// Gives a resource that came back its path in the tree and its number. Says whether it is loose, if that is news.
+    fn returned(&self, r: &mut Resource, given: &Given) -> Option<(usize, bool)> {
+        let tree = &self.run.tree;
+        let known = number(r);
+        let member = known.map_or(self.member, |_| tree.member_of(r));
+        let home = r.home.take().map(|home| *home);
+        let home = home.unwrap_or_else(|| Home::new(new_path(r.node()), usize::MAX));
+        let path = in_folder(&tree.members[member].folder, &home.path);
+        let number = known.unwrap_or_else(|| self.run.new_number(self.member));
+        let was_loose = given.loose.get(&number);
+        let is_loose = home.index == usize::MAX || was_loose.is_some_and(|was| *was == path);
+        r.home = Some(Box::new(Home { path, index: home.index, number: Some(number) }));
+        (is_loose || was_loose.is_some()).then_some((number, is_loose))
+    }
+
+    /// Gives every resource a location of its own, and refuses two at one.
+    fn settle(&self, items: &mut Resources, news: &FxHashMap<usize, bool>) -> Result<()> {
+        let loose = self.run.loose.lock().expect("no one panics while holding numbers");
+        let is_loose = |r: &&Resource| {
+            number(r)
+                .is_some_and(|number| news.get(&number).copied().unwrap_or_else(|| loose.contains(&number)))
+        };
+        let mut seen: rustc_hash::FxHashSet<&str> = Default::default();
+        if let Some(twice) = items.iter().filter(is_loose).map(path).find(|path| !seen.insert(path)) {
+            let message =
+                format!("two new resources are to go to `{twice}`, and neither says which comes first");
+            return Err(Diagnostic::error("function-same-file", message)
+                .help("give them paths of their own, or an index each"));
+        }
+        give_homes(items.as_vec_mut(), "")
+    }
+
+    /// Refuses files that cannot be made.
+    fn may_be_written(&self, items: &Resources, cx: &Context) -> Result<()> {
+        let package = self.run.tree.package();
+        if !self.run.tree.is_folder() {
+            return Ok(());
+        }
+        let mut seen: rustc_hash::FxHashSet<&str> = package.paths().collect();
+        for r in items.iter() {
+            if seen.insert(path(r)) {
+                package.may_be_made(path(r), cx.world).map_err(|d| d.at(r.span()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Transformer for Calling {
+    fn is_program(&self) -> bool {
+        true
+    }
+
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        let shown = self.shown().inspect_err(|failure| {
+            self.run.say(self.member, Event::NotCalled(self.called("").not_called(failure)));
+        })?;
+        let mut called = self.called(&shown);
+        let (selectors, exclude) = self.asked.selectors();
+        let count = (!selectors.is_empty() || !exclude.is_empty()).then_some(items.len());
+        let package = self.run.tree.members[self.member].shown.clone();
+        self.run.say(self.member, Event::Starts { shown: shown.clone(), package, count });
+        let (config, fault) = {
+            let mut now = self.now();
+            (now.config.take(), now.fault.take())
+        };
+        let made = match fault {
+            Some(fault) => {
+                called.execution_error = Some(fault.message().to_owned());
+                Err(fault)
+            }
+            None => self.function(&shown, config).and_then(|function| {
+                let loose = self.call(&function, items, &mut called, cx)?;
+                Ok((function.name().to_owned(), loose))
+            }),
+        };
+        match made {
+            Ok((name, loose)) => {
+                let mut now = self.now();
+                (now.made, now.loose) = (Some((name, called)), loose);
+                Ok(())
+            }
+            Err(failure) => {
+                self.run.say(self.member, Event::Ended(called.failed()));
+                Err(failure)
+            }
+        }
+    }
+}
+
+impl Guard for Calling {
+    /// Finds the configuration: as an earlier function left it; as it was, if that took it away.
+    fn before(&self, items: &Resources, _: &Context) -> Result<()> {
+        let mut now = self.now();
+        now.fault = krm::check_all(items.iter()).err();
+        if let Asked::InKptfile { function, config } = &self.asked {
+            let file = config.as_ref().and_then(|file| items.iter().find(|r| path(r) == file));
+            let there = file.map(|r| r.node().clone());
+            now.config = there.or_else(|| now.first_config.clone()).or_else(|| function.config_from_map());
+        }
+        Ok(())
+    }
+
+    fn check(&self, _: &Resources, _: usize, items: &mut Resources, cx: &Context) -> Result<()> {
+        let (made, news) = {
+            let mut now = self.now();
+            (now.made.take(), std::mem::take(&mut now.loose))
+        };
+        let (name, mut called) = made.expect("what was called is checked");
+        let checked = self
+            .settle(items, &news)
+            .inspect_err(|failure| {
+                let blamed = functions::blamed(&name, failure.clone());
+                called.execution_error = Some(blamed.message().to_owned());
+            })
+            .and_then(|()| self.may_be_written(items, cx))
+            .map_err(|failure| functions::blamed(&name, failure));
+        if checked.is_err() {
+            called = called.failed();
+        } else if self.role != Role::Inspect {
+            let mut loose = self.run.loose.lock().expect("no one panics while holding numbers");
+            for (number, is_loose) in news {
+                if is_loose {
+                    loose.insert(number)
+                } else {
+                    loose.remove(&number)
+                };
+            }
+            self.run.keep(self.member, items);
+        }
+        self.run.say(self.member, Event::Ended(called));
+        checked
+    }
+}
+
+/// What of the resources that a function is given has to be known afterwards.
+struct Given {
+    /// The paths of those that are loose, by number.
+    loose: FxHashMap<usize, String>,
+    kptfiles: FxHashMap<usize, (String, Span)>,
+}
+
+fn is_kptfile(path: &str) -> bool {
+    path.rsplit('/').next() == Some(FILE)
+}
+
+impl Given {
+    fn of(items: &Resources, run: &Run) -> Self {
+        let loose = run.loose.lock().expect("no one panics while holding numbers");
+        let mut given = Self { loose: FxHashMap::default(), kptfiles: FxHashMap::default() };
+        for (number, r) in items.iter().filter_map(|r| Some((number(r)?, r))) {
+            if is_kptfile(path(r)) {
+                given.kptfiles.insert(number, (path(r).to_owned(), r.span()));
+            }
+            if loose.contains(&number) {
+                given.loose.insert(number, path(r).to_owned());
+            }
+        }
+        given
+    }
+
+    /// Refuses a function that removes or moves a Kptfile, or adds to one.
+    fn keeps_kptfiles(mut self, returned: &Resources) -> Result<()> {
+        let refused = |what: &str, path: &str, span: Span| {
+            Err(Diagnostic::error("function-kptfile", format!("it {what} `{path}`")).at(span).help(
+                "a package is a folder with a Kptfile; a function may change what is in it, and no more",
+            ))
+        };
+        for r in returned.iter() {
+            match number(r).and_then(|number| self.kptfiles.remove(&number)) {
+                Some((was, span)) if was != path(r) => return refused("moves", &was, span),
+                None if is_kptfile(path(r)) => return refused("adds a resource to", path(r), r.span()),
+                _ => {}
+            }
+        }
+        match self.kptfiles.values().min_by_key(|(path, _)| path) {
+            Some((path, span)) => refused("removes", path, *span),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Notes what a program did.
+struct Noted<'c>(Mutex<&'c mut Called>);
+
+impl Observer for Noted<'_> {
+    fn ended(&self, _: &pipeline::Call, ran: &Ran) -> Result<()> {
+        let mut called = self.0.lock().expect("no one panics while noting");
+        called.stderr = ran.stderr.to_owned();
+        called.exit_code = ran.status.code().unwrap_or(1);
+        called.elapsed = ran.elapsed;
+        called.cached = ran.cached;
+        called.results = ran.results.iter().map(|result| status::result(result.node())).collect();
+        if let Some(failure) = ran.failure {
+            if failure.failure() == Some(Failure::BadLocation) {
+                called.execution_error = Some(failure.message().to_owned());
+            }
+            if !called.is_exec {
+                // What the engine says is a line, not a text.
+                let end = called.stderr.trim_end().len();
+                called.stderr.truncate(end);
+            }
+        }
+        Ok(())
+    }
+
+    fn deferred(&self, _: Diagnostic) {}
+}
+
+/// A program of this machine, written as in a shell: words, with quotes.
+pub fn program_of(written: &str, dir: &Path, span: Span) -> Result<Program> {
+    let words = functions::split_words(written).filter(|words| !words.is_empty());
+    let Some(mut words) = words else {
+        let message = format!("`{written}` is not a program and its arguments: a quote is not closed");
+        return Err(Diagnostic::error("exec-words", message).at(span));
+    };
+    let path = words.remove(0);
+    Ok(Program::Exec(Exec { path, args: words, env: Vec::new(), dir: dir.to_path_buf() }))
+}
