@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use krm_engine::functions::from_list;
 use krm_engine::package::{self, Package};
-use krm_engine::{Diagnostic, Resource, Result};
+use krm_engine::{Diagnostic, Home, Node, Resource, Result, kpt};
 use krm_function::ResourceList;
 
 use crate::cli::FnSinkArgs;
@@ -26,6 +26,9 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     list.require_items()?;
     let mut items: Vec<Resource> = list.items.into_iter().map(from_list).collect::<Result<_>>()?;
+    if items.iter().any(is_kptfile) {
+        name_files_as_kpt(&mut items);
+    }
     count_missing_indexes_as_first(&mut items);
     package::give_homes(&mut items, "")?;
     let mut changes = Changes::to_output(&args.dir)?;
@@ -35,6 +38,19 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     changes.commit()?;
     // There may have been nothing to write.
     os::make_dir(&args.dir)
+}
+
+fn is_kptfile(r: &Resource) -> bool {
+    let text = |key| r.node().get(key).and_then(Node::text);
+    text("kind") == Some(kpt::FILE) && text("apiVersion") == Some(kpt::API_VERSION)
+}
+
+/// Gives resources of a package with a Kptfile that name no file the one that kpt would give them.
+fn name_files_as_kpt(items: &mut [Resource]) {
+    for r in items.iter_mut().filter(|r| r.home.is_none()) {
+        let path = if is_kptfile(r) { kpt::FILE.to_owned() } else { kpt::new_path(r.node()) };
+        r.home = Some(Box::new(Home::new(path, usize::MAX)));
+    }
 }
 
 /// Gives resources that name a file and no index there the index 0, as the specification has it: after one that says so
