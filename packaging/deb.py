@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a Debian package of the files of the tarball: deb.py TREE VERSION DIST
+"""Makes a Debian package of the files of the tarball: deb.py TREE VERSION PROCESSOR DIST
 
 The binary is static, so the package depends on nothing and installs on any release.
 """
@@ -10,12 +10,15 @@ import subprocess
 import sys
 import tempfile
 
+# Debian's names for processors.
+ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
+
 CONTROL = """\
 Package: krm
 Version: {version}
 Section: utils
 Priority: optional
-Architecture: amd64
+Architecture: {architecture}
 Maintainer: The krm authors <krm@example.com>
 Installed-Size: {size}
 Recommends: git
@@ -26,7 +29,8 @@ Description: one fast program for Kubernetes configuration
 
 
 def main():
-    tree, version, dist = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+    tree, version, dist = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[4])
+    architecture = ARCHITECTURES[sys.argv[3]]
     with tempfile.TemporaryDirectory() as scratch:
         root = pathlib.Path(scratch)
         root.chmod(0o755)
@@ -42,9 +46,9 @@ def main():
         size = sum(f.stat().st_size for f in root.rglob("*") if f.is_file()) // 1024
         control = root / "DEBIAN/control"
         control.parent.mkdir()
-        control.write_text(CONTROL.format(version=version, size=size))
+        control.write_text(CONTROL.format(version=version, architecture=architecture, size=size))
         subprocess.run(
-            ["dpkg-deb", "--root-owner-group", "--build", root, dist / f"krm_{version}_amd64.deb"],
+            ["dpkg-deb", "--root-owner-group", "--build", root, dist / f"krm_{version}_{architecture}.deb"],
             check=True,
             stdout=subprocess.DEVNULL,
         )

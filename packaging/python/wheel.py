@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a wheel that holds the static binary: wheel.py BINARY VERSION DIST
+"""Makes a wheel that holds the static binary: wheel.py BINARY VERSION PROCESSOR DIST
 
 The binary needs no C library, so one wheel serves old and new Linux distributions, with glibc and with musl.
 """
@@ -9,15 +9,16 @@ import pathlib
 import sys
 import zipfile
 
-TAGS = ["py3-none-manylinux2014_x86_64", "py3-none-musllinux_1_1_x86_64"]
+PLATFORMS = ["manylinux2014", "musllinux_1_1"]
 
 
 def main():
-    binary, version, dist = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
+    binary, version, dist = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[4])
+    platforms = [f"{platform}_{sys.argv[3]}" for platform in PLATFORMS]
     here = pathlib.Path(__file__).parent
     info = f"krm-{version}.dist-info"
     wheel = "Wheel-Version: 1.0\nGenerator: krm packaging\nRoot-Is-Purelib: false\n"
-    wheel += "".join(f"Tag: {tag}\n" for tag in TAGS)
+    wheel += "".join(f"Tag: py3-none-{platform}\n" for platform in platforms)
     metadata = (here / "METADATA").read_text().replace("@VERSION@", version)
     entries = [
         (f"krm-{version}.data/scripts/krm", binary.read_bytes(), 0o755),
@@ -28,7 +29,7 @@ def main():
     record = f"{info}/RECORD"
     lines = [f"{name},sha256={digest(data)},{len(data)}\n" for name, data, _ in entries] + [f"{record},,\n"]
     entries.append((record, "".join(lines).encode(), 0o644))
-    path = dist / f"krm-{version}-py3-none-manylinux2014_x86_64.musllinux_1_1_x86_64.whl"
+    path = dist / f"krm-{version}-py3-none-{'.'.join(platforms)}.whl"
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as file:
         for name, data, mode in entries:
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
