@@ -48,6 +48,26 @@ impl File {
         changes.iter().for_each(|change| self.set_image(change));
     }
 
+    /// Moves the tag or digest at the end of a `newName` to the field that is made for it, of the entry in which a byte of
+    /// the file is. Says which field, unless the entry has one already.
+    pub fn move_tag_of_new_name(&mut self, at: u32) -> Option<&'static str> {
+        let is_there = |item: &Node| item.span().start <= at && at < item.span().end;
+        let index = fields::items(self.root(), LISTS[0]).iter().position(is_there)?;
+        let item = &fields::items(self.root(), LISTS[0])[index];
+        let (name, tag, digest) = split_image(fields::text(item, "newName"));
+        let (field, value) = if digest.is_empty() { ("newTag", tag) } else { ("digest", digest) };
+        let is_free =
+            ["newTag", "digest", "tagSuffix"].iter().all(|field| fields::text(item, field).is_empty());
+        if !is_free || value.is_empty() || !tag.is_empty() && !digest.is_empty() {
+            return None;
+        }
+        let (name, value) = (name.to_owned(), value.to_owned());
+        let item = fields::get_mut(self.root_mut(), LISTS[0])?.as_seq_mut()?.get_mut(index)?;
+        fields::set_text(item, "newName", &name);
+        fields::set_text(item, field, &value);
+        Some(field)
+    }
+
     fn set_image(&mut self, change: &ImageChange) {
         let is_it = |item: &Node| fields::text(item, "name") == change.name;
         let mut found = false;

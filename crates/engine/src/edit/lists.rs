@@ -118,6 +118,21 @@ impl File {
         Ok(())
     }
 
+    /// Removes the entry of a list in which a byte of the file is; the field goes with its last entry.
+    pub fn remove_entry_at(&mut self, at: u32) -> bool {
+        let is_there = |item: &Node| item.span().start <= at && at < item.span().end;
+        let mut fields = self.root().as_map().into_iter().flatten();
+        let Some(name) = fields
+            .find(|field| field.value.items().iter().any(is_there))
+            .and_then(|field| field.key.text().map(str::to_owned))
+        else {
+            return false;
+        };
+        let removed = fields::retain(self.root_mut(), &name, |item| !is_there(item));
+        self.keep_a_document();
+        removed == 1
+    }
+
     fn push_path(&mut self, list: Paths, path: &str) {
         fields::push(self.root_mut(), list.field(), Node::from(path));
     }

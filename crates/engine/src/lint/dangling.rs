@@ -36,7 +36,7 @@ fn in_root(built: &Resources) -> Vec<Diagnostic> {
 }
 
 /// The specs of the pods that a resource makes.
-fn pod_specs(r: &Resource) -> Vec<&Node> {
+pub(super) fn pod_specs(r: &Resource) -> Vec<&Node> {
     let template = ["spec", "template", "spec"];
     let node = r.node();
     let spec = match (r.gvk().group.as_str(), r.kind()) {
@@ -51,7 +51,7 @@ fn pod_specs(r: &Resource) -> Vec<&Node> {
     spec.into_iter().collect()
 }
 
-fn containers(pod: &Node) -> impl Iterator<Item = &Node> {
+pub(super) fn containers(pod: &Node) -> impl Iterator<Item = &Node> {
     ["containers", "initContainers", "ephemeralContainers"]
         .into_iter()
         .flat_map(|field| pod.get(field).map(Node::items).unwrap_or_default())

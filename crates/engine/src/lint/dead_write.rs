@@ -1,26 +1,19 @@
-//! `dead-write`: a value that a patch sets, and that every root overwrites or removes.
+//! `dead-write` and `overlapping-patches`: a value that a patch sets, and that every root overwrites or removes; in the
+//! second case another patch of the same kustomization does.
 
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Node, Span};
-use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
-use super::roots::{Root, in_all};
+use super::removal::without_line;
+use super::roots::Root;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::Traced;
 
-pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
-    let found = roots.par_iter().map(|root| match &root.built {
-        Ok(_) if may_overwrite(cx, root) => in_root(cx, root),
-        _ => Vec::new(),
-    });
-    in_all(cx, roots, found.collect(), false)
-}
-
 /// Fields whose steps write what patches say.
-const PATCHES: [&str; 3] = ["patches", "patchesStrategicMerge", "patchesJson6902"];
+pub(super) const PATCHES: [&str; 3] = ["patches", "patchesStrategicMerge", "patchesJson6902"];
 /// Fields whose steps replace a value as a whole. An image keeps its name when it gets another tag, a name is only made
 /// longer, what a replacement overwrites is a placeholder, and so is a namespace that a field requires.
 const OVERWRITING: [&str; 7] = [
@@ -34,7 +27,7 @@ const OVERWRITING: [&str; 7] = [
 ];
 
 /// Whether a patch can be overwritten at all: there must be one, and something after it.
-fn may_overwrite(cx: &Check, root: &Root) -> bool {
+pub(super) fn may_overwrite(cx: &Check, root: &Root) -> bool {
     let layers = cx.lint.workspace.closure(root.layer);
     let entries = |field: &&'static str| {
         let of = |root: &Node| root.get(field).map_or(0, |value| value.items().len().max(1));
@@ -45,8 +38,8 @@ fn may_overwrite(cx: &Check, root: &Root) -> bool {
 
 #[derive(Default)]
 struct Writes {
-    /// Values that patches set: where they are written, and the entry that asked for it.
-    set: FxHashMap<Span, Span>,
+    /// Values that patches set: where they are written, and the folder of the kustomization that has the patch.
+    set: FxHashMap<Span, Arc<str>>,
     /// By what they were overwritten or removed.
     ended: FxHashMap<Span, Ended>,
     known: FxHashSet<*const Trace>,
@@ -57,15 +50,13 @@ struct Ended {
     by: Span,
     is_removed: bool,
     is_as_a_whole: bool,
+    /// By another patch of the same kustomization.
+    is_beside: bool,
 }
 
-fn in_root(cx: &Check, root: &Root) -> Vec<Diagnostic> {
-    let (result, trace) = cx.lint.session.trace(&root.layer.shown);
-    if result.is_err() {
-        return Vec::new();
-    }
+pub(super) fn in_trace(cx: &Check, trace: &Arc<Trace>) -> Vec<Diagnostic> {
     let mut writes = Writes::default();
-    writes.of_trace(&trace);
+    writes.of_trace(trace);
     let mut alive = FxHashSet::default();
     for (_, seen) in &trace.result {
         scalars(&seen.node, &mut |node| {
@@ -79,16 +70,27 @@ fn in_root(cx: &Check, root: &Root) -> Vec<Diagnostic> {
         if ended.by == *span || ended.by.is_none() {
             continue;
         }
-        let (message, note) = match ended.is_removed {
-            true => ("every root removes what this sets", "it is removed here"),
-            false => ("every root overwrites this value", "it is overwritten here"),
+        let finding = match (ended.is_beside, ended.is_removed) {
+            (true, true) => Diagnostic::warning(
+                "overlapping-patches",
+                "another patch of the same kustomization removes what this sets",
+            )
+            .note("it is removed here", ended.by),
+            (true, false) => Diagnostic::warning(
+                "overlapping-patches",
+                "another patch of the same kustomization sets the same field",
+            )
+            .note("this one comes later, and counts", ended.by),
+            (false, true) => Diagnostic::warning("dead-write", "every root removes what this sets")
+                .note("it is removed here", ended.by),
+            (false, false) => Diagnostic::warning("dead-write", "every root overwrites this value")
+                .note("it is overwritten here", ended.by),
         };
-        found.push(
-            Diagnostic::warning("dead-write", message)
-                .at(*span)
-                .note(note, ended.by)
-                .help("remove it from the patch, or check which of the two is meant"),
-        );
+        let finding = finding.at(*span).help("remove it from the patch, or check which of the two is meant");
+        found.push(match without_line(cx, *span) {
+            Some(fix) => finding.fix(fix),
+            None => finding,
+        });
     }
     found
 }
@@ -120,17 +122,20 @@ impl Writes {
             }
             for span in old.iter().filter(|span| self.set.contains_key(span) && !new.contains(span)) {
                 let by = change.after.as_ref().and_then(|after| same_place(&before.node, &after.node, *span));
+                let (place, is_same) = by.unwrap_or((step.place, false));
                 let ended = Ended {
                     is_removed: by.is_none(),
-                    by: by.unwrap_or(step.place),
-                    is_as_a_whole: overwrites,
+                    by: place,
+                    // A value that is set once more is not lost.
+                    is_as_a_whole: overwrites && !is_same,
+                    is_beside: is_patch && self.set.get(span) == Some(&step.name.folder),
                 };
                 self.ended.entry(*span).or_insert(ended);
             }
             if is_patch {
                 let old: FxHashSet<Span> = old.into_iter().collect();
                 for span in new.into_iter().filter(|span| !old.contains(span) && !span.is_none()) {
-                    self.set.entry(span).or_insert(step.place);
+                    self.set.entry(span).or_insert_with(|| step.name.folder.clone());
                 }
             }
         }
@@ -145,13 +150,13 @@ fn scalars(node: &Node, each: &mut dyn FnMut(&Node)) {
     node.as_map().into_iter().flatten().for_each(|entry| scalars(&entry.value, each));
 }
 
-/// What is now where a value was.
-fn same_place(before: &Node, after: &Node, span: Span) -> Option<Span> {
+/// What is now where a value was, and whether it is the same.
+fn same_place(before: &Node, after: &Node, span: Span) -> Option<(Span, bool)> {
+    if before.is_scalar() {
+        return (before.span() == span).then(|| (after.span(), before == after));
+    }
     if before.same(after) {
         return None;
-    }
-    if before.is_scalar() {
-        return (before.span() == span && after.is_scalar()).then(|| after.span());
     }
     let fields = before
         .as_map()

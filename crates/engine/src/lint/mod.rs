@@ -8,21 +8,30 @@ mod build;
 mod dangling;
 mod dead_write;
 mod deprecated;
+mod duplicates;
 pub mod fix;
+mod image_names;
+mod json_patch_position;
 mod names;
+mod no_op;
 mod remote;
+mod removal;
 mod resource_fields;
 mod roots;
 pub(crate) mod rules;
+mod same_in_overlays;
 pub(crate) mod settings;
 mod silence;
 pub mod stated;
+mod steps;
 pub mod strict;
 pub mod tree;
+mod unused_component;
 mod unused_file;
+mod unused_generator;
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use krm_yaml::{Diagnostic, Severity, Sources, Span};
 
@@ -58,7 +67,7 @@ pub struct Options {
     pub ignore: Vec<String>,
     /// Silences need a reason.
     pub strict: bool,
-    /// Leave out what takes a second build of each root: values that are overwritten.
+    /// Leave out what takes a second build of each root: what each step changes.
     pub quick: bool,
 }
 
@@ -81,7 +90,7 @@ pub fn check(lint: &Lint, options: &Options) -> Outcome {
 impl Lint<'_> {
     fn check(&self, options: &Options) -> Outcome {
         let here = self.world.real_path(Path::new(".")).unwrap_or_default();
-        let cx = Check { lint: self, here, options };
+        let cx = Check { lint: self, here, options, sets_images: OnceLock::new() };
         let roots = roots::build(&cx);
         let mut settings = Settings::read(&**self.world, self.sources, &cx.here, self.tree.settings());
         let mut comments = silence::Comments::read(&**self.world, self.sources, &cx.here, self.tree);
@@ -93,8 +102,12 @@ impl Lint<'_> {
         found.extend(resource_fields::findings(&cx, &roots));
         found.extend(names::findings(&cx, &roots));
         found.extend(dangling::findings(&cx, &roots));
+        found.extend(duplicates::findings(&cx));
+        found.extend(same_in_overlays::findings(&cx, &roots));
+        found.extend(unused_component::findings(&cx));
+        found.extend(unused_generator::findings(&cx, &roots));
         if !options.quick {
-            found.extend(dead_write::findings(&cx, &roots));
+            found.extend(steps::findings(&cx, &roots));
         }
         let mut left = Vec::new();
         for finding in found {
@@ -123,6 +136,7 @@ impl Lint<'_> {
         let mut findings: Vec<Diagnostic> = left.map(|finding| finding.located(self.sources)).collect();
         cx.put_in_order(&mut findings);
         deprecated::add_fixes(&cx, &mut findings);
+        image_names::add_fixes(&cx, &mut findings);
         let unbuilt = roots.iter().filter_map(Root::unbuilt).collect();
         Outcome { findings, unbuilt, roots: roots.iter().filter(|root| root.built.is_ok()).count() }
     }
@@ -133,9 +147,23 @@ struct Check<'a> {
     lint: &'a Lint<'a>,
     here: PathBuf,
     options: &'a Options,
+    sets_images: OnceLock<bool>,
 }
 
 impl Check<'_> {
+    /// Whether a script, a workflow or a document of the tree runs `kustomize edit set image`.
+    fn sets_images(&self) -> bool {
+        *self.sets_images.get_or_init(|| {
+            let tree = self.lint.tree;
+            let yaml = tree.files.keys().filter(|path| tree::is_yaml(path));
+            let mut all = tree.texts.iter().chain(yaml);
+            all.any(|path| {
+                let bytes = self.lint.world.read(path).unwrap_or_default();
+                String::from_utf8_lossy(&bytes).contains("set image")
+            })
+        })
+    }
+
     /// The file a span is in, by its real path; `None` of what is not a file of this machine.
     fn path_of(&self, span: Span) -> Option<PathBuf> {
         let source = self.lint.sources.get(span.file)?;

@@ -1,8 +1,10 @@
-//! `resource-name-refused` and `resource-label-refused`: names and labels that no cluster takes.
+//! `resource-name-refused` and `resource-label-refused`: names and labels that no cluster takes, of resources and of what
+//! is in their pods.
 
 use krm_yaml::{Diagnostic, Node};
 
 use super::Check;
+use super::dangling::{containers, pod_specs};
 use super::resource_fields::is_filled_in_later;
 use super::roots::{Root, in_all};
 use crate::resource::Resource;
@@ -12,8 +14,12 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for r in root.built.iter().flat_map(|built| built.iter()) {
             name(r, &mut found);
+            in_pods(r, &mut found);
             for way in LABELS {
                 labels(r.node().at(way.iter().copied()), &mut found);
+            }
+            if r.kind() == "Service" && r.gvk().group.is_empty() {
+                labels(r.node().at(["spec", "selector"]), &mut found);
             }
         }
         found
@@ -51,6 +57,43 @@ fn name(r: &Resource, found: &mut Vec<Diagnostic>) {
         let message = format!("Kubernetes refuses a {} with the name `{name}`", r.kind());
         found.push(Diagnostic::warning("resource-name-refused", message).at(node.span()).help(help));
     }
+}
+
+/// Names of containers, volumes and ports, of which each must be a label.
+fn in_pods(r: &Resource, found: &mut Vec<Diagnostic>) {
+    let mut check = |what: &str, node: Option<&Node>, is_right: fn(&str) -> bool, help: &'static str| {
+        let Some(node) = node.filter(|node| !node.span().is_none()) else { return };
+        let Some(name) = node.text().filter(|name| !name.is_empty() && !is_filled_in_later(name)) else {
+            return;
+        };
+        if !is_right(name) {
+            let message = format!("Kubernetes refuses a {what} with the name `{name}`");
+            found.push(Diagnostic::warning("resource-name-refused", message).at(node.span()).help(help));
+        }
+    };
+    const LABEL: &str =
+        "it has at most 63 lower-case letters, digits and `-`, and begins and ends with a letter or digit";
+    for pod in pod_specs(r) {
+        for container in containers(pod) {
+            check("container", container.get("name"), is_label, LABEL);
+            for port in container.get("ports").map(Node::items).unwrap_or_default() {
+                const PORT: &str = "it has at most 15 lower-case letters, digits and single `-`, one letter at least, and \
+                                    begins and ends with a letter or digit";
+                check("port", port.get("name"), is_port_name, PORT);
+            }
+        }
+        for volume in pod.get("volumes").map(Node::items).unwrap_or_default() {
+            check("volume", volume.get("name"), is_label, LABEL);
+        }
+    }
+    check("namespace", r.node().at(["metadata", "namespace"]), is_label, LABEL);
+}
+
+fn is_port_name(name: &str) -> bool {
+    name.len() <= 15
+        && is_label_of_any_length(name)
+        && !name.contains("--")
+        && name.contains(|c: char| c.is_ascii_lowercase())
 }
 
 fn is_label(name: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use krm_yaml::Diagnostic;
+use krm_yaml::{Diagnostic, Fix, Span};
 
 use super::Check;
 use crate::files::repository::{Repository, is_http};
@@ -17,10 +17,35 @@ pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
                 continue;
             };
             let message = format!("what `{}` leads to may change: {}", shown(address), why.0);
-            found.push(Diagnostic::warning("remote-moves", message).at(reference.span).help(why.1));
+            let finding = Diagnostic::warning("remote-moves", message).at(reference.span).help(why.1);
+            found.push(match pinned(cx, reference.span, address) {
+                Some(fix) => finding.fix(fix),
+                None => finding,
+            });
         }
     }
     found
+}
+
+/// The fix that names the commit which is there now, if things may be fetched.
+fn pinned(cx: &Check, span: Span, address: &str) -> Option<Fix> {
+    let repository = Repository::parse(address).filter(|_| !is_file(address))?;
+    let revision = cx.lint.world.fetch(&repository).ok()?.revision;
+    let written = cx.lint.sources.get(span.file)?.text().get(span.range())?.to_owned();
+    if revision.len() != 40 || !written.contains(address) {
+        return None;
+    }
+    let new = with_revision(address, &revision);
+    Some(Fix::needs_review(format!("pin it to `{revision}`")).replace(span, written.replace(address, &new)))
+}
+
+/// An address with another revision.
+fn with_revision(address: &str, revision: &str) -> String {
+    let Some((before, query)) = address.split_once('?') else { return format!("{address}?ref={revision}") };
+    let is_revision = |part: &&str| part.starts_with("ref=") || part.starts_with("version=");
+    let others = query.split('&').filter(|part| !is_revision(part) && !part.is_empty());
+    let all: Vec<String> = others.map(str::to_owned).chain([format!("ref={revision}")]).collect();
+    format!("{before}?{}", all.join("&"))
 }
 
 /// Whether a `krm.lock` of the folder, or of one around it, names the address: then builds get what it says.
@@ -110,7 +135,19 @@ fn revision_of_file(address: &str) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::why_it_moves;
+    use super::{why_it_moves, with_revision};
+
+    #[test]
+    fn an_address_gets_another_revision() {
+        for (old, new) in [
+            ("https://h/o/r", "https://h/o/r?ref=abc"),
+            ("https://h/o/r?ref=main", "https://h/o/r?ref=abc"),
+            ("https://h/o/r//p?ref=main&timeout=2m", "https://h/o/r//p?timeout=2m&ref=abc"),
+            ("https://h/o/r?submodules=false", "https://h/o/r?submodules=false&ref=abc"),
+        ] {
+            assert_eq!(with_revision(old, "abc"), new);
+        }
+    }
 
     #[test]
     fn pinned_addresses_are_told_from_moving_ones() {

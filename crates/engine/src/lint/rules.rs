@@ -24,16 +24,27 @@ pub const RULES: &[Rule] = &[
         "a name that nothing has, though something has nearly the same",
     ),
     rule("dead-write", Level::Warning, "a value of a patch that is overwritten or removed in every root"),
+    rule("duplicate-entry", Level::Warning, "an entry that a list of a kustomization has twice"),
+    rule(
+        "json-patch-position",
+        Level::Warning,
+        "a position that means different elements in different roots",
+    ),
     rule("missing-reference", Level::Off, "a name of a resource that is not part of the same root"),
+    rule("no-op", Level::Warning, "an entry that sets what is there already, in every root"),
+    rule("overlapping-patches", Level::Warning, "a field that two patches of one kustomization set"),
     rule("remote-moves", Level::Warning, "a remote base or file whose content may change at any time"),
     rule("resource-label-refused", Level::Warning, "a label that Kubernetes refuses"),
     rule("resource-name-refused", Level::Warning, "a name that Kubernetes refuses"),
     rule("resource-unknown-field", Level::Warning, "a field that the kind of resource does not have"),
     rule("resource-wrong-type", Level::Warning, "a value of a type that the field cannot hold"),
+    rule("same-in-all-overlays", Level::Warning, "a patch or label that every overlay of a base repeats"),
     rule("silence-unused", Level::Warning, "a silenced code that is not found there"),
     rule("silence-without-reason", Level::Warning, "a silence without a reason, in strict mode"),
+    rule("unused-component", Level::Warning, "a component that no kustomization lists"),
     rule("unused-file", Level::Warning, "a resource beside a kustomization that nothing names"),
     rule("unused-files", Level::Warning, "many such resources, where nothing states what is deployed"),
+    rule("unused-generator", Level::Warning, "a generated ConfigMap or Secret that nothing refers to"),
 ];
 
 /// Warnings of builds, which lint shows too.
