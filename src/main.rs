@@ -13,6 +13,8 @@ mod cli;
 mod commands;
 mod os;
 mod page;
+#[cfg(feature = "remote")]
+mod remote;
 mod report;
 mod spinner;
 

@@ -9,6 +9,7 @@ use krm_engine::policy::{Keep, Limits, Pull};
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
+use super::remote_execution::RemoteExecutionArgs;
 use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
 
@@ -177,6 +178,9 @@ pub struct AccessArgs {
     /// Run containers as the present user, not as `nobody`
     #[arg(long)]
     pub as_current_user: bool,
+
+    #[command(flatten)]
+    pub remote: RemoteExecutionArgs,
 }
 
 /// What may be fetched from elsewhere.

@@ -4,6 +4,7 @@ pub mod as_kustomize;
 pub mod examples;
 mod functions;
 mod packages;
+mod remote_execution;
 mod spelling;
 mod usage;
 

@@ -53,10 +53,11 @@ pub fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// Warnings from code that has no report at hand: see [`take_notes`].
+/// Warnings from code that has no report at hand: see [`note`] and [`take_notes`].
 static NOTES: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
-fn note(diagnostic: Diagnostic) {
+/// Keeps a warning to be shown before the command ends.
+pub fn note(diagnostic: Diagnostic) {
     NOTES.lock().expect("no one panics while holding the notes").push(diagnostic);
 }
 

@@ -20,7 +20,13 @@ use crate::spinner::Spinner;
 
 pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
-    std::mem::forget(rayon::ThreadPoolBuilder::new().use_current_thread().build());
+    let pool = rayon::ThreadPoolBuilder::new().use_current_thread();
+    // Functions that run elsewhere only make threads wait: how many depends on the server, not on the cores of this machine.
+    let pool = match args.flags.access.remote.jobs()? {
+        Some(jobs) => pool.num_threads(jobs.max(std::thread::available_parallelism().map_or(1, usize::from))),
+        None => pool,
+    };
+    std::mem::forget(pool.build());
     if args.watch {
         watch::refuse_addresses(&args.targets)?;
         return watch::run(&args, report);
@@ -155,6 +161,7 @@ pub fn world_and_options(flags: &BuildFlags, targets: &[String]) -> Result<(Disk
     let disk = flags.fetch.disk(targets);
     let options = options(flags)?;
     let policy = flags.fetch.restrict(options.policy, &disk)?;
+    let policy = flags.access.remote.apply(policy, flags.fetch.offline)?;
     Ok((disk, BuildOptions { policy, ..options }))
 }
 

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::runtime::{EnvVar, Mount, Store};
+use crate::runtime::{Elsewhere, EnvVar, Mount, Store};
 
 /// What the user allows and asks for, whatever a configuration declares. The default allows nothing.
 #[derive(Clone, Debug, Default)]
@@ -43,6 +43,8 @@ pub struct Policy {
     pub cache: Keep,
     /// Where they are kept besides this machine: `--remote-cache`.
     pub shared_cache: Option<Arc<dyn Store>>,
+    /// Who runs functions in place of this machine: `--remote-executor`.
+    pub elsewhere: Option<Arc<dyn Elsewhere>>,
     /// Folders in which legacy plugins are looked for; the first that exists counts.
     pub plugin_homes: Vec<PathBuf>,
     /// `--enable-helm` and what belongs to it; without it no chart is inflated.

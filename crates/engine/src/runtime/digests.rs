@@ -21,7 +21,7 @@ const MOST_BYTES: u64 = 256 << 20;
 
 /// Digests by path.
 #[derive(Default)]
-pub(super) struct Digests(Mutex<FxHashMap<PathBuf, (Stamp, Digest)>>);
+pub struct Digests(Mutex<FxHashMap<PathBuf, (Stamp, Digest)>>);
 
 /// What changes when a file does. It says only whether to read a file again within one run, and is part of no key.
 type Stamp = (u64, u64, u64, i64, i64);
@@ -41,7 +41,7 @@ fn stamp(meta: &Metadata) -> Stamp {
 
 impl Digests {
     /// The digest of a file.
-    pub(super) fn of(&self, path: &Path) -> io::Result<Digest> {
+    pub fn of(&self, path: &Path) -> io::Result<Digest> {
         let stamp = stamp(&path.metadata()?);
         let known = || self.0.lock().expect("no one panics while holding the digests");
         if let Some((_, digest)) = known().get(path).filter(|(then, _)| *then == stamp) {
@@ -68,7 +68,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
 }
 
 /// Adds a file, or everything in a folder, as it is seen at `target`; `None` if that cannot be told by content.
-pub(super) fn describe(source: &Path, target: &str, files: &mut BTreeMap<String, File>) -> Option<()> {
+pub fn describe(source: &Path, target: &str, files: &mut BTreeMap<String, File>) -> Option<()> {
     let mut waiting = vec![(source.to_path_buf(), target.to_owned())];
     let mut room = MOST_BYTES;
     // What is mounted is what the path leads to.

@@ -79,7 +79,7 @@ impl Runner for Executables {
 
 impl Exec {
     /// The file to start.
-    fn find(&self) -> Result<PathBuf> {
+    pub fn find(&self) -> Result<PathBuf> {
         if self.path.contains('/') {
             let path = self.dir.join(&self.path);
             return match path.metadata() {

@@ -48,9 +48,11 @@ use krm_yaml::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
 pub use action::{Action, File, Identity};
+#[cfg(feature = "run")]
+pub use digests::{Digests, describe as files_of};
 pub use output::{Output, Status};
 pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
-pub use runner::{Call, Runner};
+pub use runner::{Call, Elsewhere, Runner};
 pub use skipping::Skipped;
 pub use store::{Outputs, Store, Stream};
 #[cfg(feature = "run")]
@@ -195,6 +197,11 @@ impl Runtime {
         };
         let program = pinned.as_ref().unwrap_or(program);
         let call = Call { program, input: input.into(), policy: &self.policy };
+        if let Some(elsewhere) = self.elsewhere().filter(|elsewhere| elsewhere.takes(program))
+            && let Some(result) = elsewhere.run(&call)
+        {
+            return result;
+        }
         match &self.runners {
             Runners::Given(runner) => self.cache.run(&call, || runner.describe(&call), || runner.run(&call)),
             #[cfg(feature = "run")]
@@ -205,6 +212,16 @@ impl Runtime {
                 format!("`{}` cannot be started: this program was built without the means", program.name()),
             )
             .help("build it with the feature `run`")),
+        }
+    }
+}
+
+impl Runtime {
+    /// Who runs functions in place of this machine. A runner that was given is asked for everything.
+    fn elsewhere(&self) -> Option<&dyn Elsewhere> {
+        match &self.runners {
+            Runners::Given(_) => None,
+            _ => self.policy.elsewhere.as_deref(),
         }
     }
 }

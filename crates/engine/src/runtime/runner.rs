@@ -1,5 +1,6 @@
 //! The one door programs go through.
 
+use std::fmt;
 use std::sync::Arc;
 
 use krm_yaml::Result;
@@ -17,6 +18,15 @@ pub trait Runner: Send + Sync {
 
     /// Runs a program to its end. An error says that it could not be started; how it ended is in the output.
     fn run(&self, call: &Call) -> Result<Output>;
+}
+
+/// An engine elsewhere, which takes calls off this machine.
+pub trait Elsewhere: fmt::Debug + Send + Sync {
+    /// Whether programs of this kind go there at all.
+    fn takes(&self, program: &Program) -> bool;
+
+    /// Runs a program to its end; `None` if this call has to be made on this machine.
+    fn run(&self, call: &Call) -> Option<Result<Output>>;
 }
 
 /// A program, what it is given, and what it may do. The policy has been consulted: the program may run.

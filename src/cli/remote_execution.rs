@@ -1,0 +1,229 @@
+//! The arguments about servers that run functions.
+//!
+//! Each has an environment variable, so that a CI sets them once; flags win.
+
+use std::path::PathBuf;
+#[cfg(feature = "remote")]
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use krm_engine::{Diagnostic, Policy};
+
+use super::functions::duration;
+use crate::os;
+
+/// Functions that run on servers of the Remote Execution API.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Remote execution")]
+pub struct RemoteExecutionArgs {
+    /// Run functions on this server of the Remote Execution API: `grpc://HOST:PORT` or `grpcs://HOST:PORT`
+    ///
+    /// Images go there if they need no network and write to no mount; all else runs on this machine, and a warning says why.
+    /// Environment: KRM_REMOTE_EXECUTOR
+    #[arg(long, value_name = "ADDRESS")]
+    pub remote_executor: Option<String>,
+
+    /// Send executables too (with `--enable-exec`); they see nothing there but their input
+    ///
+    /// Environment: KRM_REMOTE_EXECUTABLES=true
+    #[arg(long)]
+    pub remote_executables: bool,
+
+    /// The instance of the server, if it has several
+    ///
+    /// Environment: KRM_REMOTE_INSTANCE_NAME
+    #[arg(long, value_name = "NAME")]
+    pub remote_instance_name: Option<String>,
+
+    /// A property to ask of workers, as `NAME=VALUE`, or `NAME=` to take one away; may be given several times
+    ///
+    /// Environment: KRM_REMOTE_EXEC_PROPERTIES, separated by commas
+    #[arg(long, value_name = "NAME=VALUE", value_parser = property)]
+    pub remote_exec_property: Vec<(String, String)>,
+
+    /// Let this variable of `--env` be sent to the server; may be given several times
+    ///
+    /// What is sent can be read by all who may read the server's blobs.
+    #[arg(long, value_name = "NAME")]
+    pub remote_env: Vec<String>,
+
+    /// Send functions even if the server does not keep them from the network
+    ///
+    /// Environment: KRM_REMOTE_TRUST_SANDBOX=true
+    #[arg(long)]
+    pub remote_trust_sandbox: bool,
+
+    /// Run functions on this machine if the server cannot be reached
+    ///
+    /// Environment: KRM_REMOTE_LOCAL_FALLBACK=true
+    #[arg(long)]
+    pub remote_local_fallback: bool,
+
+    /// How many functions may be on their way at once
+    ///
+    /// Environment: KRM_REMOTE_JOBS
+    #[arg(long, value_name = "NUMBER")]
+    pub remote_jobs: Option<usize>,
+
+    /// How long one request to a server may take, such as `30s`; how long a function may take is `--timeout`
+    ///
+    /// Environment: KRM_REMOTE_TIMEOUT
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub remote_timeout: Option<Duration>,
+
+    /// How often a request is repeated that failed
+    ///
+    /// Environment: KRM_REMOTE_RETRIES
+    #[arg(long, value_name = "NUMBER")]
+    pub remote_retries: Option<u32>,
+
+    /// Who may sign for servers: a file of certificates, in place of those the system trusts
+    ///
+    /// Environment: KRM_REMOTE_TLS_CA
+    #[arg(long, value_name = "FILE")]
+    pub remote_tls_ca: Option<PathBuf>,
+
+    /// The certificate to show to servers
+    ///
+    /// Environment: KRM_REMOTE_TLS_CERT
+    #[arg(long, value_name = "FILE")]
+    pub remote_tls_cert: Option<PathBuf>,
+
+    /// The private key of that certificate
+    ///
+    /// Environment: KRM_REMOTE_TLS_KEY
+    #[arg(long, value_name = "FILE")]
+    pub remote_tls_key: Option<PathBuf>,
+
+    /// A program that prints headers for servers, by the protocol of Bazel's credential helpers
+    ///
+    /// Environment: KRM_REMOTE_CREDENTIAL_HELPER
+    #[arg(long, value_name = "PROGRAM")]
+    pub remote_credential_helper: Option<String>,
+}
+
+/// What is done if neither a flag nor a variable says otherwise.
+const TIMEOUT: Duration = Duration::from_secs(60);
+const RETRIES: u32 = 5;
+const JOBS: usize = 64;
+
+impl RemoteExecutionArgs {
+    /// Adds the server to a policy that allows functions. Nothing is sent yet; without connections there is none.
+    pub fn apply(&self, policy: Policy, offline: bool) -> krm_engine::Result<Policy> {
+        let address = self.remote_executor.clone().or_else(|| set("KRM_REMOTE_EXECUTOR"));
+        match address {
+            Some(address) if policy.functions && !offline => self.with_executor(&address, policy),
+            _ => Ok(policy),
+        }
+    }
+
+    #[cfg(not(feature = "remote"))]
+    fn with_executor(&self, address: &str, _policy: Policy) -> krm_engine::Result<Policy> {
+        let message =
+            format!("functions cannot run on `{address}`: this program was built without the means");
+        Err(Diagnostic::error("remote-not-built", message).help("build it with the feature `remote`"))
+    }
+
+    #[cfg(feature = "remote")]
+    fn with_executor(&self, address: &str, policy: Policy) -> krm_engine::Result<Policy> {
+        use crate::remote::{Address, Execution, Executor};
+        let address = Address::parse(address).map_err(|why| unusable("--remote-executor", address, &why))?;
+        let mut properties = Vec::new();
+        if let Some(all) = set("KRM_REMOTE_EXEC_PROPERTIES") {
+            for one in all.split(',') {
+                properties
+                    .push(property(one).map_err(|why| unusable("KRM_REMOTE_EXEC_PROPERTIES", one, &why))?);
+            }
+        }
+        properties.extend(self.remote_exec_property.iter().cloned());
+        let execution = Execution {
+            properties,
+            env: self.remote_env.clone(),
+            executables: self.remote_executables || is_on("KRM_REMOTE_EXECUTABLES"),
+            trust_sandbox: self.remote_trust_sandbox || is_on("KRM_REMOTE_TRUST_SANDBOX"),
+            local_fallback: self.remote_local_fallback || is_on("KRM_REMOTE_LOCAL_FALLBACK"),
+        };
+        let executor = Executor::new(&address, &self.connection()?, execution)?;
+        Ok(Policy { elsewhere: Some(Arc::new(executor)), ..policy })
+    }
+
+    /// How to speak to servers.
+    #[cfg(feature = "remote")]
+    pub fn connection(&self) -> krm_engine::Result<crate::remote::Connection> {
+        let file = |flag: &Option<PathBuf>, name: &str| flag.clone().or_else(|| set(name).map(PathBuf::from));
+        let own = (
+            file(&self.remote_tls_cert, "KRM_REMOTE_TLS_CERT"),
+            file(&self.remote_tls_key, "KRM_REMOTE_TLS_KEY"),
+        );
+        let own = match own {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            (Some(file), None) => return Err(unpaired(&file, "--remote-tls-key")),
+            (None, Some(file)) => return Err(unpaired(&file, "--remote-tls-cert")),
+        };
+        let authority = file(&self.remote_tls_ca, "KRM_REMOTE_TLS_CA");
+        Ok(crate::remote::Connection {
+            headers: Vec::new(),
+            credential_helper: self
+                .remote_credential_helper
+                .clone()
+                .or_else(|| set("KRM_REMOTE_CREDENTIAL_HELPER")),
+            instance: self.remote_instance_name.clone().or_else(|| set("KRM_REMOTE_INSTANCE_NAME")),
+            certificates: crate::remote::Certificates { authority, own },
+            timeout: read(self.remote_timeout, "KRM_REMOTE_TIMEOUT", duration)?.unwrap_or(TIMEOUT),
+            retries: read(self.remote_retries, "KRM_REMOTE_RETRIES", number)?.unwrap_or(RETRIES),
+        })
+    }
+
+    /// How many threads wait for functions that run elsewhere; `None` if none does.
+    pub fn jobs(&self) -> krm_engine::Result<Option<usize>> {
+        if self.remote_executor.is_none() && set("KRM_REMOTE_EXECUTOR").is_none() {
+            return Ok(None);
+        }
+        Ok(Some(read(self.remote_jobs, "KRM_REMOTE_JOBS", number)?.unwrap_or(JOBS).clamp(1, 1024)))
+    }
+}
+
+/// A variable that holds something.
+fn set(name: &str) -> Option<String> {
+    os::variable(name).filter(|value| !value.is_empty())
+}
+
+fn is_on(name: &str) -> bool {
+    set(name).is_some_and(|value| value == "true" || value == "1")
+}
+
+/// What a flag says, or else a variable.
+fn read<T>(
+    flag: Option<T>,
+    name: &str,
+    parse: impl Fn(&str) -> Result<T, String>,
+) -> krm_engine::Result<Option<T>> {
+    match (flag, set(name)) {
+        (Some(value), _) => Ok(Some(value)),
+        (None, Some(text)) => parse(&text).map(Some).map_err(|why| unusable(name, &text, &why)),
+        (None, None) => Ok(None),
+    }
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
+    text.parse().map_err(|_| "expected a number".into())
+}
+
+fn unusable(name: &str, value: &str, why: &str) -> Diagnostic {
+    Diagnostic::error("remote-setting", format!("`{value}` cannot be the value of {name}: {why}"))
+}
+
+#[cfg(feature = "remote")]
+fn unpaired(file: &std::path::Path, lacks: &str) -> Diagnostic {
+    let message = format!("`{}` is one of a pair: a certificate and its private key", file.display());
+    Diagnostic::error("remote-setting", message).help(format!("name the other with `{lacks}`"))
+}
+
+fn property(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
+        _ => Err("expected `NAME=VALUE`".into()),
+    }
+}

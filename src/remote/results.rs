@@ -1,0 +1,25 @@
+//! Results of calls on a server, by the digest of the call.
+
+use krm_engine::runtime::reapi::{ActionResult, Digest};
+
+use super::client::Client;
+use super::messages::GetActionResultRequest;
+use super::status::{Code, Status};
+
+impl Client {
+    /// The result of a call, if the server has one.
+    pub fn result(&self, action: &Digest) -> Result<Option<ActionResult>, Status> {
+        let request = GetActionResultRequest {
+            instance_name: self.instance.clone(),
+            action_digest: Some(action.clone()),
+            inline_stdout: true,
+            inline_stderr: true,
+        };
+        let method = "/build.bazel.remote.execution.v2.ActionCache/GetActionResult";
+        match self.retry(|| self.channel.unary(method, &request, self.within)) {
+            Ok(result) => Ok(Some(result)),
+            Err(status) if status.code == Code::NOT_FOUND => Ok(None),
+            Err(status) => Err(status),
+        }
+    }
+}

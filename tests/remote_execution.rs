@@ -1,0 +1,638 @@
+//! Functions on servers of the Remote Execution API: real ones, which `.ci/servers` starts, and one that misbehaves.
+//!
+//! Without real servers the tests that need them say so and are left out; with `KRM_SERVERS_NEEDED` they may not be.
+
+#![cfg(all(unix, feature = "remote"))]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::sync::OnceLock;
+
+use krm_engine::runtime::reapi::{ActionResult, Digest};
+use prost::Message;
+
+#[path = "remote_execution/fake.rs"]
+mod fake;
+
+use fake::{Any, ExecuteResponse, Fake, Instead, NO_SANDBOX, RpcStatus, SANDBOX};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The address of a server, by the variable that holds it.
+fn server(name: &str) -> Option<String> {
+    let address = std::env::var(name).ok().filter(|address| !address.is_empty());
+    if address.is_none() {
+        assert!(
+            std::env::var_os("KRM_SERVERS_NEEDED").is_none(),
+            "{name} is not set, and these tests may not be left out"
+        );
+        eprintln!("left out: {name} is not set; `.ci/servers` starts servers");
+    }
+    address
+}
+
+/// A folder of one test alone.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let dir = std::env::temp_dir().join(format!("krm-remote-{}-{name}", std::process::id()));
+        let _ = fs::remove_dir_all(&dir);
+        fs::create_dir_all(dir.join("pkg")).expect("the temporary folder can be written to");
+        Self(dir)
+    }
+
+    /// With one resource, and a function that renames it.
+    fn with_function(name: &str) -> Self {
+        let folder = Self::new(name);
+        folder.write("pkg/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n");
+        folder.script("fn", "#!/bin/sh\nwhile IFS= read -r line; do\n  case $line in\n  *'name: a') echo \"${line%a}b\" ;;\n  *) printf '%s\\n' \"$line\" ;;\n  esac\ndone\n");
+        folder
+    }
+
+    fn write(&self, file: &str, text: &str) {
+        let path = self.0.join(file);
+        fs::create_dir_all(path.parent().expect("it is in the folder")).expect("the folder is ours");
+        fs::write(path, text).expect("the folder is ours");
+    }
+
+    fn script(&self, file: &str, text: &str) {
+        self.write(file, text);
+        fs::set_permissions(self.0.join(file), fs::Permissions::from_mode(0o755)).expect("the file is ours");
+    }
+
+    fn files(&self, below: &str) -> BTreeMap<String, String> {
+        let mut files = BTreeMap::new();
+        let mut waiting = vec![self.0.join(below)];
+        while let Some(dir) = waiting.pop() {
+            for entry in fs::read_dir(dir).expect("the folder is ours") {
+                let path = entry.expect("the folder can be read").path();
+                match path.is_dir() {
+                    true => waiting.push(path),
+                    false => {
+                        let text = fs::read_to_string(&path).expect("files here are texts");
+                        files.insert(
+                            path.strip_prefix(&self.0).expect("it is there").display().to_string(),
+                            text,
+                        );
+                    }
+                }
+            }
+        }
+        files
+    }
+
+    fn krm(&self, args: &[&str]) -> Output {
+        self.krm_with(args, &[])
+    }
+
+    fn krm_with(&self, args: &[&str], variables: &[(&str, &str)]) -> Output {
+        let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+        krm.args(args).current_dir(&self.0).stdin(Stdio::null());
+        krm.env("XDG_CACHE_HOME", self.0.join("cache")).envs(variables.iter().copied());
+        krm.output().expect("krm starts")
+    }
+
+    /// Runs the function on a server.
+    fn remotely(&self, server: &str, more: &[&str]) -> Output {
+        let args = ["fn", "run", "pkg", "--dry-run", "--enable-exec", "--exec-path", "./fn"];
+        let remote = ["--remote-executor", server, "--remote-executables"];
+        self.krm(&[&args[..], &remote, more].concat())
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn succeeded(output: &Output) -> String {
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    text(&output.stdout)
+}
+
+/// What was said by a command that fails.
+fn failed(output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(1), "{}{}", text(&output.stdout), text(&output.stderr));
+    assert_eq!(text(&output.stdout), "", "nothing is printed of a function that failed");
+    text(&output.stderr)
+}
+
+const RENAMED: &str = "  name: b\n";
+
+/// The example functions, built.
+fn programs() -> &'static Path {
+    static PROGRAMS: OnceLock<PathBuf> = OnceLock::new();
+    PROGRAMS.get_or_init(|| {
+        let manifest = root().join("examples/functions/Cargo.toml");
+        let mut build = Command::new(env!("CARGO"));
+        build.args(["build", "--quiet", "--bins", "--manifest-path"]).arg(manifest);
+        assert!(build.status().expect("cargo starts").success());
+        Path::new(env!("CARGO_BIN_EXE_krm")).parent().expect("it is in a folder").to_owned()
+    })
+}
+
+const FUNCTIONS: [&str; 5] = ["nginx", "set-size", "require-limits", "match-selectors", "inject-sidecar"];
+
+/// The website of the examples, with all five example functions, each started as `start` says.
+fn website(name: &str, start: &dyn Fn(&str) -> String) -> Folder {
+    let folder = Folder::new(name);
+    let copied = Command::new("cp")
+        .arg("-r")
+        .arg(root().join("examples/website/."))
+        .arg(folder.0.join("pkg"))
+        .status();
+    assert!(copied.expect("cp starts").success());
+    let sidecar = "apiVersion: example.com/v1\nkind: Sidecar\nmetadata:\n  name: shipper\n  annotations:\n    \
+                   config.kubernetes.io/function: |\n      exec:\n        path: examples/functions/run/inject-sidecar\n    \
+                   config.kubernetes.io/local-config: \"true\"\nspec:\n  pod:\n    containers:\n    - name: shipper\n      image: shipper:1\n";
+    folder.write("pkg/functions/50-sidecar.yaml", sidecar);
+    let search = fs::read_to_string(folder.0.join("pkg/search.yaml")).expect("the example has it");
+    let asks = search.replacen("  annotations:\n", "  annotations:\n    example.com/inject: shipper\n", 1);
+    folder.write("pkg/search.yaml", &asks);
+    for (file, declared) in folder.files("pkg/functions") {
+        let function =
+            FUNCTIONS.iter().find(|name| declared.contains(&format!("run/{name}\n"))).expect("one of them");
+        let line = format!("exec:\n        path: examples/functions/run/{function}\n");
+        folder.write(&file, &declared.replace(&line, &start(function)));
+    }
+    folder
+}
+
+fn as_executable(function: &str) -> String {
+    format!("exec:\n        path: {}\n", programs().join(function).display())
+}
+
+/// What the functions make of the website, here.
+fn made_here() -> &'static BTreeMap<String, String> {
+    static MADE: OnceLock<BTreeMap<String, String>> = OnceLock::new();
+    MADE.get_or_init(|| {
+        let here = website("here", &as_executable);
+        succeeded(&here.krm(&["fn", "run", "pkg", "--enable-exec"]));
+        without_declarations(here.files("pkg"))
+    })
+}
+
+fn without_declarations(mut files: BTreeMap<String, String>) -> BTreeMap<String, String> {
+    files.retain(|name, _| !name.starts_with("pkg/functions/"));
+    assert!(files["pkg/search.yaml"].contains("image: shipper:1"), "all functions ran");
+    assert!(files.contains_key("pkg/config/website_deployment.yaml"), "all functions ran");
+    files
+}
+
+#[test]
+fn executables_make_the_same_bytes_on_two_unrelated_servers() {
+    for (name, more) in
+        [("KRM_TEST_REAPI_PROGRAMS", &[][..]), ("KRM_TEST_REAPI_2", &["--remote-trust-sandbox"])]
+    {
+        let Some(server) = server(name) else { continue };
+        let there = website(name, &as_executable);
+        let args =
+            ["fn", "run", "pkg", "--enable-exec", "--remote-executor", &server, "--remote-executables"];
+        let output = there.krm(&[&args[..], more].concat());
+        succeeded(&output);
+        assert!(!text(&output.stderr).contains("runs on this machine"), "{}", text(&output.stderr));
+        assert_eq!(&without_declarations(there.files("pkg")), made_here(), "{name}");
+    }
+}
+
+#[test]
+fn a_second_run_takes_results_from_the_cache_of_the_server() {
+    let Some(server) = server("KRM_TEST_REAPI_PROGRAMS") else { return };
+    let folder = Folder::with_function("cached");
+    folder.write(
+        "pkg/b.yaml",
+        &format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: x{}\n", std::process::id()),
+    );
+    let first = folder.remotely(&server, &["-o", "json"]);
+    let second = folder.remotely(&server, &["-o", "json"]);
+    assert_eq!(succeeded(&first), succeeded(&second));
+    assert!(
+        !text(&first.stderr).contains("\"cached\": true") && !text(&first.stderr).contains("\"cached\":true")
+    );
+    assert!(text(&second.stderr).replace(' ', "").contains("\"cached\":true"), "{}", text(&second.stderr));
+}
+
+#[test]
+fn a_function_that_fails_or_hangs_does_so_as_on_this_machine() {
+    let Some(server) = server("KRM_TEST_REAPI_PROGRAMS") else { return };
+    let folder = Folder::with_function("fails");
+    folder.script("fn", "#!/bin/sh\ncat >/dev/null\necho 'a reason' >&2\nexit 3\n");
+    let here =
+        failed(&folder.krm(&["fn", "run", "pkg", "--dry-run", "--enable-exec", "--exec-path", "./fn"]));
+    let there = failed(&folder.remotely(&server, &[]));
+    let without_times =
+        |said: &str| said.lines().filter(|line| !line.starts_with("[FAIL]")).collect::<Vec<_>>().join("\n");
+    assert_eq!(without_times(&here), without_times(&there));
+    assert!(there.contains("a reason") && there.contains("exit status 3"), "{there}");
+
+    folder.script("fn", "#!/bin/sh\nsleep 60\n");
+    let there = failed(&folder.remotely(&server, &["--timeout", "1s"]));
+    assert!(there.contains("its time limit"), "{there}");
+}
+
+#[test]
+fn a_program_without_its_libraries_says_what_it_needs() {
+    let Some(server) = server("KRM_TEST_REAPI") else { return };
+    let folder = Folder::with_function("libraries");
+    let said = failed(&folder.remotely(&server, &[]));
+    assert!(said.contains("error[remote-not-started]") && said.contains("it needs `/bin/sh`"), "{said}");
+    fs::copy(programs().join("set-size"), folder.0.join("fn")).expect("it was built");
+    let said = failed(&folder.remotely(&server, &[]));
+    assert!(said.contains("ld-linux") && said.contains("libraries"), "{said}");
+}
+
+#[test]
+fn a_server_without_a_sandbox_is_refused() {
+    let Some(server) = server("KRM_TEST_REAPI_2") else { return };
+    let folder = Folder::with_function("sandbox");
+    let said = failed(&folder.remotely(&server, &[]));
+    assert!(
+        said.contains("error[remote-no-sandbox]") && said.contains("it gives them the network"),
+        "{said}"
+    );
+    assert!(said.contains("--remote-trust-sandbox"), "{said}");
+    assert!(succeeded(&folder.remotely(&server, &["--remote-trust-sandbox"])).contains(RENAMED));
+}
+
+/// A registry, and images made for these tests.
+struct Images {
+    registry: String,
+}
+
+impl Images {
+    /// Puts an image with these files into the registry, and returns its name with a digest.
+    fn push(&self, name: &str, files: &[(&Path, &str)], config: &str) -> String {
+        let folder = Folder::new(&format!("image-{name}"));
+        for (source, target) in files {
+            let target = folder.0.join("pkg").join(target.trim_start_matches('/'));
+            fs::create_dir_all(target.parent().expect("it is in a folder")).expect("the folder is ours");
+            fs::copy(source, &target).unwrap_or_else(|error| panic!("{}: {error}", source.display()));
+        }
+        let mut tar = Command::new("tar");
+        tar.arg("-czf").arg(folder.0.join("layer")).arg("-C").arg(folder.0.join("pkg")).arg(".");
+        let tar = tar.status();
+        assert!(tar.expect("tar starts").success());
+        let unpacked =
+            Command::new("gzip").arg("-dc").arg(folder.0.join("layer")).output().expect("gzip starts").stdout;
+        let layer = fs::read(folder.0.join("layer")).expect("it was made");
+        let diff = Digest::of(&unpacked).hash;
+        let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "amd64" };
+        let config = format!(
+            "{{\"architecture\":\"{architecture}\",\"os\":\"linux\",\"config\":{config},\
+             \"rootfs\":{{\"type\":\"layers\",\"diff_ids\":[\"sha256:{diff}\"]}}}}"
+        );
+        let (layer_digest, layer_size) = (self.blob(name, &layer), layer.len());
+        let (config_digest, config_size) = (self.blob(name, config.as_bytes()), config.len());
+        let kind = "application/vnd.oci.image.manifest.v1+json";
+        let manifest = format!(
+            "{{\"schemaVersion\":2,\"mediaType\":\"{kind}\",\"config\":{{\"mediaType\":\"application/vnd.oci.image.config.v1+json\",\
+             \"digest\":\"{config_digest}\",\"size\":{config_size}}},\"layers\":[{{\"mediaType\":\
+             \"application/vnd.oci.image.layer.v1.tar+gzip\",\"digest\":\"{layer_digest}\",\"size\":{layer_size}}}]}}"
+        );
+        let url = format!("http://{}/v2/{name}/manifests/v1", self.registry);
+        ureq::put(url).header("content-type", kind).send(&manifest).expect("the registry takes a manifest");
+        format!("{}/{name}@sha256:{}", self.registry, Digest::of(manifest.as_bytes()).hash)
+    }
+
+    fn blob(&self, name: &str, bytes: &[u8]) -> String {
+        let digest = format!("sha256:{}", Digest::of(bytes).hash);
+        let url = format!("http://{}/v2/{name}/blobs/uploads/", self.registry);
+        let begun = ureq::post(url).send_empty().expect("the registry takes blobs");
+        let location = begun.headers()["location"].to_str().expect("an address").to_owned();
+        let location = match location.starts_with('/') {
+            true => format!("http://{}{location}", self.registry),
+            false => location,
+        };
+        let sign = if location.contains('?') { '&' } else { '?' };
+        ureq::put(format!("{location}{sign}digest={digest}"))
+            .header("content-type", "application/octet-stream")
+            .send(bytes)
+            .expect("the registry takes a blob");
+        digest
+    }
+}
+
+/// A program and the libraries it is linked with, where it looks for them.
+fn with_libraries(program: &Path, target: &str) -> Vec<(PathBuf, String)> {
+    let listed = Command::new("ldd").arg(program).output().expect("ldd starts");
+    let mut files = vec![(program.to_owned(), target.to_owned())];
+    for word in text(&listed.stdout).split_whitespace().filter(|word| word.starts_with('/')) {
+        files.push((fs::canonicalize(word).expect("libraries are there"), word.to_owned()));
+    }
+    files
+}
+
+#[test]
+fn images_without_a_shell_make_the_same_bytes() {
+    let (Some(server), Some(registry)) = (server("KRM_TEST_REAPI"), server("KRM_TEST_REGISTRY")) else {
+        return;
+    };
+    let images = Images { registry };
+    let pushed: BTreeMap<&str, String> = FUNCTIONS
+        .iter()
+        .map(|function| {
+            let files = with_libraries(&programs().join(function), &format!("/opt/functions/{function}"));
+            let files: Vec<(&Path, &str)> = files.iter().map(|(from, to)| (from.as_path(), to.as_str())).collect();
+            // Found in the image's PATH, started in its folder.
+            let config = format!(
+                "{{\"Entrypoint\":[\"{function}\"],\"Env\":[\"PATH=/usr/bin:/opt/functions\"],\"WorkingDir\":\"/opt/functions\"}}"
+            );
+            (*function, images.push(function, &files, &config))
+        })
+        .collect();
+    let start = |function: &str| format!("container:\n        image: {}\n", pushed[function]);
+    let there = website("images", &start);
+    let output = there.krm_with(&["fn", "run", "pkg"], &[("KRM_REMOTE_EXECUTOR", &server)]);
+    succeeded(&output);
+    assert!(!text(&output.stderr).contains("runs on this machine"), "{}", text(&output.stderr));
+    assert_eq!(&without_declarations(there.files("pkg")), made_here());
+}
+
+/// The function that reports what it can see and do, as an image.
+fn probe(images: &Images) -> String {
+    let folder = Folder::new("probe");
+    let rustc = std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into());
+    let mut build = Command::new(rustc);
+    build.args(["--edition=2024", "-C", "target-feature=+crt-static", "-o"]).arg(folder.0.join("probe"));
+    assert!(build.arg(root().join("tests/container/probe.rs")).status().expect("rustc starts").success());
+    images.push("probe", &[(&folder.0.join("probe"), "/probe")], "{\"Cmd\":[\"/probe\"]}")
+}
+
+#[test]
+fn images_are_kept_from_what_they_are_kept_from_here() {
+    let (Some(server), Some(registry)) = (server("KRM_TEST_REAPI"), server("KRM_TEST_REGISTRY")) else {
+        return;
+    };
+    let image = probe(&Images { registry });
+    let folder = Folder::new("kept");
+    let declare = |more: &str| {
+        let config = format!(
+            "apiVersion: example.com/v1\nkind: Probe\nmetadata:\n  name: probe\n  annotations:\n    \
+             config.kubernetes.io/function: |\n      container:\n        image: {image}\n{more}spec:\n  mode: report\n"
+        );
+        folder.write("pkg/probe.yaml", &config);
+    };
+    folder.write("pkg/secret", "of the folder\n");
+    folder.write("pkg/data/secret", "of the data\n");
+    let run = |more: &[&str]| {
+        let args = ["fn", "run", "pkg", "--dry-run", "--allow-empty", "--remote-executor", &server];
+        folder.krm_with(
+            &[&args[..], more].concat(),
+            &[("HOME_OF_THE_HOST", "here"), ("KRM_FN_RUNTIME", "podman")],
+        )
+    };
+    let facts = |output: &Output| -> BTreeMap<String, String> {
+        let printed = succeeded(output);
+        let facts = printed.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(": "));
+        facts.map(|(key, value)| (key.to_owned(), value.trim_matches('"').to_owned())).collect()
+    };
+
+    declare(
+        "        mounts:\n        - type: bind\n          src: pkg/data\n          dst: /data\n        envs:\n        - DECLARED=yes\n",
+    );
+    let output = run(&[]);
+    assert!(!text(&output.stderr).contains("runs on this machine"), "{}", text(&output.stderr));
+    let seen = facts(&output);
+    for (name, expected) in [
+        ("Uid", "65534"),
+        ("Gid", "65534"),
+        ("NoNewPrivs", "1"),
+        ("CapEff", "0000000000000000"),
+        ("interfaces", "lo"),
+        ("read-local", "of the folder"),
+        ("read-data", "of the data"),
+        ("env-LOG_TO_STDERR", "true"),
+        ("env-DECLARED", "yes"),
+        ("env-HOME_OF_THE_HOST", "unset"),
+    ] {
+        assert_eq!(seen.get(name).map(String::as_str), Some(expected), "{name} in {seen:?}");
+    }
+    // Nothing that is written there comes back.
+    assert_eq!(
+        folder.files("pkg").keys().collect::<Vec<_>>(),
+        ["pkg/data/secret", "pkg/probe.yaml", "pkg/secret"]
+    );
+
+    // A variable of this machine is sent only if it is named for servers too.
+    declare("");
+    let sent = facts(&run(&["--env", "GIVEN=secret", "--remote-env", "GIVEN"]));
+    assert_eq!(sent.get("env-GIVEN").map(String::as_str), Some("secret"));
+    let kept = text(&run(&["--env", "GIVEN=secret", "--image-pull-policy", "Never"]).stderr);
+    assert!(kept.contains("`--env GIVEN` is for this machine only"), "{kept}");
+
+    // What needs the network or writes to a mount is not sent.
+    declare("        network: true\n");
+    let stays = text(&run(&["--network", "--image-pull-policy", "Never"]).stderr);
+    assert!(stays.contains("warning[remote-not-sent]") && stays.contains("it uses the network"), "{stays}");
+    declare(
+        "        mounts:\n        - type: bind\n          src: pkg/data\n          dst: /data\n          rw: true\n",
+    );
+    let stays = text(&run(&["--image-pull-policy", "Never"]).stderr);
+    assert!(stays.contains("it writes to `/data`"), "{stays}");
+}
+
+#[test]
+fn an_image_that_cannot_be_pulled_is_an_error() {
+    let (Some(server), Some(registry)) = (server("KRM_TEST_REAPI"), server("KRM_TEST_REGISTRY")) else {
+        return;
+    };
+    let folder = Folder::with_function("not-pulled");
+    let image = format!("{registry}/none:v1");
+    let output =
+        folder.krm(&["fn", "run", "pkg", "--dry-run", "--image", &image, "--remote-executor", &server]);
+    let said = failed(&output);
+    assert!(said.contains("cannot be looked up") && said.contains("404"), "{said}");
+}
+
+fn well(_: &fake::Asked, _: &mut fake::State) -> Option<Instead> {
+    None
+}
+
+#[test]
+fn the_fake_works_as_the_real_ones_do() {
+    let folder = Folder::with_function("fake");
+    let fake = Fake::start(SANDBOX, well);
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+    let state = fake.state.lock().unwrap();
+    let call = state.executed.last().unwrap();
+    assert_eq!(call.arguments, [".krm/start", ".krm/stdin", "", ".krm/program/fn", "", ".krm/program/fn"]);
+    let names: Vec<&str> = call.environment_variables.iter().map(|variable| variable.name.as_str()).collect();
+    assert_eq!(names, ["LOG_TO_STDERR", "PATH", "STRUCTURED_RESULTS"], "nothing of this machine is sent");
+}
+
+#[test]
+fn a_server_that_ignores_the_sandbox_gets_no_function() {
+    let folder = Folder::with_function("ignores");
+    let fake = Fake::start(NO_SANDBOX, well);
+    let said = failed(&folder.remotely(&fake.address, &[]));
+    assert!(said.contains("error[remote-no-sandbox]") && said.contains("(eth0)"), "{said}");
+    let state = fake.state.lock().unwrap();
+    assert_eq!(state.executed.len(), 1, "only the question itself was run");
+    let sent = state.blobs.values().any(|blob| text(blob).contains("name: a"));
+    assert!(!sent, "nothing of the package was sent");
+}
+
+#[test]
+fn nobody_answers() {
+    let folder = Folder::with_function("nobody");
+    let said = failed(&folder.remotely("grpc://127.0.0.1:1", &["--remote-retries", "1"]));
+    assert!(said.contains("error[remote-failed]") && said.contains("UNAVAILABLE"), "{said}");
+    let here = folder.remotely("grpc://127.0.0.1:1", &["--remote-retries", "0", "--remote-local-fallback"]);
+    assert!(succeeded(&here).contains(RENAMED));
+    assert!(text(&here.stderr).contains("runs on this machine"), "{}", text(&here.stderr));
+}
+
+#[test]
+fn a_status_counts_more_than_a_result() {
+    let folder = Folder::with_function("status");
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let is_function = asked.method == "Execute" && asked.before > 0;
+        is_function.then(|| {
+            let result =
+                ActionResult { stdout_raw: b"kind: ResourceList\n".to_vec(), ..ActionResult::default() };
+            let status =
+                RpcStatus { code: 13, message: "the image could not be pulled".into(), details: Vec::new() };
+            Instead::Messages(
+                vec![fake::done(&ExecuteResponse { result: Some(result), status: Some(status) })],
+                0,
+            )
+        })
+    });
+    let said = failed(&folder.remotely(&fake.address, &[]));
+    assert!(said.contains("the image could not be pulled (INTERNAL)"), "{said}");
+}
+
+#[test]
+fn a_server_that_has_a_bad_moment_is_asked_again() {
+    let folder = Folder::with_function("moment");
+    let fake =
+        Fake::start(SANDBOX, |asked, _| (asked.before < 2).then_some(Instead::Status(14, "in a moment")));
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+}
+
+#[test]
+fn a_call_whose_stream_breaks_is_waited_for_or_made_anew() {
+    let folder = Folder::with_function("breaks");
+    // After the first sign of life, nothing; and nobody to wait with.
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let first = asked.method == "Execute" && asked.before < 2;
+        first.then(|| Instead::Messages(vec![fake::running()], 14))
+    });
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+    assert!(fake.asked("WaitExecution") >= 1);
+
+    // Half a message, then the end.
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let first = asked.method == "Execute" && asked.before < 1;
+        first.then(|| Instead::Cut(vec![0, 0, 0, 0, 100, 1, 2, 3]))
+    });
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+}
+
+#[test]
+fn blobs_that_a_server_loses_are_sent_again() {
+    let folder = Folder::with_function("loses");
+    let fake = Fake::start(SANDBOX, |asked, state| {
+        let first = asked.method == "Execute" && asked.before == 1;
+        first.then(|| {
+            state.blobs.clear();
+            // A violation of type MISSING.
+            let missing = Any {
+                type_url: "type.googleapis.com/google.rpc.PreconditionFailure".into(),
+                value: b"\x0a\x09\x0a\x07MISSING".to_vec(),
+            };
+            let status = RpcStatus { code: 9, message: "a blob is missing".into(), details: vec![missing] };
+            Instead::Messages(vec![fake::done(&ExecuteResponse { result: None, status: Some(status) })], 0)
+        })
+    });
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+}
+
+#[test]
+fn wrong_bytes_are_not_believed() {
+    let folder = Folder::with_function("wrong");
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let is_output = asked.method == "BatchReadBlobs" && asked.before > 0;
+        is_output.then(|| {
+            let digest = fake::Digests::decode(asked.message).unwrap().digests.remove(0);
+            let data = vec![b'x'; digest.size_bytes as usize];
+            let answer =
+                fake::ReadAnswer { responses: vec![fake::Read { digest: Some(digest), data, status: None }] };
+            Instead::Messages(vec![answer.encode_to_vec()], 0)
+        })
+    });
+    let said = failed(&folder.remotely(&fake.address, &[]));
+    assert!(said.contains("DATA_LOSS"), "{said}");
+}
+
+#[test]
+fn a_result_whose_output_is_lost_is_made_anew() {
+    let folder = Folder::with_function("lost");
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let is_first = asked.method == "GetActionResult";
+        is_first.then(|| {
+            let result = ActionResult { stdout_digest: Some(Digest::of(b"gone")), ..ActionResult::default() };
+            Instead::Messages(vec![result.encode_to_vec()], 0)
+        })
+    });
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+    // And one of a call that failed is not taken from the cache.
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let result = ActionResult { exit_code: 1, ..ActionResult::default() };
+        (asked.method == "GetActionResult").then(|| Instead::Messages(vec![result.encode_to_vec()], 0))
+    });
+    assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
+}
+
+#[test]
+fn a_token_that_has_expired_is_renewed() {
+    let folder = Folder::with_function("token");
+    let answers = |asked: &fake::Asked, _: &mut fake::State| {
+        (asked.authorization != "Bearer 2").then_some(Instead::Status(16, "the token has expired"))
+    };
+    let fake = Fake::start(SANDBOX, answers);
+    folder.script(
+        "helper",
+        "#!/bin/sh\ntest \"$1\" = get || exit 1\nread -r question\ncase $question in *'\"uri\":\"https://127.0.0.1:'*) ;; *) exit 1 ;; esac\n\
+         echo x >>asked\nprintf '{\"headers\":{\"Authorization\":[\"Bearer %s\"]},\"expires\":\"2100-01-01T00:00:00Z\"}' \"$(wc -l <asked | tr -d ' ')\"\n",
+    );
+    let output = folder.remotely(&fake.address, &["--remote-credential-helper", "./helper"]);
+    assert!(succeeded(&output).contains(RENAMED));
+    assert_eq!(fs::read_to_string(folder.0.join("asked")).unwrap(), "x\nx\n", "asked once, and once more");
+
+    // Without a helper there is nothing to renew.
+    let said = failed(&folder.remotely(&fake.address, &[]));
+    assert!(
+        said.contains("the token has expired (UNAUTHENTICATED)") && said.contains("--remote-header"),
+        "{said}"
+    );
+}
+
+#[test]
+fn certificates_are_checked() {
+    let folder = Folder::with_function("certificates");
+    folder.write("not.pem", "hello\n");
+    let said = failed(&folder.remotely("grpcs://127.0.0.1:1", &["--remote-tls-ca", "not.pem"]));
+    assert!(
+        said.contains("error[remote-certificate-unusable]") && said.contains("no certificate in it"),
+        "{said}"
+    );
+    let said = failed(&folder.remotely("grpcs://127.0.0.1:1", &["--remote-tls-cert", "not.pem"]));
+    assert!(said.contains("--remote-tls-key"), "{said}");
+    // A server that does not speak TLS.
+    let fake = Fake::start(SANDBOX, well);
+    let address = fake.address.replace("grpc://", "grpcs://");
+    let said = failed(&folder.remotely(&address, &["--remote-retries", "0"]));
+    assert!(said.contains("TLS"), "{said}");
+}

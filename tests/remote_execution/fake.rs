@@ -1,0 +1,357 @@
+//! A server of the Remote Execution API that works, and misbehaves as a test asks it to.
+//!
+//! It runs nothing: what a program would print is its input with `name: a` turned into `name: b`. It answers calls that ask
+//! about the sandbox with what a test gives it.
+
+use std::collections::HashMap;
+use std::sync::mpsc;
+use std::sync::{Arc, Mutex};
+
+use bytes::{BufMut, Bytes, BytesMut};
+use http::{HeaderMap, HeaderValue, Response};
+use krm_engine::runtime::reapi::{Action, ActionResult, Command, Digest, Directory};
+use prost::Message;
+
+/// What a server says about itself that keeps functions from the network.
+pub const SANDBOX: &str =
+    "/proc/net/dev\n  lo: 0 0\n\0/proc/self/status\nCapEff:\t0000000000000000\n\0/.krm/here\n\0";
+pub const NO_SANDBOX: &str =
+    "/proc/net/dev\n  lo: 0 0\n eth0: 1 1\n\0/proc/self/status\nCapEff:\t0000000000000000\n\0/.krm/here\n\0";
+
+/// What a test has the server do instead of answering well.
+pub enum Instead {
+    /// A status.
+    Status(i32, &'static str),
+    /// These messages, and a status.
+    Messages(Vec<Vec<u8>>, i32),
+    /// These bytes, and the end of the connection's stream without a status.
+    Cut(Vec<u8>),
+}
+
+/// A question: the method, how often it was asked before, the message, the header `authorization`.
+pub struct Asked<'a> {
+    pub method: &'a str,
+    pub before: usize,
+    pub message: &'a [u8],
+    pub authorization: &'a str,
+}
+
+type Hook = Box<dyn Fn(&Asked, &mut State) -> Option<Instead> + Send>;
+
+/// What the server holds.
+#[derive(Default)]
+pub struct State {
+    pub blobs: HashMap<String, Vec<u8>>,
+    pub results: HashMap<String, ActionResult>,
+    pub asked: HashMap<String, usize>,
+    /// Every action that was executed, by what its command says.
+    pub executed: Vec<Command>,
+    pub sandbox: String,
+}
+
+pub struct Fake {
+    pub address: String,
+    pub state: Arc<Mutex<State>>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Batch {
+    #[prost(message, repeated, tag = "1")]
+    read: Vec<Read>,
+    #[prost(message, repeated, tag = "2")]
+    updates: Vec<Update>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Update {
+    #[prost(message, optional, tag = "1")]
+    digest: Option<Digest>,
+    #[prost(bytes = "vec", tag = "2")]
+    data: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Read {
+    #[prost(message, optional, tag = "1")]
+    pub digest: Option<Digest>,
+    #[prost(bytes = "vec", tag = "2")]
+    pub data: Vec<u8>,
+    #[prost(message, optional, tag = "3")]
+    pub status: Option<RpcStatus>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ReadAnswer {
+    #[prost(message, repeated, tag = "1")]
+    pub responses: Vec<Read>,
+}
+
+/// Of requests that name digests, and answers that do.
+#[derive(Clone, PartialEq, Message)]
+pub struct Digests {
+    #[prost(message, repeated, tag = "2")]
+    pub digests: Vec<Digest>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Execute {
+    #[prost(bool, tag = "3")]
+    pub skip_cache_lookup: bool,
+    #[prost(message, optional, tag = "6")]
+    pub action_digest: Option<Digest>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct GetResult {
+    #[prost(message, optional, tag = "2")]
+    pub action_digest: Option<Digest>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct UpdateResult {
+    #[prost(message, optional, tag = "2")]
+    pub action_digest: Option<Digest>,
+    #[prost(message, optional, tag = "3")]
+    pub action_result: Option<ActionResult>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Operation {
+    #[prost(string, tag = "1")]
+    pub name: String,
+    #[prost(bool, tag = "3")]
+    pub done: bool,
+    #[prost(message, optional, tag = "5")]
+    pub response: Option<Any>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct Any {
+    #[prost(string, tag = "1")]
+    pub type_url: String,
+    #[prost(bytes = "vec", tag = "2")]
+    pub value: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ExecuteResponse {
+    #[prost(message, optional, tag = "1")]
+    pub result: Option<ActionResult>,
+    #[prost(message, optional, tag = "3")]
+    pub status: Option<RpcStatus>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct RpcStatus {
+    #[prost(int32, tag = "1")]
+    pub code: i32,
+    #[prost(string, tag = "2")]
+    pub message: String,
+    #[prost(message, repeated, tag = "3")]
+    pub details: Vec<Any>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct Capabilities {
+    #[prost(message, optional, tag = "1")]
+    cache: Option<CacheCapabilities>,
+    #[prost(message, optional, tag = "2")]
+    execution: Option<ExecutionCapabilities>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct CacheCapabilities {
+    #[prost(int32, repeated, tag = "1")]
+    digest_functions: Vec<i32>,
+    #[prost(message, optional, tag = "2")]
+    update: Option<UpdateCapabilities>,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct UpdateCapabilities {
+    #[prost(bool, tag = "1")]
+    enabled: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+struct ExecutionCapabilities {
+    #[prost(bool, tag = "2")]
+    enabled: bool,
+}
+
+/// An operation that has ended so.
+pub fn done(response: &ExecuteResponse) -> Vec<u8> {
+    let response = Some(Any { type_url: String::new(), value: response.encode_to_vec() });
+    Operation { name: "operations/1".into(), done: true, response }.encode_to_vec()
+}
+
+/// An operation that goes on.
+pub fn running() -> Vec<u8> {
+    Operation { name: "operations/1".into(), done: false, response: None }.encode_to_vec()
+}
+
+impl Fake {
+    /// Starts a server that is asked by `hook` first.
+    pub fn start(
+        sandbox: &str,
+        hook: impl Fn(&Asked, &mut State) -> Option<Instead> + Send + 'static,
+    ) -> Self {
+        let state = Arc::new(Mutex::new(State { sandbox: sandbox.into(), ..State::default() }));
+        let (tell, told) = mpsc::channel();
+        let (shared, hook): (_, Hook) = (state.clone(), Box::new(hook));
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async move {
+                let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+                tell.send(listener.local_addr().unwrap()).unwrap();
+                let hook = Arc::new(Mutex::new(hook));
+                while let Ok((io, _)) = listener.accept().await {
+                    let (shared, hook) = (shared.clone(), hook.clone());
+                    tokio::spawn(async move {
+                        let Ok(mut connection) = h2::server::handshake(io).await else { return };
+                        while let Some(Ok((request, respond))) = connection.accept().await {
+                            tokio::spawn(serve(request, respond, shared.clone(), hook.clone()));
+                        }
+                    });
+                }
+            });
+        });
+        let address = told.recv().expect("the server starts");
+        Self { address: format!("grpc://{address}"), state }
+    }
+
+    /// How often a method was asked for.
+    pub fn asked(&self, method: &str) -> usize {
+        self.state.lock().unwrap().asked.get(method).copied().unwrap_or_default()
+    }
+}
+
+async fn serve(
+    request: http::Request<h2::RecvStream>,
+    mut respond: h2::server::SendResponse<Bytes>,
+    state: Arc<Mutex<State>>,
+    hook: Arc<Mutex<Hook>>,
+) {
+    let (head, mut body) = request.into_parts();
+    let mut bytes = BytesMut::new();
+    while let Some(Ok(chunk)) = body.data().await {
+        let _ = body.flow_control().release_capacity(chunk.len());
+        bytes.extend_from_slice(&chunk);
+    }
+    let method = head.uri.path().rsplit('/').next().unwrap_or_default().to_owned();
+    let authorization =
+        head.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let message = bytes.get(5..).unwrap_or_default();
+    let instead = {
+        let mut state = state.lock().unwrap();
+        let count = state.asked.entry(method.clone()).or_default();
+        *count += 1;
+        let asked = Asked { method: &method, before: *count - 1, message, authorization };
+        let instead = hook.lock().unwrap()(&asked, &mut state);
+        instead.unwrap_or_else(|| answer(&method, message, &mut state))
+    };
+    let head = Response::builder().header("content-type", "application/grpc").body(()).unwrap();
+    let Ok(mut stream) = respond.send_response(head, false) else { return };
+    let (messages, status, text) = match instead {
+        Instead::Status(status, text) => (Vec::new(), status, text),
+        Instead::Messages(messages, status) => (messages, status, ""),
+        Instead::Cut(bytes) => {
+            let _ = stream.send_data(bytes.into(), true);
+            return;
+        }
+    };
+    for message in messages {
+        let mut frame = BytesMut::new();
+        frame.put_u8(0);
+        frame.put_u32(message.len() as u32);
+        frame.put_slice(&message);
+        let _ = stream.send_data(frame.freeze(), false);
+    }
+    let mut trailers = HeaderMap::new();
+    trailers.insert("grpc-status", HeaderValue::from(status));
+    trailers.insert("grpc-message", HeaderValue::from_static(text));
+    let _ = stream.send_trailers(trailers);
+}
+
+fn answer(method: &str, message: &[u8], state: &mut State) -> Instead {
+    let one = |message: &dyn Fn() -> Vec<u8>| Instead::Messages(vec![message()], 0);
+    match method {
+        "GetCapabilities" => {
+            let cache = CacheCapabilities {
+                digest_functions: vec![1],
+                update: Some(UpdateCapabilities { enabled: true }),
+            };
+            let execution = Some(ExecutionCapabilities { enabled: true });
+            one(&|| Capabilities { cache: Some(cache.clone()), execution: execution.clone() }.encode_to_vec())
+        }
+        "FindMissingBlobs" => {
+            let mut digests = Digests::decode(message).unwrap();
+            digests.digests.retain(|digest| !state.blobs.contains_key(&digest.hash));
+            one(&|| digests.encode_to_vec())
+        }
+        "BatchUpdateBlobs" => {
+            for update in Batch::decode(message).unwrap().updates {
+                let digest = update.digest.unwrap();
+                assert_eq!(Digest::of(&update.data), digest, "what is sent is what it is called");
+                state.blobs.insert(digest.hash, update.data);
+            }
+            one(&Vec::new)
+        }
+        "BatchReadBlobs" => {
+            let digests = Digests::decode(message).unwrap().digests;
+            let read = digests.into_iter().map(|digest| match state.blobs.get(&digest.hash) {
+                Some(data) => Read { digest: Some(digest), data: data.clone(), status: None },
+                None => {
+                    let status = RpcStatus { code: 5, ..RpcStatus::default() };
+                    Read { digest: Some(digest), data: Vec::new(), status: Some(status) }
+                }
+            });
+            let answer = ReadAnswer { responses: read.collect() };
+            one(&|| answer.encode_to_vec())
+        }
+        "GetActionResult" => {
+            let digest = GetResult::decode(message).unwrap().action_digest.unwrap();
+            match state.results.get(&digest.hash) {
+                Some(result) => one(&|| result.encode_to_vec()),
+                None => Instead::Status(5, "no such result"),
+            }
+        }
+        "UpdateActionResult" => {
+            let request = UpdateResult::decode(message).unwrap();
+            let result = request.action_result.unwrap();
+            for digest in [&result.stdout_digest, &result.stderr_digest].into_iter().flatten() {
+                let is_there = digest.size_bytes == 0 || state.blobs.contains_key(&digest.hash);
+                assert!(is_there, "blobs come before the results that name them");
+            }
+            state.results.insert(request.action_digest.unwrap().hash, result.clone());
+            one(&|| result.encode_to_vec())
+        }
+        "Execute" => {
+            let action = Execute::decode(message).unwrap().action_digest.unwrap();
+            let response = ExecuteResponse { result: Some(run(&action, state)), status: None };
+            Instead::Messages(vec![running(), done(&response)], 0)
+        }
+        _ => Instead::Status(12, "not known here"),
+    }
+}
+
+/// Does what a worker would.
+pub fn run(action: &Digest, state: &mut State) -> ActionResult {
+    let blob = |digest: &Option<Digest>| state.blobs[&digest.as_ref().unwrap().hash].clone();
+    let action = Action::decode(&state.blobs[&action.hash][..]).unwrap();
+    let command = Command::decode(&blob(&action.command_digest)[..]).unwrap();
+    let output = match command.arguments[1].as_str() {
+        "" => state.sandbox.clone().into_bytes(),
+        _ => {
+            let root = Directory::decode(&blob(&action.input_root_digest)[..]).unwrap();
+            let folder = root.directories.iter().find(|folder| folder.name == ".krm").unwrap();
+            let folder = Directory::decode(&blob(&folder.digest)[..]).unwrap();
+            let input = folder.files.iter().find(|file| file.name == "stdin").unwrap();
+            String::from_utf8(blob(&input.digest)).unwrap().replace("name: a\n", "name: b\n").into_bytes()
+        }
+    };
+    state.executed.push(command);
+    let digest = Digest::of(&output);
+    state.blobs.insert(digest.hash.clone(), output);
+    ActionResult { stdout_digest: Some(digest), ..ActionResult::default() }
+}
