@@ -488,7 +488,9 @@
       rows.forEach((row) => row.setAttribute('aria-selected', 'true'));
       if (rows.length) seen = rows[rows.length - 1];
     }
-    if (scroll) requestAnimationFrame(() => seen.scrollIntoView({ block: 'nearest' }));
+    // Cards get their real height when they are first painted, which moves what is below them: look again after that.
+    const show = (again) => requestAnimationFrame(() => { seen.scrollIntoView({ block: 'nearest' }); if (again) show(again - 1); });
+    if (scroll) show(2);
   };
   const focusChosen = () => {
     const row = $('[aria-selected="true"]', main);

@@ -143,6 +143,15 @@ const check = (good, what) => { if (!good) faults.push(what); };
     await page.context().close();
   }
 
+  // A link to a line far down shows that line, although the heights above it are not known before they are painted.
+  {
+    const page = await open('example.html', { hash: '#resource=Deployment%2Fshop%2Fprod-web&field=spec.replicas' });
+    const line = page.locator('.yaml [aria-selected="true"]').first();
+    await page.waitForFunction((line) => { const { top, bottom } = line.getBoundingClientRect(); return top > 0 && bottom <= innerHeight; }, await line.elementHandle(), { timeout: 3000 })
+      .catch(() => check(false, 'link: the line is out of sight'));
+    await page.context().close();
+  }
+
   // Without script it is the same in plain.
   {
     const page = await open('example.html', { ready: false, javaScriptEnabled: false });
