@@ -499,3 +499,54 @@ fn programs_run_as_they_were() {
     assert!(text.contains("5 → 6"), "{text}");
     assert!(text.contains("set.sh:2"), "{text}");
 }
+
+/// A repository that came in an archive, with a configuration of its own: none of the programs it names runs.
+#[test]
+#[cfg(unix)]
+fn programs_that_the_repository_names_do_not_run() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let repository = Repository::shop();
+    repository.write(".gitattributes", "*.yaml filter=evil diff=evil merge=evil\n");
+    repository.commit("attributes");
+    repository.replace("base/web.yaml", "web:1.0.0", "web:1.0.1");
+    repository.write(".git/evil", "#!/bin/sh\necho \"$@\" >> \"$(dirname \"$0\")/ran\"\nexit 1\n");
+    let evil = repository.0.join(".git/evil");
+    fs::set_permissions(&evil, fs::Permissions::from_mode(0o755)).unwrap();
+    let hooks = repository.0.join(".git/hooks");
+    fs::create_dir_all(&hooks).unwrap();
+    for hook in ["fsmonitor-watchman", "post-index-change", "reference-transaction"] {
+        fs::copy(&evil, hooks.join(hook)).unwrap();
+    }
+    let evil = evil.to_str().unwrap();
+    let config = [
+        "core.fsmonitor",
+        "core.sshCommand",
+        "core.pager",
+        "diff.external",
+        "diff.evil.command",
+        "diff.evil.textconv",
+        "filter.evil.clean",
+        "filter.evil.smudge",
+        "filter.evil.process",
+        "remote.origin.uploadpack",
+    ];
+    config.iter().for_each(|key| drop(repository.git(&["config", key, evil])));
+    repository.git(&["config", "filter.evil.required", "true"]);
+    // A partial clone, of which an object is missing.
+    repository.git(&["config", "remote.origin.url", &format!("file://{}", repository.0.display())]);
+    repository.git(&["config", "remote.origin.promisor", "true"]);
+    for args in [&["diff", "HEAD"][..], &["diff", "HEAD~1..HEAD"], &["affected", "HEAD"], &["affected"]] {
+        let output = repository.krm(args);
+        assert_eq!(stderr(&output), "", "{args:?}");
+    }
+    let blob = repository.git(&["rev-parse", "HEAD:base/web.yaml"]);
+    let (folder, name) = blob.trim().split_at(2);
+    fs::remove_file(repository.0.join(".git/objects").join(folder).join(name)).unwrap();
+    assert_ne!(status(&repository.krm(&["diff", "HEAD"])), Some(0));
+    assert!(
+        !repository.0.join(".git/ran").exists(),
+        "{:?}",
+        fs::read_to_string(repository.0.join(".git/ran"))
+    );
+}

@@ -1,12 +1,15 @@
 //! A git repository of the user, read through the `git` program: its revisions as worlds of files, and what changed between
 //! them. Nothing is checked out, and neither the index nor a file of the user is touched.
+//!
+//! The repository may be somebody else's, unpacked from an archive. Its own configuration can name programs that git starts:
+//! monitors of the file system, hooks, filters, and whatever fetches missing objects. None of them runs.
 
 mod objects;
 mod revision;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::Arc;
 
 use krm_engine::{Diagnostic, Result, World};
@@ -142,9 +145,22 @@ impl Git {
             }
             (Side::Revision { tree, .. }, Side::WorkTree) | (Side::WorkTree, Side::Revision { tree, .. }) => {
                 let tree = tree.to_string();
-                let tracked = ["diff", "--name-only", "--no-renames", "--no-ext-diff", "-z", &tree, "--"];
+                // To look into submodules, git starts itself in them, with their configuration.
+                let tracked = [
+                    "diff",
+                    "--name-only",
+                    "--no-renames",
+                    "--no-ext-diff",
+                    "--no-textconv",
+                    "--ignore-submodules=dirty",
+                    "-z",
+                    &tree,
+                    "--",
+                ];
                 let untracked = ["ls-files", "--others", "--exclude-standard", "-z"];
-                let mut names = run(&self.top, &tracked)?;
+                let without_filters = without_filters(&self.top)?;
+                let without_filters: Vec<&str> = without_filters.iter().map(String::as_str).collect();
+                let mut names = run(&self.top, &[&without_filters, &tracked[..]].concat())?;
                 names.extend(run(&self.top, &untracked)?);
                 let names = names.split(|byte| *byte == 0).filter(|name| !name.is_empty());
                 names.map(|name| PathBuf::from(os_string(name.to_vec()))).collect()
@@ -166,7 +182,7 @@ fn no_repository(error: Diagnostic) -> Diagnostic {
 
 fn unreadable(error: &std::io::Error) -> Diagnostic {
     Diagnostic::error("git-object-unreadable", format!("an object of the repository cannot be read: {error}"))
-        .help("`git fsck` says what is wrong with it")
+        .help("`git fsck` says what is wrong with it; of a partial clone, fetch what is missing first: `git fetch --refetch --no-filter`")
 }
 
 /// Runs git in a folder and gives what it prints.
@@ -175,15 +191,48 @@ fn run(folder: &Path, args: &[&str]) -> Result<Vec<u8>> {
     if output.status.success() {
         return Ok(output.stdout);
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    Err(Diagnostic::error("git-refused", format!("git {} failed: {}", args[0], said.trim())))
+    let is_option = |arg: &&&str| **arg == "-c" || arg.contains('=');
+    Err(refused(args.iter().find(|arg| !is_option(arg)).unwrap_or(&""), &output))
 }
 
-/// The program, such that it changes nothing and asks nothing.
+fn refused(verb: &str, output: &Output) -> Diagnostic {
+    let said = String::from_utf8_lossy(&output.stderr);
+    Diagnostic::error("git-refused", format!("git {verb} failed: {}", said.trim()))
+}
+
+/// Options that switch off the filters which the repository itself defines. Those of the user, such as the one for large
+/// files, stay.
+fn without_filters(top: &Path) -> Result<Vec<String>> {
+    let list = ["config", "--show-scope", "--includes", "--name-only", "-z", "--get-regexp", r"^filter\."];
+    let output = git(top).args(list).output().map_err(not_started)?;
+    // Status 1 says that there are none.
+    if !matches!(output.status.code(), Some(0 | 1)) {
+        return Err(refused("config", &output));
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    let words: Vec<&str> = said.split_terminator('\0').collect();
+    let own = words.chunks_exact(2).filter(|pair| !matches!(pair[0], "system" | "global" | "command"));
+    let mut names: Vec<&str> =
+        own.filter_map(|pair| pair[1].rsplit_once('.')).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let switched_off = |name: &str| {
+        ["clean=", "smudge=", "process=", "required=false"]
+            .map(|setting| ["-c".to_owned(), format!("{name}.{setting}")])
+            .concat()
+    };
+    Ok(names.into_iter().flat_map(switched_off).collect())
+}
+
+/// The program, such that it changes nothing, asks nothing, fetches nothing and starts nothing that the repository names.
 fn git(folder: &Path) -> Command {
     let mut command = Command::new("git");
+    let nothing = if cfg!(windows) { "core.hooksPath=NUL" } else { "core.hooksPath=/dev/null" };
+    command.args(["--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", nothing]);
+    // In a partial clone git would fetch what is missing, by a program that the repository names.
+    command.env("GIT_NO_LAZY_FETCH", "1").env("GIT_ALLOW_PROTOCOL", "none");
     // Messages are for our reports, whatever language the user prefers.
-    command.arg("--no-optional-locks").current_dir(folder).env("LC_ALL", "C");
+    command.current_dir(folder).env("LC_ALL", "C");
     if std::env::var_os("GIT_TERMINAL_PROMPT").is_none() {
         command.env("GIT_TERMINAL_PROMPT", "0");
     }
