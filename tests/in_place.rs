@@ -185,7 +185,7 @@ fn no_command_writes_through_a_link_that_leads_out() {
     for args in [&["merge", "--write", "new", "pkg"][..], &["cfg", "fmt", "pkg"]] {
         let (code, stderr) = place.krm(args);
         assert_eq!(code, 1, "{args:?}");
-        assert!(stderr.contains("error[link-leads-outside]"), "{stderr}");
+        assert!(stderr.contains("error[package-file-outside]"), "{stderr}");
         assert_eq!((place.read("outside/a.yaml"), place.everything()), (outside.clone(), before.clone()));
     }
     // Anyone who names the link itself means the file.
@@ -354,4 +354,30 @@ fn one_of_two_packages_is_not_written_when_the_other_is_refused() {
     let (code, stderr) = place.krm(&["cfg", "fmt", "pkg/one", "pkg/two"]);
     assert!(code == 1 && stderr.contains("pkg/two/b.yaml`: Permission denied"), "{stderr}");
     assert_eq!(place.everything(), before);
+}
+
+/// A package may come with a journal. Whatever reads the package finishes it, but installs no program for git to run.
+#[test]
+fn a_journal_from_elsewhere_does_not_reach_into_git() {
+    for target in [".git/hooks/post-checkout", "sub/.GIT/config", "../outside.yaml", "link/x.yaml"] {
+        let place = Place::new("journal");
+        place.write("pkg/a.yaml", &config_map("a", 1));
+        place.write("pkg/.git/hooks/kept", "");
+        place.write("pkg/sub/.GIT/kept", "");
+        place.write("elsewhere/kept", "");
+        place.link("../elsewhere", "pkg/link");
+        let digest = "0".repeat(64);
+        let journal = ["krm changes 1", "create", target, &digest, &digest, "end", ""].join("\0");
+        place.write("pkg/.krm-changes/journal", &journal);
+        place.write("pkg/.krm-changes/0", "#!/bin/sh\n");
+        let before = place.everything();
+        for args in [&["cfg", "tree", "pkg"][..], &["fn", "source", "pkg"], &["cfg", "fmt", "pkg"]] {
+            let (code, stderr) = place.krm(args);
+            assert!(
+                code == 1 && stderr.contains("its journal names files it may not change"),
+                "{target} {args:?}: {stderr}"
+            );
+            assert_eq!(place.everything(), before, "{target} {args:?}");
+        }
+    }
 }

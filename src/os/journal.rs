@@ -361,10 +361,13 @@ impl Journal {
         clear(&self.folder);
     }
 
-    /// Whether every path is one that we would have written: below the root, and not by way of a link.
+    /// Whether every path is one that we would have written: below the root, not by way of a link, and not in `.git`. A
+    /// journal may have come with a package, and a hook of git's is a program.
     fn is_ours(&self) -> bool {
+        let is_git = |name: &OsStr| [".git", "git~1"].iter().any(|git| name.eq_ignore_ascii_case(git));
         self.entries.iter().all(|entry| {
-            let plain = entry.target.components().all(|part| matches!(part, Component::Normal(_)));
+            let mut parts = entry.target.components();
+            let plain = parts.all(|part| matches!(part, Component::Normal(name) if !is_git(name)));
             let target = self.root.join(&entry.target);
             let folder = target.parent().and_then(|folder| folder.canonicalize().ok());
             let staging = entry.target.starts_with(FOLDER);
