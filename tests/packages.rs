@@ -152,3 +152,27 @@ fn a_preview_writes_nothing() {
     assert!(String::from_utf8_lossy(&output.stderr).contains("+        image: app:2"));
     assert_eq!(files(&place.0.join("got")), before);
 }
+
+/// A Kptfile may come from others, and so may the repository: what is outside it is not there.
+#[test]
+fn a_package_does_not_reach_out_of_its_repository() {
+    let place = Place::new("outside");
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("/", place.0.join("up/root")).expect("a new link");
+    place.commit("v3");
+    let kptfile = place.read("got/Kptfile");
+    assert!(kptfile.contains("directory: /app"), "{kptfile}");
+    let before = files(&place.0.join("got"));
+    for outside in ["/..", "/../../..", "/app/../..", "/root/etc", "/.git", "/app/../.git/hooks"] {
+        place.write("got/Kptfile", &kptfile.replace("directory: /app", &format!("directory: {outside}")));
+        for args in [&["pkg", "update", "got@v3"][..], &["pkg", "diff", "got@v3"]] {
+            let said = place.refused(args);
+            assert!(said.contains("upstream-path"), "{outside} {args:?}: {said}");
+        }
+        let address = place.address().replace("/app", outside);
+        let said = place.refused(&["pkg", "get", &format!("{address}@v3"), "other"]);
+        assert!(said.contains("upstream-path"), "{outside}: {said}");
+    }
+    place.write("got/Kptfile", &kptfile);
+    assert_eq!(files(&place.0.join("got")), before);
+}

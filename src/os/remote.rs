@@ -164,7 +164,7 @@ impl Checkout {
         let git = |args: &[&str]| git_alone(args).map_err(|fault| fault.advised(repository));
         git(&["init", "--quiet"])?;
         // Relative addresses of submodules need an origin.
-        git(&["remote", "add", "origin", url])?;
+        git(&["remote", "add", "--", "origin", url])?;
         let reference = if reference.is_empty() { "HEAD" } else { reference };
         // Behind `--` nothing is an option, whatever it looks like.
         git_alone(&["fetch", "--quiet", "--depth=1", "--", url, reference])

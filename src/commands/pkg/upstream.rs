@@ -1,6 +1,6 @@
 //! Where packages come from: git repositories.
 
-use std::path::Path;
+use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
 use krm_engine::files::Repository;
@@ -108,14 +108,23 @@ impl Upstream {
     }
 
     fn read(&self, checkout: &Path, found: String, commit: String, disk: &Disk) -> Result<Fetched> {
-        let folder = checkout.join(self.directory.trim_matches('/'));
-        if !folder.is_dir() {
+        let Some(folder) = folder_in(checkout, self.directory.trim_matches('/')) else {
             let message = format!("there is no folder `{}` in `{}` at `{found}`", self.directory, self.repo);
             return Err(Diagnostic::error("upstream-path", message).help("correct the path after `.git`"));
-        }
+        };
         let (files, executable) = read_files(&folder, disk)?;
         Ok(Fetched { files, executable, found, commit })
     }
+}
+
+/// A folder of a repository. Whoever wrote the path or the repository may be somebody else: what is outside, also by way of a
+/// link, and what git keeps for itself is not there.
+fn folder_in(checkout: &Path, path: &str) -> Option<PathBuf> {
+    let root = checkout.canonicalize().ok()?;
+    let folder = root.join(path).canonicalize().ok().filter(|folder| folder.is_dir())?;
+    let mut inside = folder.strip_prefix(&root).ok()?.components();
+    let is_gits = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");
+    (!inside.any(is_gits) && !path.split('/').any(|part| part == "..")).then_some(folder)
 }
 
 /// The files of a folder, and those that may be run. Links are left out, with a warning.

@@ -245,7 +245,7 @@ fn shown_name(world: &dyn World, root: &Path) -> String {
 pub fn root_kptfile(world: &dyn World, root: &Path, sources: &Sources) -> Result<Kptfile> {
     files::is_folder(world, root)?;
     let file = root.join(FILE);
-    if !world.is_file(&file) {
+    if !world.is_file(&file) || !is_inside(world, root, &file) {
         let message = format!("there is no Kptfile in `{}`", root.display());
         return Err(Diagnostic::error("kptfile-missing", message)
             .help("`krm pkg init` makes one; `krm fn eval` runs a function on a folder without one"));
@@ -253,6 +253,12 @@ pub fn root_kptfile(world: &dyn World, root: &Path, sources: &Sources) -> Result
     let (kptfile, _) = Kptfile::read(&files::read(world, &file, sources)?)?;
     config_files(world, root, &kptfile, sources)?;
     Ok(kptfile)
+}
+
+/// Whether a file is where it seems to be, and not elsewhere by way of a link.
+fn is_inside(world: &dyn World, folder: &Path, file: &Path) -> bool {
+    let real = world.real_path(folder).and_then(|folder| Ok((folder, world.real_path(file)?)));
+    real.is_ok_and(|(folder, file)| file.starts_with(folder))
 }
 
 /// Refuses a Kptfile that names function configs that are not there, or are not one resource each.
@@ -272,6 +278,9 @@ pub(super) fn config_files(
         let file = dir.join(path.as_str());
         if !world.is_file(&file) {
             return Err(wrong("does not exist"));
+        }
+        if !is_inside(world, dir, &file) {
+            return Err(wrong("is a link to a file outside the package"));
         }
         let documents = krm_yaml::parse(&files::read(world, &file, sources)?)?;
         let mut documents = documents.iter().filter(|document| !document.root.is_null());
