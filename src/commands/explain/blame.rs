@@ -2,6 +2,7 @@
 
 use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
+use krm_engine::explain::without_values;
 use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
@@ -15,7 +16,9 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
         if number > 0 {
             rows.push((String::new(), "---".to_owned()));
         }
-        for line in lines(&seen.node)? {
+        let hides = !answerer.show_secrets && seen.id.gvk.kind == "Secret";
+        let shown = if hides { &without_values(&seen.node) } else { &seen.node };
+        for line in lines(shown)? {
             rows.push((origin(answerer, one, *track, &seen.node, &line.path), line.text));
         }
     }

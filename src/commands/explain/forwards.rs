@@ -1,6 +1,6 @@
 //! From a line of a source file to where it ends up.
 
-use krm_engine::explain::{Explanation, Found, json, text};
+use krm_engine::explain::{Explanation, Found, json, masked, text};
 use krm_engine::trace::{EventKind, Segment};
 use krm_engine::{Diagnostic, Node, Result, Span};
 
@@ -21,6 +21,8 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
     let (file, line) = parse(place)?;
     let mut arrivals = Vec::new();
     let mut written = String::new();
+    // The line holds a value of a Secret.
+    let mut hides = false;
     for one in all {
         let before = arrivals.len();
         for (track, seen, present) in one.trace.resources() {
@@ -29,6 +31,7 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
                 let events = one.trace.history(track, path);
                 let is_here = |span: Span| on_line(answerer, span, &file, line);
                 let Some(at) = events.iter().rposition(|event| is_here(event.written)) else { return };
+                hides |= !answerer.show_secrets && masked(&seen.id.gvk.kind, path);
                 written = written_text(answerer, events[at].written);
                 let changed = events[at + 1..].iter().find(|event| event.kind != EventKind::Moved);
                 let resource = format!("{} {}", seen.id.gvk.kind, seen.id.name);
@@ -69,7 +72,7 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
         Format::Text => {
             let width = |of: &dyn Fn(&Arrival) -> usize| arrivals.iter().map(of).max().unwrap_or(0);
             let (first, second) = (width(&|a| a.target.len()), width(&|a| a.resource.len()));
-            let head = if written.is_empty() { place.to_owned() } else { written };
+            let head = if written.is_empty() || hides { place.to_owned() } else { written };
             let lines = arrivals.iter().map(|a| {
                 let line = format!("  {:<first$}   {:<second$}   {}", a.target, a.resource, a.outcome);
                 format!("{}\n", line.trim_end())

@@ -193,6 +193,7 @@ impl Answerer<'_> {
     fn explain(&self, place: &explain::Where) -> Explanation {
         let mut answer = explain::explain(place, &self.labels, self.depth);
         answer.masked &= !self.show_secrets;
+        answer.in_secret &= !self.show_secrets;
         answer
     }
 

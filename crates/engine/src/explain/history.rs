@@ -4,6 +4,7 @@ use krm_yaml::{Node, Span, Text};
 
 use super::find::{Where, key_of, pointer, shown};
 use super::labels::Labels;
+use super::text::MASK;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
 use crate::resource::{Gvk, ResourceId, Track};
@@ -29,6 +30,8 @@ pub struct Explanation {
     pub elements: Vec<Moves>,
     /// Its value is not to be shown.
     pub masked: bool,
+    /// It is, or is part of, a resource of which some values are not to be shown.
+    pub in_secret: bool,
 }
 
 /// Whether there is anything to be seen in the result.
@@ -200,7 +203,8 @@ pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
         field: shown(&root, &place.path),
         pointer: pointer(&place.path),
         value: place.value().cloned(),
-        masked: id.gvk.kind == "Secret" && is_data(&place.path),
+        masked: masked(&id.gvk.kind, &place.path),
+        in_secret: id.gvk.kind == "Secret",
         gvk: id.gvk,
         namespace: id.namespace,
         name: id.name,
@@ -215,6 +219,21 @@ pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
 /// Whether a value of a resource is not to be shown.
 pub fn masked(kind: &str, path: &[Segment]) -> bool {
     kind == "Secret" && is_data(path)
+}
+
+/// A Secret without its values; of anything else, a copy.
+pub fn without_values(root: &Node) -> Node {
+    let mut root = root.clone();
+    for key in ["data", "stringData"] {
+        let Some(map) = root.get_mut(key).and_then(Node::as_map_mut) else { continue };
+        let keys: Vec<String> = map.iter().filter_map(|entry| entry.key.text().map(str::to_owned)).collect();
+        for key in keys {
+            if let Some(value) = map.get_mut(&key) {
+                *value = Node::string(MASK).with_span(value.span());
+            }
+        }
+    }
+    root
 }
 
 fn is_data(path: &[Segment]) -> bool {

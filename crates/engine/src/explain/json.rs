@@ -2,7 +2,7 @@
 
 use krm_yaml::{Node, Sources, Span};
 
-use super::history::{Because, Entry, Explanation, Moves};
+use super::history::{Because, Entry, Explanation, Moves, without_values};
 use super::text::{MASK, Row};
 use crate::pipeline::trace::{Input, InputKind};
 
@@ -17,6 +17,7 @@ pub fn list(all: impl Iterator<Item = Node>) -> String {
 }
 
 pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Node {
+    let hides = Hides::of(answer);
     let mut object = Node::map();
     object.set("format", FORMAT);
     object.set("directory", target);
@@ -33,9 +34,9 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Nod
     object.set("pointer", answer.pointer.as_str());
     object.set("state", answer.state.name());
     if let Some(value) = &answer.value {
-        object.set("value", shown(value, answer.masked));
+        object.set("value", shown(value, hides));
     }
-    object.set("history", entries(&answer.history, answer.masked, sources));
+    object.set("history", entries(&answer.history, hides, sources));
     object.set(
         "elements",
         Node::from(answer.elements.iter().map(|moves| element(moves, sources)).collect::<Vec<_>>()),
@@ -44,25 +45,49 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Nod
     object
 }
 
+/// What of an answer is not to be shown.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Hides {
+    Nothing,
+    /// The resource is a Secret: its data, and texts that may quote it.
+    Data,
+    /// The value that is asked for is such data.
+    Everything,
+}
+
+impl Hides {
+    fn of(answer: &Explanation) -> Self {
+        match (answer.masked, answer.in_secret) {
+            (true, _) => Hides::Everything,
+            (false, true) => Hides::Data,
+            (false, false) => Hides::Nothing,
+        }
+    }
+}
+
 /// A value as data, without comments and the styles it was written in.
-fn shown(node: &Node, masked: bool) -> Node {
-    if masked { Node::from(MASK) } else { node.clone() }
+fn shown(node: &Node, hides: Hides) -> Node {
+    match hides {
+        Hides::Nothing => node.clone(),
+        Hides::Data => without_values(node),
+        Hides::Everything => Node::from(MASK),
+    }
 }
 
-fn entries(all: &[Entry], masked: bool, sources: &Sources) -> Node {
-    Node::from(all.iter().map(|one| entry(one, masked, sources)).collect::<Vec<_>>())
+fn entries(all: &[Entry], hides: Hides, sources: &Sources) -> Node {
+    Node::from(all.iter().map(|one| entry(one, hides, sources)).collect::<Vec<_>>())
 }
 
-fn entry(entry: &Entry, masked: bool, sources: &Sources) -> Node {
+fn entry(entry: &Entry, hides: Hides, sources: &Sources) -> Node {
     let mut object = Node::map();
     object.set("event", entry.event.name());
     if let Some(before) = &entry.before {
-        object.set("before", shown(before, masked));
+        object.set("before", shown(before, hides));
     }
     if let Some(after) = &entry.after {
-        object.set("after", shown(after, masked));
+        object.set("after", shown(after, hides));
     }
-    if masked && entry.before.is_some() {
+    if hides == Hides::Everything && entry.before.is_some() {
         object.set("changed", entry.before != entry.after);
     }
     set_place(&mut object, "place", entry.place, sources);
@@ -82,12 +107,12 @@ fn entry(entry: &Entry, masked: bool, sources: &Sources) -> Node {
         object.set("step", Node::null());
     }
     let conditions: Vec<Node> =
-        entry.because.iter().filter_map(|because| condition(because, sources)).collect();
+        entry.because.iter().filter_map(|because| condition(because, hides, sources)).collect();
     if !conditions.is_empty() {
         object.set("conditions", Node::from(conditions));
     }
     for because in &entry.because {
-        reason(&mut object, because, masked, sources);
+        reason(&mut object, because, hides, sources);
     }
     if let Some(opaque) = entry.opaque {
         object.set("opaque", opaque.name());
@@ -98,16 +123,18 @@ fn entry(entry: &Entry, masked: bool, sources: &Sources) -> Node {
     object
 }
 
-fn condition(because: &Because, sources: &Sources) -> Option<Node> {
+fn condition(because: &Because, hides: Hides, sources: &Sources) -> Option<Node> {
     let Because::Condition { text } = because else { return None };
     let source = sources.get(text.file)?;
     let mut object = Node::map();
-    object.set("text", source.slice(*text));
+    // A patch that is its own condition holds the values, too, under `data` or `stringData`.
+    let written = source.slice(*text);
+    object.set("text", if hides != Hides::Nothing && written.contains("ata") { MASK } else { written });
     set_place(&mut object, "place", *text, sources);
     Some(object)
 }
 
-fn reason(object: &mut Node, because: &Because, masked: bool, sources: &Sources) {
+fn reason(object: &mut Node, because: &Because, hides: Hides, sources: &Sources) {
     match because {
         Because::Followed { kind, field, rule, target, renames, .. } => {
             let mut data = Node::map();
@@ -116,13 +143,13 @@ fn reason(object: &mut Node, because: &Because, masked: bool, sources: &Sources)
             set_place(&mut data, "place", *rule, sources);
             object.set("rule", data);
             object.set("target", target.as_str());
-            object.set("because", entries(renames, masked, sources));
+            object.set("because", entries(renames, hides, sources));
         }
         Because::Copied { resource, field, history } => {
             let mut data = Node::map();
             data.set("resource", resource.as_str());
             data.set("field", &**field);
-            data.set("history", entries(history, masked, sources));
+            data.set("history", entries(history, hides, sources));
             object.set("from", data);
         }
         Because::Variable { name, place } => {

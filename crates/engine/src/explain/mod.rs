@@ -11,5 +11,7 @@ pub mod lines;
 pub mod text;
 
 pub use find::{FieldPath, Found, ResourceName, Where, locate, resources, shown as shown_path};
-pub use history::{Because, Entry, Explanation, Moment, Moves, Opaque, State, Suffered, explain, masked};
+pub use history::{
+    Because, Entry, Explanation, Moment, Moves, Opaque, State, Suffered, explain, masked, without_values,
+};
 pub use labels::Labels;

@@ -75,21 +75,6 @@ impl HiddenLines {
     }
 }
 
-/// A Secret without its values.
-pub(super) fn without_values(root: &Node) -> Node {
-    let mut root = root.clone();
-    for key in ["data", "stringData"] {
-        let Some(map) = root.get_mut(key).and_then(Node::as_map_mut) else { continue };
-        let keys: Vec<String> = map.iter().filter_map(|entry| entry.key.text().map(str::to_owned)).collect();
-        for key in keys {
-            if let Some(value) = map.get_mut(&key) {
-                *value = Node::string(MASK).with_span(value.span());
-            }
-        }
-    }
-    root
-}
-
 fn each_value(root: &Node, see: &mut dyn FnMut(&Node)) {
     for entry in root.as_map().into_iter().flatten() {
         let Some(key) = entry.key.text() else { continue };

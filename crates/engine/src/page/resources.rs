@@ -7,13 +7,12 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use super::Wanted;
 use super::flatten::{Chain, Flat};
-use super::hidden::without_values;
 use super::hunks::hunks;
 use super::model::{self, EventId, FieldEvents, Hunk, Resource, Version};
 use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
 use crate::explain::text::MASK;
-use crate::explain::{Because, Entry, Explanation, Labels, Where, explain, masked};
+use crate::explain::{Because, Entry, Explanation, Labels, Where, explain, masked, without_values};
 use crate::pipeline::trace::{EventKind, InputKind, Segment, at, path_before};
 use crate::resource::ResourceId;
 
