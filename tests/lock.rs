@@ -414,10 +414,21 @@ fn copies_in_the_tree_come_first_and_are_checked() {
     place.fails(&["build", "--offline"], "vendor-damaged");
     flip(&place.0.join("app/vendor/krm").join(file));
     // What cannot be had is not replaced by less.
-    place.write("app/vendor/krm/stale", "x");
+    place.write("app/vendor/krm/stale-0123abcd", "x");
     let before = place.tree();
     place.fails(&["vendor"], "git-failed");
     assert_eq!(place.tree(), before);
+}
+
+#[test]
+fn a_lock_file_that_is_a_link_out_of_the_tree_is_not_written() {
+    let place = Place::new("link");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    place.write("mine", "version: 1\n");
+    std::os::unix::fs::symlink("../mine", place.0.join("app/krm.lock")).unwrap();
+    place.fails(&["lock"], "link-leads-outside");
+    assert_eq!(fs::read_to_string(place.0.join("mine")).unwrap(), "version: 1\n");
 }
 
 #[test]

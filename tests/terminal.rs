@@ -111,5 +111,9 @@ fn results_are_not_written_through_a_link() {
     let output = place.sh("$krm fn run pkg --enable-exec --exec-path ./fn --results-dir out");
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(1) && stderr.contains("error[link-leads-outside]"), "{stderr}");
+    symlink("../mine", place.0.join("out/results.yaml")).expect("a new link");
+    let output = place.sh("$krm fn eval pkg --exec ./fn --results-dir out");
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && stderr.contains("error[link-leads-outside]"), "{stderr}");
     assert_eq!(fs::read_to_string(place.0.join("mine")).expect("it is there"), "mine\n");
 }

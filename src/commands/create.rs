@@ -82,7 +82,7 @@ pub fn run(args: &CreateArgs) -> Result<()> {
         labels: pairs(&args.labels, Common::Labels)?,
         annotations: pairs(&args.annotations, Common::Annotations)?,
     };
-    os::write(&dir.join("kustomization.yaml"), new.text().as_bytes())
+    os::write_into(dir, "kustomization.yaml", new.text().as_bytes())
 }
 
 fn pairs(text: &str, kind: Common) -> Result<Vec<Pair>> {

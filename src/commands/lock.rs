@@ -98,7 +98,8 @@ pub fn run(args: &LockArgs, report: &Report) -> Result<()> {
         eprintln!("`{}` is up to date", locked::shown(&file));
         return Ok(());
     }
-    os::write(&file, text.as_bytes())?;
+    let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    os::write_into(folder, lockfile::NAME, text.as_bytes())?;
     let (remotes, charts, images) = (after.remotes.len(), after.charts.len(), after.images.len());
     let count = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     eprintln!(

@@ -11,7 +11,7 @@ use krm_engine::{Diagnostic, Result, Span, World};
 
 use crate::os::content::{Listing, sha256};
 use crate::os::locked::{self, Locked, list_beside};
-use crate::os::lockfile::{self, LockFile, chart_name, vendor_name};
+use crate::os::lockfile::{self, LockFile, chart_name, is_vendor_name, vendor_name};
 use crate::os::{self, Disk};
 
 /// Put what krm.lock names into the tree, as plain files
@@ -58,6 +58,7 @@ pub fn run(args: &VendorArgs) -> Result<()> {
         eprintln!("`{}` is up to date", locked::shown(&folder));
         return Ok(());
     }
+    refuse_what_is_not_ours(&root, &folder)?;
     let disk = Disk::locking(Locked::new(lock, root.clone(), args.offline).without_vendored(), args.offline);
     let locked = disk.locked()?.expect("it was made with one");
     let new = folder.with_file_name(format!(".krm-{}", std::process::id()));
@@ -114,6 +115,24 @@ fn faults(folder: &Path, lock: &LockFile) -> Vec<String> {
         }
     }
     faults
+}
+
+/// Refuses to replace what krm did not write: the folder is replaced as a whole, and would be elsewhere behind a link.
+fn refuse_what_is_not_ours(root: &Path, folder: &Path) -> Result<()> {
+    let refused = |path: &Path, why: &str| {
+        Err(Diagnostic::error("vendor-not-ours", format!("`{}` {why}", locked::shown(path)))
+            .help("move it elsewhere: `krm vendor` replaces `vendor/krm` as a whole"))
+    };
+    if let Some(above) = folder.parent().filter(|above| above.is_symlink() && *above != root) {
+        return refused(above, "is a link");
+    }
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !is_vendor_name(name.strip_suffix(".sha256").unwrap_or(&name)) {
+            return refused(&entry.path(), "was not written by krm");
+        }
+    }
+    Ok(())
 }
 
 /// Writes all copies into a new folder.

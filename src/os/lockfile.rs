@@ -217,6 +217,12 @@ pub fn vendor_name(address: &str) -> String {
     format!("{name}-{}", &hex(&Sha256::digest(address))[..8])
 }
 
+/// Whether a name may be one that [`vendor_name`] gave, of whatever address.
+pub fn is_vendor_name(name: &str) -> bool {
+    name.rsplit_once('-')
+        .is_some_and(|(_, hash)| hash.len() == 8 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// What a chart is called in messages and in `vendor/krm`.
 pub fn chart_name(chart: &ChartAddress) -> String {
     let ChartAddress { name, repository, version } = chart;

@@ -66,7 +66,15 @@ pub fn take_notes() -> Vec<Diagnostic> {
     std::mem::take(&mut NOTES.lock().expect("no one panics while holding the notes"))
 }
 
-/// Writes an output file, whole or not at all.
+/// Writes a file of a folder, whole or not at all. It was not named by the user: a link there that leads out of the folder is
+/// refused.
+pub fn write_into(folder: &Path, name: &str, bytes: &[u8]) -> Result<()> {
+    let mut changes = Changes::to_output(folder)?;
+    changes.write(&folder.join(name), bytes)?;
+    changes.commit()
+}
+
+/// Writes an output file that the user named, whole or not at all.
 pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     // A pipe or a device cannot be replaced; it can only be written to.
     if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {

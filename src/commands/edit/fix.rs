@@ -35,23 +35,26 @@ impl FixArgs {
         let disk: Arc<dyn World> = Arc::new(Disk::default());
         let dirs = target.folders(&*disk)?;
         let mut changes = target.changes(&dirs)?;
+        let mut told = Vec::new();
         for dir in &dirs {
             let fixed = self.fix(&disk, dir, report)?;
             let Some(fixed) = fixed else {
-                eprintln!("nothing is deprecated in `{dir}`");
+                told.push(format!("nothing is deprecated in `{dir}`"));
                 continue;
             };
             for (shown, before, after) in fixed.texts.values().filter(|_| target.diff) {
                 os::print(edit::diff(shown, before, after).as_bytes())?;
             }
-            eprintln!("fixed in `{dir}`: {}", fixed.done.join(", "));
+            told.push(format!("fixed in `{dir}`: {}", fixed.done.join(", ")));
             if let Some(changes) = &mut changes {
                 for (path, (_, before, after)) in &fixed.texts {
                     changes.edit(path, before, after.as_bytes())?;
                 }
             }
         }
-        changes.map_or(Ok(()), os::Changes::commit)
+        changes.map_or(Ok(()), os::Changes::commit)?;
+        told.iter().for_each(|line| eprintln!("{line}"));
+        Ok(())
     }
 
     /// The first way to fix that leaves the output as it was.

@@ -150,9 +150,9 @@ impl Destination {
 pub fn save_results(dir: Option<&Path>, calls: &[Called], failed: bool) -> Result<()> {
     let Some(dir) = dir else { return Ok(()) };
     os::make_dir(dir)?;
-    let file = dir.join("results.yaml");
-    os::write(&file, results_file(calls, failed).as_bytes())?;
-    eprintln!("For complete results, see {}", file.display());
+    let name = "results.yaml";
+    os::write_into(dir, name, results_file(calls, failed).as_bytes())?;
+    eprintln!("For complete results, see {}", dir.join(name).display());
     Ok(())
 }
 
