@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use krm_engine::cfg::{self, Item};
 use krm_engine::merge::File;
-use krm_engine::{Diagnostic, Node, Result, edit, refuse_templates};
+use krm_engine::workspace::Workspace;
+use krm_engine::{Diagnostic, Node, Result, Sources, edit, refuse_templates};
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Document, Span};
 
@@ -19,9 +20,9 @@ use crate::report::Report;
 /// Put the fields of all resources into their usual order, and indent them alike, in place
 ///
 /// Comments stay with their fields, blank lines between entries stay, and lists keep their order: what `krm build` prints
-/// does not change. A resource annotated `config.kubernetes.io/formatting: none` is left alone, and so are files of a
-/// folder that hold no resource, that a generator of a kustomization there puts into a ConfigMap or a Secret, or that its
-/// `.krmignore` names.
+/// does not change. A resource annotated `config.kubernetes.io/formatting: none` is left alone, and so is a file that a
+/// generator of a kustomization, there or in a folder above, puts into a ConfigMap or a Secret. Of a folder, files that
+/// hold no resource or that its `.krmignore` names are left alone, too.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FMT)]
 pub struct FmtArgs {
@@ -50,11 +51,18 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     for path in paths {
         let is_input = path.as_os_str() == "-";
         let files = input::read(&path.to_string_lossy(), &report.sources)?;
-        let data = if path.is_dir() { generator_files(&files) } else { HashSet::new() };
+        let is_folder = path.is_dir();
+        let data = if is_input { HashSet::new() } else { data_files(path, &files) };
         for file in files {
             // Other files of a folder, such as the values of a chart, look as their owners want them to.
-            let holds_resources = file.documents.iter().any(|d| is_resource(&d.root));
-            if path.is_dir() && (!holds_resources || data.contains(&file.path)) {
+            if is_folder && !file.documents.iter().any(|d| is_resource(&d.root)) {
+                continue;
+            }
+            let place = place(path, &file);
+            if !data.is_empty() && place.canonicalize().is_ok_and(|place| data.contains(&place)) {
+                if !is_folder {
+                    report.show(&is_data(&place));
+                }
                 continue;
             }
             let before = file.source.as_ref().map_or("", |source| source.text());
@@ -70,7 +78,7 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
                 os::print(text.as_bytes())?;
             } else if text != before {
                 let before = before.to_owned();
-                changed.push(Changed { place: place(path, &file), before, text });
+                changed.push(Changed { place, before, text });
             }
         }
     }
@@ -93,36 +101,66 @@ struct Changed {
     text: String,
 }
 
-/// The files that generators of kustomizations put into ConfigMaps and Secrets: their text is data.
-fn generator_files(files: &[File]) -> HashSet<String> {
+/// The files that generators put into ConfigMaps and Secrets, by their real paths: their text is data, and what is built
+/// would change with it. Kustomizations of the folders above may name them as well, as far as the repository reaches.
+fn data_files(path: &Path, files: &[File]) -> HashSet<PathBuf> {
+    let disk = os::Disk::default();
+    let Ok(real) = path.canonicalize() else { return HashSet::new() };
+    let folder = if real.is_dir() { &real } else { real.parent().unwrap_or(&real) };
+    let mut folders = match path.is_dir() {
+        true => Workspace::folders_below(&disk, path).unwrap_or_default(),
+        false => vec![folder.to_owned()],
+    };
+    let mut above: Vec<&Path> = Vec::new();
+    for folder in folder.ancestors() {
+        above.push(folder);
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    folders.extend(above.iter().skip(1).map(|folder| folder.to_path_buf()));
     let mut data = HashSet::new();
-    for File { path, documents, .. } in files {
-        let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-        let roots = documents.iter().map(|document| &document.root);
+    let mut add = |folder: &Path, generator: &Node| {
+        let lists = ["files", "envs"].into_iter().filter_map(|key| generator.get(key));
+        let named = lists.flat_map(Node::items).chain(generator.get("env")).filter_map(Node::text);
+        let named = named.map(|named| named.split_once('=').map_or(named, |(_, file)| file));
+        data.extend(named.filter_map(|named| folder.join(named).canonicalize().ok()));
+    };
+    for layer in Workspace::of(&disk, &Sources::new(), folders).layers() {
+        let fields = ["configMapGenerator", "secretGenerator"];
         let generators =
-            roots.flat_map(|root| ["configMapGenerator", "secretGenerator"].map(|key| root.get(key)));
-        for generator in generators.flatten().flat_map(Node::items) {
-            let lists = ["files", "envs"].into_iter().filter_map(|key| generator.get(key));
-            let named = lists.flat_map(Node::items).chain(generator.get("env")).filter_map(Node::text);
-            data.extend(
-                named.map(|named| within(folder, named.split_once('=').map_or(named, |(_, file)| file))),
-            );
+            fields.iter().filter_map(|field| layer.root.as_ref()?.get(field)).flat_map(Node::items);
+        generators
+            .chain(layer.configurations.iter().filter(|config| is_generator(config)))
+            .for_each(|generator| add(&layer.folder, generator));
+    }
+    // A generator in a folder of its own names files as seen from the kustomization that uses the folder.
+    for file in files {
+        let inside = Path::new(&file.path).parent().into_iter().flat_map(Path::ancestors);
+        let folders: Vec<PathBuf> = inside.map(|inside| folder.join(inside)).collect();
+        for generator in
+            file.documents.iter().map(|document| &document.root).filter(|root| is_generator(root))
+        {
+            let folders = folders.iter().map(PathBuf::as_path).chain(above.iter().copied());
+            folders.for_each(|folder| add(folder, generator));
         }
     }
     data
 }
 
-/// A path that is relative to a folder, from where the folder's own path is.
-fn within(folder: &str, path: &str) -> String {
-    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
-    for part in path.split('/') {
-        match part {
-            "" | "." => {}
-            ".." if parts.last().is_some_and(|last| *last != "..") => drop(parts.pop()),
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
+/// The built-ins that `configMapGenerator` and `secretGenerator` stand for.
+fn is_generator(config: &Node) -> bool {
+    let kind = config.get("kind").and_then(Node::text);
+    matches!(kind, Some("ConfigMapGenerator" | "SecretGenerator"))
+}
+
+fn is_data(place: &Path) -> Diagnostic {
+    let message = format!(
+        "`{}` is left as it is: a generator puts its text into a ConfigMap or a Secret",
+        place.display()
+    );
+    Diagnostic::warning("formatting-data", message)
+        .help("formatting it would change what is built; print it formatted with `krm cfg fmt < FILE`")
 }
 
 fn is_resource(node: &Node) -> bool {
