@@ -18,9 +18,11 @@ pub const IGNORE: &str = ".krmignore";
 pub const PACKAGE_FILES: [&str; 2] = ["Krmfile", "Kptfile"];
 
 /// The files with one of these endings in a folder and those below, relative to it, in the order of their names. Those a
-/// `.krmignore` names are left out.
+/// `.krmignore` names are left out, and a link to a file outside is refused.
 pub fn files(world: &dyn World, root: &Path, endings: &[&str]) -> Result<Vec<String>> {
-    Ok(Walk::of(world, root, endings)?.paths)
+    let Walk { paths, links, .. } = Walk::of(world, root, endings)?;
+    refuse_leaving(world, root, &links)?;
+    Ok(paths)
 }
 
 /// Whether a `.krmignore` of a package names a file or a folder above it, be it there or not.
@@ -38,7 +40,8 @@ pub fn leaves_out(world: &dyn World, root: &Path, path: &str) -> Result<bool> {
     Ok(ignored.names(path, false))
 }
 
-/// Refuses a link to a file outside: functions are given what is in the package, and nothing else of the machine.
+/// Refuses a link to a file outside: what is read, shown, merged and given to functions is in the package, and nothing else
+/// of the machine.
 fn refuse_leaving(world: &dyn World, root: &Path, links: &[String]) -> Result<()> {
     let Ok(real_root) = world.real_path(root) else { return Ok(()) };
     for path in links {
