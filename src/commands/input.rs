@@ -64,6 +64,12 @@ pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
         let mut nodes = Vec::new();
         for_each_resource(&document.root, &mut |path, node, _| nodes.push((path.is_empty(), node.clone())));
         for (is_document, node) in nodes {
+            if !node.is_map() {
+                let message = format!("standard input holds {}, which is not a resource", node.kind_name());
+                return Err(Diagnostic::error("input-not-a-resource", message)
+                    .at(node.span())
+                    .help("give it resources, a ResourceList or a List"));
+            }
             items.push(from_list(Object::from(node))?);
             documents.push(if is_document { document.clone() } else { Document::made(Node::null()) });
         }
@@ -73,7 +79,7 @@ pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
     let mut known: HashMap<String, usize> = HashMap::new();
     for (item, mut document) in items.into_iter().zip(documents) {
         let path = item.home.clone().unwrap_or_default().path;
-        document.root = item.into_node();
+        document.root = without_internal_annotations(item.into_node());
         let at = *known.entry(path.clone()).or_insert_with(|| {
             by_path.push(File::made(path, Vec::new()));
             by_path.len() - 1
@@ -81,6 +87,13 @@ pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
         by_path[at].documents.push(document);
     }
     Ok(by_path)
+}
+
+/// A resource without the notes that programs take on the way: they are not for files.
+fn without_internal_annotations(node: Node) -> Node {
+    let mut object = Object::from(node);
+    object.remove_internal_annotations();
+    object.into_node()
 }
 
 /// Standard input, which is read when no path is given; nobody wants to type configuration.

@@ -17,8 +17,7 @@ pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
     refuse_two_inputs(&paths)?;
     let mut target = Target::new(&args.dest, args.write)?;
     let (schema, options) = (Schema::of(args.lists.kube_version.into()), options(&args.lists));
-    let mut merged =
-        Outcome { files: read(&args.dest, &report.sources)?, news: Vec::new(), conflicts: Vec::new() };
+    let mut merged = Outcome { files: read(&args.dest, &report.sources)?, ..Outcome::default() };
     for source in &args.sources {
         let source = read_resources(source, &report.sources)?;
         let next = merge_files(&source, merged.files, target.destination(), &schema, options)?;

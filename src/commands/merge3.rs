@@ -31,6 +31,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
         options(&args.lists),
     )?;
     let conflicts = merged.conflicts.iter().map(|conflict| diagnostic(conflict, args.on_conflict));
+    let conflicts = conflicts.chain(merged.not_renamed.iter().map(|(old, new)| not_renamed(old, new)));
     if args.on_conflict == OnConflict::Fail {
         let conflicts = Diagnostic::join(conflicts.map(Diagnostic::into_error));
         if let Some(conflicts) = conflicts {
@@ -52,6 +53,14 @@ fn refuse_nothing(path: &str, original: &[File], updated: &[File]) -> Result<()>
     let message = format!("there is no resource in `{path}`: as an update it would remove every one");
     Err(Diagnostic::error("merge-update-empty", message)
         .help("name the folder that holds the new version; to remove a package, delete it"))
+}
+
+/// Nothing is lost, but a kustomization that follows the update now names another file.
+fn not_renamed(old: &str, new: &str) -> Diagnostic {
+    let message =
+        format!("the update renames `{old}` to `{new}`, which is another file here: `{old}` keeps its name");
+    Diagnostic::warning("merge-rename-taken", message)
+        .help(format!("rename your `{new}`, or check which of the two a kustomization means"))
 }
 
 fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnostic {

@@ -161,6 +161,16 @@ impl Object {
         self.remove_from_metadata("annotations", key)
     }
 
+    /// Removes the annotations that are never for a file ([`annotations::is_internal`]). Returns whether there were any.
+    pub fn remove_internal_annotations(&mut self) -> bool {
+        let all = self.0.at(["metadata", "annotations"]).and_then(Node::as_map);
+        let keys = all.into_iter().flatten().filter_map(|entry| entry.key.text());
+        let internal: Vec<String> =
+            keys.filter(|key| annotations::is_internal(key)).map(str::to_owned).collect();
+        internal.iter().for_each(|key| drop(self.remove_annotation(key)));
+        !internal.is_empty()
+    }
+
     fn remove_from_metadata(&mut self, map: &str, key: &str) -> Option<Node> {
         let removed = self.0.at_mut(["metadata", map])?.remove(key)?;
         let metadata = self.0.get_mut("metadata")?;

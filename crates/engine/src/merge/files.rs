@@ -88,13 +88,16 @@ impl Destination {
 }
 
 /// What came out of a merge.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Outcome {
     /// The destination as it is now.
     pub files: Vec<File>,
     /// The resources that came or went, in order.
     pub news: Vec<News>,
     pub conflicts: Vec<ResourceConflict>,
+    /// Files that the update renamed and that keep their names, since the destination has another file of the new one: the
+    /// old name and the new.
+    pub not_renamed: Vec<(String, String)>,
 }
 
 /// A resource that came or went.
@@ -376,7 +379,7 @@ pub fn merge_files(
     // What is added comes after what is there, so that places still hold.
     news.extend(add(&mut dest, into, &trees, &lists, added));
     apply(&mut dest, changes);
-    Ok(Outcome { files: dest, news, conflicts: Vec::new() })
+    Ok(Outcome { files: dest, news, conflicts: Vec::new(), not_renamed: Vec::new() })
 }
 
 /// A list is not a resource: most likely it is a JSON patch, which says what to do and not what is to be.
@@ -403,11 +406,14 @@ pub fn merge3_files(
     schema: &Schema,
     options: Options,
 ) -> Result<Outcome> {
-    let moved;
+    let (moved, not_renamed);
     let original = match into {
-        Destination::OneFile => original,
+        Destination::OneFile => {
+            not_renamed = Vec::new();
+            original
+        }
         Destination::Folder => {
-            moved = renames::follow(original, updated, &mut dest);
+            (moved, not_renamed) = renames::follow(original, updated, &mut dest);
             &moved
         }
     };
@@ -488,7 +494,7 @@ pub fn merge3_files(
     }
     news.extend(add(&mut dest, into, &updates_as, &lists, added));
     apply(&mut dest, changes);
-    Ok(Outcome { files: dest, news, conflicts })
+    Ok(Outcome { files: dest, news, conflicts, not_renamed })
 }
 
 /// One side removed a resource; a conflict if the other one changed it.

@@ -6,16 +6,21 @@ use super::File;
 use super::identity::{Key, Keyed, Paths};
 
 /// Renames files of the destination as the update renamed them, and returns the original with the same names, so that
-/// what is in them is found by its path as well.
+/// what is in them is found by its path as well; and the names, old and new, of those that have to stay since the
+/// destination has another file of the new name.
 ///
 /// A file was renamed if its path is gone from the update and every resource of it that is still there is now in one file
 /// that the original does not have.
-pub(super) fn follow(original: &[File], updated: &[File], dest: &mut [File]) -> Vec<File> {
-    let mut moved = original.to_vec();
+pub(super) fn follow(
+    original: &[File],
+    updated: &[File],
+    dest: &mut [File],
+) -> (Vec<File>, Vec<(String, String)>) {
+    let (mut moved, mut taken) = (original.to_vec(), Vec::new());
     let paths = |files: &[File]| files.iter().map(|file| file.path.clone()).collect::<FxHashSet<_>>();
     let (before, after, mut ours) = (paths(original), paths(updated), paths(dest));
     if before.is_subset(&after) {
-        return moved;
+        return (moved, taken);
     }
     let updates = Keyed::new(updated, Paths::Matter);
     let mut now: FxHashMap<&Key, FxHashSet<usize>> = FxHashMap::default();
@@ -33,7 +38,13 @@ pub(super) fn follow(original: &[File], updated: &[File], dest: &mut [File]) -> 
     for (at, file) in original.iter().enumerate() {
         let Some(target) = targets.get(&at).filter(|targets| targets.len() == 1) else { continue };
         let path = &updated[*target.iter().next().expect("there is one")].path;
-        if before.contains(path) || ours.contains(path) {
+        if before.contains(path) {
+            continue;
+        }
+        if ours.contains(path) {
+            if ours.contains(&file.path) {
+                taken.push((file.path.clone(), path.clone()));
+            }
             continue;
         }
         if let Some(own) = dest.iter_mut().find(|own| own.path == file.path) {
@@ -42,5 +53,5 @@ pub(super) fn follow(original: &[File], updated: &[File], dest: &mut [File]) -> 
             moved[at].path.clone_from(path);
         }
     }
-    moved
+    (moved, taken)
 }

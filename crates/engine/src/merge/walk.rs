@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use krm_function::elements::inferred_key;
 use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Tag, Text};
+use rustc_hash::FxHashSet;
 
 use super::two_way::DIRECTIVE;
 use super::{Options, comments, kustomize, lists};
@@ -426,8 +427,28 @@ fn merge_keys<'s>(
         return None;
     }
     let lists: Vec<&[Node]> = s.present().map(Node::items).collect();
-    let key = inferred_key(&lists)?;
-    Some(Cow::Owned(vec![Cow::Borrowed(key)]))
+    let key = inferred_key(&lists);
+    // What refers to objects, such as the subjects of a role, is told apart by their kinds, too: a user is not the group of
+    // the same name.
+    if matches!(key, None | Some("name")) && !options.as_reference && refer_to_objects(&lists) {
+        return Some(Cow::Owned(OBJECT_KEYS.map(Cow::Borrowed).to_vec()));
+    }
+    Some(Cow::Owned(vec![Cow::Borrowed(key?)]))
+}
+
+/// What identifies an object, the key that every element has first.
+const OBJECT_KEYS: [&str; 3] = ["name", "kind", "namespace"];
+
+/// Whether every element names an object by its kind, and no two of a list the same one.
+fn refer_to_objects(lists: &[&[Node]]) -> bool {
+    let names = |element: &Node| {
+        let [name, kind, namespace] = OBJECT_KEYS.map(|key| lists::key_value(element, key).to_owned());
+        (!name.is_empty() && !kind.is_empty()).then_some((name, kind, namespace))
+    };
+    lists.iter().all(|list| {
+        let mut seen = FxHashSet::default();
+        list.iter().all(|element| names(element).is_some_and(|object| seen.insert(object)))
+    })
 }
 
 fn walk_list(

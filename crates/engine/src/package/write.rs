@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_function::Object;
-use krm_function::annotations::is_internal;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Node, Result, Seq, Source};
 
@@ -231,12 +230,8 @@ fn rewritten(documents: Vec<Document>, before: Option<&Source>) -> String {
 fn without_internal_annotations(mut document: Document) -> Document {
     let mut stripped: Vec<(ItemPath, Object)> = Vec::new();
     for_each_resource(&document.root, &mut |path, node, _| {
-        let annotations = node.at(["metadata", "annotations"]).and_then(Node::as_map);
-        let keys = annotations.into_iter().flatten().filter_map(|entry| entry.key.text());
-        let internal: Vec<&str> = keys.filter(|key| is_internal(key)).collect();
-        if !internal.is_empty() {
-            let mut object = Object::from(node.clone());
-            internal.into_iter().for_each(|key| drop(object.remove_annotation(key)));
+        let mut object = Object::from(node.clone());
+        if object.remove_internal_annotations() {
             stripped.push((path.clone(), object));
         }
     });
