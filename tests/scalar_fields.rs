@@ -40,6 +40,8 @@ const ROWS: &[Row] = &[
     (".5", Some("0.5"), None),
     ("1e3", Some("1000"), None),
     ("1234567.5", Some("1.2345675e+06"), None),
+    ("1e99", Some("+Inf"), None),
+    ("-1e99", Some("-Inf"), None),
     (".inf", None, None),
     (".nan", None, None),
 ];

@@ -69,6 +69,8 @@ fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
 /// Appends a key. One that is a collection, for which JSON has no words, is written as JSON in a string.
 fn key(key: &Node, out: &mut String) {
     match key.text() {
+        // However it is written: `~`, `null`, or not at all.
+        _ if key.is_null() => string("null", out),
         Some(text) => string(text, out),
         None => string(&compact(key), out),
     }
@@ -192,6 +194,10 @@ mod tests {
     fn keys_are_strings_whatever_they_were() {
         let tree = Node::from_iter([(plain("1"), plain("a")), (Node::from(vec![plain("x")]), plain("b"))]);
         assert_eq!(compact(&tree), r#"{"[\"x\"]":"b","1":"a"}"#);
+        for null in ["? \n", "~:\n", "null:\n"] {
+            let tree = crate::parse_str(null).expect("it is YAML").remove(0).root;
+            assert_eq!(compact(&tree), r#"{"null":null}"#, "{null:?}");
+        }
     }
 
     #[test]

@@ -49,12 +49,16 @@ pub(crate) fn single(n: f64) -> String {
         yaml(n, &mut text);
         return text;
     }
+    let n = n as f32;
+    if n.is_infinite() {
+        return if n > 0.0 { "+Inf" } else { "-Inf" }.to_owned();
+    }
     // The shortest digits that mean the number in single precision.
-    let shortest = format!("{:e}", n as f32);
+    let shortest = format!("{n:e}");
     let (digits, exponent) = shortest.split_once('e').expect("the format has an exponent");
     let exponent: i32 = exponent.parse().expect("the exponent is an integer");
     if (-4..6).contains(&exponent) {
-        return format!("{}", n as f32);
+        return format!("{n}");
     }
     let sign = if exponent < 0 { '-' } else { '+' };
     format!("{digits}e{sign}{:02}", exponent.abs())

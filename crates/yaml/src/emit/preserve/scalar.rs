@@ -132,6 +132,22 @@ pub(super) fn is_break(c: char) -> bool {
     matches!(c, '\r' | '\n' | '\u{85}' | '\u{2028}' | '\u{2029}')
 }
 
+/// Appends a text in double quotes as JSON has them, which YAML reads the same: JSON knows few of YAML's escapes, and what is
+/// beyond `\uFFFF` is written as it is, since YAML does not know surrogates.
+pub(super) fn json_quoted(text: &str, out: &mut String) {
+    use std::fmt::Write;
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' | '\x08' | '\t' | '\n' | '\x0C' | '\r' => drop(crate::emit::text::escape(c, out)),
+            '\u{10000}'.. => out.push(c),
+            _ if is_printable(c) && !is_break(c) => out.push(c),
+            _ => write!(out, "\\u{:04x}", c as u32).expect("a String takes everything"),
+        }
+    }
+    out.push('"');
+}
+
 /// Appends a text in double quotes, on one line.
 pub(super) fn double_quoted(text: &str, out: &mut String) {
     // quirk(byte-order-mark-escapes-all): See `emit/text.rs`. (go-yaml `is_bom`)

@@ -17,7 +17,10 @@ impl<'w> Writer<'_, 'w> {
             Style::SingleQuoted => self.single_quoted(text, role),
             Style::DoubleQuoted => {
                 self.space();
-                scalar::double_quoted(text, self.out);
+                match self.json {
+                    true => scalar::json_quoted(text, self.out),
+                    false => scalar::double_quoted(text, self.out),
+                }
                 self.wrote_text();
             }
             Style::Literal => self.literal(text, role),
