@@ -37,8 +37,9 @@ mod interpreter {
     /// The thread a module runs on needs little: the interpreter keeps the module's stack elsewhere.
     const THREAD_STACK: usize = 4 << 20;
 
-    /// Instructions, about, between two looks at the clock: a few milliseconds.
-    const SLICE: u64 = 5_000_000;
+    /// Instructions, about, between two looks at the clock: some tens of milliseconds. Translating a function when it is
+    /// first called counts, too, and cannot be interrupted: this is enough for 5 MB of one function.
+    const SLICE: u64 = 50_000_000;
     /// What a module may do while it is set up, before the clock is looked at.
     const SETUP: u64 = 500_000_000;
 

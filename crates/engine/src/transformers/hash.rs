@@ -1,9 +1,11 @@
 //! The hash behind the names of generated resources.
 
 use krm_yaml::{Node, Result, json};
+use serde::Deserialize;
+use serde::de::IgnoredAny;
 use sha2::{Digest, Sha256};
 
-use super::{Setup, setter};
+use super::{Setup, read_config, setter};
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
@@ -17,8 +19,16 @@ use crate::resource::list::Resources;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hash;
 
+/// There is nothing to configure, which is said of whatever is written all the same.
+#[derive(Deserialize)]
+struct Config {
+    #[serde(rename = "metadata")]
+    _metadata: Option<IgnoredAny>,
+}
+
 impl Hash {
-    pub(super) fn make(_config: &Node, _setup: &Setup) -> Result<Box<dyn Transformer>> {
+    pub(super) fn make(config: &Node, _setup: &Setup) -> Result<Box<dyn Transformer>> {
+        let _: Config = read_config(config)?;
         Ok(Box::new(Self))
     }
 }
