@@ -125,7 +125,7 @@ impl FieldTarget {
         };
         let field = match field_path.as_str() {
             "metadata/namespace" => Field::Namespace(Namespace::new(value.clone(), Default::default())),
-            path => Field::Path(Path(segments(path)), field_path.span),
+            path => Field::Path(Path(segments(path).map_err(|d| d.at(field_path.span))?), field_path.span),
         };
         if let Field::Path(path, place) = &field {
             limits::refuse_long(path.segments().len()).map_err(|d| d.at(*place))?;
@@ -136,21 +136,31 @@ impl FieldTarget {
 
 /// Reads names between slashes, of which numbers, `-` and `[field=value]` are items of lists; `\/` is a slash within a name.
 /// Empty names do not count.
-fn segments(path: &str) -> Vec<Segment> {
+fn segments(path: &str) -> Result<Vec<Segment>> {
     let names = path::split(path, '/');
     names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()).map(segment).collect()
 }
 
-fn segment(name: &str) -> Segment {
+fn segment(name: &str) -> Result<Segment> {
     let inside = name.strip_prefix('[').and_then(|n| n.strip_suffix(']'));
-    match (name, inside.and_then(|inside| inside.split_once('=')), name.parse()) {
-        ("-", ..) => Segment::Last,
+    // What has more than 64 bits is a name.
+    match (name, inside.and_then(|inside| inside.split_once('=')), name.parse::<i64>()) {
+        ("-", ..) => Ok(Segment::Last),
+        ("*", ..) => Err(refused("`*` is not a name here: each target is one field".to_owned())),
+        ("<<", ..) => Err(refused("`<<` is a merge key, and cannot be added".to_owned())),
         (_, Some((key, value)), _) => {
-            Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None }))
+            Ok(Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None })))
         }
-        (_, None, Ok(index)) => Segment::Index(index),
-        (_, None, Err(_)) => Segment::Key(name.into()),
+        (_, None, Ok(index)) => match usize::try_from(index) {
+            Ok(index) => Ok(Segment::Index(index)),
+            Err(_) => Err(refused(format!("the index `{index}` cannot be negative"))),
+        },
+        (_, None, Err(_)) => Ok(Segment::Key(name.into())),
     }
+}
+
+fn refused(message: String) -> Diagnostic {
+    Diagnostic::error("value-add-path", message)
 }
 
 impl Transformer for ValueAdd {
@@ -189,7 +199,7 @@ impl Rules for Write<'_> {
     fn mismatch(&self, segment: &Segment, node: &Node) -> Result<()> {
         let wanted = if matches!(segment, Segment::Key(_)) { "a map" } else { "a list" };
         let message = format!("`{segment}` needs {wanted}, but comes after {}", node.kind_name());
-        Err(Diagnostic::error("value-add-path", message).note("here", node.span()))
+        Err(refused(message).note("here", node.span()))
     }
 }
 
@@ -242,7 +252,11 @@ mod tests {
     #[test]
     fn paths_split_at_slashes_that_are_not_escaped() {
         let names: Vec<_> =
-            segments("/metadata/annotations/a.io\\/b").iter().map(ToString::to_string).collect();
+            segments("/metadata/annotations/a.io\\/b").unwrap().iter().map(ToString::to_string).collect();
         assert_eq!(names, ["metadata", "annotations", "a.io/b"]);
+        assert_eq!(segments("a/9223372036854775808").unwrap()[1].to_string(), "9223372036854775808");
+        for refused in ["a/-1", "a/*", "<<", "a/-9223372036854775808/b"] {
+            assert!(segments(refused).is_err(), "{refused}");
+        }
     }
 }
