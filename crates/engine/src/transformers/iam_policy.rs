@@ -49,6 +49,16 @@ impl IamPolicy {
             let place = if policy.cloud.span.is_none() { config.span() } else { policy.cloud.span };
             return Err(Diagnostic::error("iam-policy-cloud", message).at(place).help("write `cloud: gke`"));
         }
+        // The reference writes an address that begins with `@` into a text, and cannot read that.
+        if policy.service_account.name.is_empty() {
+            let place = config.get("serviceAccount").unwrap_or(config).span();
+            return Err(Diagnostic::error(
+                "iam-policy-account",
+                "the service account of the cloud has no name",
+            )
+            .at(place)
+            .help("write `serviceAccount: {name: ..., projectId: ...}`"));
+        }
         Ok(Box::new(policy))
     }
 }
