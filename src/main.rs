@@ -96,6 +96,7 @@ fn run() -> i32 {
         Command::Serve(args) => commands::serve::run(&args, &report),
         Command::Version(args) => commands::version::run(args),
     };
+    os::shared_cache::finish_uploads();
     os::take_notes().iter().for_each(|note| report.show(note));
     let status = match result {
         Ok(()) => done,

@@ -307,6 +307,7 @@ const OUT_OF_REACH: &[&str] = &[
     "plugin-not-started",
     "programs-not-built",
     "registry-failed",
+    "remote-cache-failed",
     "repository-cycle",
     "repository-no-folder",
     "repository-of-this-machine",

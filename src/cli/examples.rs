@@ -13,7 +13,8 @@ pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production
   krm build examples/composition/staging --enable-alpha-plugins --enable-exec
   krm build examples/shop/overlays/production -o all.yaml
-  krm build examples/shop/base examples/shop/overlays/* -o rendered/";
+  krm build examples/shop/base examples/shop/overlays/* -o rendered/
+  krm build examples/shop/overlays/* -o out/ --remote-cache http://localhost";
 
 pub const AFFECTED: &str = "Examples:
   krm affected --files examples/shop/base/web.yaml

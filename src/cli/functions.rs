@@ -86,6 +86,9 @@ pub struct FnRunArgs {
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
     pub cache: Option<Cache>,
 
+    #[command(flatten)]
+    pub shared: super::SharedCacheArgs,
+
     /// How to tell what functions did
     ///
     /// `json` is one object: on standard output, or on standard error where resources are printed.
@@ -273,7 +276,7 @@ impl AccessArgs {
 
 impl SandboxArgs {
     /// What this allows to functions named or declared for `krm fn`.
-    pub fn policy(&self, cache: Option<Cache>) -> krm_engine::Result<Policy> {
+    pub fn policy(&self) -> krm_engine::Result<Policy> {
         Ok(Policy {
             functions: true,
             pull: match self.image_pull_policy {
@@ -282,7 +285,6 @@ impl SandboxArgs {
                 PullPolicy::Never => Pull::Never,
             },
             limits: Limits { timeout: self.timeout, memory: self.memory, ..Limits::default() },
-            cache: Cache::keep(cache),
             ..self.access.policy()?
         })
     }

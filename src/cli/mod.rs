@@ -5,6 +5,7 @@ pub mod examples;
 mod functions;
 mod packages;
 mod remote_execution;
+mod shared_cache;
 mod spelling;
 mod usage;
 
@@ -23,6 +24,7 @@ pub use packages::{
     FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, OnUpdateConflict, PkgArgs, PkgCatArgs, PkgCommand,
     PkgDiffArgs, PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
 };
+pub use shared_cache::SharedCacheArgs;
 pub use usage::Usage;
 
 /// One fast program for Kubernetes configuration
@@ -229,9 +231,12 @@ pub struct BuildArgs {
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
     pub cache: Option<Cache>,
 
-    /// Say of each target why it was built, or that it was not
-    #[arg(long, requires = "cache")]
+    /// Say of each target why it was built, or that it was not; implies `--cache`
+    #[arg(long)]
     pub explain_cache: bool,
+
+    #[command(flatten)]
+    pub shared: SharedCacheArgs,
 
     #[command(flatten)]
     pub flags: BuildFlags,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::Policy;
-use krm_engine::policy::{Keep, Limits, Pull};
+use krm_engine::policy::{Limits, Pull};
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
@@ -214,6 +214,9 @@ pub struct FnRenderArgs {
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
     pub cache: Option<Cache>,
 
+    #[command(flatten)]
+    pub shared: super::SharedCacheArgs,
+
     /// Has no effect: WebAssembly modules run in a sandbox
     #[arg(long, hide = true)]
     pub allow_alpha_wasm: bool,
@@ -363,7 +366,7 @@ impl ImageArgs {
     }
 
     /// What functions may do, executables included: who may run them is for the command to say.
-    pub fn policy(&self, cache: Option<Cache>) -> Policy {
+    pub fn policy(&self) -> Policy {
         Policy {
             functions: true,
             exec: true,
@@ -376,11 +379,6 @@ impl ImageArgs {
             limits: Limits { timeout: self.timeout, ..Limits::default() },
             container_engine: os::container_engine(),
             cache_dir: os::cache_dir(),
-            cache: match cache {
-                None => Keep::Nothing,
-                Some(Cache::Sandboxed) => Keep::Sandboxed,
-                Some(Cache::All) => Keep::Everything,
-            },
             ..Policy::default()
         }
     }
@@ -393,7 +391,7 @@ impl FnEvalArgs {
             as_current_user: self.as_current_user,
             mounts: self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect(),
             env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
-            ..self.images.policy(None)
+            ..self.images.policy()
         })
     }
 }

@@ -7,15 +7,20 @@
 //! ```text
 //! CACHE/store/v1/targets/9a/4c02...    the record of a target, by the digest of krm, options and the target's path
 //! ```
+//!
+//! A cache that machines share holds outputs by the digest of all that a build looked at, and, since one has to know what
+//! that is, the last lists of what was looked at, by the name of the record. A list is a hint: a wrong one finds nothing.
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
 
 use krm_engine::Dependencies;
 use krm_engine::files::{clean, hex};
+use krm_engine::runtime::reapi::{self, Digest as Key};
+use krm_engine::runtime::{Outputs, Store as SharedStore};
 use rustc_hash::FxHashMap;
 use sha2::{Digest, Sha256};
 
@@ -37,6 +42,9 @@ pub struct Targets<'d> {
     /// All that a record's name depends on, apart from the target.
     options: String,
     started: SystemTime,
+    shared: Option<Arc<dyn SharedStore>>,
+    /// Lists that the shared cache has, by target.
+    hints: Mutex<FxHashMap<String, Vec<List>>>,
     states: Mutex<FxHashMap<String, Arc<OnceLock<String>>>>,
 }
 
@@ -47,10 +55,21 @@ pub enum Found {
         warnings: String,
         /// How much was looked at.
         inputs: usize,
+        /// Another machine built it.
+        is_from_elsewhere: bool,
     },
     /// Why it has to be built.
     Changed(String),
 }
+
+/// Things that a build looked at, in order.
+type List = Vec<String>;
+
+/// No output of a target, and no list, is larger.
+const LARGEST_OUTPUT: usize = 256 << 20;
+const LARGEST_HINT: usize = 16 << 20;
+/// More than any target looks at.
+const LONGEST_LIST: usize = 100_000;
 
 /// A build that was.
 struct Variant {
@@ -62,7 +81,7 @@ struct Variant {
 
 impl<'d> Targets<'d> {
     /// `options` says everything about a build that is not in files. `None` if there is no store to trust.
-    pub fn open(disk: &'d Disk, options: &str) -> Option<Self> {
+    pub fn open(disk: &'d Disk, options: &str, shared: Option<Arc<dyn SharedStore>>) -> Option<Self> {
         let store = Store::open().filter(Store::is_private)?;
         let here = super::current_dir().ok()?.canonicalize().ok()?;
         let root = lockfile::home(&here);
@@ -71,12 +90,20 @@ impl<'d> Targets<'d> {
         let options = format!("{FORMAT}\n{program}\n{options}\n{}\n", inside.display());
         let (started, states) = (SystemTime::now(), Mutex::default());
         disk.record_reading();
-        Some(Self { store, disk, root, here, options, started, states })
+        let hints = Mutex::default();
+        Some(Self { store, disk, root, here, options, started, shared, hints, states })
     }
 
     /// What is kept of a target, if nothing it looked at has changed.
     pub fn look_up(&self, target: &str) -> Found {
         let variants = self.read(target);
+        match self.look_up_here(&variants) {
+            Found::Changed(why) => self.look_up_elsewhere(target, &variants).unwrap_or(Found::Changed(why)),
+            found => found,
+        }
+    }
+
+    fn look_up_here(&self, variants: &[Variant]) -> Found {
         let Some(last) = variants.first() else { return Found::Changed("it was not built before".into()) };
         let holds =
             |variant: &&Variant| variant.inputs.iter().all(|(thing, state)| self.state(thing) == *state);
@@ -99,8 +126,79 @@ impl<'d> Targets<'d> {
                 output,
                 warnings: String::from_utf8_lossy(&warnings).into_owned(),
                 inputs: variant.inputs.len(),
+                is_from_elsewhere: false,
             },
             _ => Found::Changed("its output is no longer in the cache".into()),
+        }
+    }
+
+    /// What another machine built of a target in the same state; by what was looked at here before, or there.
+    fn look_up_elsewhere(&self, target: &str, variants: &[Variant]) -> Option<Found> {
+        let shared = self.shared.as_ref()?;
+        let mut tried: Vec<List> = Vec::new();
+        let mut attempt = |list: List| {
+            if tried.contains(&list) {
+                return None;
+            }
+            let inputs: BTreeMap<String, String> =
+                list.iter().map(|thing| (thing.clone(), self.state(thing))).collect();
+            tried.push(list);
+            if inputs.values().any(String::is_empty) {
+                return None;
+            }
+            let found = shared.load(&self.shared_key(target, &inputs), LARGEST_OUTPUT)?;
+            let warnings = String::from_utf8(found.stderr).ok()?;
+            let inputs_read = inputs.len();
+            // Next time it is found here. If it cannot be kept, it is fetched again.
+            let _ = self.put(target, inputs, &found.stdout, warnings.as_bytes());
+            Some(Found::Kept { output: found.stdout, warnings, inputs: inputs_read, is_from_elsewhere: true })
+        };
+        let known = variants.iter().map(|variant| variant.inputs.keys().cloned().collect());
+        if let Some(found) = known.into_iter().find_map(&mut attempt) {
+            return Some(found);
+        }
+        let lists = shared.load(&self.hint_key(target), LARGEST_HINT).map(|hint| parse_lists(&hint.stdout));
+        let lists = lists.unwrap_or_default();
+        let hints = || self.hints.lock().expect("no one panics while holding the hints");
+        hints().insert(target.to_owned(), lists.clone());
+        lists.into_iter().find_map(attempt)
+    }
+
+    /// The key of an output: the digest of an action that builds a target from all it looks at.
+    fn shared_key(&self, target: &str, inputs: &BTreeMap<String, String>) -> Key {
+        let inputs: String = inputs.iter().map(|(thing, state)| format!("{state}\t{thing}\n")).collect();
+        Key::of_message(&reapi::Action {
+            command_digest: Some(Key::of(self.key(target).as_bytes())),
+            input_root_digest: Some(Key::of(inputs.as_bytes())),
+            salt: FORMAT.into(),
+            ..reapi::Action::default()
+        })
+    }
+
+    /// The key of the lists of what a target looks at.
+    fn hint_key(&self, target: &str) -> Key {
+        Key::of_message(&reapi::Action {
+            command_digest: Some(Key::of(self.key(target).as_bytes())),
+            salt: format!("{FORMAT} lists").into(),
+            ..reapi::Action::default()
+        })
+    }
+
+    /// Gives an output to other machines. The list goes last: it leads to nothing before the output is there.
+    fn share(&self, target: &str, inputs: &BTreeMap<String, String>, output: &[u8], warnings: &[u8]) {
+        let Some(shared) = &self.shared else { return };
+        let outputs = Outputs { stdout: output.to_vec(), stderr: warnings.to_vec() };
+        shared.keep(&self.shared_key(target, inputs), &outputs);
+        let list: List = inputs.keys().cloned().collect();
+        let mut lists = {
+            let hints = self.hints.lock().expect("no one panics while holding the hints");
+            hints.get(target).cloned().unwrap_or_default()
+        };
+        if !lists.contains(&list) {
+            lists.insert(0, list);
+            lists.truncate(VARIANTS);
+            let hint = Outputs { stdout: write_lists(&lists).into_bytes(), stderr: Vec::new() };
+            shared.keep(&self.hint_key(target), &hint);
         }
     }
 
@@ -153,16 +251,29 @@ impl<'d> Targets<'d> {
                 add("image", image.clone()).map_err(|_| format!("the image `{image}` is not in krm.lock"))?;
             }
         }
-        let failed = |error: std::io::Error| format!("the cache cannot be written to: {error}");
-        self.store.put_file(output.as_bytes()).map_err(failed)?;
-        self.store.put_file(warnings.as_bytes()).map_err(failed)?;
-        let new =
-            Variant { output: sha256(output.as_bytes()), warnings: sha256(warnings.as_bytes()), inputs };
+        if inputs.keys().all(|thing| may_be_shared(thing)) {
+            self.share(target, &inputs, output.as_bytes(), warnings.as_bytes());
+        }
+        self.put(target, inputs, output.as_bytes(), warnings.as_bytes())
+            .map_err(|error| format!("the cache cannot be written to: {error}"))
+    }
+
+    /// Keeps an output on this machine.
+    fn put(
+        &self,
+        target: &str,
+        inputs: BTreeMap<String, String>,
+        output: &[u8],
+        warnings: &[u8],
+    ) -> std::io::Result<()> {
+        self.store.put_file(output)?;
+        self.store.put_file(warnings)?;
+        let new = Variant { output: sha256(output), warnings: sha256(warnings), inputs };
         let mut variants = self.read(target);
         variants.retain(|variant| variant.inputs != new.inputs);
         variants.insert(0, new);
         variants.truncate(VARIANTS);
-        self.store.put_record("targets", &self.key(target), write(&variants).as_bytes()).map_err(failed)
+        self.store.put_record("targets", &self.key(target), write(&variants).as_bytes())
     }
 
     /// The name of a target's record.
@@ -275,6 +386,38 @@ pub fn listing_state(folder: &Path) -> String {
     sha256(names.concat().as_bytes())
 }
 
+/// Lists as text: a line for each thing, an empty one after each list.
+fn write_lists(lists: &[List]) -> String {
+    let line = |thing: &String| format!("{}\n", thing.replace(['\n', '\t'], " "));
+    lists.iter().map(|list| list.iter().map(line).chain(["\n".to_owned()]).collect::<String>()).collect()
+}
+
+/// Lists that anyone may have written: what is in them is only looked at.
+fn parse_lists(bytes: &[u8]) -> Vec<List> {
+    let text = String::from_utf8_lossy(bytes);
+    let lists = text.split("\n\n").take(VARIANTS).map(|list| list.lines().map(str::to_owned).collect());
+    let is_sound = |list: &List| {
+        !list.is_empty() && list.len() <= LONGEST_LIST && list.iter().all(|thing| may_be_shared(thing))
+    };
+    lists.filter(is_sound).collect()
+}
+
+/// Whether something may be in a list that others read, or wrote. A server must not have us read what is outside of the
+/// repository, nor what git keeps: the state of it becomes part of what we ask for. And an address may hold a password.
+fn may_be_shared(thing: &str) -> bool {
+    let Some((kind, name)) = thing.split_once(' ') else { return false };
+    let is_inside = |part: Component| match part {
+        Component::Normal(name) => name != ".git",
+        part => part == Component::CurDir,
+    };
+    match kind {
+        "remote" => !name.contains('@'),
+        "image" => true,
+        "path" | "list" | "tree" => Path::new(name).components().all(is_inside),
+        _ => false,
+    }
+}
+
 /// Records as text; the last line is a digest of all others.
 fn write(variants: &[Variant]) -> String {
     let mut text = format!("{FORMAT}\n");
@@ -305,4 +448,28 @@ fn parse(text: &str) -> Option<Vec<Variant>> {
         }
     }
     Some(variants)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_from_elsewhere_leads_nowhere_else() {
+        let lists = vec![vec!["path a/b.yaml".to_owned(), "list a".into()], vec!["image x".into()]];
+        assert_eq!(parse_lists(write_lists(&lists).as_bytes()), lists);
+        for thing in [
+            "path /etc/passwd",
+            "path ../other/secret",
+            "path a/../../x",
+            "path .git/config",
+            "tree /",
+            "remote https://me:secret@example.com/x",
+            "other x",
+            "x",
+        ] {
+            assert_eq!(parse_lists(format!("path a\n{thing}\n\n").as_bytes()), Vec::<List>::new(), "{thing}");
+        }
+        assert!(parse_lists(b"").is_empty() && parse_lists(&[0xff, 0xfe]).is_empty());
+    }
 }

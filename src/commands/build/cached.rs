@@ -1,7 +1,10 @@
 //! Builds of many targets, of which few have changed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use krm_engine::runtime::Store;
 use krm_engine::{Diagnostic, Result, Session, emit};
 use rayon::prelude::*;
 
@@ -18,13 +21,20 @@ pub struct Built {
 }
 
 /// The outputs of all targets: those that changed are built, the others taken from the cache.
-pub fn build(args: &BuildArgs, disk: &Disk, session: Session, report: &Report) -> Result<Built> {
+pub fn build(
+    args: &BuildArgs,
+    disk: &Disk,
+    session: Session,
+    shared: Option<Arc<dyn Store>>,
+    report: &Report,
+) -> Result<Built> {
+    // What is asked of a server is mostly waited for.
+    let threads = if shared.is_some() { WAITING } else { 0 };
     // What helm reads nobody knows.
     let cache = match args.flags.enable_helm {
         true => Err("helm is enabled, and what it reads is not known"),
-        false => {
-            Targets::open(disk, &options(args)).ok_or("there is no folder for caches that is yours alone")
-        }
+        false => Targets::open(disk, &options(args), shared)
+            .ok_or("there is no folder for caches that is yours alone"),
     };
     let look_up = |target: &String| match &cache {
         Ok(cache) => cache.look_up(target),
@@ -32,7 +42,7 @@ pub fn build(args: &BuildArgs, disk: &Disk, session: Session, report: &Report) -
     };
     // Warnings are kept as text: programs, and those who make errors of them, need more.
     let takes_text = report.format() == ErrorFormat::Text && !args.flags.strict;
-    let found: Vec<Found> = args.targets.par_iter().map(look_up).collect();
+    let found = look_up_all(&args.targets, threads, look_up);
     let found: Vec<Found> = found.into_iter().map(|found| with_warnings(found, takes_text)).collect();
     let is_open = |found: &Found| matches!(found, Found::Changed(_));
     let open = args.targets.iter().zip(&found).filter(|(_, found)| is_open(found));
@@ -43,8 +53,9 @@ pub fn build(args: &BuildArgs, disk: &Disk, session: Session, report: &Report) -
     let (mut errors, mut shown) = (Vec::new(), BTreeSet::new());
     for (target, found) in args.targets.iter().zip(found) {
         let why = match found {
-            Found::Kept { output, warnings, inputs } => {
-                explain(args, || format!("{target}: unchanged, {inputs} inputs"));
+            Found::Kept { output, warnings, inputs, is_from_elsewhere } => {
+                let by = if is_from_elsewhere { ", from the shared cache" } else { "" };
+                explain(args, || format!("{target}: unchanged, {inputs} inputs{by}"));
                 if !warnings.is_empty() && shown.insert(warnings.clone()) {
                     crate::os::say(&warnings);
                 }
@@ -81,6 +92,36 @@ pub fn build(args: &BuildArgs, disk: &Disk, session: Session, report: &Report) -
             Err(errors)
         }
     }
+}
+
+/// So many look-ups wait for a server at once.
+const WAITING: usize = 32;
+
+/// Looks up all targets: on as many threads as there are cores, or on so many that wait.
+fn look_up_all(
+    targets: &[String],
+    threads: usize,
+    look_up: impl Fn(&String) -> Found + Send + Sync,
+) -> Vec<Found> {
+    if threads == 0 || targets.len() < 2 {
+        return targets.par_iter().map(look_up).collect();
+    }
+    let next = AtomicUsize::new(0);
+    let work = || {
+        let mut found = Vec::new();
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(target) = targets.get(at) else { return found };
+            found.push((at, look_up(target)));
+        }
+    };
+    let mut found: Vec<(usize, Found)> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..threads.min(targets.len())).map(|_| scope.spawn(work)).collect();
+        let done = threads.into_iter().map(|thread| thread.join().expect("look-ups do not panic"));
+        done.flatten().collect()
+    });
+    found.sort_by_key(|(at, _)| *at);
+    found.into_iter().map(|(_, found)| found).collect()
 }
 
 fn with_warnings(found: Found, takes_text: bool) -> Found {

@@ -44,13 +44,15 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
         }
     };
     let (disk, mut options) = world_and_options(&args.flags, &args.targets)?;
-    options.policy.cache = crate::cli::Cache::keep(args.cache);
+    args.cache = args.shared.kept(args.cache).or(args.explain_cache.then_some(crate::cli::Cache::Sandboxed));
+    options.policy = args.shared.apply(options.policy, args.cache, args.flags.fetch.offline)?;
+    let shared = options.policy.shared_cache.clone();
     let disk = Arc::new(disk);
     let session = Session::new(disk.clone(), report.sources.clone(), options);
     let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
     let to = Destination::of(&args, &all)?;
     if args.cache.is_some() && !matches!(to, Destination::FilePerResource(_)) {
-        let cached::Built { texts, warnings } = cached::build(&args, &disk, session, report)?;
+        let cached::Built { texts, warnings } = cached::build(&args, &disk, session, shared, report)?;
         drop(spinner);
         judge(&args, warnings, report)?;
         return match to {

@@ -9,7 +9,7 @@ use crate::os;
 
 pub fn run(args: FnDocArgs) -> Result<()> {
     let dir = os::current_dir()?;
-    let policy = args.sandbox.access.remote.apply(args.sandbox.policy(None)?, args.sandbox.fetch.offline)?;
+    let policy = args.sandbox.access.remote.apply(args.sandbox.policy()?, args.sandbox.fetch.offline)?;
     let runtime = Runtime::new(policy);
     let named = args.name.map(|image| ProgramArgs { image: Some(image), exec_path: None, wasm: None });
     let mut program = program(&named.unwrap_or(args.program), &dir, args.sandbox.access.network)

@@ -25,7 +25,8 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     let disk = Disk::fetching(Fetching { targets, ..Fetching::default() });
     let images = Images::new(&args.images.prefix())?;
     let pinned = disk.pinned_images(false)?;
-    let runtime = Arc::new(Runtime::new(Policy { pinned, ..args.images.policy(args.cache) }));
+    let policy = Policy { pinned, ..args.images.policy() };
+    let runtime = Arc::new(Runtime::new(args.shared.apply(policy, args.cache, false)?));
     // Before anything is read: what another krm changes at the same time comes before or after.
     let in_place = to.is_in_place() && !args.check;
     let changing = in_place.then(|| Changes::in_packages(&[&dir])).transpose()?;

@@ -19,8 +19,9 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let dir = os::current_dir()?;
     let targets: Vec<String> = args.dir.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
     let disk = args.sandbox.fetch.disk(&targets);
-    let policy = args.sandbox.fetch.restrict(args.sandbox.policy(args.cache)?, &disk)?;
+    let policy = args.sandbox.fetch.restrict(args.sandbox.policy()?, &disk)?;
     let policy = args.sandbox.access.remote.apply(policy, args.sandbox.fetch.offline)?;
+    let policy = args.shared.apply(policy, args.cache, args.sandbox.fetch.offline)?;
     let runtime = Arc::new(Runtime::new(policy));
     let prints = args.dry_run || args.dir.is_none();
     // Before anything is read: what another krm changes at the same time comes before or after.

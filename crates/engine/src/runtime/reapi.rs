@@ -5,7 +5,7 @@
 //! read. Encoding is canonical as the API asks for: fields are written in the order of their numbers, and whoever makes a
 //! message sorts its lists ([`Command`], [`Directory`], [`Platform`]).
 
-use prost::Message;
+pub use prost::Message;
 use sha2::Digest as _;
 
 use crate::files::world::hex;

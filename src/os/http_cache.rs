@@ -1,0 +1,263 @@
+//! A cache on a server that speaks HTTP, as bazel-remote does and many others: `GET` and `PUT` of `/ac/KEY` for results and
+//! of `/cas/DIGEST` for blobs.
+//!
+//! Nothing it says is believed: blobs are compared with their digests, and no answer is read beyond its limit. Results can
+//! not be verified, so whoever may write to the cache decides what its readers get.
+
+use std::io::Read;
+use std::sync::Arc;
+use std::time::Duration;
+
+use base64::Engine as _;
+use krm_engine::runtime::reapi::{ActionResult, Digest, Message};
+use krm_engine::runtime::{Outputs, Store, Stream};
+use percent_encoding::percent_decode_str;
+
+use super::shared_cache::{Fault, Health, Then, upload_later};
+
+/// Outputs no longer than this are in the result as well, to be had by one request.
+const INLINED: usize = 64 << 10;
+/// No result is larger.
+const LARGEST_RESULT: usize = 4 << 20;
+/// What a connection may take.
+const CONNECTING: Duration = Duration::from_secs(5);
+
+/// A cache on a server.
+#[derive(Debug)]
+pub struct HttpCache(Arc<Server>);
+
+#[derive(Debug)]
+struct Server {
+    agent: ureq::Agent,
+    /// Without a slash at the end.
+    base: String,
+    headers: Vec<(String, String)>,
+    /// How long an answer may take to begin.
+    within: Duration,
+    upload: bool,
+    health: Health,
+}
+
+impl HttpCache {
+    /// Nothing is sent yet. The error says what is wrong with the address.
+    pub fn new(
+        address: &str,
+        headers: Vec<(String, String)>,
+        upload: bool,
+        within: Duration,
+    ) -> Result<Self, String> {
+        let Address { base, login } = Address::parse(address)?;
+        let headers = login.map(|login| ("Authorization".to_owned(), login)).into_iter().chain(headers);
+        // A cache that sends us elsewhere would get our headers sent there.
+        let agent = super::http::agent_with(within * 6, |config| {
+            config
+                .timeout_connect(Some(CONNECTING.min(within)))
+                .timeout_recv_response(Some(within))
+                .max_redirects(0)
+                .max_idle_connections(64)
+                .max_idle_connections_per_host(64)
+        });
+        let health = Health::new(base.clone());
+        Ok(Self(Arc::new(Server { agent, headers: headers.collect(), base, within, upload, health })))
+    }
+}
+
+/// What of an address is sent where.
+struct Address {
+    base: String,
+    /// From `user:password@`.
+    login: Option<String>,
+}
+
+impl Address {
+    fn parse(address: &str) -> Result<Self, String> {
+        let (scheme, rest) = address.split_once("://").unwrap_or(("", address));
+        if !["http", "https"].contains(&scheme) {
+            return Err("expected an address such as `https://cache.example.com/`".into());
+        }
+        let (host, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        let (login, host) = match host.rsplit_once('@') {
+            Some((login, host)) => (Some(login), host),
+            None => (None, host),
+        };
+        let odd = |c: char| c.is_whitespace() || c.is_control() || "?#".contains(c);
+        if host.is_empty() || host.starts_with(':') || rest.contains(odd) {
+            return Err("expected a host and at most a path".into());
+        }
+        let login = login.map(|login| {
+            let plain = percent_decode_str(login).collect::<Vec<u8>>();
+            format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(plain))
+        });
+        Ok(Self { base: format!("{scheme}://{host}{}", path.trim_end_matches('/')), login })
+    }
+}
+
+impl Store for HttpCache {
+    fn load(&self, key: &Digest, most: usize) -> Option<Outputs> {
+        let server = &self.0;
+        if !server.health.answers() {
+            return None;
+        }
+        match server.load(key, most) {
+            Ok(outputs) => {
+                server.health.succeeded();
+                outputs
+            }
+            Err(fault) => {
+                server.health.failed(&fault);
+                None
+            }
+        }
+    }
+
+    fn keep(&self, key: &Digest, outputs: &Outputs) {
+        if !self.0.upload || !self.0.health.takes() {
+            return;
+        }
+        let (server, key, outputs) = (self.0.clone(), key.clone(), outputs.clone());
+        upload_later(outputs.stdout.len() + outputs.stderr.len(), move || {
+            if !server.health.takes() {
+                return;
+            }
+            match server.keep(&key, &outputs) {
+                Ok(()) => server.health.succeeded(),
+                Err(fault) => server.health.failed(&fault),
+            }
+        });
+    }
+}
+
+impl Server {
+    fn load(&self, key: &Digest, most: usize) -> Result<Option<Outputs>, Fault> {
+        let Some(bytes) = self.get("ac", &key.hash, LARGEST_RESULT)? else { return Ok(None) };
+        let lies = |what: String| Fault::new(format!("is damaged: {what}"), Then::Continue);
+        let result = ActionResult::decode(&bytes[..])
+            .map_err(|_| lies(format!("what it has under {} is not a result", key.hash)))?;
+        let [stdout, stderr] = result.streams(most).map_err(lies)?;
+        let read = |stream| match stream {
+            Stream::Here(bytes) => Ok(bytes),
+            Stream::At(digest) => {
+                let size = digest.size_within(most).unwrap_or(most);
+                let gone = || lies(format!("it has a result, but not its output {}", digest.hash));
+                digest.verified(self.get("cas", &digest.hash, size)?.ok_or_else(gone)?).map_err(lies)
+            }
+        };
+        Ok(Some(Outputs { stdout: read(stdout)?, stderr: read(stderr)? }))
+    }
+
+    /// Blobs first: no result ever names what is not there.
+    fn keep(&self, key: &Digest, outputs: &Outputs) -> Result<(), Fault> {
+        for bytes in [&outputs.stdout, &outputs.stderr].into_iter().filter(|bytes| !bytes.is_empty()) {
+            self.put("cas", &Digest::of(bytes).hash, bytes)?;
+        }
+        self.put("ac", &key.hash, &outputs.result(INLINED).encode_to_vec())
+    }
+
+    /// What is there, if it is no more than this.
+    fn get(&self, kind: &str, name: &str, most: usize) -> Result<Option<Vec<u8>>, Fault> {
+        // A connection that the server has closed meanwhile is found out by using it.
+        let mut again = true;
+        let mut response = loop {
+            let mut request = self.agent.get(format!("{}/{kind}/{name}", self.base));
+            for (name, value) in &self.headers {
+                request = request.header(name, value);
+            }
+            match request.call() {
+                Ok(response) => break response,
+                Err(ureq::Error::Io(_)) if again => again = false,
+                Err(error) => return Err(self.unreachable(&error)),
+            }
+        };
+        match response.status().as_u16() {
+            200 => {}
+            404 => return Ok(None),
+            status => return Err(refused(status, Then::GiveUp)),
+        }
+        let mut bytes = Vec::new();
+        let reader = response.body_mut().with_config().limit(u64::MAX).reader();
+        let read = reader.take(most as u64 + 1).read_to_end(&mut bytes);
+        read.map_err(|error| {
+            let timed_out =
+                error.kind() == std::io::ErrorKind::TimedOut || error.to_string().contains("timeout");
+            match timed_out {
+                true => self.slow(),
+                false => Fault::new(format!("broke off in the middle of an answer: {error}"), Then::Continue),
+            }
+        })?;
+        match bytes.len() > most {
+            true => {
+                Err(Fault::new(format!("is damaged: an answer is longer than {most} bytes"), Then::Continue))
+            }
+            false => Ok(Some(bytes)),
+        }
+    }
+
+    fn put(&self, kind: &str, name: &str, bytes: &[u8]) -> Result<(), Fault> {
+        let mut request = self.agent.put(format!("{}/{kind}/{name}", self.base));
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        let response = request
+            .content_type("application/octet-stream")
+            .send(bytes)
+            .map_err(|error| self.unreachable(&error))?;
+        match response.status().as_u16() {
+            200..=299 => Ok(()),
+            status => Err(refused(status, Then::StopUploading)),
+        }
+    }
+
+    fn unreachable(&self, error: &ureq::Error) -> Fault {
+        match error {
+            ureq::Error::Timeout(_) => self.slow(),
+            error => Fault::new(format!("cannot be reached: {error}"), Then::Continue),
+        }
+    }
+
+    /// Waiting is what a cache is to spare.
+    fn slow(&self) -> Fault {
+        let seconds = self.within.as_secs_f64();
+        Fault::new(format!("does not answer within {seconds} s"), Then::GiveUp)
+    }
+}
+
+/// What an answer means that is neither success nor "not found".
+fn refused(status: u16, if_denied: Then) -> Fault {
+    match status {
+        401 | 403 | 407 => Fault::new(format!("denies access (status {status})"), if_denied)
+            .help("check `--remote-header` or KRM_REMOTE_HEADER: a token may have expired, or may only read"),
+        405 | 501 => Fault::new(format!("takes no uploads (status {status})"), Then::StopUploading),
+        413 => Fault::new("refuses an output that is too large for it (status 413)", Then::Continue),
+        507 => Fault::new("is full (status 507)", Then::StopUploading),
+        300..=399 => Fault::new(format!("leads elsewhere (status {status})"), Then::GiveUp)
+            .help("give the address it leads to"),
+        _ => Fault::new(format!("fails (status {status})"), Then::Continue),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        let base = |text: &str| Address::parse(text).map(|address| address.base);
+        assert_eq!(base("http://a:80/").unwrap(), "http://a:80");
+        assert_eq!(base("https://a/team/x/").unwrap(), "https://a/team/x");
+        let with_login = Address::parse("https://me:p%40ss@a/x").unwrap();
+        assert_eq!(with_login.base, "https://a/x", "passwords are not shown");
+        assert_eq!(with_login.login.unwrap(), "Basic bWU6cEBzcw==");
+        for wrong in [
+            "a",
+            "grpc://a",
+            "http://",
+            "http:///x",
+            "http://:80/",
+            "http://a/?q",
+            "http://a b/",
+            "file:///x",
+        ] {
+            assert!(base(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What caches on servers have in common: how they do in this run, and uploads that nobody waits for.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::{Condvar, Mutex};
+
+use krm_engine::Diagnostic;
+
+/// So many failures in a row, and the server is not asked again.
+const PATIENCE: u32 = 3;
+
+/// How a server does in this run. Whatever is wrong with it is said once, and costs time only.
+#[derive(Debug)]
+pub struct Health {
+    /// As the user wrote it, without a password.
+    address: String,
+    warned: AtomicBool,
+    in_a_row: AtomicU32,
+    is_given_up: AtomicBool,
+    takes_nothing: AtomicBool,
+}
+
+/// What went wrong, as in "the cache `http://...` is full".
+#[derive(Debug)]
+pub struct Fault {
+    pub what: String,
+    pub help: Option<&'static str>,
+    pub then: Then,
+}
+
+/// What becomes of the other requests of this run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Then {
+    /// They are made, unless this happens again and again.
+    Continue,
+    /// Nothing more is uploaded.
+    StopUploading,
+    /// None is made.
+    GiveUp,
+}
+
+impl Fault {
+    pub fn new(what: impl Into<String>, then: Then) -> Self {
+        Self { what: what.into(), help: None, then }
+    }
+
+    pub fn help(self, help: &'static str) -> Self {
+        Self { help: Some(help), ..self }
+    }
+}
+
+impl Health {
+    pub fn new(address: String) -> Self {
+        Self {
+            address,
+            warned: AtomicBool::new(false),
+            in_a_row: AtomicU32::new(0),
+            is_given_up: AtomicBool::new(false),
+            takes_nothing: AtomicBool::new(false),
+        }
+    }
+
+    /// Whether it is worth asking.
+    pub fn answers(&self) -> bool {
+        !self.is_given_up.load(Ordering::Relaxed)
+    }
+
+    /// Whether it is worth uploading to.
+    pub fn takes(&self) -> bool {
+        self.answers() && !self.takes_nothing.load(Ordering::Relaxed)
+    }
+
+    pub fn succeeded(&self) {
+        self.in_a_row.store(0, Ordering::Relaxed);
+    }
+
+    /// Notes a failure. The first of a run becomes a warning.
+    pub fn failed(&self, fault: &Fault) {
+        let in_a_row = self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
+        match fault.then {
+            Then::GiveUp => self.is_given_up.store(true, Ordering::Relaxed),
+            Then::StopUploading => self.takes_nothing.store(true, Ordering::Relaxed),
+            Then::Continue if in_a_row >= PATIENCE => self.is_given_up.store(true, Ordering::Relaxed),
+            Then::Continue => {}
+        }
+        if self.warned.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let message = format!("the cache `{}` {}", self.address, fault.what);
+        let warning = Diagnostic::warning("remote-cache-failed", message);
+        let warning =
+            warning.help("the output is right all the same: what a cache does not give is computed here");
+        super::note(match fault.help {
+            Some(help) => warning.help(help),
+            None => warning,
+        });
+    }
+}
+
+/// How many uploads are made at once, and how many bytes may wait for their turn.
+const AT_ONCE: usize = 16;
+const MOST_WAITING: usize = 64 << 20;
+
+static UPLOADS: Uploads = Uploads { waiting: Mutex::new(Waiting::NONE), changed: Condvar::new() };
+
+struct Uploads {
+    waiting: Mutex<Waiting>,
+    changed: Condvar,
+}
+
+struct Waiting {
+    jobs: VecDeque<(usize, Job)>,
+    bytes: usize,
+    workers: usize,
+}
+
+type Job = Box<dyn FnOnce() + Send>;
+
+impl Waiting {
+    const NONE: Self = Self { jobs: VecDeque::new(), bytes: 0, workers: 0 };
+}
+
+/// Has an upload of so many bytes made while the build goes on.
+pub fn upload_later(bytes: usize, job: impl FnOnce() + Send + 'static) {
+    let mut waiting = UPLOADS.waiting.lock().expect("no one panics while holding the uploads");
+    while waiting.bytes > MOST_WAITING {
+        waiting = UPLOADS.changed.wait(waiting).expect("no one panics while holding the uploads");
+    }
+    waiting.bytes += bytes;
+    waiting.jobs.push_back((bytes, Box::new(job)));
+    if waiting.workers < AT_ONCE {
+        waiting.workers += 1;
+        drop(waiting);
+        if std::thread::Builder::new().name("upload".into()).spawn(work).is_err() {
+            work();
+        }
+    }
+}
+
+fn work() {
+    let lock = || UPLOADS.waiting.lock().expect("no one panics while holding the uploads");
+    loop {
+        let mut waiting = lock();
+        let Some((bytes, job)) = waiting.jobs.pop_front() else {
+            waiting.workers -= 1;
+            UPLOADS.changed.notify_all();
+            return;
+        };
+        drop(waiting);
+        job();
+        lock().bytes -= bytes;
+        UPLOADS.changed.notify_all();
+    }
+}
+
+/// Waits for all uploads.
+pub fn finish_uploads() {
+    let mut waiting = UPLOADS.waiting.lock().expect("no one panics while holding the uploads");
+    while waiting.workers > 0 {
+        waiting = UPLOADS.changed.wait(waiting).expect("no one panics while holding the uploads");
+    }
+}
