@@ -106,6 +106,7 @@ fn on_folder(
     let said = if args.save { save(args, &called, saved_config, &mut resources)? } else { None };
     let changes = tree.changes(&resources, options.world)?;
     write(changing, tree.package().root(), &changes)?;
+    packages::tell_removed(&changes);
     said.iter().for_each(|said| eprintln!("{said}"));
     Ok(())
 }

@@ -156,6 +156,15 @@ pub fn save_results(dir: Option<&Path>, calls: &[Called], failed: bool) -> Resul
     Ok(())
 }
 
+/// Names the files that went: what a function does not return is removed.
+pub fn tell_removed(changes: &[Change]) {
+    let removed: Vec<&str> =
+        changes.iter().filter(|change| change.text.is_none()).map(|change| change.path.as_str()).collect();
+    if !removed.is_empty() {
+        eprintln!("Removed {} file(s): {}.", removed.len(), sanitize::inert(&removed.join(", ")));
+    }
+}
+
 /// Says that a folder is a link, and follows it.
 pub fn follow_link(dir: &Path) -> Result<PathBuf> {
     if !dir.is_symlink() {

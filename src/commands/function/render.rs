@@ -67,6 +67,7 @@ fn finish(
         // What a failed run keeps is what it changed; nothing goes.
         changes.retain(|change| !failed || change.text.is_some());
         write(changing, tree.package().root(), &changes)?;
+        packages::tell_removed(&changes);
     } else if !failed {
         to.deliver(tree, &outcome.resources, disk)?;
     }
