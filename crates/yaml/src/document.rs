@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::node::{Node, Style, Tag, Text};
+use crate::node::{Node, Style, Tag};
 use crate::source::{Source, Span};
+use crate::text::Text;
 
 /// A document: edit [`Document::root`], then ask for [`Document::text`].
 #[derive(Clone, Debug)]

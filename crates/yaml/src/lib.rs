@@ -112,6 +112,7 @@ pub mod scalar;
 pub mod ser;
 mod similar;
 pub mod source;
+mod text;
 
 pub use de::{Options, Spanned, from_node, from_node_telling_all, from_node_with};
 pub use diag::{
@@ -121,7 +122,7 @@ pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into, try_canonical_whole_into};
 pub use map::{Entry, Map};
 pub use missing_space::with_space;
-pub use node::{Node, Seq, Style, Tag, Text, Trivia, Value};
+pub use node::{Node, Seq, Style, Tag, Trivia, Value};
 pub use parse::{DuplicateKeys, ParseOptions, decode, documents, parse, parse_str, parse_with};
 pub use path::Path;
 pub(crate) use scalar::number;
@@ -129,6 +130,7 @@ pub use scalar::{binary, resolve};
 pub use ser::to_node;
 pub use similar::nearest;
 pub use source::{FileId, Position, Source, Sources, Span};
+pub use text::Text;
 
 // The example of the README has to run, too.
 #[cfg(doctest)]

@@ -4,7 +4,8 @@ use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 
-use crate::node::{Node, Tag, Text};
+use crate::node::{Node, Tag};
+use crate::text::Text;
 
 /// From this many entries on, look-ups go through an index.
 const INDEXED_FROM: usize = 24;

@@ -9,9 +9,7 @@ use std::sync::Arc;
 
 use crate::map::Map;
 use crate::source::Span;
-
-/// The text of a scalar: up to 16 bytes in place, shared beyond.
-pub type Text = lean_string::LeanString;
+use crate::text::Text;
 
 /// A node of the tree.
 ///

@@ -29,7 +29,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Result};
-use crate::node::{Node, Text};
+use crate::node::Node;
+use crate::text::Text;
 
 pub use edit::Missing;
 pub use walk::{

@@ -15,7 +15,7 @@ use std::ops::Range;
 
 use super::cursor::Parser;
 use super::words;
-use crate::node::Text;
+use crate::text::Text;
 
 /// The token that white space and comments follow.
 #[derive(Clone, Copy)]

@@ -12,8 +12,9 @@ use super::pending_comments::Comments;
 use super::property::Handle;
 use super::words;
 use crate::diag::{Diagnostic, Result};
-use crate::node::{Node, Text};
+use crate::node::Node;
 use crate::source::{FileId, Source, Span};
+use crate::text::Text;
 
 /// How deep collections may nest. Everything that walks a tree recurses, so this keeps a hostile document from
 /// overflowing a small stack; what people write stays far below.

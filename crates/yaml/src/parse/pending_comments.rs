@@ -4,7 +4,8 @@ use std::collections::VecDeque;
 
 use super::comment::{Noted, Role};
 use super::cursor::Parser;
-use crate::node::{Style, Text};
+use crate::node::Style;
+use crate::text::Text;
 
 /// Comments on their way to a node.
 #[derive(Default)]

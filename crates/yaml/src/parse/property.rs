@@ -3,7 +3,8 @@
 use super::comment::After;
 use super::cursor::{Anchored, Parser};
 use crate::diag::Result;
-use crate::node::{Node, Tag, Text, Value};
+use crate::node::{Node, Tag, Value};
+use crate::text::Text;
 
 /// What a `%TAG` directive declares.
 pub struct Handle {

@@ -8,8 +8,9 @@ use super::json;
 use super::options::DuplicateKeys;
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
-use crate::node::{Node, Text};
+use crate::node::Node;
 use crate::source::Source;
+use crate::text::Text;
 
 /// Reads the documents of a source one by one, on demand: what comes before an error is to be had.
 pub fn documents(source: &Arc<Source>) -> Documents<'_> {

@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::cursor::Parser;
 use crate::diag::Result;
 use crate::map::{Entry, Map};
-use crate::node::{Node, Style, Tag, Text, Value};
+use crate::node::{Node, Style, Tag, Value};
+use crate::text::Text;
 
 impl Parser<'_> {
     /// The node that was read last.

@@ -16,8 +16,9 @@ use super::Layout;
 use super::ending::Ending;
 use super::scalar::is_break;
 use crate::map::Entry;
-use crate::node::{Node, Style, Tag, Text, Value};
+use crate::node::{Node, Style, Tag, Value};
 use crate::resolve;
+use crate::text::Text;
 
 /// The anchors that stand in the text so far, with what they name there.
 pub(super) type Anchors = FxHashMap<Text, Node>;
