@@ -57,6 +57,7 @@ pub fn paint(part: Part, text: &str) -> String {
         Part::Note => 36,
         Part::Help => 32,
         Part::Frame => 34,
+        _ => return text.to_owned(),
     };
     format!("\x1b[{number}m{text}\x1b[0m")
 }

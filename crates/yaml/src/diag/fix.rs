@@ -86,6 +86,7 @@ impl Fix {
 
 /// Why edits cannot be applied together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum EditError {
     /// Two edits change the same text.
     Overlap,

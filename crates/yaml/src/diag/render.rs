@@ -7,6 +7,7 @@ use crate::source::{Sources, Span};
 
 /// What a piece of the text is, for those who colour it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Part {
     /// The word and code of an error, and the carets under it.
     Error,
