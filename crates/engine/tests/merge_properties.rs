@@ -1,57 +1,57 @@
 //! What must hold of every merge, tried on trees made at random.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
+use arbtest::arbitrary::Unstructured;
+use arbtest::arbtest;
 use krm_engine::merge::{Destination, File, Merged, Options, Side, merge_files, merge3_files, three_way};
 use krm_engine::{Node, Schema};
 use krm_yaml::{Document, Source, Style};
 
-/// How many trees each property is tried on; `KRM_ROUNDS` asks for more.
-fn rounds() -> u64 {
-    std::env::var("KRM_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(300)
+/// Tries a property on trees made at random: the same ones in every run, so that what passes for one passes for all.
+///
+/// A failure names its seed: `arbtest(..).seed(..).minimize()` in its place looks for a smaller tree that fails too.
+/// `KRM_ROUNDS` asks for more trees, `KRM_FIRST_SEED` for others.
+fn for_all(property: impl Fn(&mut Random)) {
+    let from_environment = |name: &str| std::env::var(name).ok().and_then(|number| number.parse().ok());
+    let first: u64 = from_environment("KRM_FIRST_SEED").unwrap_or(0);
+    for seed in first..first + from_environment("KRM_ROUNDS").unwrap_or(300) {
+        let property = |bytes: &mut Unstructured| {
+            property(&mut Random(bytes));
+            Ok(())
+        };
+        arbtest(property).seed(seed << 32 | BYTES).run();
+    }
 }
 
-/// The seeds to try; those of the second, third tree of a round are as far away as this.
-const APART: u64 = 1 << 40;
-
-fn seeds() -> std::ops::Range<u64> {
-    // `KRM_FIRST_SEED` begins elsewhere, so that another run tries other trees.
-    let first = std::env::var("KRM_FIRST_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(0);
-    first..first + rounds()
-}
+/// How much chance goes into one round: enough for a few large trees. The low half of a seed is this size.
+const BYTES: u64 = 8192;
 
 const INFER: Options = Options { infer: true, prepend: false, as_reference: false };
 
-/// A small generator of random numbers (xorshift), so that a failure can be repeated by its seed.
-struct Random(u64);
+struct Random<'r, 'b>(&'r mut Unstructured<'b>);
 
-impl Random {
-    fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+impl Random<'_, '_> {
+    fn below(&mut self, n: usize) -> usize {
+        self.0.int_in_range(0..=n - 1).expect("without bytes it is the first")
     }
 
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 >> 11
-    }
-
-    fn below(&mut self, n: u64) -> u64 {
-        self.next() % n
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
+    fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) >= 100 - percent
     }
 
     fn pick<'a>(&mut self, choices: &[&'a str]) -> &'a str {
-        choices[self.below(choices.len() as u64) as usize]
+        choices[self.below(choices.len())]
+    }
+
+    /// A text, with comments.
+    fn text(&mut self) -> String {
+        Writer::text(self, true)
     }
 }
 
 /// Writes random YAML, in the many ways people do.
-struct Writer {
-    random: Random,
+struct Writer<'w, 'r, 'b> {
+    random: &'w mut Random<'r, 'b>,
     out: String,
     comments: bool,
 }
@@ -72,9 +72,9 @@ const SCALARS: [&str; 12] = [
     "2024-01-01",
 ];
 
-impl Writer {
-    fn text(seed: u64, comments: bool) -> String {
-        let mut writer = Writer { random: Random::new(seed), out: String::new(), comments };
+impl<'w, 'r, 'b> Writer<'w, 'r, 'b> {
+    fn text(random: &'w mut Random<'r, 'b>, comments: bool) -> String {
+        let mut writer = Writer { random, out: String::new(), comments };
         if comments && writer.random.chance(30) {
             writer.out.push_str("# in front\n\n");
         }
@@ -101,7 +101,7 @@ impl Writer {
         self.out.push('\n');
     }
 
-    /// A value behind `key:` or `-`.
+    /// A value after `key:` or `-`.
     fn value(&mut self, indent: usize, depth: usize) {
         match self.random.below(if depth == 0 { 4 } else { 10 }) {
             0..4 => {
@@ -208,61 +208,61 @@ fn merge3(original: &str, updated: &str, dest: &str) -> String {
 
 #[test]
 fn merging_a_text_with_itself_changes_no_byte() {
-    for seed in seeds() {
-        let text = Writer::text(seed, true);
+    for_all(|random| {
+        let text = random.text();
         for prepend in [false, true] {
-            assert_eq!(merge(&text, &text, Options { prepend, ..INFER }), text, "seed {seed}");
+            assert_eq!(merge(&text, &text, Options { prepend, ..INFER }), text);
         }
-    }
+    });
 }
 
 #[test]
 fn an_update_that_changes_nothing_changes_no_byte() {
-    for seed in seeds() {
-        let (original, dest) = (Writer::text(seed, true), Writer::text(seed + APART, true));
-        assert_eq!(merge3(&original, &original, &dest), dest, "seed {seed}");
-    }
+    for_all(|random| {
+        let (original, dest) = (random.text(), random.text());
+        assert_eq!(merge3(&original, &original, &dest), dest);
+    });
 }
 
 #[test]
 fn a_destination_that_is_the_original_becomes_the_update() {
-    for seed in seeds() {
-        let (original, updated) =
-            (Writer::text(seed, seed % 2 == 0), Writer::text(seed + APART, seed % 2 == 0));
+    for_all(|random| {
+        let comments = random.chance(50);
+        let [original, updated] = [(); 2].map(|()| Writer::text(random, comments));
         let merged = merge3(&original, &updated, &original);
-        assert_eq!(root(&merged), root(&updated), "seed {seed}\n{original}---\n{updated}---\n{merged}");
+        assert_eq!(root(&merged), root(&updated), "{original}---\n{updated}---\n{merged}");
         let trees =
             three_way(Some(&root(&original)), &root(&updated), &root(&original), &Schema::builtin(), INFER);
         let (_, conflicts) = trees.unwrap();
-        assert!(conflicts.is_empty(), "seed {seed}: nobody else changed anything");
-    }
+        assert!(conflicts.is_empty(), "nobody else changed anything");
+    });
 }
 
 #[test]
 fn merging_twice_changes_nothing_more() {
-    for seed in seeds() {
-        let (mut source, dest) = (Writer::text(seed, true), Writer::text(seed + APART, true));
-        if seed % 2 == 0 {
+    for_all(|random| {
+        let (mut source, dest) = (random.text(), random.text());
+        if random.chance(50) {
             // What goes takes the comments next to it along.
             source = source.replace(": two\n", ": null\n");
         }
         for prepend in [false, true] {
             let options = Options { prepend, ..INFER };
             let once = merge(&source, &dest, options);
-            assert_eq!(merge(&source, &once, options), once, "seed {seed}\n{source}---\n{dest}");
+            assert_eq!(merge(&source, &once, options), once, "{source}---\n{dest}");
         }
-        let updated = Writer::text(seed + 2 * APART, true);
+        let updated = random.text();
         let once = merge3(&source, &updated, &dest);
         let again = merge3(&source, &updated, &once);
-        assert_eq!(again, once, "seed {seed}\n{source}---\n{dest}---\n{updated}");
-    }
+        assert_eq!(again, once, "{source}---\n{dest}---\n{updated}");
+    });
 }
 
 /// What is read back is what the merge made: every value, and every comment where it was.
 #[test]
 fn the_text_says_what_the_tree_does() {
-    for seed in seeds() {
-        let [source, dest, updated] = [0, 1, 2].map(|n| Writer::text(seed + n * APART, true));
+    for_all(|random| {
+        let [source, dest, updated] = [(); 3].map(|()| random.text());
         let [s, d, u] = [&source, &dest, &updated].map(|text| file(text));
         let schema = Schema::builtin();
         let into = Destination::OneFile;
@@ -271,12 +271,12 @@ fn the_text_says_what_the_tree_does() {
         for merged in [&two[0], &three[0]] {
             let (text, document) = (merged.text(), &merged.documents[0]);
             let again = file(&text).documents.remove(0);
-            let texts = format!("seed {seed}\n{source}---\n{dest}---\n{updated}---\n{text}");
+            let texts = format!("{source}---\n{dest}---\n{updated}---\n{text}");
             assert_eq!(again.root, document.root, "{texts}");
             let lost = missing(&comments(document), &comments(&again));
             assert!(lost.is_empty(), "{lost:?} of {texts}");
         }
-    }
+    });
 }
 
 /// All lines of all comments, but for those within brackets: they stay with the brackets.
@@ -308,44 +308,43 @@ fn missing(of: &[String], from: &[String]) -> Vec<String> {
     of.iter().filter(|line| count(of, line) > count(from, line)).cloned().collect()
 }
 
-/// A part that neither the source nor an update speaks of stays as it is: order, comments, layout.
+/// A part that neither the source nor an update mentions stays as it is: order, comments, layout.
 #[test]
 fn parts_nobody_speaks_of_keep_every_byte() {
-    for seed in seeds() {
-        let [source, dest, updated] = [0, 1, 2].map(|n| Writer::text(seed + n * APART, true));
-        let other = Writer::text(seed + 3 * APART, true);
+    for_all(|random| {
+        let [source, dest, updated] = [(); 3].map(|()| random.text());
+        let other = random.text();
         let own = other.split_once("\nspec:").expect("every text has a spec").1;
         let dest = dest.replacen("\nspec:", &format!("\nown:{own}spec:"), 1);
         let dest = format!("{dest}mine:{own}");
         for merged in [merge(&source, &dest, INFER), merge3(&source, &updated, &dest)] {
-            let texts = format!("seed {seed}\n{source}---\n{dest}---\n{updated}---\n{merged}");
+            let texts = format!("{source}---\n{dest}---\n{updated}---\n{merged}");
             assert!(merged.contains(&format!("\nown:{own}")), "{texts}");
             assert!(merged.contains(&format!("\nmine:{own}")), "{texts}");
         }
-    }
+    });
 }
 
 #[test]
 fn only_the_lines_of_a_changed_field_change() {
-    for seed in seeds() {
-        let dest = Writer::text(seed, true);
+    for_all(|random| {
+        let dest = random.text();
         let source = "apiVersion: v1\nkind: Thing\nmetadata:\n  name: thing\n  labels: {new: label}\n";
         let merged = merge(source, &dest, INFER);
         let expected = dest.replacen("  name: thing\n", "  name: thing\n  labels: {new: label}\n", 1);
-        assert_eq!(merged, expected, "seed {seed}");
-    }
+        assert_eq!(merged, expected);
+    });
 }
 
 /// Whatever is written: the answer is a result or a diagnostic.
 #[test]
 fn nothing_makes_it_panic() {
-    for seed in seeds() {
-        let mut random = Random::new(seed);
-        let mut spoil = |text: String| {
-            let mut bytes = text.into_bytes();
+    for_all(|random| {
+        let mut spoiled = || {
+            let mut bytes = random.text().into_bytes();
             for _ in 0..random.below(6) {
-                let at = random.below(bytes.len() as u64) as usize;
-                let byte = *b"- :#[]{}&*!|>'\"\n~$<"[random.below(19) as usize..].first().expect("within");
+                let at = random.below(bytes.len());
+                let byte = *b"- :#[]{}&*!|>'\"\n~$<"[random.below(19)..].first().expect("within");
                 match random.below(3) {
                     0 => bytes[at] = byte,
                     1 => bytes.insert(at, byte),
@@ -355,8 +354,7 @@ fn nothing_makes_it_panic() {
             let text = String::from_utf8_lossy(&bytes).into_owned();
             File::read("a.yaml", &Source::detached("a.yaml", text))
         };
-        let texts = [0, APART, 2 * APART].map(|more| spoil(Writer::text(seed + more, true)));
-        let [Ok(a), Ok(b), Ok(c)] = texts else { continue };
+        let [Ok(a), Ok(b), Ok(c)] = [(); 3].map(|()| spoiled()) else { return };
         let schema = Schema::builtin();
         for options in [INFER, Options::PATCH, Options { prepend: true, ..INFER }] {
             let into = Destination::OneFile;
@@ -372,7 +370,7 @@ fn nothing_makes_it_panic() {
                 }
             }
         }
-    }
+    });
 }
 
 #[test]
