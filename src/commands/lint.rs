@@ -13,7 +13,7 @@ use krm_engine::lint::tree::Tree;
 use krm_engine::lint::{self, Lint, Options, Outcome};
 use krm_engine::workspace::Workspace;
 use krm_engine::{BuildOptions, Result, Session, World, edit};
-use krm_yaml::Severity;
+use krm_yaml::{Failure, Severity};
 
 use super::build;
 use crate::cli::{BuildFlags, examples};
@@ -201,7 +201,7 @@ fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
         report.show(&finding);
     }
     for (root, why) in &unbuilt {
-        let hint = if why.code() == "still-remote" { " (`--fetch` allows it)" } else { "" };
+        let hint = if why.failure() == Some(Failure::Offline) { " (`--fetch` allows it)" } else { "" };
         eprintln!("not built: `{root}`: {}{hint}", why.message());
     }
     if errors + warnings > 0 || !unbuilt.is_empty() {

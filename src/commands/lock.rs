@@ -10,6 +10,7 @@ use krm_engine::runtime::{Argument, Permission, Scratch, Tool, run_tool};
 use krm_engine::workspace::Elsewhere;
 use krm_engine::workspace::{VENDORED, Workspace};
 use krm_engine::{Diagnostic, Node, Result, Span, World, kpt, pull_args};
+use krm_yaml::Failure;
 
 use crate::os::content::Listing;
 use crate::os::locked::{self, Locked};
@@ -118,11 +119,11 @@ fn before(file: &Path, is_check: bool) -> Result<LockFile> {
         return Ok(LockFile::default());
     }
     match locked::read(file) {
-        Err(error) if error.code() == "lock-in-conflict" && !is_check => {
+        Err(error) if error.failure() == Some(Failure::InConflict) && !is_check => {
             let text = os::read(file).unwrap_or_default();
             Ok(lockfile::resolve_conflicts(&String::from_utf8_lossy(&text)))
         }
-        Err(error) if ["lock-malformed", "lock-unreadable"].contains(&error.code()) && !is_check => {
+        Err(error) if error.failure() == Some(Failure::Malformed) && !is_check => {
             eprintln!("{}: everything is looked up anew", error.message());
             Ok(LockFile::default())
         }

@@ -8,6 +8,7 @@ use krm_engine::files::{ChartAddress, hex};
 use krm_engine::files::{Repository, is_http};
 use krm_engine::workspace::repository_key;
 use krm_engine::{Diagnostic, Node, Result, Source, Spanned};
+use krm_yaml::Failure;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -96,9 +97,8 @@ impl LockFile {
     pub fn parse(source: &Arc<Source>) -> Result<Self> {
         if is_in_conflict(source.text()) {
             let message = format!("`{}` has conflicts that git could not resolve", source.name());
-            return Err(
-                Diagnostic::error("lock-in-conflict", message).help("run `krm lock`: it resolves them")
-            );
+            let error = Diagnostic::error("lock-in-conflict", message).failing(Failure::InConflict);
+            return Err(error.help("run `krm lock`: it resolves them"));
         }
         let documents = krm_yaml::parse(source)?;
         let root = documents.into_iter().next().map_or_else(Node::null, |document| document.root);
@@ -112,7 +112,10 @@ impl LockFile {
         let mut lock = Self::default();
         let bad = |what: &str, span| {
             let message = format!("`{}` cannot be used: {what}", source.name());
-            Diagnostic::error("lock-malformed", message).at(span).help("run `krm lock` to write it anew")
+            Diagnostic::error("lock-malformed", message)
+                .failing(Failure::Malformed)
+                .at(span)
+                .help("run `krm lock` to write it anew")
         };
         let is_digest = |text: &str| text.strip_prefix("sha256:").is_some_and(is_sha256);
         for WrittenRemote { address, commit, content } in written.remotes {
@@ -279,6 +282,7 @@ pub fn resolve_conflicts(text: &str) -> LockFile {
 
 fn malformed(source: &Source, error: &Diagnostic) -> Diagnostic {
     Diagnostic::error("lock-unreadable", format!("`{}` cannot be read: {error}", source.name()))
+        .failing(Failure::Malformed)
         .at(error.place())
         .help("run `krm lock` to write it anew")
 }

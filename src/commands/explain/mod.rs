@@ -10,6 +10,7 @@ use std::sync::Arc;
 use clap::{Args, ValueEnum};
 use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName, json, text};
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
+use krm_yaml::Failure;
 
 use crate::cli::{BuildFlags, examples};
 use crate::commands::build;
@@ -207,7 +208,7 @@ impl Answerer<'_> {
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
         let mut error = Diagnostic::error("explain-no-field", message);
         let warnings = self.session.build(std::slice::from_ref(&one.target)).warnings;
-        for warning in warnings.iter().filter(|w| w.code() == "patch-target-no-match") {
+        for warning in warnings.iter().filter(|w| w.failure() == Some(Failure::NoMatch)) {
             if self.would_write(warning.place(), field) {
                 error = error.note(
                     format!("this patch would have written it: {}", warning.message()),

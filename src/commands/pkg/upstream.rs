@@ -117,7 +117,7 @@ impl Upstream {
     }
 }
 
-/// A folder of a repository. Whoever wrote the path or the repository may be somebody else: what is outside, also by way of a
+/// A folder of a repository. The path or the repository may be written by somebody else: what is outside, also by way of a
 /// link, and what git keeps for itself is not there.
 fn folder_in(checkout: &Path, path: &str) -> Option<PathBuf> {
     let root = checkout.canonicalize().ok()?;

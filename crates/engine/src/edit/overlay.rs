@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Result, Sources};
+use krm_yaml::{Diagnostic, Failure, Result, Sources};
 
 use crate::files::repository::Repository;
 use crate::files::world::{DirEntry, Download, EntryKind, Fetched, World, clean};
@@ -33,7 +33,11 @@ impl Overlay {
     fn need_network(&self, address: &str) -> Result<()> {
         match self.is_offline {
             false => Ok(()),
-            true => Err(Diagnostic::error("still-remote", format!("`{address}` would have to be fetched"))),
+            true => {
+                let error =
+                    Diagnostic::error("still-remote", format!("`{address}` would have to be fetched"));
+                Err(error.failing(Failure::Offline))
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! Deprecated fields: what they are called now, and what is made of them.
 
-use krm_yaml::{Diagnostic, Node};
+use krm_yaml::{Diagnostic, Failure, Node};
 
 use super::Kustomization;
 use crate::transformers::helm_chart::OldChart;
@@ -23,13 +23,18 @@ pub(super) fn deprecated(root: &Node) -> Vec<Diagnostic> {
             let key = entry.key.text()?;
             let (old, new) = DEPRECATED.iter().find(|(old, _)| old.eq_ignore_ascii_case(key))?;
             let warning = Diagnostic::warning("deprecated-field", format!("the field `{old}` is deprecated"));
-            Some(warning.at(entry.key.span()).help(format!("write {new} instead")))
+            Some(
+                warning
+                    .failing(Failure::Deprecated)
+                    .at(entry.key.span())
+                    .help(format!("write {new} instead")),
+            )
         })
         .collect()
 }
 
 impl Kustomization {
-    /// Moves what stands in fields that only changed their name.
+    /// Moves what is in fields that only changed their name.
     pub(super) fn fix(&mut self) {
         self.resources.append(&mut self.bases);
         self.images.append(&mut self.image_tags);

@@ -1,7 +1,7 @@
 //! Values of a kustomization that build, and then are refused by a cluster or mean something else than they seem to.
 
 use krm_yaml::de::Noticed;
-use krm_yaml::{Diagnostic, Fix, Spanned, Text};
+use krm_yaml::{Diagnostic, Failure, Fix, Spanned, Text};
 
 use super::Kustomization;
 use crate::transformers::{Image, Pairs};
@@ -92,6 +92,7 @@ fn new_name(image: &Spanned<Image>, warnings: &mut Vec<Diagnostic>) {
     let field = if last.contains('@') { "digest" } else { "newTag" };
     warnings.push(
         Diagnostic::warning("image-name-with-tag", message)
+            .failing(Failure::Misplaced)
             .at(name.span())
             .help(format!("write `newName: {without}` and `{field}: {tag}`")),
     );

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use krm_yaml::{Diagnostic, Fix};
+use krm_yaml::{Diagnostic, Failure, Fix};
 use rustc_hash::FxHashMap;
 
 use super::Check;
@@ -18,7 +18,7 @@ use crate::kustomization::FILE_NAMES;
 /// of them leaves the output as it is, builds tell.
 pub(super) fn add_fixes(cx: &Check, findings: &mut [Diagnostic]) {
     let mut known: FxHashMap<PathBuf, Fixes> = FxHashMap::default();
-    for finding in findings.iter_mut().filter(|finding| finding.code() == "deprecated-field") {
+    for finding in findings.iter_mut().filter(|finding| finding.failure() == Some(Failure::Deprecated)) {
         let Some(path) = cx.path_of(finding.place()) else { continue };
         let is_kustomization = path.file_name().is_some_and(|name| FILE_NAMES.iter().any(|own| name == *own));
         if !is_kustomization {

@@ -1,6 +1,6 @@
 //! Fixes for `image-name-with-tag`: the tag goes to the field that is made for it.
 
-use krm_yaml::{Diagnostic, Fix};
+use krm_yaml::{Diagnostic, Failure, Fix};
 
 use super::Check;
 use super::fix::as_edits;
@@ -9,7 +9,7 @@ use crate::edit;
 use crate::files::folder::Files;
 
 pub(super) fn add_fixes(cx: &Check, findings: &mut [Diagnostic]) {
-    for finding in findings.iter_mut().filter(|finding| finding.code() == "image-name-with-tag") {
+    for finding in findings.iter_mut().filter(|finding| finding.failure() == Some(Failure::Misplaced)) {
         if let Some(fix) = of(cx, finding) {
             *finding = finding.clone().fix(fix);
         }

@@ -428,7 +428,7 @@ fn merge_keys<'s>(
     }
     let lists: Vec<&[Node]> = s.present().map(Node::items).collect();
     let key = inferred_key(&lists);
-    // What refers to objects, such as the subjects of a role, is told apart by their kinds, too: a user is not the group of
+    // What refers to objects, such as the subjects of a role, is distinguished by their kinds, too: a user is not the group of
     // the same name.
     if matches!(key, None | Some("name")) && !options.as_reference && refer_to_objects(&lists) {
         return Some(Cow::Owned(OBJECT_KEYS.map(Cow::Borrowed).to_vec()));

@@ -1,4 +1,4 @@
-//! From documents to resources: lists taken apart, anchors resolved, and what is no resource refused.
+//! From documents to resources: lists taken apart, anchors resolved, and what is not a resource refused.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -156,6 +156,7 @@ fn no_kind(root: &Node) -> Diagnostic {
         return is_kustomization(root);
     }
     Diagnostic::error("resource-no-kind", "this object has no `kind`")
+        .failing(Failure::Incomplete)
         .at(root.span())
         .help("only Kubernetes objects can be resources: they have `apiVersion`, `kind` and `metadata.name`")
 }

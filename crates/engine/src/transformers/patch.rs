@@ -1,6 +1,6 @@
 //! `patches:` changes resources by strategic merge or by JSON patch, whichever the patch turns out to be.
 
-use krm_yaml::{Diagnostic, Map, Node, Result, Seq, Span, Style, Tag, embedded};
+use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Seq, Span, Style, Tag, embedded};
 use serde::Deserialize;
 
 use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directives};
@@ -33,7 +33,7 @@ use crate::select::resources::{Matcher, Selector};
 /// ```
 ///
 /// A list of operations is a [JSON patch](JsonPatch), anything else a partial resource that is merged: see
-/// [`PatchStrategicMerge`](super::PatchStrategicMerge). A target that fits nothing is a warning. With `options:
+/// [`PatchStrategicMerge`](super::PatchStrategicMerge). A target that matches nothing is a warning. With `options:
 /// {allowNameChange: true}` (or `allowKindChange`) a strategic merge patch may rename what it changes.
 #[derive(Clone, Debug)]
 pub struct Patch {
@@ -107,8 +107,8 @@ fn classify(trees: Vec<Node>) -> Result<PatchForm> {
                 trees.first().is_some_and(|tree| tree.get("op").or(tree.get("path")).is_some());
             let trees = trees.into_iter().filter(|tree| !tree.is_empty()).collect();
             let patches = read::of_trees(trees, &Schema::builtin());
-            patches.map(PatchForm::Merge).map_err(|error| match error.code() {
-                "resource-no-kind" => no_kind(error.place(), is_operation),
+            patches.map(PatchForm::Merge).map_err(|error| match error.failure() {
+                Some(Failure::Incomplete) => no_kind(error.place(), is_operation),
                 _ => error,
             })
         }
@@ -286,7 +286,8 @@ impl Chosen {
                 "use names as they are written in the base, before any prefix or suffix",
                 items,
             );
-            let warning = Diagnostic::warning("patch-target-no-match", miss.message);
+            let warning =
+                Diagnostic::warning("patch-target-no-match", miss.message).failing(Failure::NoMatch);
             let warning = warning.at(miss.place).at(self.place).help(miss.help);
             cx.warn(miss.fix.into_iter().fold(warning, Diagnostic::fix));
         }

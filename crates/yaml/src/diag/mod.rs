@@ -49,6 +49,20 @@ pub enum Failure {
     BadLocation,
     /// There was more to do than is allowed.
     TooMuch,
+    /// Something lacks a field it must have.
+    Incomplete,
+    /// A selection matches nothing.
+    NoMatch,
+    /// A value has a part that belongs to another field.
+    Misplaced,
+    /// A field is deprecated.
+    Deprecated,
+    /// A text has conflicts that a merge left.
+    InConflict,
+    /// A text is not what its format wants.
+    Malformed,
+    /// An address would have to be fetched, which is not allowed now.
+    Offline,
 }
 
 /// An error or a warning, with its location and advice.
