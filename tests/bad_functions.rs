@@ -1,4 +1,4 @@
-//! Functions that misbehave, each a real program: what people are told, and that no file changes.
+//! Functions that misbehave, each a real program: what is reported, and that no file changes.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -95,7 +95,7 @@ impl Drop for Package {
     }
 }
 
-/// Runs a bad function and sees that it is told in these words, by its name, and that nothing changed.
+/// Runs a bad function and checks that it is reported in these words, by its name, and that nothing changed.
 fn refused(name: &str, program: &str, args: &[&str], told: &[&str]) -> String {
     let package = Package::new(name, program);
     let before = package.files();

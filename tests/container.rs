@@ -297,7 +297,7 @@ fn images_are_fetched_when_the_user_says() {
         let output = krm.current_dir(&dir).env("KRM_FN_RUNTIME", engine.binary).output().expect("krm starts");
         (output.status.success(), text(&output.stderr))
     };
-    // It is nowhere but here, so whoever looks elsewhere does not find it.
+    // It is nowhere but here, so anyone who looks elsewhere does not find it.
     for (policy, finds) in
         [(None, true), (Some("IfNotPresent"), true), (Some("Never"), true), (Some("Always"), false)]
     {

@@ -74,7 +74,7 @@ fn all_or_nothing(name: &str, there: &[&str], back: &[&str]) {
         );
         let _ = child.kill();
         let _ = child.wait();
-        // Whoever comes next finishes what was begun, or undoes it.
+        // The next to come finishes what was begun, or undoes it.
         assert!(krm(&root, &["cfg", "count", "."]).status().expect("krm starts").success());
         let now = files(&root);
         state = match () {

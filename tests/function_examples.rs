@@ -118,7 +118,7 @@ fn a_website_is_generated_sized_and_checked() {
     let renewed = website.read(deployment);
     assert!(renewed.contains(by_hand) && renewed.contains("replicas: 5\n"), "{renewed}");
 
-    // A mistake is told, with its place, and nothing is written: not even what went before it.
+    // A mistake is reported, with its place, and nothing is written: not even what went before it.
     website.replace("search.yaml", "  selector:\n    app: search", "  selector:\n    app: saerch");
     website.replace("functions/10-generate.yaml", "replicas: 5", "replicas: 7");
     let before = website.files();

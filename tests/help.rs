@@ -33,7 +33,7 @@ fn commands() -> Vec<Vec<String>> {
     all
 }
 
-/// What stands under `Examples`: the folder to be in, and the scripts.
+/// What is under `Examples`: the folder to be in, and the scripts.
 fn examples(help: &str) -> Option<(String, Vec<String>)> {
     let mut lines = help.lines().skip_while(|line| !line.starts_with("Example"));
     let heading = lines.next()?;

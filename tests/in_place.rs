@@ -149,7 +149,7 @@ fn owner_group_and_mode_stay() {
         chown(place.0.join("pkg/a.yaml"), Some(NOBODY), Some(NOBODY)).expect("root may");
     }
     let before = (file().uid(), file().gid(), file().mode());
-    // As whoever this is: only root may give files away, and must not take them.
+    // As the user this is: only root may give files away, and must not take them.
     let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
     krm.args(["fn", "run", "pkg", "--enable-exec", "--exec-path", "./grow"]).current_dir(&place.0);
     assert!(krm.output().expect("krm starts").status.success());

@@ -145,7 +145,7 @@ fn a_fix_that_is_killed_is_all_or_nothing() {
         std::thread::sleep(takes.mul_f64(part) + Duration::from_micros(kill as u64));
         let _ = child.kill();
         let _ = child.wait();
-        // Whoever comes next finishes what was begun, or undoes it.
+        // The next to come finishes what was begun, or undoes it.
         assert!(krm(&["cfg", "count", "."], &root).status.success());
         let now = files(&root);
         match () {

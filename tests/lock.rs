@@ -390,7 +390,7 @@ fn copies_in_the_tree_come_first_and_are_checked() {
     assert_eq!(
         place.krm(&["lock", "--check", "--offline"]),
         Ok(String::new()),
-        "copies are no kustomizations of ours"
+        "copies are not kustomizations of ours"
     );
     assert_eq!(server.asked(), 0);
     // The lists are what other tools read.
@@ -456,7 +456,7 @@ fn hostile_repositories_are_refused_by_name() {
         let locked = place.krm(&["lock"]);
         let built = place.krm(&["build"]);
         assert!(built.is_err(), "{address}");
-        // What is no address is not locked; what is one cannot be.
+        // What is not an address is not locked; what is one cannot be.
         if let Err(error) = locked {
             assert!(error.contains("[git-failed]"), "{address}: {error}");
         }

@@ -1,4 +1,4 @@
-//! Bases of bases of bases: told, where there are too many, before memory, stack or patience run out.
+//! Bases of bases of bases: reported, if there are too many, before memory, stack or patience run out.
 
 use std::fs;
 use std::path::PathBuf;
@@ -70,7 +70,7 @@ fn a_chain_may_be_long_but_not_endless() {
     refused(place.build("b3000"), "bases-too-deep");
     place.write("top/kustomization.yaml", "resources: [../b0]\ncomponents: [../c3000]\n");
     refused(place.build("top"), "bases-too-deep");
-    // Those in front are planned before those behind them: none of them is far from what is known by then.
+    // Those in front are planned before those after them: none of them is far from what is known by then.
     let steps: Vec<String> = (0..=3000).step_by(100).map(|n| format!("../b{n}")).collect();
     place.write("steps/kustomization.yaml", &format!("resources: [{}]\n", steps.join(", ")));
     refused(place.build("steps"), "bases-too-deep");
@@ -109,6 +109,6 @@ fn what_doubles_with_each_step_is_told() {
     place.write("top/kustomization.yaml", "resources: [../b0]\ncomponents: [../c29]\n");
     refused(place.build("top"), "bases-too-many");
     refused(place.build("t29"), "imports-too-many");
-    // A fault is told for each way that leads to it, up to a number.
+    // A fault is reported for each way that leads to it, up to a number.
     refused(place.build("f29"), "file-not-found");
 }

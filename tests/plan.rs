@@ -32,7 +32,7 @@ fn check(case: &Path) -> Result<bool, String> {
     }
     let scratch = Scratch::copy(case);
     let folder = scratch.0.join(target);
-    // Where a resource was configured is told by file, and the plan is another file.
+    // Where a resource was configured is reported by file, and the plan is another file.
     let written = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let tells_origins = |name: &&str| {
         fs::read_to_string(folder.join(name)).is_ok_and(|text| {
@@ -41,7 +41,7 @@ fn check(case: &Path) -> Result<bool, String> {
                 || text.contains("transformerAnnotations")
         })
     };
-    // A resource that is called like a Composition cannot stand beside one.
+    // A resource that is called like a Composition cannot be beside one.
     let is_taken = folder.join("kustomization.yaml").exists() && folder.join("composition.yaml").exists();
     if !folder.is_dir() || is_taken || written.iter().any(tells_origins) {
         return Ok(false);

@@ -10,7 +10,7 @@ fn building_again_changes_nothing() {
     let mut checked = 0;
     let mut faults = Vec::new();
     for (name, output) in outputs() {
-        // These annotations speak of the build that wrote them, so another one writes others.
+        // These annotations are about the build that wrote them, so another one writes others.
         if output.is_empty()
             || output.contains("config.kubernetes.io/origin")
             || output.contains("/transformations:")

@@ -32,7 +32,7 @@ impl Place {
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    /// A repository with a base whose prefix tells its two commits apart: the first is tagged `v1`.
+    /// A repository with a base whose prefix distinguishes its two commits: the first is tagged `v1`.
     fn repository(&self, name: &str) -> String {
         self.write(&format!("{name}/base/kustomization.yaml"), "resources: [cm.yaml]\nnamePrefix: one-\n");
         self.write(&format!("{name}/base/cm.yaml"), CONFIG_MAP);
@@ -399,7 +399,7 @@ fn files_come_by_http_once_in_a_run() {
     place.write("bad/kustomization.yaml", &format!("resources: ['http://{closed}/acme/shop/none.yaml']\n"));
     let error = place.build("bad").unwrap_err();
     assert!(error.starts_with("error[http-failed]") && !error.contains("git"), "{error}");
-    // Neither a file of resources nor a repository: both faults are told.
+    // Neither a file of resources nor a repository: both faults are reported.
     place.write("bad/kustomization.yaml", &format!("resources: ['{url}/x/y/z']\n"));
     let error = place.build("bad").unwrap_err();
     assert!(error.contains("[git-failed]") && error.contains("404 Not Found"), "{error}");

@@ -222,6 +222,69 @@ fn annotations_are_named_once() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+/// Code that goes on differently after some failures asks for the [`Failure`](krm_yaml::Failure); codes are for people. Tables
+/// of codes, such as those of lint, are another matter: they choose what people see.
+#[test]
+fn nothing_branches_on_codes() {
+    let mut faults = Vec::new();
+    for file in all_sources().into_iter().filter(|file| !file.path.contains("/tests")) {
+        // What is below is for tests, which do compare codes.
+        let code = file.code().take_while(|(_, line)| !line.starts_with("#[cfg(test)]"));
+        for (number, line) in code {
+            let compares = [".code() ==", ".code() !="].iter().any(|how| line.contains(how))
+                || line.contains("match ") && line.contains(".code() {");
+            if compares {
+                faults.push(format!("{}:{number}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Files that the page names exist: a reader who follows it finds them.
+#[test]
+fn the_architecture_names_files_that_exist() {
+    let architecture = fs::read_to_string(root().join("ARCHITECTURE.md")).expect("it is there");
+    let path = |name: &str| match name.split_once('/') {
+        Some((library @ ("engine" | "yaml"), rest)) => format!("crates/{library}/src/{rest}"),
+        Some(("runtime", _)) => format!("crates/engine/src/{name}"),
+        _ => name.to_owned(),
+    };
+    let names = architecture.split('`').skip(1).step_by(2);
+    let names = names.filter(|name| name.ends_with(".rs") && name.contains('/') && !name.contains(' '));
+    let missing: Vec<&str> = names.filter(|name| !root().join(path(name)).is_file()).collect();
+    assert!(missing.is_empty(), "ARCHITECTURE.md names {}", missing.join(", "));
+}
+
+/// Habits that sound translated, in comments and messages alike. There is a plain word for each.
+#[test]
+fn the_english_is_plain() {
+    let habits = [
+        ("fits nothing", "matches nothing"),
+        ("fits no ", "matches no"),
+        ("see whether", "check that"),
+        ("look whether", "check that"),
+        ("put it so", "write it like this"),
+        ("stands behind", "is after"),
+        ("stands twice", "appears twice"),
+        ("is no resource", "is not a resource"),
+        ("is no regular", "is not a valid regular"),
+    ];
+    let mut faults = Vec::new();
+    for file in all_sources() {
+        for (number, line) in file.text.lines().enumerate() {
+            let line = line.to_lowercase();
+            for (habit, plain) in habits.iter().filter(|(habit, _)| line.contains(habit)) {
+                // "There is no resource" is plain enough.
+                if !line.contains("there is no") {
+                    faults.push(format!("{}:{}: `{habit}`: write `{plain}`", file.path, number + 1));
+                }
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
 #[test]
 fn files_stay_readable() {
     let long = |file: &SourceFile| file.text.lines().count() > 800;
@@ -229,7 +292,7 @@ fn files_stay_readable() {
     assert!(long.is_empty(), "past 600 lines look for the seam: {}", long.join(", "));
 }
 
-/// Codes that no folder can bring about: they speak of the machine (a missing program, a full disk, a network), take a
+/// Codes that no folder can bring about: they are about the machine (a missing program, a full disk, a network), take a
 /// git repository (`src/os/git/tests.rs` has one) or hundreds of folders, or are the libraries' own, which their unit tests bring about.
 const OUT_OF_REACH: &[&str] = &[
     "argocd-outside",
@@ -358,7 +421,7 @@ fn every_code_has_a_case() {
         .flatten()
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
         .collect();
-    // A case is named after its code; what comes behind a dot tells several of one code apart.
+    // A case is named after its code; what comes after a dot distinguishes several of one code.
     let has_case = |code: &str| cases.iter().any(|case| case.split('.').next() == Some(code));
     let mut faults = Vec::new();
     for (code, file) in &codes {
@@ -404,7 +467,7 @@ struct SourceFile {
 }
 
 impl SourceFile {
-    /// Its lines and their numbers, without comments and without its tests, which stand at the end.
+    /// Its lines and their numbers, without comments and without its tests, which are at the end.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let lines = self.text.lines().enumerate().take_while(|(_, line)| *line != "#[cfg(test)]");
         lines.filter(|(_, line)| !line.trim_start().starts_with("//")).map(|(at, line)| (at + 1, line))

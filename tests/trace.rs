@@ -68,7 +68,7 @@ fn scalars(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[Se
         return see(node, path);
     }
     for entry in node.as_map().into_iter().flatten() {
-        // Keys that are no texts cannot be named.
+        // Keys that are not texts cannot be named.
         if let Some(key) = entry.key.text().filter(|key| node.as_map().unwrap().get(key).is_some()) {
             path.push(Segment::Key(key.into()));
             scalars(&entry.value, path, see);
@@ -100,7 +100,7 @@ fn fault(events: &[Event], value: &Node) -> Option<String> {
         let is_set = first.before.is_none() && !first.asked.is_none();
         // What a built-in adds by itself has no place, but a step that says so.
         let by_itself = first.step.name.folder.is_empty();
-        (!is_origin && !is_set && !by_itself).then_some("its first event is no origin")
+        (!is_origin && !is_set && !by_itself).then_some("its first event is not an origin")
     });
     if let Some(first) = first {
         return Some(first.into());

@@ -41,7 +41,7 @@ pub fn without_stack_trace(mut args: Vec<OsString>) -> Vec<OsString> {
     args
 }
 
-/// The exit status for a command line that is not a command: help is no error, and everything else is 1.
+/// The exit status for a command line that is not a command: help is not an error, and everything else is 1.
 pub fn exit_code(kind: ErrorKind) -> i32 {
     match kind {
         ErrorKind::DisplayHelp

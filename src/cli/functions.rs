@@ -39,7 +39,7 @@ pub enum FnCommand {
 /// Run functions on a folder, and write what they change back in place
 ///
 /// The functions are those that files of the folder declare, by the annotation `config.kubernetes.io/function` or a field
-/// `runtime`; each works on the folder its configuration stands in and those below. Or one function is named here.
+/// `runtime`; each works on the folder its configuration is in and those below. Or one function is named here.
 ///
 /// No file changes unless every function succeeds. Without a folder, reads resources from standard input and prints what
 /// becomes of them.
@@ -292,7 +292,7 @@ impl SandboxArgs {
 
 /// Print the resources of a folder as a ResourceList, for functions to be chained by pipes
 ///
-/// Each carries the file and the index it stands at, so that `krm fn sink` can write them again.
+/// Each carries the file and the index it is at, so that `krm fn sink` can write them again.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FN_SOURCE)]
 pub struct FnSourceArgs {

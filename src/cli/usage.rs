@@ -20,7 +20,7 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
     (&["apply", "get", "diff", "delete"], "krm talks to no cluster: `krm build DIR | kubectl NAME -f -`"),
 ];
 
-/// A command line that is no command: a mistake, or a wish for help.
+/// A command line that is not a command: a mistake, or a wish for help.
 pub struct Usage {
     pub error: clap::Error,
     pub format: ErrorFormat,

@@ -25,7 +25,7 @@ pub struct Remote {
     fetching: Fetching,
     /// Looked for when something is to be fetched, and not before.
     locked: OnceLock<Result<Option<Locked>>>,
-    /// What is not in the lock file is about to be: nobody need be told.
+    /// What is not in the lock file is about to be: no one needs to know.
     is_locking: bool,
 }
 

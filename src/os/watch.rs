@@ -98,7 +98,7 @@ impl Watch {
         let newer: Vec<PathBuf> = self.paths.iter().filter(is_newer).cloned().collect();
         self.stamps = now;
         if !newer.is_empty() {
-            // Whoever changed them may not be done.
+            // The program that changed them may not be done.
             std::thread::sleep(QUIET);
             self.note(&newer);
         }

@@ -56,7 +56,7 @@ impl ResourceList {
     }
 }
 
-/// Reads the fields with the name of what they stand in, so that errors name each field from the top.
+/// Reads the fields with the name of what they are in, so that errors name each field from the top.
 fn read<T: DeserializeOwned>(fields: &Node, under: &str) -> Result<T> {
     let options = if under == "data" { Options::STRICT.only_text() } else { Options::STRICT };
     if under.is_empty() {
@@ -88,7 +88,7 @@ fn name_the_object(error: Diagnostic) -> Diagnostic {
     error.advice().iter().fold(named, |named, advice| named.help(advice.clone()))
 }
 
-/// The fields that configure, and where they stand.
+/// The fields that configure, and where they are.
 fn fields(config: &Object) -> (Node, &'static str) {
     if config.kind() == "ConfigMap" {
         return (config.get("data").cloned().unwrap_or_else(Node::map), "data");

@@ -159,7 +159,7 @@ impl ResourceList {
     }
 
     /// Refuses a list without `items`, which the specification requires. Reading does not ask for it, so that a function
-    /// can be tried out with its configuration alone; whoever takes the list for all there is must: forgotten items would
+    /// can be tried out with its configuration alone; a function that takes the list for all there is must: forgotten items would
     /// pass for deleted ones.
     pub fn require_items(&self) -> Result<()> {
         let Form::Wrapped(envelope) = &self.form else {
@@ -184,7 +184,7 @@ impl ResourceList {
         self.raw_results.as_ref()
     }
 
-    /// `ResourceList`, `List`, `ConfigMapList`; `None` where objects stand one after the other.
+    /// `ResourceList`, `List`, `ConfigMapList`; `None` where objects come one after the other.
     pub fn kind(&self) -> Option<&str> {
         match &self.form {
             Form::Wrapped(envelope) => envelope.get("kind").and_then(Node::text),
@@ -207,7 +207,7 @@ impl ResourceList {
         self.results.iter().any(|result| result.severity() == Severity::Error)
     }
 
-    /// The one tree it is written as; `None` where objects stand one after the other.
+    /// The one tree it is written as; `None` where objects come one after the other.
     fn envelope(&self) -> Option<Node> {
         let Form::Wrapped(envelope) = &self.form else { return None };
         let mut envelope = envelope.clone();
@@ -257,7 +257,7 @@ impl std::fmt::Display for ResourceList {
     }
 }
 
-/// Whether a single document is a list and not an object. Lists of one kind are told from objects that happen to be
+/// Whether a single document is a list and not an object. Lists of one kind are distinguished from objects that happen to be
 /// called so by having no name.
 fn is_list(root: &Node) -> bool {
     let kind = root.get("kind").and_then(Node::text).unwrap_or_default();

@@ -143,7 +143,7 @@ impl Object {
         }
     }
 
-    /// Removes a label, and the map it stood in where that is empty now.
+    /// Removes a label, and the map it was in if that is empty now.
     ///
     /// ```
     /// use krm_function::Object;
@@ -156,7 +156,7 @@ impl Object {
         self.remove_from_metadata("labels", key)
     }
 
-    /// Removes an annotation, and the map it stood in where that is empty now.
+    /// Removes an annotation, and the map it was in if that is empty now.
     pub fn remove_annotation(&mut self, key: &str) -> Option<Node> {
         self.remove_from_metadata("annotations", key)
     }
@@ -180,7 +180,7 @@ impl Object {
         Some(removed)
     }
 
-    /// The file it stands in, as the orchestrator says.
+    /// The file it is in, as the orchestrator says.
     pub fn path(&self) -> Option<&str> {
         self.annotation(annotations::PATH).or_else(|| self.annotation(annotations::LEGACY_PATH))
     }

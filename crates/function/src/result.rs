@@ -67,7 +67,7 @@ impl FunctionResult {
         Self::new(Severity::Info, message.as_ref())
     }
 
-    /// Says which object it is about, and in which file that stands.
+    /// Says which object it is about, and in which file that is.
     pub fn on(mut self, object: &Object) -> Self {
         let mut reference = Node::from_iter([
             ("apiVersion", object.api_version()),
@@ -208,7 +208,7 @@ impl FunctionResult {
         self.0.at(["field", "proposedValue"]).or_else(|| self.0.at(["field", "suggestedValue"]))
     }
 
-    /// The file the object stands in.
+    /// The file the object is in.
     pub fn file(&self) -> Option<&str> {
         self.text(&["file", "path"])
     }

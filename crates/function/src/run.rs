@@ -165,7 +165,7 @@ fn read(file: &str, sources: &Sources) -> Result<Arc<Source>, Box<dyn Error + Se
 }
 
 /// An error for people: with its place and advice where it has any.
-/// Writes to standard error. When it is closed, nobody is left to be told.
+/// Writes to standard error. When it is closed, nobody is left to read it.
 fn say(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

@@ -1,4 +1,4 @@
-//! What configures a function: typed, and with mistakes told by the name of the field.
+//! What configures a function: typed, and with errors that name the field.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
 use std::collections::BTreeMap;

@@ -19,7 +19,7 @@ pub struct Document {
     comments: Option<Box<Comments>>,
 }
 
-/// Comments of a document that are no node's.
+/// Comments of a document that belong to no node.
 #[derive(Clone, Debug)]
 struct Comments {
     head: Text,
@@ -91,7 +91,7 @@ impl Document {
             && self.head() == self.written_head()
     }
 
-    /// The comments below the document that are no node's.
+    /// The comments below the document that belong to no node.
     pub fn foot(&self) -> &str {
         self.comments.as_ref().map_or("", |comments| &comments.foot)
     }

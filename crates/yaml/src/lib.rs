@@ -89,7 +89,7 @@
 //!   flow key on another line than its `:`; `:x` as a flow scalar; anchors with other characters than
 //!   letters, digits, `-` and `_`; tabs where an indentation could be.
 //! * Accepted, though invalid: a comment without a space before its `#` after a quote or bracket; quoted and flow text
-//!   less indented than the block around it; `[-]`; the escape `\'`; anything behind the end of a root that is a scalar or
+//!   less indented than the block around it; `[-]`; the escape `\'`; anything after the end of a root that is a scalar or
 //!   in brackets, when only the first document is asked for ([`documents`]).
 //! * Accepted, though go-yaml makes no value of it: keys that are collections, which become JSON in a string where JSON is
 //!   written and an error where the canonical form [is checked](try_canonical_into); a stream without any document.

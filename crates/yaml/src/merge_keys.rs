@@ -9,7 +9,7 @@ use crate::node::{Node, Tag, Trivia, Value};
 
 impl Document {
     /// Replaces merge keys by the fields they merge in, and makes every alias a value of its own: from here on, nothing
-    /// in the tree speaks of anchors. Costs nothing where the document has none.
+    /// in the tree refers to anchors. Costs nothing where the document has none.
     ///
     /// ```
     /// let text = "base: &base {a: 1, b: 2}\nmore: {<<: *base, b: 3}\n";

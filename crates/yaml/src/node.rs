@@ -95,7 +95,7 @@ pub enum Style {
 
 /// What surrounds a node, where anything does.
 ///
-/// Comments attach as in go-yaml: `head` stands above, `line` behind, `foot` below (after a blank line, or at the end of
+/// Comments attach as in go-yaml: `head` is above, `line` at the end of the line, `foot` below (after a blank line, or at the end of
 /// the block). Of a map entry, `head` and `foot` are on the key; `line` is on the value where that is a scalar or a flow
 /// collection and on the key where the value is a block collection. Each holds its `#`, and line breaks between lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -471,7 +471,7 @@ impl Node {
         self.as_seq_mut()
     }
 
-    /// The map under a key, made where it is missing or null; `None` where something else stands there.
+    /// The map under a key, made where it is missing or null; `None` where something else is there.
     pub fn map_at(&mut self, key: &str) -> Option<&mut Node> {
         let map = self.make_map()?;
         let at = match map.position(key) {

@@ -518,7 +518,7 @@ fn edited_documents_read_back_as_the_edited_tree() {
         }
         let replaced = doc.root.tag() != doc.original().tag() || doc.root.is_empty();
         if replaced || doc.has_references() || before.contains("? ") {
-            // What stands above the root stays, whatever the root becomes; and comments behind an anchor or a `?` are
+            // What is above the root stays, whatever the root becomes; and comments behind an anchor or a `?` are
             // in odd places of the tree.
             return;
         }

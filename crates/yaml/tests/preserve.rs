@@ -428,7 +428,7 @@ fn comments_within_brackets_can_be_edited() {
     );
     check("k: [\n   a]\n", item(0, |a| a.head = "# x".into()), "k: [\n   # x\n   a]\n");
     check(rows, item(0, |a| a.head = "".into()), "k: [\n  a, # x\n\n  b,   # y\n  c\n] # end\n");
-    // What stood on one line is broken where a comment ends it.
+    // What was on one line is broken where a comment ends it.
     let short = "k: [a, b, c]\n";
     check(short, item(0, |a| a.line = "# x".into()), "k: [a, # x\n  b, c]\n");
     check(short, item(0, |a| a.head = "# x".into()), "k: [\n  # x\n  a, b, c]\n");

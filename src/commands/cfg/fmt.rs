@@ -188,7 +188,7 @@ fn check(changed: &[Changed]) -> Result<()> {
 
 pub fn formatted(documents: &[Document]) -> Result<String> {
     let texts = documents.iter().map(document).collect::<Result<Vec<_>>>()?;
-    // A comment ahead of the first `---` is read as that of the first document, and may as well stand there.
+    // A comment ahead of the first `---` is read as that of the first document, and may as well be there.
     let (lead, texts) = match (documents, texts.as_slice()) {
         ([first, _, ..], [lead, rest @ ..]) if first.root.is_null() => (lead.as_str(), rest),
         (_, all) => ("", all),

@@ -92,7 +92,7 @@ pub(super) fn annotate(item: &mut Item) {
     if item.path.is_empty() {
         return;
     }
-    // Into a place of their own, not into brackets that stand empty.
+    // Into a place of their own, not into brackets that are empty.
     cfg::format::drop_empty_annotations(&mut item.node);
     let (path, index) = (item.path.clone(), item.index.to_string());
     let annotations = item.node.map_at("metadata").and_then(|meta| meta.map_at("annotations"));
@@ -184,7 +184,7 @@ struct Package {
     items: Vec<Item>,
 }
 
-/// The resources of a folder, a file, or standard input; those of packages within behind those of the folder itself.
+/// The resources of a folder, a file, or standard input; those of packages within after those of the folder itself.
 pub(super) fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Item>> {
     Ok(packages(path, subpackages, report)?.into_iter().flat_map(|package| package.items).collect())
 }

@@ -29,7 +29,7 @@ pub fn text(diff: &Diff) -> String {
         if follow > 0 {
             lines.push(format!("{} by this", counted(follow, "more changes", "more change")));
         }
-        // A line that is gone has nothing to stand beside; its file has.
+        // A line that is gone cannot be annotated; its file can.
         let line = if cause.removed { 1 } else { at.line };
         let _ = writeln!(
             out,

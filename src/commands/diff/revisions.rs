@@ -120,7 +120,7 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
                 targets.extend(inside.map(|layer| layer.shown.clone()));
             }
         }
-        // A folder that is included on one side is no target of its own on the other.
+        // A folder that is included on one side is not a target on the other.
         return Ok(targets.into_iter().collect());
     }
     for folder in folders {

@@ -107,7 +107,7 @@ fn call(
     Ok((output.status, output.stdout))
 }
 
-/// What of a functionConfig can stand in a variable: the scalars of its `metadata` and `spec`.
+/// What of a functionConfig can be in a variable: the scalars of its `metadata` and `spec`.
 fn scalars(config: &Object) -> Vec<(&str, &str)> {
     let maps = ["metadata", "spec"].into_iter().filter_map(|key| config.get(key)?.as_map());
     maps.flatten().filter_map(|entry| Some((entry.key.text()?, entry.value.text()?))).collect()

@@ -1,4 +1,4 @@
-//! What the editor told, and the answers.
+//! What the editor says, and the answers.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -196,7 +196,7 @@ impl Server {
         Vec::new()
     }
 
-    /// Asks to be told of files that change outside the editor.
+    /// Asks to hear of files that change outside the editor.
     fn watch(&self) -> Vec<Value> {
         if !self.watches {
             return Vec::new();

@@ -17,7 +17,7 @@ use crate::os::Disk;
 
 /// The files of a revision.
 ///
-/// It has the repository in a folder of its own, not in that of the working tree: whoever goes by a path past this world
+/// It has the repository in a folder of its own, not in that of the working tree: anyone who goes by a path past this world
 /// finds nothing, rather than a file of another revision. That folder is empty but for what programs are to find there.
 pub struct Revision {
     objects: Arc<Objects>,
@@ -250,7 +250,7 @@ impl World for Revision {
         match self.find(path) {
             Ok(Place::Here(inside, entry)) => self.write(&inside, &entry),
             Ok(Place::Fetched(_)) => Ok(()),
-            // Whoever looks for it says better what is missing.
+            // The code that looks for it says better what is missing.
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
             Err(error) => Err(error),
         }

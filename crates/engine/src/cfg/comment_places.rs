@@ -4,7 +4,7 @@
 //! something else when it is read again, and move further each time. So a text whose comments are where formatting may
 //! have put them is not formatted again.
 
-/// Whether a text differs from what formatting made of it in the places of its comments alone, all of which stand at some
+/// Whether a text differs from what formatting made of it in the places of its comments alone, all of which are at some
 /// level of what is around them.
 pub fn differ_alone(text: &str, formatted: &str) -> bool {
     if !text.ends_with('\n') || text.contains('\r') {
@@ -22,7 +22,7 @@ pub fn differ_alone(text: &str, formatted: &str) -> bool {
         && text.comments_are_at_a_level()
 }
 
-/// A text as its lines of data, and the comments and empty lines in front of each and behind the last.
+/// A text as its lines of data, and the comments and empty lines in front of each and after the last.
 struct Lines<'t> {
     data: Vec<&'t str>,
     gaps: Vec<Vec<&'t str>>,

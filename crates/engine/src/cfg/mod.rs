@@ -1,6 +1,6 @@
 //! Looking at configuration: drawing it, searching it, counting it, formatting it.
 //!
-//! Everything here works on [`Item`]s, resources with the file they stand in, and gives text or a choice of items back.
+//! Everything here works on [`Item`]s, resources with the file they are in, and gives text or a choice of items back.
 
 pub mod blank_lines;
 pub mod comment_places;
@@ -16,7 +16,7 @@ use krm_yaml::Node;
 /// The annotation of resources that are configuration for tools and never reach a cluster.
 pub(crate) use krm_function::annotations::LOCAL_CONFIG;
 
-/// A resource and where it stands in a package.
+/// A resource and where it is in a package.
 #[derive(Clone, Debug)]
 pub struct Item {
     /// The file, relative to the package, with `/`; empty where there is none.
@@ -35,7 +35,7 @@ impl Item {
         self.node.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default()
     }
 
-    /// A resource that stands in no file.
+    /// A resource that is in no file.
     pub fn of(node: Node) -> Self {
         Self { path: String::new(), index: 0, node, head: String::new(), foot: String::new() }
     }

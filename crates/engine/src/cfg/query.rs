@@ -177,7 +177,7 @@ impl Query {
     }
 }
 
-/// The first operator outside brackets, and where it stands.
+/// The first operator outside brackets, and where it is.
 fn operator(text: &str) -> Option<(usize, &str)> {
     let mut depth = 0;
     for (at, c) in text.char_indices() {

@@ -26,7 +26,7 @@ pub struct Field {
     part: Option<String>,
 }
 
-/// Where containers stand, in all kinds that have them.
+/// Where containers are, in all kinds that have them.
 const CONTAINERS: &[&str] =
     &["spec.template.spec.containers", "spec.jobTemplate.spec.template.spec.containers", "spec.containers"];
 
@@ -81,7 +81,7 @@ fn by_folder(root: &str, items: &[Item], fields: &[Field], is_package: &dyn Fn(&
     for item in items.iter().filter(|item| !item.kind().is_empty()) {
         folders.entry(item.folder()).or_default().push(item);
     }
-    // Every folder stands under the nearest one above it that holds resources. They come in order, so those above a
+    // Every folder is under the nearest one above it that holds resources. They come in order, so those above a
     // folder are the ones still open.
     let mut open: Vec<(&str, Branch)> = vec![(".", Branch::new(root))];
     for (folder, mut items) in folders {

@@ -41,7 +41,7 @@ pub struct Override {
     pub folder: Arc<Folder>,
 }
 
-/// What consolidation asks of whoever plans the build.
+/// What consolidation asks of the planner.
 pub trait Planner {
     fn schema(&self) -> &Schema;
     /// The transformers in what an entry of `transformers:` names: a file, or a folder whose build gives them.

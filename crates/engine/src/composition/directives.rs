@@ -33,7 +33,7 @@ impl Orders {
             let list = path.iter().try_fold(&mut *config, |node, key| node.get_mut(key));
             if let Some(items) = list.and_then(Node::as_seq_mut) {
                 let rank = |item: &Node| order.items().iter().position(|wanted| is_same(wanted, item));
-                // Those that are not named stay behind the one they follow.
+                // Those that are not named stay after the one they follow.
                 let mut last = 0;
                 let mut ranked: Vec<(usize, Node)> = std::mem::take(items)
                     .into_iter()

@@ -55,7 +55,7 @@ pub struct Import {
     import_mode: Spanned<Text>,
 }
 
-/// Where imported transformers go: before one's own, or behind them.
+/// Where imported transformers go: before one's own, or after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ImportMode {
     Prepend,

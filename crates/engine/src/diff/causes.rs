@@ -340,7 +340,7 @@ fn first_line(span: Span) -> Span {
     Span { end: span.start, ..span }
 }
 
-/// The line on the other side that a changed line stands in place of.
+/// The line on the other side that a changed line replaces.
 fn counterpart(file: &FileChange, hit: &Hit) -> Option<usize> {
     let hunk = &file.hunks[hit.hunk];
     let (own, others) = (range(hunk, hit.which), range(hunk, other(hit.which)));

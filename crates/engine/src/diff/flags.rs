@@ -84,7 +84,7 @@ fn loss(kind: &str) -> &'static str {
         "Namespace" => "everything in it goes too",
         "CustomResourceDefinition" => "every resource of that kind goes too",
         "PersistentVolumeClaim" => "its data may be lost",
-        "StatefulSet" => "its pods go; its volumes stay unless they are told otherwise",
+        "StatefulSet" => "its pods go; its volumes stay unless a policy says otherwise",
         _ => "what it kept out may come in",
     }
 }

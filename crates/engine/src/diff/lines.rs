@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-/// The lines of one text that stand in place of those of another. One of the two ranges may be empty.
+/// The lines of one text that replace those of another. One of the two ranges may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
     pub old: Range<usize>,

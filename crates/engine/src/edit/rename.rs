@@ -53,7 +53,7 @@ pub struct Mention {
     pub span: Span,
 }
 
-/// Every place that names a resource which `home` defines, in what is built together with it. Where a name cannot be told
+/// Every place that names a resource which `home` defines, in what is built together with it. Where a name cannot be distinguished
 /// apart from other texts, nothing is named.
 pub fn mentions(
     world: &dyn World,

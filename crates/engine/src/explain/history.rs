@@ -332,7 +332,7 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
     }
 }
 
-/// Where a patch speaks of the field of an event.
+/// Where a patch sets the field of an event.
 fn in_patch(event: &Event) -> Option<Span> {
     event.causes.iter().find_map(|cause| match cause {
         Cause::Patched { operations } => {

@@ -91,7 +91,7 @@ fn is_editable(entry: &Entry) -> bool {
         && !entry.place.is_none()
 }
 
-/// How long the values of an event may be to stand in its line.
+/// How long the values of an event may be to fit on its line.
 const SHORT: usize = 52;
 
 fn before_and_after(entry: &Entry, masked: bool) -> (Option<String>, Option<String>) {
@@ -130,7 +130,7 @@ fn line(entry: &Entry, lead: &str, width: usize, masked: bool, sources: &Sources
     format!("{}\n", line.trim_end())
 }
 
-/// The values of an event that are too long to stand in its line.
+/// The values of an event that are too long to fit on its line.
 fn values(entry: &Entry, masked: bool) -> String {
     let (before, after) = before_and_after(entry, masked);
     if is_short(&before, &after) {

@@ -45,7 +45,7 @@ pub struct Programs {
     pub folders: Vec<PathBuf>,
     /// Images, by name.
     pub images: Vec<String>,
-    /// Why it cannot be told what one of them depends on.
+    /// Why it is not known what one of them depends on.
     pub unknown: Vec<String>,
 }
 

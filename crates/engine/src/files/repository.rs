@@ -44,7 +44,7 @@ pub fn is_http(path: &str) -> bool {
 }
 
 impl Repository {
-    /// Reads an address; `None` where it is no repository's, and hence a path.
+    /// Reads an address; `None` if it is not that of a repository, and so a path.
     pub fn parse(address: &str) -> Option<Self> {
         if Path::new(address).is_absolute() {
             return None;
@@ -120,7 +120,7 @@ fn split_host(address: &str) -> Option<(String, String)> {
     Some((host, rest.to_owned()))
 }
 
-/// `user@`, where it stands.
+/// `user@`, where it is.
 fn split_user(address: &str) -> (&str, &str) {
     let Some((user, _)) = address.split_once('@') else { return ("", address) };
     let is_user = user.starts_with(|c: char| c.is_ascii_alphabetic())
@@ -133,7 +133,7 @@ fn strip_prefix_ignoring_case<'t>(text: &'t str, prefix: &str) -> Option<&'t str
     start.eq_ignore_ascii_case(prefix).then(|| &text[prefix.len()..])
 }
 
-/// Cuts what follows the host into the repository and a path in it: at `_git/` and the name behind it, at `//`, behind
+/// Cuts what follows the host into the repository and a path in it: at `_git/` and the name after it, at `//`, after
 /// `.git`, or after two names; of a local repository nothing is cut without a sign.
 fn split_path(rest: &str, is_local: bool) -> Option<(&str, &str)> {
     if let Some(at) = rest.find("_git/") {

@@ -122,7 +122,7 @@ fn internal_annotations_are_kept(object: &Object, old: Option<&Sent>) -> Result<
     Ok(())
 }
 
-/// Where the resource is to stand. The two names of each annotation may have drifted apart: the one that was changed
+/// Where the resource is to be. The two names of each annotation may have drifted apart: the one that was changed
 /// counts.
 pub(super) fn home(object: &Object, old: Option<&Sent>) -> Result<Option<Home>> {
     let was = old.and_then(|old| old.home.as_deref());
@@ -173,7 +173,7 @@ fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<O
     }
 }
 
-/// Takes away what says where a resource stands.
+/// Takes away what says where a resource is.
 pub(super) fn strip_home(mut object: Object) -> Node {
     PASSING[2..].iter().for_each(|key| drop(object.remove_annotation(key)));
     object.into_node()

@@ -118,7 +118,7 @@ impl LegacyPlugin {
     }
 }
 
-/// What stands in the configuration for programs that do not want to read it.
+/// What is in the configuration for programs that do not want to read it.
 fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
     #[derive(Default, Deserialize)]
     #[serde(rename_all = "camelCase", default)]

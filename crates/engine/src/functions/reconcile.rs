@@ -123,7 +123,7 @@ impl Reconciler<'_> {
             };
             kept += 1;
             let value = self.changed(&entry.value, &other.value, known);
-            // What is above a key speaks of its value as well.
+            // What is above a key is about its value as well.
             let known = if entry.value == other.value { Known::ByKey } else { known };
             let key = self.has_other_comments(&entry.key, &other.key, known).then(|| {
                 let mut key = entry.key.clone();

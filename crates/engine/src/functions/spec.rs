@@ -13,7 +13,7 @@ use crate::runtime::{EnvVar, Exec, Image, Module, Mount, Program};
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct FunctionSpec {
-    /// A failure lets the others run, and is told at the end.
+    /// A failure lets the others run, and is reported at the end.
     pub defer_failure: bool,
     container: Option<ContainerSpec>,
     exec: Option<ExecSpec>,
@@ -225,7 +225,7 @@ impl ContainerSpec {
 }
 
 impl MountSpec {
-    /// A file that is handed around must not reach beyond its own folder; whoever runs it may, with `--mount`.
+    /// A file that is handed around must not reach beyond its own folder; anyone who runs it may, with `--mount`.
     fn resolve(&self, dir: &Path, place: Span) -> Result<Mount> {
         if !["", "bind", "tmpfs"].contains(&self.r#type.as_str()) {
             let message = format!("a function may not declare a mount of type `{}`", self.r#type);

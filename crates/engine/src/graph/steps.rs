@@ -169,7 +169,7 @@ fn own_folders<'t>(trace: &'t Trace, folder: &'t str, around: &Surroundings) -> 
             names.dedup();
             names.into_iter().filter(is_own).collect()
         }
-        // One that was fetched: the last to name a component, or whoever acts last.
+        // One that was fetched: the last to name a component, or the one that acts last.
         None => {
             let by_component = named.clone().rev().find(|step| step.name.field == "components");
             by_component.or(named.next_back()).map(|step| &*step.name.folder).into_iter().collect()

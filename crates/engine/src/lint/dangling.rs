@@ -1,6 +1,6 @@
 //! `dangling-reference` and `missing-reference`: names of ConfigMaps, Secrets, Services, claims and volumes that nothing has.
 //!
-//! Whoever deploys a root may have made the Secret by hand, so a name that nothing has is not wrong by itself. It is when a
+//! The one who deploys a root may have made the Secret by hand, so a name that nothing has is not wrong by itself. It is when a
 //! resource has nearly that name, or when a container mounts a volume that its own pod lacks.
 
 use krm_yaml::{Diagnostic, Fix, Node, nearest};

@@ -2,7 +2,7 @@
 //!
 //! A finding must hold in every root that uses the file it is in: a patch of a component that matches in one overlay and not
 //! in another is right. Nothing is printed or written here. The rules, one file each, look at a [`Lint`]: the texts, the
-//! layers, and every root as it was built. Whoever has unsaved texts gives a session over them.
+//! layers, and every root as it was built. Callers with unsaved texts give a session over them.
 
 mod build;
 mod dangling;

@@ -52,7 +52,7 @@ const NOT_AT_HAND: [&str; 24] = [
 ];
 
 impl Root<'_> {
-    /// Why it cannot be built here, if that is no fault of the files.
+    /// Why it cannot be built here, if the files are not to blame.
     pub fn unbuilt(&self) -> Option<(String, Diagnostic)> {
         let error = self.built.as_ref().err()?;
         let is_at_hand = |error: &Diagnostic| !NOT_AT_HAND.contains(&error.code());

@@ -75,7 +75,7 @@ pub const OF_BUILDS: &[&str] = &[
     "var-unused",
 ];
 
-/// The level of a code that no settings speak of; `None` of codes that have their own.
+/// The level of a code that no settings mention; `None` of codes that have their own.
 pub fn level(code: &str) -> Option<Level> {
     RULES.iter().find(|rule| rule.code == code).map(|rule| rule.level)
 }

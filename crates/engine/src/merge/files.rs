@@ -482,7 +482,7 @@ pub fn merge3_files(
         match original_index.find(known, updates.is_one()) {
             None => added.extend(updates_as.new_resource(known, schema, options)?),
             Some(at) => {
-                // Whoever removed a resource does not want it back because it changed.
+                // The one who removed a resource does not want it back because it changed.
                 let updated = updates_as.get(&known.place).clone();
                 let met = removed_conflict(originals_as.get(at), None, Some(updated), Side::Ours);
                 let resource = known.key.to_string();

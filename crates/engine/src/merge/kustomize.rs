@@ -1,4 +1,4 @@
-//! How the reference merges lists whose elements cannot be told apart by their keys.
+//! How the reference merges lists whose elements cannot be distinguished by their keys.
 //!
 //! An element without its key, the same key twice, or one of several keys on some elements only: the reference has no rule
 //! for these, but what its procedure makes of them is what people's builds print, so it is followed step by step. It
@@ -17,7 +17,7 @@ use super::two_way::is_replaced;
 use super::walk::{Outcome, Sources, Visitor, Walk, walk};
 use crate::schema::Type;
 
-/// The lists, where a change of an element is seen wherever the list stands: `origin` may be `dest` itself.
+/// The lists, where a change of an element is seen wherever the list is: `origin` may be `dest` itself.
 struct Lists {
     dest: Vec<Node>,
     /// `None` where the origin is the destination.
@@ -181,7 +181,7 @@ fn is_element(element: &Node, given: &[(&str, &str)]) -> bool {
     }
 }
 
-/// Puts an element in the place of all that have these keys, else behind the others; or removes those. Fewer values than
+/// Puts an element in the place of all that have these keys, else after the others; or removes those. Fewer values than
 /// keys decide alone, and none at all drop every element.
 fn set(list: &mut Vec<Node>, element: Option<&Node>, keys: &[&str], values: &[&str]) -> Result<()> {
     let of_maps =
@@ -240,7 +240,7 @@ fn unfit(element: &Node, wanted: &str) -> Diagnostic {
     Diagnostic::error("merge-list-element", message).at(element.span())
 }
 
-/// Puts each element of one list in the place of its like in another, else behind it.
+/// Puts each element of one list in the place of its like in another, else after it.
 fn append(mut list: Vec<Node>, elements: Vec<Node>, keys: &[&str]) -> Result<Vec<Node>> {
     for element in elements {
         if keys[0].is_empty() {

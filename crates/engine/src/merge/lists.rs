@@ -1,4 +1,7 @@
 //! Lists merged element by element.
+//!
+//! Pairing here is not `krm_function::elements`, which knows two lists: there are three, an element that only the
+//! updated list has goes where that list has it, and the reference says by which of a schema's keys.
 
 use std::borrow::Cow;
 
@@ -24,13 +27,13 @@ pub(super) fn key_value<'n>(element: &'n Node, key: &str) -> &'n str {
     element.get(key).filter(|value| !value.is_null()).and_then(Node::text).unwrap_or_default()
 }
 
-/// The keys that any element has a value for: a list of ports that never speaks of protocols is one by port alone.
+/// The keys that any element has a value for: a list of ports without protocols is one by port alone.
 pub(super) fn used_keys<'k>(lists: &Lists, keys: &'k [Cow<'static, str>]) -> Vec<&'k str> {
     let used = |key: &&str| lists.iter().any(|list| list.iter().any(|e| !key_value(e, key).is_empty()));
     keys.iter().map(|key| key.as_ref()).filter(used).collect()
 }
 
-/// Whether every element is told apart from the others of its list by its keys: what people write. The reference treats
+/// Whether every element is distinguished from the others of its list by its keys: what people write. The reference treats
 /// other lists in ways [of their own](super::kustomize).
 pub(super) fn is_regular(s: &Sources, keys: &[Cow<'static, str>]) -> bool {
     let lists = lists(s);

@@ -24,7 +24,7 @@ use krm_yaml::Node;
 /// How lists are merged, and how closely the reference is followed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
-    /// Merge lists no schema speaks of where every element has one of the [keys](krm_function::elements::ASSOCIATIVE_KEYS).
+    /// Merge lists that no schema describes if every element has one of the [keys](krm_function::elements::ASSOCIATIVE_KEYS).
     pub infer: bool,
     /// Put elements that are new to the destination first, not last.
     pub prepend: bool,

@@ -42,7 +42,7 @@ pub struct Conflict {
 ///
 /// What the update added, changed or removed is added, changed or removed; what it left alone stays as the destination
 /// has it. A `null` in the destination or the update clears a field. Lists are merged element by element where the schema
-/// (or [`Options::infer`]) knows what tells the elements apart.
+/// (or [`Options::infer`]) knows what distinguishes the elements.
 pub fn three_way(
     original: Option<&Node>,
     updated: &Node,
@@ -117,7 +117,7 @@ impl Visitor for ThreeWay {
         if removed && s.dest.is_some() && self.keeps_ours(s, walk) {
             return Ok(Start::Keep);
         }
-        // `null` in both original and update is no change.
+        // `null` in both original and update is not a change.
         let cleared = is_null(s.dest) || (is_null(s.updated) && !is_null(s.origin));
         Ok(match s.dest {
             _ if removed || cleared => Start::Clear,

@@ -13,7 +13,7 @@ use crate::schema::Schema;
 /// Merges a source into a destination.
 ///
 /// What only the destination has stays; what the source has wins, and `null` there clears. Maps are merged field by
-/// field, lists element by element where the schema (or [`Options::infer`]) knows what tells the elements apart. The
+/// field, lists element by element where the schema (or [`Options::infer`]) knows what distinguishes the elements. The
 /// source may hold the directives of strategic merge patches: `$patch: delete`, `replace` or `merge` in a map, or in an
 /// element of its own for the whole list.
 ///
@@ -129,7 +129,7 @@ impl Visitor for TwoWay {
                 comments::with_line_comments(dest, None, origin, Theirs::Win)
                     .map_or(Outcome::Keep, Outcome::Set)
             }
-            // The comment behind the old value spoke of that, and goes with it.
+            // The comment after the old value was about that, and goes with it.
             (Some(dest), Some(origin)) => {
                 let value = dressed(origin, dest);
                 if walk.options.as_reference {

@@ -223,7 +223,7 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
     let mut fields = Vec::with_capacity(added.len());
     for entries in added {
         let entry = entries.iter().next().expect("a field is new because some tree has it");
-        let name = entry.key.text().expect("fields whose name is no scalar are passed over");
+        let name = entry.key.text().expect("fields whose name is not a scalar are passed over");
         let (key, value) = walk_field(visitor, name, entries, ty, walk)?;
         if let Outcome::Set(value) = value {
             // A key of its own: comments are the visitor's to give.
@@ -288,7 +288,7 @@ fn walk_field(
         _ => entries.dest.map(|entry| &entry.value),
     };
     let is_block = !walk.options.as_reference && result.is_some_and(|value| !is_on_a_line(value));
-    // What is after a value on a line is after the key of a block; what is after the key of a block speaks of what is
+    // What is after a value on a line is after the key of a block; what is after the key of a block is about what is
     // below.
     let moved = [entries.dest, entries.origin, entries.updated].map(|entry| match entry? {
         entry if is_block => comments::key_with_line_comment(entry),

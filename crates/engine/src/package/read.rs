@@ -225,7 +225,7 @@ impl<'w> Walk<'w> {
             true => &Ignored::read(self.world, dir, below)?,
             false => outer,
         };
-        // What git keeps for itself is no configuration, whatever it is called.
+        // What git keeps for itself is not configuration, whatever it is called.
         for entry in entries.into_iter().filter(|entry| entry.name != ".git") {
             let place = dir.join(&entry.name);
             let name = entry.name.to_string_lossy();

@@ -53,7 +53,7 @@ impl Package {
                 true => krm_yaml::json::pretty(&documents[0].root) + "\n",
                 false => {
                     let text = preserve::stream(&documents);
-                    // What stood between it and the one before has no meaning here.
+                    // What was between it and the one before has no meaning here.
                     text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text)
                 }
             };

@@ -2,7 +2,7 @@
 //!
 //! [`page`] turns a [`Trace`](crate::pipeline::Trace) into plain data, a [`Page`]. It is made for its size: each text is kept
 //! once, a version of a resource is what differs from the one before, an event that many fields share is one event. What
-//! is told about a field is what [`explain`](crate::explain) tells. How it looks is not decided here.
+//! is said about a field is what [`explain`](crate::explain) says. How it looks is not decided here.
 //!
 //! Values of Secrets are not in the data unless they were asked for, neither in resources nor in lines of source files.
 

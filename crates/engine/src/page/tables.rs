@@ -137,7 +137,7 @@ fn file_at(ids: &FxHashMap<FileId, u32>, id: FileId) -> usize {
     ids[&id] as usize
 }
 
-/// A text in which nothing turns the direction of writing, or is obeyed by whoever shows it.
+/// A text in which nothing turns the direction of writing, or is obeyed by what shows it.
 fn plain(text: &str) -> String {
     let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}');
     sanitize::inert(text).replace(turns, "\u{fffd}")

@@ -16,7 +16,7 @@ use crate::limits;
 /// ```
 ///
 /// Where the reference is laxer than the standard, so are we: `replace` adds a key a map does not have, an index may count
-/// from the end (`-1`), and what stands before a path's first slash is passed over.
+/// from the end (`-1`), and what is before a path's first slash is passed over.
 // quirk(json-patch-is-lax): JSON patches are applied more loosely than the standard says: `replace` adds a key a map
 // does not have, an index may count from the end (`-1`), and what comes before the first slash of a path is ignored.
 // (json-patch `partialDoc.set`, `partialArray.get`, `findObject`)
@@ -469,7 +469,7 @@ fn as_json(node: &mut Node) {
             Tag::Int => {
                 let value = scalar.text().and_then(krm_yaml::resolve::int).unwrap_or_default();
                 if value.abs() > EXACT {
-                    // As few digits as tell the double apart, and zeros; what 64 bits cannot hold is no integer any more.
+                    // As few digits as identify the double, and zeros; what 64 bits cannot hold is not an integer any more.
                     let double = value as f64;
                     let fits = double > i64::MIN as f64 && double < u64::MAX as f64;
                     let tag = if fits { Tag::Int } else { Tag::Float };

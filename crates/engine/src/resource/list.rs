@@ -168,7 +168,7 @@ impl Resources {
     }
 
     /// Where the resources are that have or had such a name, in order; where there are few, all of them. What selectors
-    /// look at, so that a thousand patches for a thousand names are no million comparisons.
+    /// look at, so that a thousand patches for a thousand names do not take a million comparisons.
     pub(crate) fn candidates(&self, wanted: Names) -> Vec<usize> {
         let (prefix, exact) = match wanted {
             Names::Exact(name) => (name, true),

@@ -67,7 +67,7 @@ pub(super) fn read(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Adds a file, or everything in a folder, as it is seen at `target`; `None` if that cannot be told by content.
+/// Adds a file, or everything in a folder, as it is seen at `target`; `None` if content does not say it.
 pub fn describe(source: &Path, target: &str, files: &mut BTreeMap<String, File>) -> Option<()> {
     let mut waiting = vec![(source.to_path_buf(), target.to_owned())];
     let mut room = MOST_BYTES;

@@ -23,7 +23,7 @@ pub(super) const GRACE: Duration = Duration::from_secs(2);
 /// How long a supervisor may take to end everything: stopping a container takes a moment.
 pub(super) const TO_END: Duration = Duration::from_secs(10);
 
-/// How much of stderr is kept: its end, where the reason stands.
+/// How much of stderr is kept: its end, where the reason is.
 const STDERR_KEPT: usize = 64 * 1024;
 
 /// What the threads around a process have to tell.
@@ -72,7 +72,7 @@ pub(super) fn run(
 
     let stdin = group.child.stdin.take();
     thread::spawn(move || {
-        // A program may leave its input unread: a closed pipe is no error.
+        // A program may leave its input unread: a closed pipe is not an error.
         if let Some(mut stdin) = stdin {
             let _ = stdin.write_all(&input);
         }
@@ -296,7 +296,7 @@ fn drain(
             Some(stream) => read(stream, &keep, &mut capture, &tell),
             None => Ok(()),
         };
-        // Whoever asked may have given up already.
+        // The one who asked may have given up already.
         let _ = tell.send(done(result.map(|()| capture)));
     });
 }

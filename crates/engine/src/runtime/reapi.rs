@@ -2,7 +2,7 @@
 //!
 //! Written down by hand, so that a build needs neither `protoc` nor a build script: a message is the fields krm uses, with
 //! the numbers of `build/bazel/remote/execution/v2/remote_execution.proto`. Fields that are left out are skipped when they are
-//! read. Encoding is canonical as the API asks for: fields are written in the order of their numbers, and whoever makes a
+//! read. Encoding is canonical as the API asks for: fields are written in the order of their numbers, and anyone who makes a
 //! message sorts its lists ([`Command`], [`Directory`], [`Platform`]).
 
 pub use prost::Message;
@@ -37,7 +37,7 @@ impl Digest {
         self.hash.len() == 64 && self.hash.bytes().all(is_digit) && self.size_bytes >= 0
     }
 
-    /// The bytes, if they are those of this digest; else what is wrong, said of whoever gave them.
+    /// The bytes, if they are those of this digest; else what is wrong, said of the one who gave them.
     pub fn verified(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         match Digest::of(&bytes) == *self {
             true => Ok(bytes),

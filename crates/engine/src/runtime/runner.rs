@@ -13,7 +13,7 @@ use crate::pipeline::policy::Policy;
 /// Containers, executables, modules and tools each have one on this machine. An engine elsewhere is one more: it gets the
 /// same calls, and [`describe`](Runner::describe) tells it by content what a call needs.
 pub trait Runner: Send + Sync {
-    /// What the output of a call depends on; `None` if that cannot be told, as of a program that sees the network.
+    /// What the output of a call depends on; `None` if that is not known, as of a program that sees the network.
     fn describe(&self, call: &Call) -> Option<Action>;
 
     /// Runs a program to its end. An error says that it could not be started; how it ended is in the output.

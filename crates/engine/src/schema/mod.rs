@@ -89,7 +89,7 @@ impl Schema {
         Ok(Self { graph, scopes: digest::V1_21.kinds })
     }
 
-    /// The schema a comment holds (`# {"$ref":"#/definitions/..."}`), which counts for the field it stands at. `None`
+    /// The schema a comment holds (`# {"$ref":"#/definitions/..."}`), which counts for the field it is at. `None`
     /// of comments that are no JSON object, or an empty one.
     pub(crate) fn in_comment(&self, comment: &str) -> Option<CommentSchema> {
         openapi::in_comment(comment, &self.graph)

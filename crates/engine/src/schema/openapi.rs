@@ -64,7 +64,7 @@ pub struct CommentSchema {
 }
 
 impl CommentSchema {
-    /// The type of the field the comment stands at.
+    /// The type of the field the comment is at.
     pub fn root(&self) -> super::Type<'_> {
         self.graph.get(self.root)
     }

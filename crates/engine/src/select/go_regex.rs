@@ -114,7 +114,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// What stands in braces, where it is a repetition; else the brace is an ordinary character.
+    /// What is in braces, where it is a repetition; else the brace is an ordinary character.
     fn counts(&mut self) -> Option<Result<String, String>> {
         let (inside, rest) = self.rest.as_str().split_once('}')?;
         let number = |text: &str| {

@@ -26,14 +26,14 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearMiss {
     pub message: String,
-    /// The part to blame; none where it takes several to fit nothing.
+    /// The part to blame; none where it takes several to match nothing.
     pub place: Span,
     pub help: String,
     /// The edit that writes what was probably meant.
     pub fix: Option<Fix>,
 }
 
-/// Beyond so many resources nobody is told which part it is: there may be as many patches that fit nothing.
+/// Beyond so many resources the part is not named: there may be as many patches that match nothing.
 const MOST: usize = 300;
 
 impl NearMiss {

@@ -195,7 +195,7 @@ impl Session {
             .collect()
     }
 
-    /// Whoever gets a diagnostic can show it without the texts it is about.
+    /// Anyone who gets a diagnostic can show it without the texts it is about.
     fn located(&self, targets: Vec<Result<Resources>>, warnings: Vec<Diagnostic>) -> Built {
         let sources = &self.planning.files.sources;
         let targets = targets.into_iter().map(|target| target.map_err(|error| error.located(sources)));

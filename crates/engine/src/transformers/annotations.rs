@@ -17,7 +17,7 @@ use crate::select::fields::FieldSpecs;
 ///   team: payments
 /// ```
 ///
-/// As a step of its own it needs to be told the fields:
+/// As a step of its own it needs the fields to be named:
 ///
 /// ```yaml
 /// apiVersion: builtin

@@ -79,7 +79,7 @@ fn is_of_the_build(key: &str) -> bool {
     key == TRANSFORMATIONS || ends_with_build(key)
 }
 
-/// An origin as YAML, every line behind an indent.
+/// An origin as YAML, every line after an indent.
 fn written(origin: &Origin, indent: &str) -> String {
     let mut text = String::new();
     let mut line = |indent: &str, key: &str, value: &str| {

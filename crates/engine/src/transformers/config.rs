@@ -174,7 +174,7 @@ fn sort_key(gvk: &Gvk) -> (i64, String) {
     (legacy_rank(&gvk.kind), gvk_text(gvk))
 }
 
-/// Reads our own table of defaults, whose form is told at its top. It is ours, so mistakes in it are bugs.
+/// Reads our own table of defaults, whose form is explained at its top. It is ours, so mistakes in it are bugs.
 fn read_table(text: &'static str) -> TransformerConfig {
     let mut lists: [Vec<FieldSpec>; NAMES.len()] = Default::default();
     let mut references: Vec<(NameReference, Vec<FieldSpec>)> = Vec::new();

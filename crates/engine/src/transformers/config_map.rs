@@ -27,7 +27,7 @@ use crate::resource::list::Resources;
 ///     labels: {team: payments}
 /// ```
 ///
-/// A hash of the content goes behind the name unless `disableNameSuffixHash` is set here or in `generatorOptions`, and who
+/// A hash of the content goes after the name unless `disableNameSuffixHash` is set here or in `generatorOptions`, and who
 /// names the ConfigMap follows. Files that are not UTF-8 go to `binaryData`. With `behavior: merge` or `replace` it changes
 /// one that a base has made.
 #[derive(Clone)]

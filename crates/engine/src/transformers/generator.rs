@@ -87,7 +87,7 @@ impl Generator {
         Self { args, loader }
     }
 
-    /// From a configuration of its own, where name and namespace may stand in the metadata.
+    /// From a configuration of its own, where name and namespace may be in the metadata.
     pub fn from_config(config: &Node, loader: &Arc<dyn Loader>) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]

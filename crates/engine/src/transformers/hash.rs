@@ -1,4 +1,4 @@
-//! The hash behind the names of generated resources.
+//! The hash after the names of generated resources.
 
 use krm_yaml::{Node, Result, json};
 use serde::Deserialize;
@@ -11,7 +11,7 @@ use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 
-/// Puts a hash of the content behind the names of generated ConfigMaps and Secrets, so that workloads restart when it
+/// Puts a hash of the content after the names of generated ConfigMaps and Secrets, so that workloads restart when it
 /// changes.
 ///
 /// It comes at the end of every build, for what generators made without `disableNameSuffixHash`, and then every reference is
@@ -44,7 +44,7 @@ impl Transformer for Hash {
             }
             let hash = hash(r);
             let name = format!("{}-{hash}", r.name());
-            // Whoever asked for the resource asked for the hash.
+            // The one who asked for the resource asked for the hash.
             let place = r.span();
             r.remember_id();
             cx.note(r.track, place, || Cause::Hashed { hash: hash.as_str().into() });

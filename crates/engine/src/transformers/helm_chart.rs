@@ -132,7 +132,7 @@ impl HelmCharts {
                     .at(chart.span)
                     .help("add `name:`, the chart's folder in `chartHome` or its name in `repo`"));
             }
-            // Both stand where helm takes options, of which some name programs to run.
+            // Both are where helm takes options, of which some name programs to run.
             if let Some(option) = [&*chart.name, &chart.release_name].into_iter().find(|n| n.starts_with('-'))
             {
                 let message = format!("neither a chart nor a release can be called `{option}`");
@@ -350,7 +350,7 @@ impl Run<'_> {
         option("--name-template", name_template.as_str().into());
         option("-f", Argument::File(0));
         for path in &self.chart.additional_values_files {
-            // Read only to see whether it may be.
+            // Read only to check that it may be.
             self.loader.load_bytes(path, path.span)?;
             option("-f", self.loader.root().join(path.as_str()).display().to_string().into());
         }

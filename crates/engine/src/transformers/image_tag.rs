@@ -31,10 +31,10 @@ use crate::select::go_regex;
 /// ```
 ///
 /// `name` is the image without tag and digest; it is read as a regular expression, as the reference does. A new tag or digest
-/// replaces both the old tag and the old digest. `tagSuffix` is put behind the tag there is, and counts only without them.
+/// replaces both the old tag and the old digest. `tagSuffix` is put after the tag there is, and counts only without them.
 ///
 /// Images are found in the items of every list called `containers` or `initContainers`, at any depth, and in the fields that
-/// `configurations:` name. CustomResourceDefinitions are left alone. A name that fits no image is a warning.
+/// `configurations:` name. CustomResourceDefinitions are left alone. A name that matches no image is a warning.
 #[derive(Clone, Debug)]
 pub struct ImageTag {
     images: Vec<Pattern>,
@@ -251,7 +251,7 @@ enum NamePattern {
     /// No special characters, apart from dots.
     Plain,
     Regex(Regex),
-    /// The reference takes what is not a valid regular expression to fit nothing.
+    /// The reference takes what is not a valid regular expression to match nothing.
     Invalid,
 }
 

@@ -25,7 +25,7 @@ use crate::select::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 /// `includeTemplates` they go to metadata and pod templates, with `includeVolumeClaimTemplates` to volume claim templates,
 /// and with neither to metadata alone. `fields` names further places. The old `commonLabels:` is `includeSelectors: true`.
 ///
-/// As a step of its own it needs to be told the fields:
+/// As a step of its own it needs the fields to be named:
 ///
 /// ```yaml
 /// apiVersion: builtin
@@ -134,7 +134,7 @@ pub(super) fn write_pairs(pairs: &Pairs, specs: &FieldSpecs, r: &mut Resource, c
     let mut new: Vec<(usize, &FieldPath)> = Vec::new();
     r.edit(cx.schema, |root| {
         for spec in specs.fitting(&gvk) {
-            // A bit for each pair; whoever adds more than 64 at once does without.
+            // A bit for each pair; those who add more than 64 at once do without.
             let (mut all_new, mut reached) = (u64::MAX, false);
             spec.edit(root, Some(Create::Map), &mut |field| {
                 reached = true;

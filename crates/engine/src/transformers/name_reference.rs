@@ -86,7 +86,7 @@ fn rules_by_kind<'r>(rules: &'r Rules, all: &[Resource]) -> FxHashMap<Gvk, KindR
 struct Names<'r> {
     /// By namespace, then in their order.
     by_name: FxHashMap<&'r str, Vec<(&'r str, u32)>>,
-    /// Which namespaces of old the resources of a namespace come from; under `None`, those of all.
+    /// Which earlier namespaces the resources of a namespace come from; under `None`, those of all.
     first_namespaces: FxHashSet<(Option<&'r str>, &'r str)>,
     all: &'r [Resource],
     /// Where name and namespace of each are written.

@@ -28,7 +28,7 @@ use crate::schema::Schema;
 /// ```
 ///
 /// Maps are merged, lists too where the Kubernetes types say by what key; `null` removes a field, and `$patch: delete`
-/// what it stands in, be it the whole resource. Name, kind and namespace stay. The field is deprecated: `patches` does the
+/// what it is in, be it the whole resource. Name, kind and namespace stay. The field is deprecated: `patches` does the
 /// same, and more.
 #[derive(Clone, Debug)]
 pub struct PatchStrategicMerge {
@@ -98,7 +98,7 @@ fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
     };
     match inline {
         Some(Ok(patches)) => Ok(patches),
-        // Several lines are no path: then it is the patch that has the fault.
+        // Several lines are not a path: then it is the patch that has the fault.
         Some(Err(error)) if text.trim_end().contains('\n') => Err(error),
         _ => {
             let named_here = |d: Diagnostic| d.note("included here", entry.span());
@@ -181,7 +181,7 @@ pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> 
     }
 }
 
-/// Says what of a patch fits no resource: its kind, its name, or only its version or namespace.
+/// Says what of a patch matches no resource: its kind, its name, or only its version or namespace.
 fn no_target(items: &Resources, patch: &Resource, id: &ResourceId) -> Diagnostic {
     let at = |path: &[&str]| patch.node().at(path.iter().copied()).map_or(patch.span(), Node::span);
     let error = Diagnostic::error("patch-no-match", format!("no resource fits the patch of {id}"));

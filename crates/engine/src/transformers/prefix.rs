@@ -17,7 +17,7 @@ use crate::select::fields::{Create, FieldSpecs};
 ///
 /// CustomResourceDefinitions, APIServices and Namespaces keep their names: these are fixed by what they define.
 ///
-/// As a step of its own it must be told the fields:
+/// As a step of its own it needs the fields to be named:
 ///
 /// ```yaml
 /// apiVersion: builtin

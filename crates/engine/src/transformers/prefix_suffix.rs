@@ -6,7 +6,7 @@ use super::{Prefix, Setup, Suffix};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 
-/// Puts one text before every name and another behind it: a [`Prefix`], then a [`Suffix`].
+/// Puts one text before every name and another after it: a [`Prefix`], then a [`Suffix`].
 ///
 /// ```yaml
 /// apiVersion: builtin

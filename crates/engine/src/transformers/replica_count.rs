@@ -20,7 +20,7 @@ use crate::select::fields::{Create, FieldSpecs};
 /// ```
 ///
 /// Deployments, ReplicaSets, ReplicationControllers and StatefulSets have such a number; other kinds are added through
-/// `configurations:`. A name that fits nothing is an error.
+/// `configurations:`. A name that matches nothing is an error.
 #[derive(Clone, Debug)]
 pub struct ReplicaCount {
     replicas: Vec<Replica>,

@@ -9,7 +9,7 @@ pub fn string(node: &mut Node, text: &Text, place: Span) -> Result<()> {
     Ok(())
 }
 
-/// Writes a text whose type is what it would be if it stood there in place of the old one: between quotes a string,
+/// Writes a text whose type is what it would be if it were there in place of the old one: between quotes a string,
 /// without them whatever it looks like. A name of digits alone thus becomes a number, as in the reference.
 // quirk(names-of-digits-become-numbers): A text written over a plain scalar takes the type it looks like: a name of
 // digits alone becomes a number. (kyaml `FieldSetter.Filter`)
@@ -31,7 +31,7 @@ pub fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
 }
 
 /// Writes a string under a key, and says whether the key is new. A null that nobody turned into a map is left alone;
-/// anything else that is no map is a mistake.
+/// anything else that is not a map is a mistake.
 pub fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<bool> {
     if node.is_null() {
         return Ok(false);

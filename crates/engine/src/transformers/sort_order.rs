@@ -88,7 +88,7 @@ impl SortOrder {
         Self { order: Order::Fifo, first: Vec::new(), last: Vec::new() }
     }
 
-    /// The order of old, with its fixed list of kinds.
+    /// The older order, with its fixed list of kinds.
     pub fn legacy() -> Self {
         let texts = |kinds: &[&str]| kinds.iter().map(|k| Text::from(*k)).collect();
         Self { order: Order::Legacy, first: texts(&FIRST), last: texts(&LAST) }
@@ -181,7 +181,7 @@ fn refuse_equal_ids(items: &Resources) -> Result<()> {
         .help("give them different names before prefixes, suffixes and namespaces are set"))
 }
 
-/// Where a kind stands in the order of old.
+/// Where a kind is in the older order.
 pub(crate) fn legacy_rank(kind: &str) -> i64 {
     let first = FIRST.iter().position(|k| *k == kind).map(|at| at as i64 - FIRST.len() as i64);
     let last = || LAST.iter().position(|k| *k == kind).map(|at| at as i64 + 1);

@@ -1,4 +1,4 @@
-//! `nameSuffix:` puts a text behind every name.
+//! `nameSuffix:` puts a text after every name.
 
 use krm_yaml::{Node, Result, Spanned, Text};
 use serde::Deserialize;
@@ -10,13 +10,13 @@ use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::select::fields::FieldSpecs;
 
-/// Puts a text behind the name of every resource. Those that name it follow suit at the end of the build.
+/// Puts a text after the name of every resource. Those that name it follow suit at the end of the build.
 ///
 /// ```yaml
 /// nameSuffix: -v2
 /// ```
 ///
-/// What keeps its name before a [prefix](super::Prefix) keeps it here too. As a step of its own it must be told the fields:
+/// What keeps its name before a [prefix](super::Prefix) keeps it here too. As a step of its own it needs the fields to be named:
 ///
 /// ```yaml
 /// apiVersion: builtin

@@ -28,7 +28,7 @@ use crate::select::resources::{Matcher, Selector};
 ///
 /// Without a `value` it is the name of the kustomization's folder. With a `filePathPosition` the value becomes that part of
 /// the path the field holds: 1 is the first; beyond the last it goes to the end. What is missing on the way to the field
-/// is made. More targets may stand in a file that `targetFilePath` names.
+/// is made. More targets may be in a file that `targetFilePath` names.
 #[derive(Clone, Debug)]
 pub struct ValueAdd {
     value: Spanned<Text>,

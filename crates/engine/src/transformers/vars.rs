@@ -1,4 +1,4 @@
-//! `vars:` puts values of resources where `$(NAME)` stands.
+//! `vars:` puts values of resources where `$(NAME)` is.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use crate::resource::{Gvk, ResourceId, Track};
 use crate::select::fields::FieldSpecs;
 use crate::select::near_miss::{NearMiss, Part};
 
-/// Puts the values of variables where `$(NAME)` stands.
+/// Puts the values of variables where `$(NAME)` is.
 ///
 /// ```yaml
 /// vars:
@@ -74,7 +74,7 @@ impl ObjectReference {
 }
 
 impl Var {
-    /// Why it speaks of nothing.
+    /// Why it refers to nothing.
     fn miss(&self, items: &Resources) -> NearMiss {
         let ObjectReference { api_version, kind, name, namespace, .. } = &self.objref;
         let gvk = self.objref.gvk();
@@ -135,7 +135,7 @@ impl VarSet {
     }
 }
 
-/// Notes on resources which variables speak of them, while they still have the names the variables know.
+/// Notes on resources which variables refer to them, while they still have the names the variables know.
 #[derive(Clone, Debug)]
 pub struct MarkVars(pub Vec<Var>);
 
@@ -172,7 +172,7 @@ impl Transformer for MarkVars {
                 [] => {}
                 [at] => items.edit_at(at, |r| r.referring_vars.push(var.name.value.clone())),
                 _ => {
-                    let message = format!("the variable `{}` may speak of several resources", var.name);
+                    let message = format!("the variable `{}` may refer to several resources", var.name);
                     let diagnostic = Diagnostic::error("var-ambiguous", message).at(var.name.span);
                     let note = |d: Diagnostic, at: &usize| {
                         let r = &items.as_slice()[*at];

@@ -180,7 +180,7 @@ impl Workspace {
         let touches = |path: &Path| {
             changed.iter().any(|changed| {
                 path.starts_with(changed) || {
-                    // Whoever takes a folder whole takes every file in it.
+                    // Those who take a folder whole take every file in it.
                     changed.starts_with(path)
                 }
             })

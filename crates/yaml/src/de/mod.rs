@@ -1,6 +1,6 @@
 //! Typed reading: serde from a node, with the place of every value and of every mistake.
 //!
-//! Reading is as strict as Go's `encoding/json`: a number is no string, a string is no list. A `null` counts as absent, so
+//! Reading is as strict as Go's `encoding/json`: a number is not a string, a string is not a list. A `null` counts as absent, so
 //! a field keeps its default.
 //!
 //! ```
@@ -99,7 +99,7 @@ pub fn from_node_telling_all<T: DeserializeOwned>(node: &Node, options: Options)
     Err(Diagnostic::join(all).expect("there is the first"))
 }
 
-/// Leaves out fields whose key stands at a place; says whether there are any.
+/// Leaves out fields whose key is at a place; says whether there are any.
 fn drop_keys_at(node: &mut Node, place: Span) -> bool {
     let mut found = false;
     if let Some(map) = node.as_map_mut() {

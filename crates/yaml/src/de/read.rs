@@ -94,7 +94,7 @@ impl<'n> Reader<'n> {
                 error.help(format!("put it in quotes: \"{text}\""))
             }
             ("a string", None, Value::Map(map)) if is_template(map) => {
-                error.help("a template `{{ }}` must be filled in before, or stand in quotes")
+                error.help("a template `{{ }}` must be filled in before, or be in quotes")
             }
             ("a string", None, Value::Map(map)) if only_text(map).is_some() => {
                 error.help(format!("write `{}` alone", only_text(map).unwrap_or_default()))
@@ -195,7 +195,7 @@ impl<'n> Reader<'n> {
         let access =
             MapAccess { map, fields: fields.unwrap_or_default(), names, next: 0, options: self.options };
         visitor.visit_map(access).map_err(|error| {
-            // A null stands where the value should: show that, rather than all of the map.
+            // A null is where the value should be: show that, rather than all of the map.
             let null = error.missing_here().and_then(|field| self.node.get(field));
             error.at(null.map_or(self.node.span(), Node::span))
         })

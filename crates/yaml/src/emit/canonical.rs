@@ -47,13 +47,13 @@ struct Emitter<'o> {
     keeps_folded: bool,
     /// Where the present line begins in `out`.
     line_start: usize,
-    /// The order of keys of all maps under way, each behind that of the map around it.
+    /// The order of keys of all maps under way, each after that of the map around it.
     positions: Vec<u32>,
     /// The first thing the reference would refuse.
     refusal: Option<Diagnostic>,
 }
 
-/// What stands to the left of a collection's first line.
+/// What is to the left of a collection's first line.
 #[derive(Clone, Copy, PartialEq)]
 enum Lead {
     /// Nothing: it begins on a line of its own.
@@ -287,7 +287,7 @@ fn is_flow(node: &Node) -> bool {
     node.style() == Style::Flow
 }
 
-/// The text of a key. JSON stands between the tree and the canonical form, so every key is a string there.
+/// The text of a key. JSON is between the tree and the canonical form, so every key is a string there.
 fn key_text(key: &Node) -> &str {
     key.text().unwrap_or_default()
 }

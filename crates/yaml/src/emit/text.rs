@@ -2,7 +2,7 @@
 //!
 //! These are the habits of the reference's emitter, its oddities included, since its bytes are the measure.
 
-/// Where a scalar stands.
+/// Where a scalar is.
 #[derive(Clone, Copy)]
 pub(super) struct Place {
     /// How far the lines after the first are indented.
@@ -43,7 +43,7 @@ pub(super) fn refused(text: &str) -> Option<char> {
     text.chars().find(|c| matches!(c, '\u{7F}'..='\u{84}' | '\u{86}'..='\u{9F}' | '\u{FFFE}' | '\u{FFFF}'))
 }
 
-/// Appends a key where it can stand bare and short, as almost all can; otherwise nothing.
+/// Appends a key where it can be written bare and short, as almost all can; otherwise nothing.
 pub(super) fn write_simple_key(key: &str, out: &mut String) -> bool {
     let simple = key.len() <= LONGEST_KEY && is_plain(key) && !crate::resolve::is_ambiguous(key);
     if simple {
@@ -61,7 +61,7 @@ pub(super) fn is_complex_key(key: &str) -> bool {
         || key.bytes().any(|b| matches!(b, b'\n' | b'\r' | 0xC2 | 0xE2)) && key.chars().any(is_break)
 }
 
-/// Whether a string can stand bare, its meaning aside. One look-up per byte for everything ordinary.
+/// Whether a string can be written bare, its meaning aside. One look-up per byte for everything ordinary.
 fn is_plain(text: &str) -> bool {
     let bytes = text.as_bytes();
     let (Some(&first), Some(&last)) = (bytes.first(), bytes.last()) else { return false };
@@ -97,7 +97,7 @@ fn may_begin(bytes: &[u8]) -> bool {
     }
 }
 
-/// A byte that cannot be the first of a bare scalar, or only with the right ones behind it.
+/// A byte that cannot be the first of a bare scalar, or only with the right ones after it.
 const FIRST: u8 = 1;
 /// A byte that needs a closer look anywhere.
 const LOOK: u8 = 2;
@@ -118,7 +118,7 @@ const CLASS: [u8; 256] = {
     table
 };
 
-/// What may stand in the output unescaped.
+/// What may appear in the output unescaped.
 fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{FFFD}') && c != '\u{FEFF}'
 }
@@ -144,7 +144,7 @@ fn write_plain(text: &str, place: Place, out: &mut String) {
     out.push_str(&text[start..]);
 }
 
-/// Everything that cannot stand bare.
+/// Everything that cannot be written bare.
 #[cold]
 fn write_guarded(text: &str, place: Place, out: &mut String) -> Form {
     if place.breaks && text.contains(NEXT_LINE) {

@@ -19,7 +19,7 @@ struct Written {
 
 impl Parser<'_> {
     /// Reads the node that begins here, and pushes it. `indentless` where it is the value of a map, below whose key a
-    /// sequence may stand without further indentation.
+    /// sequence may come without further indentation.
     pub fn block_node(&mut self, indentless: bool) -> Result<()> {
         if self.is_word() {
             return self.block_word();
@@ -79,7 +79,7 @@ impl Parser<'_> {
         self.apply(properties)
     }
 
-    /// Whether what comes next is no part of the node that may begin here.
+    /// Whether what comes next is not part of the node that may begin here.
     #[inline]
     fn has_no_content(&self, indentless: bool) -> bool {
         if self.column() > self.indent {
@@ -88,7 +88,7 @@ impl Parser<'_> {
         if self.column() < self.indent || self.at_document_end() {
             return true;
         }
-        // go-yaml lets the signs of block scalars stand below the key they belong to.
+        // go-yaml lets the signs of block scalars be below the key they belong to.
         let has_content = matches!(self.here(), b'|' | b'>') || indentless && self.is_indicator(b'-');
         !has_content
     }
@@ -302,7 +302,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the node behind a `:` or `?` of a block map, which may be missing.
+    /// Reads the node after a `:` or `?` of a block map, which may be missing.
     #[inline]
     fn block_value(&mut self, at: usize) -> Result<()> {
         // On the line of its key there is a value, unless the text ends.

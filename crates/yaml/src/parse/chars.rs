@@ -21,7 +21,7 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, BadEncoding> {
     }
 }
 
-/// Bytes that are no text.
+/// Bytes that are not text.
 #[derive(Debug)]
 pub struct BadEncoding {
     /// Where in `shown` the fault is.

@@ -41,7 +41,7 @@ pub struct Parser<'s> {
     pub indents: Vec<i32>,
     /// How many flow collections are open.
     pub flow_level: usize,
-    /// Whether a simple key, or `-` or `?`, may stand here: at the beginning of a line, and behind `-` and `?`.
+    /// Whether a simple key, or `-` or `?`, may be here: at the beginning of a line, and after `-` and `?`.
     pub key_allowed: bool,
     /// Whether U+0085, U+2028 or U+2029, which break lines too, occur in the text.
     pub odd_breaks: bool,
@@ -140,7 +140,7 @@ impl<'s> Parser<'s> {
         Ok(())
     }
 
-    /// The byte at an offset; 0 behind the end, which no text contains.
+    /// The byte at an offset; 0 after the end, which no text contains.
     #[inline]
     pub fn at(&self, pos: usize) -> u8 {
         match self.bytes.get(pos) {
@@ -201,13 +201,13 @@ impl<'s> Parser<'s> {
         found.map_or(self.bytes.len(), |n| pos + n)
     }
 
-    /// Whether an indicator (`-`, `?`, `:`) stands here by itself.
+    /// Whether an indicator (`-`, `?`, `:`) is here by itself.
     #[inline]
     pub fn is_indicator(&self, byte: u8) -> bool {
         self.here() == byte && self.is_blank_or_end(self.pos + 1)
     }
 
-    /// Whether `---` or `...` stands here, at the beginning of a line.
+    /// Whether `---` or `...` is here, at the beginning of a line.
     #[inline]
     pub fn at_marker(&self) -> bool {
         self.pos == self.line_start
@@ -293,7 +293,7 @@ impl<'s> Parser<'s> {
         }
     }
 
-    /// Whether what began at `start` may be a simple key for a `:` that stands here: on one line, and not too long.
+    /// Whether what began at `start` may be a simple key for a `:` that is here: on one line, and not too long.
     pub fn is_key_length(&self, start: usize) -> bool {
         start >= self.line_start
             && (self.pos - start <= MAX_KEY || self.text[start..self.pos].chars().count() <= MAX_KEY)

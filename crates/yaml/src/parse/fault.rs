@@ -36,7 +36,7 @@ impl Parser<'_> {
             .note("of the map that begins here", self.line_of(map));
         match self.here() {
             b'-' => {
-                error.help("an item of a list cannot stand among the keys of a map; indent it below its key")
+                error.help("an item of a list cannot be among the keys of a map; indent it below its key")
             }
             b':' => error.help("write the key in front of the `:`, `\"\"` for an empty one"),
             _ => self.template(error, at),
@@ -152,7 +152,7 @@ impl Parser<'_> {
         .help("keep one of them")
     }
 
-    /// Behind a document, where the next must begin.
+    /// After a document, where the next must begin.
     pub fn not_a_document(&self, at: usize) -> Diagnostic {
         let error = Diagnostic::error("yaml-document", "expected the end of the document")
             .at(self.span(at, self.line_end(at)));
@@ -253,7 +253,7 @@ impl Parser<'_> {
     }
 
     pub fn entry_in_flow(&self, at: usize) -> Diagnostic {
-        let error = self.error("yaml-flow-value", "a `- ` list cannot stand within brackets", at, at + 1);
+        let error = self.error("yaml-flow-value", "a `- ` list cannot be within brackets", at, at + 1);
         self.template(error, at).help("write the inner list as `[a, b]`; quote a text that begins with `- `")
     }
 
@@ -289,7 +289,7 @@ impl Parser<'_> {
     }
 
     pub fn too_many_aliases(&self, span: Span, anchor: Span) -> Diagnostic {
-        Diagnostic::error("yaml-alias-expansion", "the aliases of this document stand for too much")
+        Diagnostic::error("yaml-alias-expansion", "the aliases of this document expand to too much")
             .at(span)
             .note("what this one names", anchor)
             .help("aliases within anchors within aliases multiply; write out what is meant")

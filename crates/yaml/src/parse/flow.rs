@@ -7,7 +7,7 @@ use crate::diag::Result;
 use crate::node::Style;
 
 impl Parser<'_> {
-    /// Reads the flow collection that begins here, to behind its closing bracket.
+    /// Reads the flow collection that begins here, to right after its closing bracket.
     pub fn flow_collection(&mut self) -> Result<()> {
         let start = self.pos;
         self.descend(start)?;
@@ -100,7 +100,7 @@ impl Parser<'_> {
         if self.here() == b':' { self.flow_value(close, start) } else { self.flow_no_value(close, start) }
     }
 
-    /// Reads what is behind the `:` here, for the key on top, and what separates it from the next.
+    /// Reads what is after the `:` here, for the key on top, and what separates it from the next.
     fn flow_value(&mut self, close: u8, start: usize) -> Result<()> {
         self.comment_on();
         self.hash_key();
@@ -128,7 +128,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Goes over the comma behind the node on top, to the next one or the closing bracket. Comments behind the comma may
+    /// Goes over the comma after the node on top, to the next one or the closing bracket. Comments after the comma may
     /// still belong to the node.
     fn flow_separator(&mut self, close: u8, start: usize) -> Result<()> {
         match self.here() {
@@ -142,7 +142,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a node within a flow collection that began at `start`, to the token behind it.
+    /// Reads a node within a flow collection that began at `start`, to the token after it.
     fn flow_node(&mut self, start: usize) -> Result<()> {
         let mut properties = Properties::default();
         let mut behind = self.pos;

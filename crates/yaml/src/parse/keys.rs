@@ -20,12 +20,12 @@ impl Parser<'_> {
         self.hashes.push(hash);
     }
 
-    /// The same for a key that stands in the text as it is.
+    /// The same for a key that is in the text as it is.
     #[inline]
     pub fn hash_word(&mut self, start: usize, end: usize) {
         let len = end - start;
         let hash = match words::word(self.bytes, start) {
-            // What is behind a short key is cut off.
+            // What is after a short key is cut off.
             Some(first) if len < 8 => mix(first & ((1 << (8 * len)) - 1), 0, len),
             Some(first) => mix(first, words::word(self.bytes, end - 8).unwrap_or_default(), len),
             None => hash(&self.text[start..end]),

@@ -15,7 +15,7 @@ enum Chomp {
 }
 
 impl Parser<'_> {
-    /// Reads the block scalar that begins here. Stops at the beginning of the text behind it.
+    /// Reads the block scalar that begins here. Stops at the beginning of the text after it.
     pub fn block_scalar(&mut self) -> Result<()> {
         let start = self.pos;
         let folded = self.here() == b'>';
@@ -43,7 +43,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the signs behind `|` or `>`.
+    /// Reads the signs after `|` or `>`.
     fn block_header(&mut self) -> Result<(Chomp, i32)> {
         let (mut chomp, mut indicator) = (Chomp::Clip, 0);
         for _ in 0..2 {
@@ -59,7 +59,7 @@ impl Parser<'_> {
         Ok((chomp, indicator))
     }
 
-    /// Reads the lines, and gives where the scalar ends: behind its last line that is part of the value, without that
+    /// Reads the lines, and gives where the scalar ends: after its last line that is part of the value, without that
     /// line's break.
     fn block_lines(
         &mut self,

@@ -5,7 +5,7 @@
 //! [crate's documentation](crate#which-yaml).
 //!
 //! The files follow the text: `cursor` moves over white space and comments, `block` and `flow` read collections,
-//! `plain`, `quoted` and `literal` read scalars, `property` what stands in front of them, `keys` looks for keys
+//! `plain`, `quoted` and `literal` read scalars, `property` what is in front of them, `keys` looks for keys
 //! given twice, `comment` and `pending_comments` decide which node a comment belongs to, `fault` says what is wrong, `tree`
 //! builds, `stream` puts documents together, and `split` reads many at once. What is JSON as a whole, `json` reads.
 

@@ -37,7 +37,7 @@ impl Parser<'_> {
     }
 
     /// Gives the node on top its comments, where it is a scalar, an alias or a flow collection. To be called when what
-    /// is behind it was skipped.
+    /// is after it was skipped.
     #[inline]
     pub fn comment_on(&mut self) {
         if self.comments.active {
@@ -73,7 +73,7 @@ impl Parser<'_> {
         comments.taken();
     }
 
-    /// Gives the node on top what stands above it.
+    /// Gives the node on top what is above it.
     #[inline]
     pub fn give_head(&mut self, head: Text) {
         if !head.is_empty() {
@@ -81,7 +81,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The head of a flow collection whose bracket is at `start`. To be called when what is behind it was skipped.
+    /// The head of a flow collection whose bracket is at `start`. To be called when what is after it was skipped.
     pub fn flow_head(&mut self, start: usize) -> Text {
         if !self.comments.active {
             return Text::new();

@@ -95,7 +95,7 @@ impl Parser<'_> {
         self.push_scalar(text, crate::resolve::plain(text), Style::Plain, start, end);
     }
 
-    /// Goes over the part of a plain scalar that is on this line, and the blanks behind it. Gives where the text ends
+    /// Goes over the part of a plain scalar that is on this line, and the blanks after it. Gives where the text ends
     /// and why.
     #[inline]
     fn plain_line(&mut self) -> (usize, Stop) {

@@ -1,4 +1,4 @@
-//! What stands in front of a node: anchors and tags; also aliases, and directives.
+//! What is in front of a node: anchors and tags; also aliases, and directives.
 
 use super::comment::After;
 use super::cursor::{Anchored, Parser};
@@ -158,7 +158,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Reads the name behind `&` or `*`.
+    /// Reads the name after `&` or `*`.
     fn anchor_name(&mut self) -> Result<Text> {
         let start = self.pos;
         self.pos += 1;
@@ -255,7 +255,7 @@ impl Parser<'_> {
         String::from_utf8(bytes).map_err(|_| self.bad_tag(start))
     }
 
-    /// Reads the directives in front of a document, to the token behind them.
+    /// Reads the directives in front of a document, to the token after them.
     pub fn directives(&mut self) -> Result<()> {
         let mut version = false;
         while self.here() == b'%' && self.pos == self.line_start {

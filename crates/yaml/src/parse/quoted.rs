@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Reads a quoted scalar that has escapes or line breaks, to behind its closing quote.
+    /// Reads a quoted scalar that has escapes or line breaks, to right after its closing quote.
     fn quoted_rest(&mut self, quote: u8, start: usize, text: &mut String) -> Result<()> {
         let mut from = start + 1;
         loop {
@@ -97,7 +97,7 @@ impl Parser<'_> {
         if self.at_end() || self.at_marker() { Err(self.unclosed_quote(start)) } else { Ok(()) }
     }
 
-    /// Writes the line breaks behind an escaped one, all of them.
+    /// Writes the line breaks after an escaped one, all of them.
     fn breaks_into(&self, text: &mut String, from: usize, to: usize) {
         let mut at = from;
         while at < to {

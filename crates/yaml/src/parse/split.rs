@@ -57,7 +57,7 @@ fn starts(text: &str) -> Vec<usize> {
     for newline in memmem::find_iter(bytes, b"\n---") {
         let start = newline + 1;
         let is_marker = matches!(bytes.get(start + 3), None | Some(b' ' | b'\t' | b'\n' | b'\r'));
-        // Comments in front of the first `---` are no document.
+        // Comments in front of the first `---` are not a document.
         let is_first = starts.len() == 1 && text[..start].lines().all(is_blank_or_comment);
         if is_marker && !is_first {
             starts.push(start);

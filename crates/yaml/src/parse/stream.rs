@@ -146,7 +146,7 @@ impl Parser<'_> {
         Ok(self.nodes.pop().expect("a node was read"))
     }
 
-    /// Goes over `...` behind a document. Gives where the document's stretch of the text ends.
+    /// Goes over `...` after a document. Gives where the document's stretch of the text ends.
     fn document_end(&mut self) -> Result<usize> {
         let mut end = self.pos;
         while self.at_marker() && self.here() == b'.' {

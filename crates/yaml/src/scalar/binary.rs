@@ -3,7 +3,7 @@
 use base64::engine::general_purpose::{self, GeneralPurpose};
 use base64::{Engine, alphabet};
 
-/// What a `!!binary` scalar means, as text: a byte that is no part of a character becomes `U+FFFD`, as where Go makes
+/// What a `!!binary` scalar means, as text: a byte that is not part of a character becomes `U+FFFD`, as where Go makes
 /// JSON of it. `None` if it is not base64.
 pub fn text(base64: &str) -> Option<String> {
     let mut out = String::new();

@@ -95,7 +95,7 @@ pub(crate) fn is_read_otherwise(text: &str) -> bool {
     }
 }
 
-/// Digits and underscores, perhaps none, with at most one point and an exponent, or behind a prefix for another base.
+/// Digits and underscores, perhaps none, with at most one point and an exponent, or after a prefix for another base.
 fn is_like_number(text: &str) -> bool {
     let rest = text.strip_prefix(['+', '-']).unwrap_or(text).as_bytes();
     let radix = match rest {
@@ -215,7 +215,7 @@ fn number(text: &str) -> Option<Number> {
         _ => {}
     }
     if bytes.first() == Some(&b'.') {
-        // Here, and only here, underscores must stand between digits.
+        // Here, and only here, underscores must be between digits.
         return separators_stand_between_digits(bytes)
             .then(|| decimal(&without_separators(text)))?
             .map(Number::Float);

@@ -1,6 +1,6 @@
 //! Comments above and below, carried over once the values are merged.
 //!
-//! Only then is it known what stands next to what, and with that where a comment is [said already](super::between_nodes).
+//! Only then is it known what is next to what, and with that where a comment is [said already](super::between_nodes).
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use crate::merge::walk::{Outcome, Sources, Start, Visitor, Walk, walk};
 use crate::merge::{Merged, Options, comments};
 use crate::schema::Schema;
 
-/// A merged tree with the comments that stand above and below things in `theirs`: those that changed since `before`, if
+/// A merged tree with the comments that are above and below things in `theirs`: those that changed since `before`, if
 /// that is known, and otherwise all. A destination's own comment above or below a field stays, and gives way to theirs on
 /// a list element or a value that is new.
 pub(in crate::merge) fn carried(
@@ -40,7 +40,7 @@ pub(in crate::merge) fn carried(
     })
 }
 
-/// Whether any comment stands above or below anything in a tree.
+/// Whether any comment is above or below anything in a tree.
 fn has_any(node: &Node) -> bool {
     let says = |node: &Node| node.has_trivia() && Side::BOTH.iter().any(|side| !side.of(node).is_empty());
     says(node)

@@ -1,8 +1,8 @@
-//! The comments of a tree by the gap they stand in: the lines between two parts of the text.
+//! The comments of a tree by the gap they are in: the lines between two parts of the text.
 //!
 //! Whom a comment belongs to depends on what surrounds it: between a list and the next key it may be below the last
 //! element, below the list, or above the key, and it changes hands when a neighbour comes or goes. What does not change
-//! is the gap it stands in, so that is where to look for whether something is said already.
+//! is the gap it is in, so that is where to look for whether something is said already.
 
 use krm_yaml::{Node, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -51,7 +51,7 @@ pub(in crate::merge) struct Gaps {
 #[derive(Default)]
 struct Gap {
     said: Vec<(*const Node, Side, Text)>,
-    /// What was not said again because it stands here.
+    /// What was not said again because it is here.
     relied_on: Vec<Text>,
 }
 
@@ -110,8 +110,8 @@ impl Gaps {
         }
     }
 
-    /// Says something on a side of a node in place of what is there, and gives what stands there then; `None` where that
-    /// is what stood there before.
+    /// Says something on a side of a node in place of what is there, and gives what is there then; `None` where that
+    /// is what was there before.
     pub fn say(&mut self, node: &Node, side: Side, comment: &Text) -> Option<Text> {
         let gap = self.gaps.entry(self.places.get(&std::ptr::from_ref(node))?[side as usize]).or_default();
         if gap.says(comment, None) {
@@ -128,7 +128,7 @@ impl Gaps {
     }
 
     /// Takes back what a side of a node says. `false` where it has to stay: others rely on it, or there is no telling which
-    /// is meant, because it stands here twice or at the end of the text, where the document may have a comment of its own.
+    /// is meant, because it is here twice or at the end of the text, where the document may have a comment of its own.
     pub fn take_back(&mut self, node: &Node, side: Side) -> bool {
         let Some(places) = self.places.get(&std::ptr::from_ref(node)) else { return false };
         if places[side as usize] == self.last {

@@ -86,7 +86,7 @@ fn combined(
     Some(node)
 }
 
-/// Whether a comment of theirs is taken over one that the destination changed as well.
+/// Whether their comment is taken over one that the destination changed as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::merge) enum Theirs {
     Win,

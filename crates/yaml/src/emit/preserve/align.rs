@@ -1,4 +1,7 @@
 //! Which child of the edited collection was which child of the original.
+//!
+//! Merging pairs elements by what identifies them. Here the bytes around a child count, so it is paired with the child that
+//! was read from the same location, whatever it is called now; values are compared only for those that were moved.
 
 use std::hash::{Hash, Hasher};
 
@@ -141,7 +144,7 @@ fn field(entry: &Entry) -> Option<(&str, &str)> {
     Some((entry.key.text()?, entry.value.text()?))
 }
 
-/// Where each of some nodes stands in the text.
+/// Where each of some nodes is in the text.
 fn places<'n>(nodes: impl Iterator<Item = &'n Node>, taken: &[bool]) -> FxHashMap<Span, usize> {
     let free = nodes.enumerate().filter(|(at, _)| !taken[*at]);
     free.filter_map(|(at, node)| Some((place(node)?, at))).collect()

@@ -29,15 +29,15 @@ pub(super) struct Editor<'d> {
     commented: Option<usize>,
 }
 
-/// Where a node stands in the original text.
+/// Where a node is in the original text.
 #[derive(Clone, Copy)]
 pub(super) struct Slot<'n> {
     pub role: Role,
-    /// Right behind the `:` or the `-` that the node follows.
+    /// Right after the `:` or the `-` that the node follows.
     pub after: usize,
     /// The column of the collection that holds it; -1 of the root.
     pub column: isize,
-    /// What the comment behind it becomes.
+    /// What the comment after it becomes.
     pub line: Line<'n>,
     /// The collection that holds it, in the original.
     pub parent: Option<&'n Node>,
@@ -124,7 +124,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Where the header of a block scalar ends in the output, if that ends in the scalar: as it was written, or with another
-    /// comment behind its header.
+    /// comment after its header.
     fn header_end(&self, written: &str, header: usize) -> Option<usize> {
         if self.out.ends_with(written) {
             return Some(self.out.len() - written.len() + header);
@@ -141,7 +141,7 @@ impl<'d> Editor<'d> {
         self.written = Some((self.text_end(), ending));
     }
 
-    /// How the text written so far ends, given the node of the original that stood there.
+    /// How the text written so far ends, given the node of the original that was there.
     pub fn ending(&self, old: Option<&Node>) -> Ending {
         match (self.written, old) {
             (Some((_, ending)), _) if self.wrote_last() => ending,
@@ -164,7 +164,7 @@ impl<'d> Editor<'d> {
         if old == new { Line::Stays } else { Line::Becomes(new) }
     }
 
-    /// Writes the rest of a line, from a position behind its text, with the comment it is to have.
+    /// Writes the rest of a line, from a position after its text, with the comment it is to have.
     pub fn rest_of_line(&mut self, pos: usize, line: Line<'_>) {
         match line {
             Line::Stays => {
@@ -175,7 +175,7 @@ impl<'d> Editor<'d> {
             Line::Becomes(comment) => {
                 let end = self.lines.line_end(pos);
                 if !comment.is_empty() {
-                    // What stood between text and comment stands there still.
+                    // What was between text and comment is there still.
                     let text = self.lines.text;
                     let gap = &text[pos..self.lines.skip_blanks(pos)];
                     let commented = pos + gap.len() < end && !gap.is_empty();
@@ -187,14 +187,14 @@ impl<'d> Editor<'d> {
         }
     }
 
-    /// Puts a space in front of a `#` that is next: only behind quotes is it a comment without.
+    /// Puts a space in front of a `#` that is next: only after quotes is it a comment without.
     pub fn part_from_comment(&mut self) {
         if self.lines.text.as_bytes().get(self.cursor) == Some(&b'#') {
             self.put(" ");
         }
     }
 
-    /// Writes a comment behind a text: on one line, whatever it was.
+    /// Writes a comment after a text: on one line, whatever it was.
     pub fn put_comment_line(&mut self, comment: &str) {
         let mut lines = comment.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or("#");
@@ -209,7 +209,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Edits the text of a node. The cursor ends up at or before the end of its text where nothing changed, else right
-    /// behind it.
+    /// after it.
     pub fn node(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         if self.is_same(old, new) && slot.line == Line::Stays {
             return;
@@ -289,7 +289,7 @@ impl<'d> Editor<'d> {
         self.rest_of_line(behind, slot.line);
     }
 
-    /// Changes the comment behind a key or a `-`, above its block. One that begins behind the `-` makes room.
+    /// Changes the comment after a key or a `-`, above its block. One that begins after the `-` makes room.
     fn comment_above_block(&mut self, old: &Node, slot: Slot<'_>) {
         let Line::Becomes(comment) = slot.line else { return };
         let start = old.span().start as usize;
@@ -307,7 +307,7 @@ impl<'d> Editor<'d> {
         }
     }
 
-    /// Where the text of a node ends on the line that a comment behind it stands on.
+    /// Where the text of a node ends on the line that a comment after it is on.
     pub fn behind_first_line(&self, old: &Node, slot: Slot<'_>) -> usize {
         let (start, end) = (old.span().start as usize, old.span().end as usize);
         match old.style() {
@@ -321,7 +321,7 @@ impl<'d> Editor<'d> {
         }
     }
 
-    /// Where the anchor and the tag end that stand in front of a node, on the line that its `:` or `-` stands on.
+    /// Where the anchor and the tag end that are in front of a node, on the line that its `:` or `-` is on.
     pub fn behind_properties(&self, old: &Node, slot: Slot<'_>) -> usize {
         let start = (old.span().start as usize).max(slot.after);
         let line_end = self.lines.line_end(slot.after).min(start);
@@ -370,7 +370,7 @@ impl<'d> Editor<'d> {
         self.copy_to(*start);
         self.put(&text);
         for (from, to) in &words {
-            // The second may stand on a line of its own.
+            // The second may be on a line of its own.
             if self.lines.line_end(self.cursor) < *from {
                 self.copy_to(*from);
             }
@@ -457,7 +457,7 @@ impl<'d> Editor<'d> {
         layout
     }
 
-    /// How much deeper than a column a block stands; `None` of what is no block.
+    /// How much deeper than a column a block is; `None` if it is not a block.
     pub fn block_offset(&self, node: &Node, column: usize) -> Option<usize> {
         if node.is_scalar() || node.is_empty() || node.style() == Style::Flow || node.trivia().alias.is_some()
         {

@@ -1,4 +1,4 @@
-//! How a text ends. Behind a block scalar not everything may stand: blank lines and comments can become part of it.
+//! How a text ends. After a block scalar not everything may be: blank lines and comments can become part of it.
 
 use crate::node::{Node, Style, Value};
 
@@ -27,7 +27,7 @@ impl Ending {
         }
     }
 
-    /// How a node ends that stands in a text.
+    /// How a node ends that is in a text.
     pub fn in_text(node: &Node, text: &str) -> Self {
         if node.trivia().alias.is_some() {
             return Self::Other;

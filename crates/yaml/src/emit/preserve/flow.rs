@@ -1,7 +1,7 @@
 //! Edits within brackets and braces.
 //!
-//! What stands between two children stays as it is, unless a child was moved or a comment there was changed. A comment
-//! ends its line, so the child behind it begins one.
+//! What is between two children stays as it is, unless a child was moved or a comment there was changed. A comment
+//! ends its line, so the child after it begins one.
 
 use super::align::{self, Piece};
 use super::editor::{Editor, Line, Slot, is_equal};
@@ -11,14 +11,14 @@ use super::scalar;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Seq, Style, Tag, Value};
 
-/// A child in the text: from its first character to behind its last.
+/// A child in the text: from its first character to right after its last.
 #[derive(Clone, Copy)]
 pub(super) struct Part {
     pub begin: usize,
     pub end: usize,
 }
 
-/// What stands before a child, by where it ends.
+/// What is before a child, by where it ends.
 #[derive(Clone, Copy)]
 enum Before {
     Bracket(usize),
@@ -55,7 +55,7 @@ impl Editor<'_> {
             if editor.key_differs(&was.key, &entry.key) || gets_colon {
                 editor.copy_to(was.key.span().start as usize);
                 let layout = editor.layout();
-                // Behind quotes a `:` may lack its space.
+                // After quotes a `:` may lack its space.
                 let json = json || matches!(was.key.style(), Style::SingleQuoted | Style::DoubleQuoted);
                 let text = editor.fresh(layout, |writer| writer.flow_node(&entry.key, Role::Key, 0, json));
                 editor.put(&text);
@@ -89,7 +89,7 @@ impl Editor<'_> {
         self.flow(old, &notes, &pieces, parts, child);
     }
 
-    /// A node as it stands within brackets, without the comments around it.
+    /// A node as it is within brackets, without the comments around it.
     fn flow_text(&mut self, node: &Node, role: Role, json: bool) -> String {
         let (node, column) = self.for_brackets(node.clone());
         let layout = self.layout();
@@ -181,7 +181,7 @@ impl Editor<'_> {
         self.copy_to(end);
     }
 
-    /// What parts two children: as between the first two, or what stands before the only one.
+    /// What parts two children: as between the first two, or what is before the only one.
     fn flow_separator(&self, start: usize, parts: &[Part]) -> String {
         let text = self.lines.text;
         let (gap, next) = match parts {
@@ -241,7 +241,7 @@ impl Editor<'_> {
         let has_properties = old.trivia().anchor.is_some() || old.trivia().tag.is_some();
         let behind = self.behind(before);
         if start == end && !has_properties {
-            // Nothing stood there: `{a}`, `{a:}` or `{a: }`.
+            // Nothing was there: `{a}`, `{a:}` or `{a: }`.
             self.copy_to(start);
             self.put(if behind.is_some() { " " } else { ": " });
             return self.put(&text);
@@ -255,7 +255,7 @@ impl Editor<'_> {
         self.part_from_comment();
     }
 
-    /// Right behind what stands between a child and what is before it; `None` where a key has no `:`.
+    /// Right after what is between a child and what is before it; `None` where a key has no `:`.
     fn behind(&self, before: Before) -> Option<usize> {
         match before {
             Before::Bracket(pos) => Some(pos),
@@ -267,7 +267,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Gives brackets to a map that had none. The comments around its entry stand outside of them.
+    /// Gives brackets to a map that had none. The comments around its entry are outside of them.
     fn replace_flow(&mut self, old: &Node, new: &Node, json: bool) {
         self.copy_to(old.span().start as usize);
         let mut new = new.clone();

@@ -12,9 +12,9 @@
 //! [`document`] walks the original and the edited tree together and copies the text wherever they agree; the same
 //! allocation is known to agree without a look. Where they differ,
 //!
-//! - a scalar is replaced in its place, in its own style where that can hold the new value, its comment behind it;
-//! - entries and items are added behind their predecessors, indented as what is around them, and removed with the
-//!   comments above, behind and below them; blank lines go on parting what they parted;
+//! - a scalar is replaced in its place, in its own style where that can hold the new value, its comment after it;
+//! - entries and items are added after their predecessors, indented as what is around them, and removed with the
+//!   comments above, beside and below them; blank lines go on parting what they parted;
 //! - where the order has changed, whole blocks of lines move, comments included;
 //! - flow collections stay so, and JSON stays JSON; but brackets around nothing give way to a block;
 //! - an alias is written out where it no longer says what the edited tree says, and anchors stay;
@@ -38,7 +38,7 @@
 //! | `block`, `flow` | children added, removed, moved |
 //! | `notes` | comments within brackets |
 //! | `value` | values in the place of others |
-//! | `ending` | how a text ends, and so what may stand below it |
+//! | `ending` | how a text ends, and so what may be below it |
 //! | `lines` | finding lines and comments in the text |
 //! | `fresh`, `scalar` | what has no text |
 

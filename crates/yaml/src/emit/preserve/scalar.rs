@@ -163,7 +163,7 @@ pub(super) fn double_quoted(text: &str, out: &mut String) {
     out.push('"');
 }
 
-/// What stands behind the `|` or `>` of a block scalar: the indentation, where it cannot be guessed from the text, and
+/// What follows the `|` or `>` of a block scalar: the indentation, where it cannot be guessed from the text, and
 /// what becomes of the line breaks at the end.
 ///
 /// A tab at the beginning is not indentation, and readers of Go refuse it as such unless the indentation is given.

@@ -9,7 +9,7 @@ use super::scalar::{self, is_break};
 use crate::node::{Node, Style, Trivia};
 
 impl Editor<'_> {
-    /// Writes a node in the place of another. What stands behind it on its line stays.
+    /// Writes a node in the place of another. What follows it on its line stays.
     pub fn replace(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         let new = &self.dressed(old, new, slot);
         if self.becomes_block(old, new) {

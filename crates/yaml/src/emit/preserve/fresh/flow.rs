@@ -68,7 +68,7 @@ impl<'w> Writer<'_, 'w> {
 
     /// Writes an item of a flow collection; gives back whether its comma is still to come.
     pub(super) fn flow_value(&mut self, node: &'w Node, role: Role) -> bool {
-        // A comment ends the line, so the comma must stand in front of it.
+        // A comment ends the line, so the comma must be in front of it.
         let commented = !self.pending.line.is_empty() || !self.pending.foot.is_empty();
         self.node(node, role);
         !commented

@@ -20,7 +20,7 @@ use crate::node::{Node, Style, Tag, Value};
 use crate::resolve;
 use crate::text::Text;
 
-/// The anchors that stand in the text so far, with what they name there.
+/// The anchors that are in the text so far, with what they name there.
 pub(super) type Anchors = FxHashMap<Text, Node>;
 
 /// Keys longer than this are written in the long form, `? key`.
@@ -37,14 +37,14 @@ pub(super) struct Writer<'o, 'w> {
     /// The column of the collection being written; -1 at the root.
     indent: isize,
     flow_level: usize,
-    /// Whether the last thing written was white space, or needs none behind it.
+    /// Whether the last thing written was white space, or needs none after it.
     whitespace: bool,
     /// Whether there is only indentation (`- ` included) on the line so far.
     indention: bool,
     /// The indentation of a comment below a block just written: the next line of that indentation keeps its distance.
     foot_indent: isize,
     pending: Pending<'w>,
-    /// How deep we are in copies of what an anchor names: comments and anchors in there would stand twice.
+    /// How deep we are in copies of what an anchor names: comments and anchors in there would appear twice.
     copying: usize,
     /// Strings and keys in double quotes throughout, as in JSON.
     json: bool,
@@ -151,21 +151,21 @@ impl<'o, 'w> Writer<'o, 'w> {
         }
     }
 
-    /// Writes a node that begins on a line with what holds it, which stands at `column`. The further lines of a block
+    /// Writes a node that begins on a line with what holds it, which is at `column`. The further lines of a block
     /// scalar get the indentation `inner`.
     pub fn inline(&mut self, node: &'w Node, role: Role, column: isize, inner: Option<isize>) {
         (self.indent, self.inner) = (column, inner);
         self.node(node, role);
     }
 
-    /// Writes a node as it stands within brackets or braces, on one line unless there are comments in it. Further lines
+    /// Writes a node as it is written within brackets or braces, on one line unless there are comments in it. Further lines
     /// are deeper than `column`.
     pub fn flow_node(&mut self, node: &'w Node, role: Role, column: usize, json: bool) {
         (self.flow_level, self.indent, self.json) = (1, column as isize, json);
         self.node(node, role);
     }
 
-    /// Writes `key: value` as it stands within braces: see [`Writer::flow_node`].
+    /// Writes `key: value` as it is written within braces: see [`Writer::flow_node`].
     pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, column: usize, json: bool) {
         self.flow_node(key, Role::Key, column, json);
         self.indicator(":", false);
@@ -180,7 +180,7 @@ pub(super) enum Role {
     Item,
     /// A key on one line with its value.
     Key,
-    /// A key behind a `?`.
+    /// A key after a `?`.
     LongKey,
     Value,
 }
@@ -206,7 +206,7 @@ impl<'w> Writer<'_, 'w> {
         }
     }
 
-    /// Takes note of the comments that stand behind or below a collection.
+    /// Takes note of the comments that are after or below a collection.
     fn announce_end(&mut self, node: &'w Node) {
         if self.copying > 0 {
             return;
@@ -281,7 +281,7 @@ impl<'w> Writer<'_, 'w> {
         self.flow_level > 0 || empty || node.style() == Style::Flow
     }
 
-    /// The comments that belong directly behind a scalar or the start of a block.
+    /// The comments that belong directly after a scalar or the start of a block.
     fn comments_behind(&mut self, role: Role) {
         if matches!(role, Role::Key | Role::LongKey) {
             return;
@@ -295,7 +295,7 @@ impl<'w> Writer<'_, 'w> {
         self.foot_comment();
     }
 
-    /// The comments that belong above a block, behind what holds it.
+    /// The comments that belong above a block, after what holds it.
     fn comments_above(&mut self, node: &'w Node, role: Role) {
         if self.copying == 0 && self.is_commented_above(node) {
             self.pending.line = &node.trivia().line;
@@ -303,7 +303,7 @@ impl<'w> Writer<'_, 'w> {
         self.comments_behind(role);
     }
 
-    /// Whether the comment of a block stands above it, since at its end it would become part of a block scalar.
+    /// Whether the comment of a block is above it, since at its end it would become part of a block scalar.
     fn is_commented_above(&self, node: &Node) -> bool {
         let commented = !node.trivia().line.is_empty() && !self.is_flow(node, node.is_empty());
         commented && Ending::of(node).is_block_scalar()
@@ -328,7 +328,7 @@ impl<'w> Writer<'_, 'w> {
     fn entry(&mut self, key: &'w Node, value: &'w Node, tail: &'w str) {
         let foot = self.pending.foot;
         self.announce(key, tail);
-        // The comment below a key stands below its whole value: the caller writes it as the tail.
+        // The comment below a key is below its whole value: the caller writes it as the tail.
         self.pending.foot = foot;
         self.head_comment();
         self.write_indent();
@@ -351,13 +351,13 @@ impl<'w> Writer<'_, 'w> {
         self.node(value, Role::Value);
     }
 
-    /// A comment on a key stands behind it where a block follows, else behind the value.
+    /// A comment on a key is after it where a block follows, else after the value.
     fn give_key_comment(&mut self, value: &Node) {
         if self.pending.key_line.is_empty() {
             return;
         }
         let trivia = value.trivia();
-        // Behind an anchor or a tag the comment does not come between them and the key.
+        // After an anchor or a tag the comment does not come between them and the key.
         let named = trivia.anchor.is_some() || trivia.tag.is_some();
         let block = !value.is_scalar() && !self.is_flow(value, value.is_empty());
         if value.is_scalar() || trivia.alias.is_some() || named && block {
@@ -374,7 +374,7 @@ impl<'w> Writer<'_, 'w> {
     fn block_seq(&mut self, node: &'w Node, items: &'w [Node], role: Role) {
         let outer = self.indent;
         self.indent = match role {
-            // Behind a `:` on a line of its own the first item stands beside it.
+            // After a `:` on a line of its own the first item is beside it.
             Role::Value if outer >= 0 && (self.column() == 0 || !self.indention) => {
                 outer + self.layout.seq as isize
             }
@@ -399,7 +399,7 @@ impl<'w> Writer<'_, 'w> {
     fn deeper(&self, role: Role) -> isize {
         match role {
             _ if self.indent < 0 => 0,
-            // Behind the `- `.
+            // After the `- `.
             Role::Item => self.indent + 2,
             _ => self.indent + self.layout.step as isize,
         }
