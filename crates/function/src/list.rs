@@ -162,14 +162,7 @@ impl ResourceList {
     /// can be tried out with its configuration alone; a function that takes the list for all there is must: forgotten items would
     /// pass for deleted ones.
     pub fn require_items(&self) -> Result<()> {
-        let Form::Wrapped(envelope) = &self.form else {
-            // Comments alone, or `null`: nobody says so to mean that nothing is left.
-            return match self.items.is_empty() {
-                false => Ok(()),
-                true => Err(Diagnostic::error("list-malformed", "there is no list and no resource")
-                    .help("a list without resources has `items: []`")),
-            };
-        };
+        let Form::Wrapped(envelope) = &self.form else { return Ok(()) };
         if envelope.get("items").is_some() {
             return Ok(());
         }

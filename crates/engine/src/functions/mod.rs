@@ -273,6 +273,11 @@ impl Function {
         let mut list = ResourceList::decode(&source)
             .and_then(|list| list.require_items().map(|()| list))
             .map_err(refused)?;
+        // Comments alone, or `null`: nobody says so to mean that nothing is left.
+        if list.kind().is_none() && list.items.is_empty() {
+            return Err(not_a_list("there is no list and no resource".to_owned())
+                .help("a list without resources has `items: []`"));
+        }
         if list.format() == Format::Json {
             // Braces and quotes of JSON do not mean that anyone wants them in a file of YAML.
             list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));
