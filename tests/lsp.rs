@@ -379,6 +379,29 @@ fn symbols_name_resources_and_entries() {
 }
 
 #[test]
+fn commands_show_the_result_and_how_a_value_came_about() {
+    let root = folder("commands", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let uri = client.uri("base/kustomization.yaml");
+    let preview = json!({"command": "krm.preview", "arguments": [uri]});
+    let answer = client.request("workspace/executeCommand", preview);
+    let text = answer["result"].as_str().unwrap_or_default();
+    assert!(text.contains("kind: Deployment\n"), "{answer}");
+    let explain = json!({"command": "krm.explain", "arguments": [uri, {"line": 0, "character": 2}]});
+    let answer = client.request("workspace/executeCommand", explain);
+    assert!(answer["result"].is_string(), "{answer}");
+    let answer = client.request("workspace/executeCommand", json!({"command": "krm.other"}));
+    assert_eq!(answer["error"]["message"], "there is no command `krm.other`");
+    // Nobody asked for lenses when the server started.
+    let params = json!({"textDocument": {"uri": uri}});
+    assert_eq!(client.request("textDocument/codeLens", params.clone())["result"], json!([]));
+    let mut client = Client::start_with(&root, &[], json!({"codeLens": true}));
+    let answer = client.request("textDocument/codeLens", params);
+    let title = answer["result"][0]["command"]["title"].as_str().unwrap_or_default();
+    assert!(title.starts_with("used by "), "{answer}");
+}
+
+#[test]
 fn what_was_probably_meant_is_one_action_away() {
     let root = folder("actions", SHOP);
     let mut client = Client::start(&root, &[]);

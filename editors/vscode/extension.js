@@ -9,7 +9,11 @@ let client;
 async function start() {
   const command = vscode.workspace.getConfiguration('krm').get('path') || 'krm';
   const server = { command, args: ['lsp'] };
-  const options = { documentSelector: [{ scheme: 'file', language: 'yaml' }] };
+  const codeLens = vscode.workspace.getConfiguration('krm').get('codeLens') === true;
+  const options = {
+    documentSelector: [{ scheme: 'file', language: 'yaml' }],
+    initializationOptions: { codeLens },
+  };
   client = new LanguageClient('krm', 'krm', server, options);
   try {
     await client.start();
@@ -28,12 +32,28 @@ async function stop() {
   if (running && running.needsStop()) await running.stop();
 }
 
+// Shows what the kustomization around the open file builds to, from texts that need not be saved.
+async function preview() {
+  const open = vscode.window.activeTextEditor;
+  if (!client || !open) return;
+  const request = { command: 'krm.preview', arguments: [open.document.uri.toString()] };
+  try {
+    const content = await client.sendRequest('workspace/executeCommand', request);
+    if (typeof content !== 'string') throw new Error('there is no kustomization around this file');
+    const document = await vscode.workspace.openTextDocument({ language: 'yaml', content });
+    await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: true });
+  } catch (error) {
+    vscode.window.showErrorMessage(`krm: ${error.message}`);
+  }
+}
+
 exports.activate = async (context) => {
   const restart = async () => { await stop(); await start(); };
   context.subscriptions.push(
     vscode.commands.registerCommand('krm.restart', restart),
+    vscode.commands.registerCommand('krm.showResult', preview),
     vscode.workspace.onDidChangeConfiguration((event) => {
-      if (event.affectsConfiguration('krm.path')) restart();
+      if (event.affectsConfiguration('krm')) restart();
     }),
   );
   await start();

@@ -27,6 +27,11 @@ const PATIENCE: Duration = Duration::from_secs(60);
 impl Client {
     /// Starts a server for a folder, with these position encodings.
     pub fn start(root: &Path, encodings: &[&str]) -> Self {
+        Self::start_with(root, encodings, json!({}))
+    }
+
+    /// The same, with options for the server.
+    pub fn start_with(root: &Path, encodings: &[&str], options: Value) -> Self {
         let root = root.canonicalize().expect("a folder");
         let mut client = Self::start_bare(&root);
         let capabilities = json!({"general": {"positionEncodings": encodings}});
@@ -37,6 +42,7 @@ impl Client {
                 "workspaceFolders": [{"uri": uri(&root), "name": "w"}],
                 "rootUri": uri(&root),
                 "capabilities": capabilities,
+                "initializationOptions": options,
             }),
         );
         client.capabilities = answer["result"]["capabilities"].clone();

@@ -12,6 +12,8 @@ pub struct InitializeParams {
     pub root_path: Option<String>,
     pub workspace_folders: Option<Vec<WorkspaceFolder>>,
     pub capabilities: Value,
+    /// `{"codeLens": true}` shows above a kustomization how many roots use it.
+    pub initialization_options: Value,
 }
 
 impl InitializeParams {
@@ -182,6 +184,19 @@ pub struct Location {
     pub range: Range,
 }
 
+/// Gives what the kustomization of a file builds to, as a text. Its argument is the address of the file.
+pub const PREVIEW: &str = "krm.preview";
+/// Gives what hovering would show, as Markdown. Its arguments are the address of a file and a position.
+pub const EXPLAIN: &str = "krm.explain";
+
+/// A wish to run a command.
+#[derive(Debug, Deserialize)]
+pub struct ExecuteCommand {
+    pub command: String,
+    #[serde(default)]
+    pub arguments: Vec<Value>,
+}
+
 /// What the server can do.
 pub fn capabilities(encoding: Encoding) -> Value {
     let any_file = json!({"filters": [{"scheme": "file", "pattern": {"glob": "**/*"}}]});
@@ -200,6 +215,8 @@ pub fn capabilities(encoding: Encoding) -> Value {
             "documentSymbolProvider": true,
             "workspaceSymbolProvider": true,
             "documentLinkProvider": {"resolveProvider": false},
+            "codeLensProvider": {"resolveProvider": false},
+            "executeCommandProvider": {"commands": [PREVIEW, EXPLAIN]},
             "workspace": {
                 "workspaceFolders": {"supported": true, "changeNotifications": true},
                 "fileOperations": {"willRename": any_file},

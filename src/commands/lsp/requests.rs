@@ -41,6 +41,8 @@ impl Server {
             "textDocument/codeAction" => read(params).and_then(|params| self.code_actions(&params)),
             "textDocument/documentSymbol" => read(params).and_then(|params| self.symbols(&params)),
             "textDocument/documentLink" => read(params).and_then(|params| self.links(&params)),
+            "textDocument/codeLens" => read(params).and_then(|params| self.lenses(&params)),
+            "workspace/executeCommand" => read(params).and_then(|params| self.execute(&params)),
             "textDocument/formatting" => read(params).and_then(|params| self.format(&params)),
             "workspace/symbol" => read(params).and_then(|params| self.find_symbols(&params)),
             "workspace/willRenameFiles" => read(params).and_then(|params| self.moved(&params)),
@@ -73,6 +75,41 @@ impl Server {
         };
         let range = Lines::new(&asked.text, self.encoding).range(hover.place.span.range());
         Ok(json!({"contents": {"kind": "markdown", "value": hover.text}, "range": range}))
+    }
+
+    /// Above a kustomization: how many roots it is part of. Only for those who ask for it when the server starts.
+    fn lenses(&mut self, params: &p::OfDocument) -> Answer {
+        let Some((editor, path)) = self.file(&params.text_document.uri).filter(|_| self.shows_usage) else {
+            return Ok(json!([]));
+        };
+        let Some(usage) = self.folders[editor].usage(&path) else { return Ok(json!([])) };
+        let count = usage.roots.len();
+        let title = format!("used by {count} root{}", if count == 1 { "" } else { "s" });
+        let range = Converter::new(self).location(&usage.place).range;
+        let preview = json!({"title": title, "command": p::PREVIEW, "arguments": [params.text_document.uri]});
+        Ok(json!([{"range": range, "command": preview}]))
+    }
+
+    /// What a command gives: the result of a build, or how a value came about.
+    fn execute(&mut self, params: &p::ExecuteCommand) -> Answer {
+        let uri = params.arguments.first().and_then(Value::as_str).unwrap_or_default().to_owned();
+        match params.command.as_str() {
+            p::PREVIEW => {
+                let Some((editor, path)) = self.file(&uri) else { return Ok(Value::Null) };
+                match self.folders[editor].preview(&path) {
+                    None => Ok(Value::Null),
+                    Some(Ok(text)) => Ok(text.into()),
+                    Some(Err(error)) => Err(Refused(Fault::Failed, error.message().to_owned())),
+                }
+            }
+            p::EXPLAIN => {
+                let position = params.arguments.get(1).cloned().unwrap_or_default();
+                let at = json!({"textDocument": {"uri": uri}, "position": position});
+                let hover = read(at).and_then(|params| self.hover(&params))?;
+                Ok(hover.pointer("/contents/value").cloned().unwrap_or_default())
+            }
+            other => Err(Refused(Fault::InvalidParams, format!("there is no command `{other}`"))),
+        }
     }
 
     fn completion(&mut self, params: &p::AtPosition) -> Answer {

@@ -27,6 +27,8 @@ pub struct Server {
     watches: bool,
     /// The client takes edits with the versions of the files they are for.
     pub(super) takes_document_changes: bool,
+    /// Code lenses are wanted.
+    pub(super) shows_usage: bool,
     pub(super) folders: Vec<Editor>,
     /// By address, as the client writes it.
     documents: BTreeMap<String, Document>,
@@ -69,6 +71,7 @@ impl Server {
             encoding: Encoding::default(),
             watches: false,
             takes_document_changes: false,
+            shows_usage: false,
             folders: Vec::new(),
             documents: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -144,6 +147,8 @@ impl Server {
         self.encoding = params.encoding();
         self.watches = params.can("/workspace/didChangeWatchedFiles/dynamicRegistration");
         self.takes_document_changes = params.can("/workspace/workspaceEdit/documentChanges");
+        self.shows_usage =
+            params.initialization_options.get("codeLens").and_then(Value::as_bool) == Some(true);
         let folders = params.workspace_folders.iter().flatten().filter_map(|folder| uri::path(&folder.uri));
         let mut folders: Vec<PathBuf> = folders.collect();
         if folders.is_empty() {

@@ -12,6 +12,7 @@ mod fields;
 mod hover;
 mod navigate;
 mod outline;
+mod preview;
 mod problems;
 mod rename;
 mod repair;
@@ -37,6 +38,7 @@ pub use buffers::Buffers;
 pub use complete::{Completion, CompletionKind, Completions};
 pub use hover::Hover;
 pub use outline::{Link, Symbol};
+pub use preview::Usage;
 pub use problems::{Level, Place, Problem, Repair};
 
 /// A folder that is open in an editor.
