@@ -1,14 +1,15 @@
 //! A localized copy builds to the same bytes as the original when what it was fetched from is gone.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 struct Place(PathBuf);
 
 impl Place {
-    fn new() -> Self {
-        let path = std::env::temp_dir().join(format!("krm-localize-{}", std::process::id()));
+    fn named(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("krm-localize-{name}-{}", std::process::id()));
         drop(fs::remove_dir_all(&path));
         fs::create_dir_all(&path).unwrap();
         Self(path.canonicalize().unwrap())
@@ -67,7 +68,7 @@ const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: sett
 
 #[test]
 fn a_copy_builds_to_the_same_bytes_without_the_original() {
-    let place = Place::new();
+    let place = Place::named("git");
     place.write("repo/base/kustomization.yaml", "resources: [cm.yaml, ../deeper]\n");
     place.write("repo/base/cm.yaml", CONFIG_MAP);
     place.write("repo/deeper/kustomization.yaml", "namePrefix: deep-\nresources: [cm.yaml]\n");
@@ -98,4 +99,46 @@ fn a_copy_builds_to_the_same_bytes_without_the_original() {
         text.starts_with("# one\nresources:\n- ../localized-files/") && text.contains("/v1/base # theirs\n"),
         "{text}"
     );
+}
+
+/// Serves two files until the test ends.
+fn serve(files: [(&'static str, &'static str); 2]) -> String {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
+            let first = lines.next().unwrap_or_default();
+            lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+            let path = first.split(' ').nth(1).unwrap_or_default();
+            let found = files.iter().find(|(name, _)| *name == path);
+            let (status, body) = found.map_or(("404 Not Found", "no"), |(_, text)| ("200 OK", *text));
+            let length = body.len();
+            let _ = write!(
+                stream,
+                "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+            );
+        }
+    });
+    address
+}
+
+#[test]
+fn files_that_come_by_http_are_stored() {
+    let place = Place::named("http");
+    let address = serve([
+        ("/settings.yaml", CONFIG_MAP),
+        ("/patch.yaml", "- op: add\n  path: /data\n  value: {colour: blue}\n"),
+    ]);
+    let text = format!(
+        "# ours\nresources:\n- {address}/settings.yaml # theirs\npatches:\n- path: {address}/patch.yaml\n  target: {{kind: ConfigMap}}\n"
+    );
+    place.write("app/kustomization.yaml", &text);
+    let before = place.done(&["build", "app"]);
+    place.done(&["localize", "app", "copy"]);
+    let stored = fs::read_to_string(place.0.join("copy/kustomization.yaml")).unwrap();
+    assert!(!stored.contains("http://"), "{stored}");
+    assert!(stored.starts_with("# ours\n") && stored.contains("settings.yaml # theirs\n"), "{stored}");
+    assert_eq!(place.done(&["build", "copy"]), before);
 }
