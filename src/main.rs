@@ -57,6 +57,7 @@ fn run() -> i32 {
         Command::Build(args) => commands::build::run(args, &report),
         Command::Cache(args) => commands::cache::run(&args),
         Command::Cfg(args) => commands::cfg::run(*args, &report),
+        Command::Complete(args) => commands::completion::candidates(&args),
         Command::Completion(args) => commands::completion::completion(args),
         Command::Create(args) => commands::create::run(&args),
         Command::Diff(args) => commands::diff::run(*args, &report).map(|status| done = status),

@@ -19,7 +19,7 @@ pub const BUILD: &str = "Examples:
 pub const AFFECTED: &str = "Examples:
   krm affected --files examples/shop/base/web.yaml
   echo examples/shop/base/web.yaml | krm affected --files - | xargs krm build -o rendered/
-  krm affected main...HEAD -o json my-package";
+  krm affected main...HEAD --format json my-package";
 
 pub const CREATE: &str = "Examples:
   rm examples/shop/base/kustomization.yaml && krm create -C examples/shop/base --autodetect
@@ -45,7 +45,7 @@ pub const EXPLAIN: &str = "Examples:
 pub const GRAPH: &str = "Examples:
   krm graph examples/shop/overlays/production
   krm graph examples/answers --level layers
-  krm graph examples/shop/overlays/production -o svg > graph.svg
+  krm graph examples/shop/overlays/production --format svg > graph.svg
   krm graph --reverse examples/shop/base
   krm graph --why examples/shop/base/web.yaml examples/shop/overlays/production";
 
@@ -120,7 +120,7 @@ The exit status is 1 where `--on-conflict fail` meets a conflict: then nothing i
 
 pub const PLAN: &str = "Examples:
   krm plan examples/composition/production/top
-  krm plan examples/shop/overlays/production -o json";
+  krm plan examples/shop/overlays/production --format json";
 
 pub const SCHEMA: &str = "Example:
   krm schema composition > composition.schema.json
@@ -137,7 +137,7 @@ pub const MAN: &str = "Examples:
 
 pub const VERSION: &str = "Examples:
   krm version
-  krm version --output json";
+  krm version --format json";
 
 pub const CFG: &str = "Examples:
   krm cfg tree examples/shop --image --replicas

@@ -92,7 +92,14 @@ pub struct FnRunArgs {
     /// How to tell what functions did
     ///
     /// `json` is one object: on standard output, or on standard error where resources are printed.
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     pub output: FnOutput,
 
     /// Show what functions print to standard error even when they succeed
@@ -305,7 +312,14 @@ pub struct FnSourceArgs {
     pub fn_config: Option<PathBuf>,
 
     /// How to print them
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORM")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORM"
+    )]
     pub output: SourceForm,
 }
 

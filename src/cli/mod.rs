@@ -156,6 +156,8 @@ pub enum Command {
     Build(Box<BuildArgs>),
     Cache(crate::commands::cache::CacheArgs),
     Cfg(Box<crate::commands::cfg::CfgArgs>),
+    #[command(name = "__complete", hide = true)]
+    Complete(CompleteArgs),
     Completion(CompletionArgs),
     Create(Box<crate::commands::create::CreateArgs>),
     Diff(Box<crate::commands::diff::DiffArgs>),
@@ -352,7 +354,7 @@ pub enum Reorder {
 #[command(after_help = examples::VERSION)]
 pub struct VersionArgs {
     /// Print it as data
-    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    #[arg(long = "format", alias = "output", short_alias = 'o', value_enum, value_name = "FORMAT")]
     pub output: Option<DataFormat>,
 
     /// The version alone
@@ -367,12 +369,22 @@ pub enum DataFormat {
 }
 
 /// Print a script that completes `krm` commands in a shell
+///
+/// For bash, fish and zsh it offers folders with a kustomization where these are meant, and names of resources after
+/// `krm explain DIR` and `krm edit rename`.
 #[derive(Debug, Args)]
 #[command(after_help = examples::COMPLETION)]
 pub struct CompletionArgs {
     /// The shell to print it for
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
+}
+
+/// Print what may come next on a command line: for the scripts that `krm completion` prints
+#[derive(Debug, Args)]
+pub struct CompleteArgs {
+    /// The command line up to the cursor
+    pub line: String,
 }
 
 /// Show the manual page of a command

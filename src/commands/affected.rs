@@ -38,7 +38,14 @@ pub struct AffectedArgs {
     files: Vec<String>,
 
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     output: Format,
 }
 

@@ -23,7 +23,14 @@ pub struct PlanArgs {
     #[arg(default_value = ".", value_name = "DIR")]
     target: String,
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     output: Format,
     /// Show every step, down into bases and components
     #[arg(long)]

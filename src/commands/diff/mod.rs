@@ -89,7 +89,14 @@ pub struct DiffArgs {
     max_size: usize,
 
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     output: Format,
 
     #[command(flatten)]

@@ -59,7 +59,14 @@ pub struct ExplainArgs {
     show_secrets: bool,
 
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     output: Format,
 
     #[command(flatten)]

@@ -1,6 +1,6 @@
 //! `krm fn run`.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -220,6 +220,9 @@ fn plain(text: &str) -> Node {
 
 /// Standard input as a source.
 pub(super) fn stdin(sources: &Sources) -> Result<Arc<Source>> {
+    if std::io::stdin().is_terminal() {
+        eprintln!("waiting for a ResourceList on standard input; end it with Ctrl-D");
+    }
     let mut bytes = Vec::new();
     let unreadable =
         |why: String| Diagnostic::error("input-unreadable", format!("cannot read standard input: {why}"));

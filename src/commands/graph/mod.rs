@@ -37,7 +37,14 @@ pub struct GraphArgs {
     dirs: Vec<String>,
 
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    #[arg(
+        long = "format",
+        alias = "output",
+        short_alias = 'o',
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT"
+    )]
     output: Format,
 
     /// How much to show; without it `steps` in a tree, and `files` elsewhere
@@ -321,7 +328,7 @@ fn why(
         }
         _ => {
             return Err(Diagnostic::error("graph-format", "ways are printed as text or as `json`")
-                .help("leave out `-o`, or pass `-o json`"));
+                .help("leave out `-o`, or pass `--format json`"));
         }
     };
     os::print(text.as_bytes())
