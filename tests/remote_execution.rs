@@ -14,6 +14,8 @@ use std::sync::OnceLock;
 use krm_engine::runtime::reapi::{ActionResult, Digest};
 use prost::Message;
 
+#[path = "remote_execution/cache.rs"]
+mod cache;
 #[path = "remote_execution/fake.rs"]
 mod fake;
 
@@ -635,4 +637,19 @@ fn certificates_are_checked() {
     let address = fake.address.replace("grpc://", "grpcs://");
     let said = failed(&folder.remotely(&address, &["--remote-retries", "0"]));
     assert!(said.contains("TLS"), "{said}");
+}
+
+#[test]
+fn a_header_is_sent() {
+    let folder = Folder::with_function("header");
+    let answers = |asked: &fake::Asked, _: &mut fake::State| {
+        (asked.authorization != "Bearer x").then_some(Instead::Status(16, "who are you"))
+    };
+    let fake = Fake::start(SANDBOX, answers);
+    let header = "authorization=Bearer x";
+    assert!(succeeded(&folder.remotely(&fake.address, &["--remote-header", header])).contains(RENAMED));
+    let args =
+        ["fn", "run", "pkg", "--dry-run", "--enable-exec", "--exec-path", "./fn", "--remote-executables"];
+    let by_environment = [("KRM_REMOTE_EXECUTOR", fake.address.as_str()), ("KRM_REMOTE_HEADER", header)];
+    assert!(succeeded(&folder.krm_with(&args, &by_environment)).contains(RENAMED));
 }

@@ -9,6 +9,7 @@ use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
 use super::functions::{Cache, PullPolicy};
+use super::remote_execution::RemoteExecutionArgs;
 use crate::os;
 
 /// Get, update and look at packages: folders with a `Kptfile`
@@ -357,6 +358,9 @@ pub struct ImageArgs {
     /// Stop a function that takes longer, such as `30s` or `5m`
     #[arg(long, default_value = "5m", value_name = "TIME", value_parser = super::functions::duration)]
     pub timeout: std::time::Duration,
+
+    #[command(flatten)]
+    pub remote: RemoteExecutionArgs,
 }
 
 impl ImageArgs {

@@ -1,4 +1,4 @@
-//! The arguments about servers that run functions.
+//! The arguments about servers that run functions, and how to speak to servers.
 //!
 //! Each has an environment variable, so that a CI sets them once; flags win.
 
@@ -77,6 +77,13 @@ pub struct RemoteExecutionArgs {
     /// Environment: KRM_REMOTE_RETRIES
     #[arg(long, value_name = "NUMBER")]
     pub remote_retries: Option<u32>,
+
+    /// A header for servers, as `NAME=VALUE`; may be given several times
+    ///
+    /// Others on this machine can read command lines: put tokens into the environment, one header in each line of
+    /// KRM_REMOTE_HEADER.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
+    pub remote_header: Vec<(String, String)>,
 
     /// Who may sign for servers: a file of certificates, in place of those the system trusts
     ///
@@ -164,16 +171,31 @@ impl RemoteExecutionArgs {
         };
         let authority = file(&self.remote_tls_ca, "KRM_REMOTE_TLS_CA");
         Ok(crate::remote::Connection {
-            headers: Vec::new(),
+            headers: self.headers()?,
             credential_helper: self
                 .remote_credential_helper
                 .clone()
                 .or_else(|| set("KRM_REMOTE_CREDENTIAL_HELPER")),
             instance: self.remote_instance_name.clone().or_else(|| set("KRM_REMOTE_INSTANCE_NAME")),
             certificates: crate::remote::Certificates { authority, own },
-            timeout: read(self.remote_timeout, "KRM_REMOTE_TIMEOUT", duration)?.unwrap_or(TIMEOUT),
+            timeout: self.timeout()?.unwrap_or(TIMEOUT),
             retries: read(self.remote_retries, "KRM_REMOTE_RETRIES", number)?.unwrap_or(RETRIES),
         })
+    }
+
+    /// How long one request may take, if that is said.
+    pub fn timeout(&self) -> krm_engine::Result<Option<Duration>> {
+        read(self.remote_timeout, "KRM_REMOTE_TIMEOUT", duration)
+    }
+
+    /// The headers to send: those of flags after those of the environment.
+    pub fn headers(&self) -> krm_engine::Result<Vec<(String, String)>> {
+        let lines = set("KRM_REMOTE_HEADER").unwrap_or_default();
+        let given = lines.lines().filter(|line| !line.trim().is_empty());
+        // The value may be a secret: it is not shown.
+        let given =
+            given.map(|line| header(line.trim()).map_err(|why| unusable("KRM_REMOTE_HEADER", "...", &why)));
+        given.chain(self.remote_header.iter().cloned().map(Ok)).collect()
     }
 
     /// How many threads wait for functions that run elsewhere; `None` if none does.
@@ -225,5 +247,18 @@ fn property(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((name, value)) if !name.is_empty() => Ok((name.to_owned(), value.to_owned())),
         _ => Err("expected `NAME=VALUE`".into()),
+    }
+}
+
+/// `NAME=VALUE`
+fn header(text: &str) -> Result<(String, String), String> {
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    match text.split_once('=') {
+        Some((name, value))
+            if !name.is_empty() && name.chars().all(is_token) && !value.contains(char::is_control) =>
+        {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        _ => Err("expected `NAME=VALUE`, as in `Authorization=Bearer TOKEN`".into()),
     }
 }

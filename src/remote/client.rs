@@ -35,6 +35,8 @@ pub struct Capabilities {
     /// How many bytes of blobs it takes at once.
     pub batch: usize,
     pub executes: bool,
+    /// Results may be written to its cache.
+    pub takes_results: bool,
 }
 
 impl Client {
@@ -111,6 +113,7 @@ impl Capabilities {
         Ok(Self {
             batch: if most == 0 { USUAL_BATCH } else { most.min(USUAL_BATCH) },
             executes: execution.exec_enabled,
+            takes_results: cache.action_cache_update_capabilities.is_none_or(|update| update.update_enabled),
         })
     }
 }

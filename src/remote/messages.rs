@@ -28,8 +28,16 @@ pub struct ServerCapabilities {
 pub struct CacheCapabilities {
     #[prost(int32, repeated, tag = "1")]
     pub digest_functions: Vec<i32>,
+    #[prost(message, optional, tag = "2")]
+    pub action_cache_update_capabilities: Option<ActionCacheUpdateCapabilities>,
     #[prost(int64, tag = "4")]
     pub max_batch_total_size_bytes: i64,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ActionCacheUpdateCapabilities {
+    #[prost(bool, tag = "1")]
+    pub update_enabled: bool,
 }
 
 #[derive(Clone, PartialEq, Message)]
@@ -131,6 +139,16 @@ pub struct GetActionResultRequest {
     pub inline_stdout: bool,
     #[prost(bool, tag = "4")]
     pub inline_stderr: bool,
+}
+
+#[derive(Clone, PartialEq, Message)]
+pub struct UpdateActionResultRequest {
+    #[prost(string, tag = "1")]
+    pub instance_name: String,
+    #[prost(message, optional, tag = "2")]
+    pub action_digest: Option<Digest>,
+    #[prost(message, optional, tag = "3")]
+    pub action_result: Option<ActionResult>,
 }
 
 #[derive(Clone, PartialEq, Message)]

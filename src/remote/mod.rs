@@ -2,7 +2,7 @@
 //!
 //! From the wire up: [`channel`] carries messages, with what [`tls`] and [`credentials`] say; [`client`] knows what a server
 //! can do and repeats what may succeed later; [`blobs`], [`results`] and [`execute`] are the services. On top of it
-//! [`executor`] runs what the engine gives it: [`action`] describes a call for the server,
+//! [`cache`] keeps outputs for the engine, and [`executor`] runs what the engine gives it: [`action`] describes a call for the server,
 //! [`starter`] starts programs there, and [`sandbox`] finds out beforehand what the server keeps them from.
 //!
 //! Nothing a server says is taken for true: blobs are compared with their digests, sizes are limited before anything is
@@ -11,6 +11,7 @@
 mod action;
 mod address;
 mod blobs;
+mod cache;
 mod channel;
 mod client;
 mod credentials;
@@ -28,6 +29,7 @@ use std::time::Duration;
 use krm_engine::Diagnostic;
 
 pub use address::Address;
+pub use cache::GrpcCache;
 pub use executor::{Execution, Executor};
 pub use tls::Certificates;
 

@@ -45,7 +45,8 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     };
     let (disk, mut options) = world_and_options(&args.flags, &args.targets)?;
     args.cache = args.shared.kept(args.cache).or(args.explain_cache.then_some(crate::cli::Cache::Sandboxed));
-    options.policy = args.shared.apply(options.policy, args.cache, args.flags.fetch.offline)?;
+    options.policy =
+        args.shared.apply(options.policy, args.cache, &args.flags.access.remote, args.flags.fetch.offline)?;
     let shared = options.policy.shared_cache.clone();
     let disk = Arc::new(disk);
     let session = Session::new(disk.clone(), report.sources.clone(), options);

@@ -25,7 +25,7 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         Some(file) => read_config(file, &report.sources)?,
         None => from_arguments(&args.arguments)?,
     };
-    let runtime = Arc::new(Runtime::new(args.policy()?));
+    let runtime = Arc::new(Runtime::new(args.images.remote.apply(args.policy()?, false)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);
     let settings = Settings { runtime, dir, allow_exec: true, network: args.network, images, tags };

@@ -26,7 +26,8 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     let images = Images::new(&args.images.prefix())?;
     let pinned = disk.pinned_images(false)?;
     let policy = Policy { pinned, ..args.images.policy() };
-    let runtime = Arc::new(Runtime::new(args.shared.apply(policy, args.cache, false)?));
+    let policy = args.shared.apply(policy, args.cache, &args.images.remote, false)?;
+    let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, false)?));
     // Before anything is read: what another krm changes at the same time comes before or after.
     let in_place = to.is_in_place() && !args.check;
     let changing = in_place.then(|| Changes::in_packages(&[&dir])).transpose()?;

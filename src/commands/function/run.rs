@@ -20,8 +20,8 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let targets: Vec<String> = args.dir.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
     let disk = args.sandbox.fetch.disk(&targets);
     let policy = args.sandbox.fetch.restrict(args.sandbox.policy()?, &disk)?;
-    let policy = args.sandbox.access.remote.apply(policy, args.sandbox.fetch.offline)?;
-    let policy = args.shared.apply(policy, args.cache, args.sandbox.fetch.offline)?;
+    let (servers, offline) = (&args.sandbox.access.remote, args.sandbox.fetch.offline);
+    let policy = servers.apply(args.shared.apply(policy, args.cache, servers, offline)?, offline)?;
     let runtime = Arc::new(Runtime::new(policy));
     let prints = args.dry_run || args.dir.is_none();
     // Before anything is read: what another krm changes at the same time comes before or after.

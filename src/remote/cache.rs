@@ -1,0 +1,128 @@
+//! A cache of outputs on a server that speaks gRPC.
+//!
+//! It holds what calls printed, by the digest of the call. A server that is down, slow or wrong costs a warning and
+//! time: what it has is compared with its digest, and what it does not have is computed.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use krm_engine::Result;
+use krm_engine::runtime::reapi::Digest;
+use krm_engine::runtime::{Outputs, Store};
+
+use super::blobs::{Blob, Blobs};
+use super::client::Client;
+use super::status::{Code, Status};
+use super::{Address, Connection};
+use crate::os::shared_cache::{Fault, Health, Then, upload_later};
+
+/// Outputs no longer than this are kept in the result itself, to be had by one request.
+const INLINED: usize = 64 << 10;
+/// A cache is there to save time: what takes more attempts is computed.
+const RETRIES: u32 = 1;
+
+/// A cache on a server.
+pub struct GrpcCache(Arc<Server>);
+
+struct Server {
+    client: Client,
+    /// Outputs are written to it.
+    upload: bool,
+    health: Health,
+}
+
+impl fmt::Debug for GrpcCache {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "GrpcCache({})", self.0.client.address())
+    }
+}
+
+impl GrpcCache {
+    /// Nothing is sent yet.
+    pub fn new(address: &Address, with: Connection, upload: bool) -> Result<Self> {
+        let retries = with.retries.min(RETRIES);
+        let client = Client::new(address, &Connection { retries, ..with })?;
+        Ok(Self(Arc::new(Server { client, upload, health: Health::new(address.to_string()) })))
+    }
+}
+
+impl Store for GrpcCache {
+    fn load(&self, key: &Digest, most: usize) -> Option<Outputs> {
+        let server = &self.0;
+        if !server.health.answers() {
+            return None;
+        }
+        match server.load(key, most) {
+            Ok(found) => {
+                server.health.succeeded();
+                found
+            }
+            Err(status) => {
+                server.health.failed(&fault(&status, Then::GiveUp));
+                None
+            }
+        }
+    }
+
+    fn keep(&self, key: &Digest, outputs: &Outputs) {
+        if !self.0.upload || !self.0.health.takes() {
+            return;
+        }
+        let (server, key, outputs) = (self.0.clone(), key.clone(), outputs.clone());
+        upload_later(outputs.stdout.len() + outputs.stderr.len(), move || {
+            if !server.health.takes() {
+                return;
+            }
+            match server.keep(&key, outputs) {
+                Ok(()) => server.health.succeeded(),
+                Err(status) => server.health.failed(&fault(&status, Then::StopUploading)),
+            }
+        });
+    }
+}
+
+impl Server {
+    fn load(&self, key: &Digest, most: usize) -> std::result::Result<Option<Outputs>, Status> {
+        let Some(result) = self.client.result(key)? else { return Ok(None) };
+        let [stdout, stderr] = result.streams(most).map_err(|why| Status::new(Code::DATA_LOSS, why))?;
+        let read = |stream| match self.client.read_stream(stream) {
+            // Servers drop blobs before the results that name them; that is not a fault.
+            Err(status) if status.code == Code::NOT_FOUND => Ok(None),
+            read => read.map(Some),
+        };
+        let (stdout, stderr) = (read(stdout)?, read(stderr)?);
+        Ok(stdout.zip(stderr).map(|(stdout, stderr)| Outputs { stdout, stderr }))
+    }
+
+    fn keep(&self, key: &Digest, outputs: Outputs) -> std::result::Result<(), Status> {
+        if !self.client.capabilities()?.takes_results {
+            return Err(Status::new(Code::PERMISSION_DENIED, "it takes no results from clients"));
+        }
+        let result = outputs.result(INLINED);
+        let streams = [outputs.stdout, outputs.stderr].map(Bytes::from).into_iter();
+        let streams = streams.filter(|bytes| !bytes.is_empty());
+        let blobs: Blobs = streams.map(|bytes| (Digest::of(&bytes), Blob::Here(bytes))).collect();
+        // First, so that no result ever names what is not there.
+        self.client.upload(&blobs)?;
+        self.client.keep_result(key, result)
+    }
+}
+
+/// What a status means for the cache, and for the rest of the run.
+fn fault(status: &Status, if_denied: Then) -> Fault {
+    match status.code {
+        Code::UNAUTHENTICATED | Code::PERMISSION_DENIED => {
+            Fault::new(format!("denies access: {status}"), if_denied)
+                .help("check `--remote-header`, KRM_REMOTE_HEADER or `--remote-credential-helper`: a token may have expired, or may only read")
+        }
+        Code::UNIMPLEMENTED => Fault::new(format!("is not one that krm can use: {status}"), if_denied),
+        Code::DEADLINE_EXCEEDED => Fault::new(format!("is too slow: {status}"), Then::GiveUp),
+        Code::RESOURCE_EXHAUSTED if if_denied == Then::StopUploading => {
+            Fault::new(format!("is full: {status}"), Then::StopUploading)
+        }
+        Code::DATA_LOSS => Fault::new(format!("is damaged: {}", status.message), Then::Continue),
+        Code::UNAVAILABLE => Fault::new(format!("cannot be reached: {status}"), Then::Continue),
+        _ => Fault::new(format!("fails: {status}"), Then::Continue),
+    }
+}
