@@ -46,9 +46,14 @@ impl SharedCacheArgs {
         }
     }
 
+    /// Whether there is one.
+    pub fn is_asked(&self) -> bool {
+        self.address().is_some()
+    }
+
     /// Which outputs are kept, given `--cache` or not.
     pub fn kept(&self, cache: Option<Cache>) -> Option<Cache> {
-        cache.or_else(|| self.address().map(|_| Cache::Sandboxed))
+        cache.or(self.is_asked().then_some(Cache::Sandboxed))
     }
 
     /// Adds the cache to a policy. Nothing is sent yet; without connections there is none.

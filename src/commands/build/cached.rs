@@ -153,6 +153,8 @@ fn options(args: &BuildArgs) -> String {
             (flags.enable_managedby_label, value("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL")),
             (flags.enable_alpha_plugins, access.network, &access.network_name, access.as_current_user),
             (&access.mount, env.collect::<Vec<_>>(), flags.fetch.locked),
+            // What runs elsewhere runs in another sandbox.
+            (&access.remote.remote_executor, value("KRM_REMOTE_EXECUTOR")),
         )
     )
 }
