@@ -273,6 +273,8 @@ impl AccessArgs {
             mounts,
             env: self.env.clone(),
             container_engine: os::container_engine(),
+            images: os::images(),
+            limits_of_each_process: os::limits_of_each_process(),
             cache_dir: os::cache_dir(),
             supervisor: os::supervisor(),
             plugin_homes: os::plugin_homes(),

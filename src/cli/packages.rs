@@ -8,7 +8,7 @@ use krm_engine::policy::{Limits, Pull};
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
-use super::functions::{Cache, PullPolicy};
+use super::functions::{Cache, FetchArgs, PullPolicy};
 use super::remote_execution::RemoteExecutionArgs;
 use crate::os;
 
@@ -355,6 +355,9 @@ pub struct ImageArgs {
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
     pub image_pull_policy: PullPolicy,
 
+    #[command(flatten)]
+    pub fetch: FetchArgs,
+
     /// Stop a function that takes longer, such as `30s` or `5m`
     #[arg(long, default_value = "5m", value_name = "TIME", value_parser = super::functions::duration)]
     pub timeout: std::time::Duration,
@@ -382,6 +385,9 @@ impl ImageArgs {
             },
             limits: Limits { timeout: self.timeout, ..Limits::default() },
             container_engine: os::container_engine(),
+            images: os::images(),
+            limits_of_each_process: os::limits_of_each_process(),
+            supervisor: os::supervisor(),
             cache_dir: os::cache_dir(),
             ..Policy::default()
         }

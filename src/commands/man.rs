@@ -32,7 +32,10 @@ NO_COLOR, CLICOLOR_FORCE, TERM
 whether to use colours, unless \fB\-\-color\fR says so
 .TP
 KRM_FN_RUNTIME
-the container engine that runs functions: docker, podman or nerdctl
+what runs functions that are images: docker, podman or nerdctl; sandbox for none of them, or bwrap, crun or runc
+.TP
+KRM_SANDBOX_LIMITS
+each-process settles for limits on each process where a sandbox cannot have a control group
 .TP
 XDG_CACHE_HOME
 where what was fetched and what functions printed is kept

@@ -275,7 +275,7 @@ fn make_link(_target: &Path, _link: &Path) -> io::Result<()> {
 }
 
 /// Runs a function on every item, on threads of its own: those of the build may wait for what is done here.
-fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
     if items.len() < 64 || threads == 1 {
         return items.iter().map(work).collect();

@@ -21,6 +21,11 @@ pub fn container_engine() -> Option<String> {
         .find_map(|name| super::variable(name).filter(|v| !v.is_empty()))
 }
 
+/// Whether limits on each process will do for a sandbox, where a control group cannot be had.
+pub fn limits_of_each_process() -> bool {
+    super::variable("KRM_SANDBOX_LIMITS").is_some_and(|value| value == "each-process")
+}
+
 /// The folders legacy plugins may be in; the first that exists counts.
 pub fn plugin_homes() -> Vec<PathBuf> {
     let home = set("HOME");

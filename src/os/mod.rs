@@ -7,6 +7,8 @@ mod environment;
 pub mod git;
 mod http;
 mod http_cache;
+#[cfg(target_os = "linux")]
+mod images;
 mod journal;
 mod lock;
 pub mod locked;
@@ -29,7 +31,7 @@ use krm_engine::{Diagnostic, Result};
 
 pub use changes::Changes;
 pub use disk::Disk;
-pub use environment::{cache_dir, container_engine, plugin_homes, supervisor};
+pub use environment::{cache_dir, container_engine, limits_of_each_process, plugin_homes, supervisor};
 pub use http_cache::HttpCache;
 pub use read::read;
 pub use system::{clock, exit, survive_file_limits};
@@ -96,6 +98,18 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
 
 fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error("file-not-written", format!("cannot write `{}`: {error}", path.display()))
+}
+
+/// Who has the files of images, for sandboxes; only Linux has those.
+pub fn images() -> Option<std::sync::Arc<dyn krm_engine::runtime::Images>> {
+    #[cfg(target_os = "linux")]
+    {
+        Some(std::sync::Arc::new(images::LocalImages::default()))
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        None
+    }
 }
 
 /// Makes a folder, and those above.

@@ -3,6 +3,7 @@
 //! Only what the OCI distribution specification says is spoken: manifests and blobs by GET, tokens where a registry asks
 //! for one, with the passwords that `docker login` or `podman login` left in their files.
 
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -43,11 +44,70 @@ pub struct Layer {
     pub size: u64,
 }
 
+/// Where the parts of an image come from, by their digests; and a manifest by its tag.
+pub trait Parts {
+    fn manifest(&mut self, reference: &str) -> Result<Vec<u8>>;
+    fn blob(&mut self, digest: &str) -> Result<Vec<u8>>;
+}
+
+impl ImageConfig {
+    /// What an image says about itself, for Linux on this architecture, and the digest of its manifest. Everything is
+    /// compared with its digest; only what a tag means is taken on trust.
+    pub fn read(image: &str, reference: &str, parts: &mut dyn Parts) -> Result<Self> {
+        let bytes = parts.manifest(reference)?;
+        let digest = sha256(&bytes);
+        if reference.contains(':') && reference != digest {
+            return Err(wrong(image, reference));
+        }
+        let verified = |bytes: Vec<u8>, digest: &str| match sha256(&bytes) == digest {
+            true => read(image, &bytes),
+            false => Err(wrong(image, digest)),
+        };
+        let mut manifest = read(image, &bytes)?;
+        if let Some(list) = manifest.get("manifests") {
+            let platform = list.items().iter().find(|entry| is_ours(entry));
+            let Some(one) = platform.and_then(|entry| entry.get("digest")).and_then(Node::as_str) else {
+                let message = format!("`{image}` has no variant for Linux on {}", architecture());
+                return Err(Diagnostic::error("image-of-other-platforms", message)
+                    .help("functions run on Linux; ask for an image of this platform"));
+            };
+            let one = one.to_owned();
+            manifest = verified(parts.manifest(&one)?, &one)?;
+        }
+        let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        let layers = manifest.get("layers").map(Node::items).unwrap_or_default();
+        let layers = layers.iter().map(|layer| Layer {
+            digest: text(layer, "digest"),
+            media_type: text(layer, "mediaType"),
+            size: text(layer, "size").parse().unwrap_or_default(),
+        });
+        let layers = layers.collect();
+        let config = manifest.at(["config", "digest"]).and_then(Node::text).unwrap_or_default().to_owned();
+        let config = verified(parts.blob(&config)?, &config)?;
+        let config = config.get("config").cloned().unwrap_or_else(Node::null);
+        let texts = |key: &str| {
+            let items = config.get(key).map(Node::items).unwrap_or_default();
+            items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()
+        };
+        Ok(Self {
+            digest,
+            entrypoint: texts("Entrypoint"),
+            command: texts("Cmd"),
+            env: texts("Env"),
+            folder: text(&config, "WorkingDir"),
+            user: text(&config, "User"),
+            layers,
+        })
+    }
+}
+
 const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vnd.docker.distribution.manifest.list.v2+json, \
                          application/vnd.oci.image.manifest.v1+json, application/vnd.docker.distribution.manifest.v2+json";
 /// No manifest and no configuration is larger.
 const LARGEST: u64 = 8 << 20;
 const WITHIN: Duration = Duration::from_secs(60);
+/// The time a registry has for a layer.
+const LAYER_WITHIN: Duration = Duration::from_secs(1800);
 
 impl ImageName {
     /// Reads a name as the container engines do: without a registry it is on Docker Hub, without a tag it is `latest`.
@@ -98,74 +158,39 @@ pub struct Registry {
 
 impl Registry {
     pub fn of(image: &str) -> Self {
-        Self { image: image.to_owned(), name: ImageName::parse(image), agent: agent(WITHIN), token: None }
+        Self::within(image, WITHIN)
     }
 
-    /// What the image says about itself, for Linux on this architecture, and the digest of its manifest. Everything is
-    /// compared with its digest; only what a tag means is taken from the registry.
+    /// The same for one whose layers are wanted too.
+    pub fn with_layers(image: &str) -> Self {
+        Self::within(image, LAYER_WITHIN)
+    }
+
+    fn within(image: &str, within: Duration) -> Self {
+        Self { image: image.to_owned(), name: ImageName::parse(image), agent: agent(within), token: None }
+    }
+
+    /// What the image says about itself, for Linux on this architecture, and the digest of its manifest.
     pub fn config(&mut self) -> Result<ImageConfig> {
-        let reference = self.name.reference.clone();
-        let bytes = self.get("manifests", &reference)?;
-        let digest = sha256(&bytes);
-        if reference.contains(':') && reference != digest {
-            return Err(self.wrong(&reference));
-        }
-        let mut manifest = self.read(&bytes)?;
-        if let Some(list) = manifest.get("manifests") {
-            let platform = list.items().iter().find(|entry| is_ours(entry));
-            let Some(one) = platform.and_then(|entry| entry.get("digest")).and_then(Node::as_str) else {
-                let message = format!("`{}` has no variant for Linux on {}", self.image, architecture());
-                return Err(Diagnostic::error("image-of-other-platforms", message)
-                    .help("functions run on Linux; ask for an image of this platform"));
-            };
-            let one = one.to_owned();
-            manifest = self.verified("manifests", &one)?;
-        }
-        let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
-        let layers = manifest.get("layers").map(Node::items).unwrap_or_default();
-        let layers = layers.iter().map(|layer| Layer {
-            digest: text(layer, "digest"),
-            media_type: text(layer, "mediaType"),
-            size: text(layer, "size").parse().unwrap_or_default(),
-        });
-        let layers = layers.collect();
-        let config =
-            manifest.at(["config", "digest"]).map(|digest| digest.text().unwrap_or_default().to_owned());
-        let config = self.verified("blobs", &config.unwrap_or_default())?;
-        let config = config.get("config").cloned().unwrap_or_else(Node::null);
-        let texts = |key: &str| {
-            let items = config.get(key).map(Node::items).unwrap_or_default();
-            items.iter().filter_map(|item| item.text().map(str::to_owned)).collect()
-        };
-        Ok(ImageConfig {
-            digest,
-            entrypoint: texts("Entrypoint"),
-            command: texts("Cmd"),
-            env: texts("Env"),
-            folder: text(&config, "WorkingDir"),
-            user: text(&config, "User"),
-            layers,
-        })
+        let (image, reference) = (self.image.clone(), self.name.reference.clone());
+        ImageConfig::read(&image, &reference, self)
     }
 
-    /// Something by its digest.
-    fn verified(&mut self, what: &str, digest: &str) -> Result<Node> {
-        let bytes = self.get(what, digest)?;
-        if sha256(&bytes) != digest {
-            return Err(self.wrong(digest));
-        }
-        self.read(&bytes)
-    }
-
-    fn read(&self, bytes: &[u8]) -> Result<Node> {
-        let text = String::from_utf8_lossy(bytes);
-        let documents = krm_yaml::parse_str(&text).map_err(|error| {
-            self.failed(format!("its registry does not answer with what the OCI specification says: {error}"))
-        })?;
-        Ok(documents.into_iter().next().map_or_else(Node::null, |document| document.root))
+    /// Writes a blob somewhere, as it comes. Nothing is verified, but no more than so many bytes are written.
+    pub fn copy_blob(&mut self, digest: &str, most: u64, to: &mut dyn Write) -> Result<()> {
+        let mut response = self.response("blobs", digest)?;
+        // A body of exactly this size is not too large.
+        let mut body = response.body_mut().with_config().limit(most.saturating_add(1)).reader();
+        std::io::copy(&mut body, to).map(drop).map_err(|error| self.failed(error.to_string()))
     }
 
     fn get(&mut self, what: &str, reference: &str) -> Result<Vec<u8>> {
+        let mut response = self.response(what, reference)?;
+        let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
+        body.map_err(|error| self.failed(error.to_string()))
+    }
+
+    fn response(&mut self, what: &str, reference: &str) -> Result<ureq::http::Response<ureq::Body>> {
         let url = self.name.url(what, reference);
         let mut response = self.ask(&url)?;
         if response.status() == 401 {
@@ -182,8 +207,7 @@ impl Registry {
                 _ => error,
             });
         }
-        let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
-        body.map_err(|error| self.failed(error.to_string()))
+        Ok(response)
     }
 
     fn ask(&self, url: &str) -> Result<ureq::http::Response<ureq::Body>> {
@@ -227,19 +251,41 @@ impl Registry {
         }
         let mut response = request.call().map_err(|error| self.failed(error.to_string()))?;
         let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
-        let body = self.read(&body.map_err(|error| self.failed(error.to_string()))?)?;
+        let body = read(&self.image, &body.map_err(|error| self.failed(error.to_string()))?)?;
         let token = body.get("token").or_else(|| body.get("access_token")).and_then(Node::as_str);
         let token = token.ok_or_else(|| self.failed(format!("`{realm}` gives no token")))?;
         Ok(format!("Bearer {token}"))
     }
 
     fn failed(&self, why: String) -> Diagnostic {
-        Diagnostic::error("registry-failed", format!("the image `{}` cannot be looked up: {why}", self.image))
+        failed(&self.image, &why)
+    }
+}
+
+impl Parts for Registry {
+    fn manifest(&mut self, reference: &str) -> Result<Vec<u8>> {
+        self.get("manifests", reference)
     }
 
-    fn wrong(&self, digest: &str) -> Diagnostic {
-        self.failed(format!("its registry gives something else for `{digest}`"))
+    fn blob(&mut self, digest: &str) -> Result<Vec<u8>> {
+        self.get("blobs", digest)
     }
+}
+
+fn failed(image: &str, why: &str) -> Diagnostic {
+    Diagnostic::error("registry-failed", format!("the image `{image}` cannot be looked up: {why}"))
+}
+
+fn wrong(image: &str, digest: &str) -> Diagnostic {
+    failed(image, &format!("its registry gives something else for `{digest}`"))
+}
+
+fn read(image: &str, bytes: &[u8]) -> Result<Node> {
+    let text = String::from_utf8_lossy(bytes);
+    let documents = krm_yaml::parse_str(&text).map_err(|error| {
+        failed(image, &format!("its registry does not answer with what the OCI specification says: {error}"))
+    })?;
+    Ok(documents.into_iter().next().map_or_else(Node::null, |document| document.root))
 }
 
 fn strip_word<'t>(text: &'t str, word: &str) -> Option<&'t str> {

@@ -9,8 +9,9 @@ use crate::os;
 
 pub fn run(args: FnDocArgs) -> Result<()> {
     let dir = os::current_dir()?;
-    let policy = args.sandbox.access.remote.apply(args.sandbox.policy()?, args.sandbox.fetch.offline)?;
-    let runtime = Runtime::new(policy);
+    let fetch = &args.sandbox.fetch;
+    let policy = fetch.restrict(args.sandbox.policy()?, &fetch.disk(&[]))?;
+    let runtime = Runtime::new(args.sandbox.access.remote.apply(policy, fetch.offline)?);
     let named = args.name.map(|image| ProgramArgs { image: Some(image), exec_path: None, wasm: None });
     let mut program = program(&named.unwrap_or(args.program), &dir, args.sandbox.access.network)
         .expect("the command line demands one");
@@ -22,6 +23,9 @@ pub fn run(args: FnDocArgs) -> Result<()> {
         Program::Tool(_) => unreachable!("a tool is not a function"),
     }
     let output = runtime.run(&program, Vec::new())?;
+    if let Some(fault) = output.fault {
+        return Err(fault);
+    }
     // Some print it to the one, some to the other; and some call it a failure to be asked.
     let text = if output.stdout.is_empty() { &output.stderr } else { &output.stdout };
     if text.is_empty() {

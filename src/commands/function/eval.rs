@@ -12,7 +12,7 @@ use krm_function::{Object, ResourceList};
 use crate::cli::{FnEvalArgs, FunctionType, MatchArgs};
 use crate::commands::function::packages::{self, Destination, Told};
 use crate::commands::function::run::{from_arguments, read_config, stdin, write};
-use crate::os::{self, Disk};
+use crate::os;
 use crate::report::Report;
 
 pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
@@ -25,11 +25,17 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         Some(file) => read_config(file, &report.sources)?,
         None => from_arguments(&args.arguments)?,
     };
-    let runtime = Arc::new(Runtime::new(args.images.remote.apply(args.policy()?, false)?));
+    let targets: Vec<String> = match args.dirs[0].as_os_str() == "-" {
+        true => Vec::new(),
+        false => vec![args.dirs[0].to_string_lossy().into_owned()],
+    };
+    let disk = args.images.fetch.disk(&targets);
+    let policy = args.images.fetch.restrict(args.policy()?, &disk)?;
+    let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, args.images.fetch.offline)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);
     let settings = Settings { runtime, dir, allow_exec: true, network: args.network, images, tags };
-    let options = kpt::Options { world: &Disk::default(), sources: &report.sources, settings };
+    let options = kpt::Options { world: &disk, sources: &report.sources, settings };
     let evaluation = Evaluation {
         function,
         shown,

@@ -183,15 +183,21 @@ pub fn follow_link(dir: &Path) -> Result<PathBuf> {
 /// The tags of an image that are on this machine.
 pub fn local_tags(image: &str) -> Result<Vec<String>> {
     let engine = os::container_engine().unwrap_or_else(|| "docker".to_owned());
+    if ["sandbox", "bwrap", "crun", "runc"].contains(&&*engine) {
+        return Err(no_tags(image, "that needs a container engine"));
+    }
     let list = ["image", "ls", "--format", "{{.Tag}}", image];
-    let output = Command::new(&engine).args(list).stdin(Stdio::null()).output().map_err(|error| {
-        Diagnostic::error(
-            "image-tags",
-            format!("the tags of `{image}` cannot be listed: `{engine}` does not start: {error}"),
-        )
-        .help("install docker, podman or nerdctl, or name a tag instead of a range")
-    })?;
+    let output = Command::new(&engine)
+        .args(list)
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| no_tags(image, &format!("`{engine}` does not start: {error}")))?;
     Ok(String::from_utf8_lossy(&output.stdout).lines().map(|line| line.trim().to_owned()).collect())
+}
+
+fn no_tags(image: &str, why: &str) -> Diagnostic {
+    Diagnostic::error("image-tags", format!("the tags of `{image}` cannot be listed: {why}"))
+        .help("install docker, podman or nerdctl, or name a tag instead of a range")
 }
 
 /// Whether anything would change.

@@ -6,12 +6,11 @@ use std::sync::Arc;
 use krm_engine::edit::diff;
 use krm_engine::kpt::{self, Images, Outcome, Settings, Tree};
 use krm_engine::runtime::Runtime;
-use krm_engine::{Diagnostic, Policy, Result, Schema};
+use krm_engine::{Diagnostic, Result, Schema};
 
 use crate::cli::FnRenderArgs;
 use crate::commands::function::packages::{self, Destination, Told};
 use crate::commands::function::run::write;
-use crate::os::locked::Fetching;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
 
@@ -22,12 +21,12 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     }
     let to = Destination::parse(args.to.output.as_deref())?;
     let targets = vec![dir.to_string_lossy().into_owned()];
-    let disk = Disk::fetching(Fetching { targets, ..Fetching::default() });
+    let disk = args.images.fetch.disk(&targets);
     let images = Images::new(&args.images.prefix())?;
-    let pinned = disk.pinned_images(false)?;
-    let policy = Policy { pinned, ..args.images.policy() };
-    let policy = args.shared.apply(policy, args.cache, &args.images.remote, false)?;
-    let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, false)?));
+    let offline = args.images.fetch.offline;
+    let policy = args.images.fetch.restrict(args.images.policy(), &disk)?;
+    let policy = args.shared.apply(policy, args.cache, &args.images.remote, offline)?;
+    let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, offline)?));
     // Before anything is read: what another krm changes at the same time comes before or after.
     let in_place = to.is_in_place() && !args.check;
     let changing = in_place.then(|| Changes::in_packages(&[&dir])).transpose()?;

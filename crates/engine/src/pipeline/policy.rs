@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::runtime::{Elsewhere, EnvVar, Mount, Store};
+use crate::runtime::{Elsewhere, EnvVar, Images, Mount, Store};
 
 /// What the user allows and asks for, whatever a configuration declares. The default allows nothing.
 #[derive(Clone, Debug, Default)]
@@ -33,6 +33,10 @@ pub struct Policy {
     pub pinned: PinnedImages,
     /// The program that runs containers; the first that works if none is named.
     pub container_engine: Option<String>,
+    /// Who has the files of images, so that they can run without an engine.
+    pub images: Option<Arc<dyn Images>>,
+    /// Where memory and processes of a sandbox cannot be bounded as a whole, limits on each process will do.
+    pub limits_of_each_process: bool,
     pub limits: Limits,
     /// The program that keeps watch over what is started and ends all of it, also when this process is killed. It is
     /// started with [`supervisor::COMMAND`](crate::runtime::supervisor::COMMAND); only Linux has the means.

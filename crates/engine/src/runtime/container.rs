@@ -1,18 +1,22 @@
-//! Container images, through the command line of docker, podman or nerdctl.
+//! Container images, through the command line of docker, podman or nerdctl; or without them, in a [sandbox](super::sandbox).
 //!
 //! The image gets what it is given on stdin, and as little else as a container can have: no network, nobody's rights, no
 //! way to gain others, a file system it cannot write to, and bounds on memory and processes.
 
-use std::collections::HashMap;
-use std::path::Path;
+use std::collections::{HashMap, HashSet};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use krm_yaml::{Diagnostic, Result, Span};
 
-use super::digests::describe;
-use super::{Action, Call, File, Identity, Image, Mount, Output, Program, Runner, Status, process};
+use super::digests::{describe, is_executable};
+#[cfg(target_os = "linux")]
+use super::sandbox::{self, Sandbox};
+use super::{
+    Action, Call, File, Identity, Image, Mount, Output, Program, Runner, Status, image_not_pulled, process,
+};
 use crate::files::world::clean;
 use crate::pipeline::policy::{Policy, Pull};
 
@@ -45,8 +49,137 @@ fn mount_option(mount: &Mount) -> String {
 /// What an engine ends with when it could not start a container.
 const ENGINE_FAILED: i32 = 125;
 
-/// Nobody's numbers, for images that have no list of users.
-const NOBODY: &str = "65534:65534";
+/// Nobody's number, for images that have no list of users.
+pub(super) const NOBODY: u32 = 65534;
+
+/// What runs images on this machine: the first that works, of the engines and the sandbox.
+#[derive(Debug)]
+pub(super) struct Containers {
+    candidates: Vec<Candidate>,
+    first: AtomicUsize,
+}
+
+#[derive(Debug)]
+enum Candidate {
+    Engine(Engine),
+    #[cfg(target_os = "linux")]
+    Sandbox(Sandbox),
+}
+
+impl Candidate {
+    fn runner(&self) -> &dyn Runner {
+        match self {
+            Candidate::Engine(engine) => engine,
+            #[cfg(target_os = "linux")]
+            Candidate::Sandbox(sandbox) => sandbox,
+        }
+    }
+
+    /// Whether it works. Asked only when something went wrong: the answer takes as long as a small function.
+    fn works(&self) -> bool {
+        match self {
+            Candidate::Engine(engine) => engine.works(),
+            #[cfg(target_os = "linux")]
+            Candidate::Sandbox(_) => true,
+        }
+    }
+}
+
+impl Containers {
+    /// What the user names, or all that is installed.
+    pub(super) fn find(policy: &Policy) -> Result<Self> {
+        let candidates = match &policy.container_engine {
+            Some(wanted) => Self::named(wanted, policy)?,
+            None => {
+                let engines = ENGINES.into_iter().filter(|binary| in_path(binary).is_some());
+                let mut all: Vec<_> = engines.map(|binary| Candidate::Engine(Engine::new(binary))).collect();
+                all.extend(sandbox(policy, None));
+                all
+            }
+        };
+        match candidates.is_empty() {
+            true => Err(missing()),
+            false => Ok(Self { candidates, first: AtomicUsize::new(0) }),
+        }
+    }
+
+    fn named(wanted: &str, policy: &Policy) -> Result<Vec<Candidate>> {
+        if let Some(binary) = ENGINES.into_iter().find(|binary| *binary == wanted) {
+            let engine = Engine::new(binary);
+            engine.is_proven.store(true, Ordering::Relaxed);
+            return Ok(vec![Candidate::Engine(engine)]);
+        }
+        match wanted {
+            "sandbox" => Ok(sandbox(policy, None).into_iter().collect()),
+            "bwrap" | "crun" | "runc" => Ok(sandbox(policy, Some(wanted)).into_iter().collect()),
+            _ => Err(Diagnostic::error(
+                "container-engine-unknown",
+                format!("`{wanted}` is not a container engine krm knows"),
+            )
+            .help(
+                "set KRM_FN_RUNTIME to docker, podman or nerdctl; or to sandbox, which needs none of them",
+            )),
+        }
+    }
+
+    /// Asks the candidates in turn, until one is not out of order.
+    fn ask<T>(&self, question: impl Fn(&dyn Runner) -> T, is_answer: impl Fn(&T) -> bool) -> Result<T> {
+        loop {
+            let number = self.first.load(Ordering::Relaxed);
+            let Some(candidate) = self.candidates.get(number) else { return Err(missing()) };
+            let answer = question(candidate.runner());
+            if is_answer(&answer) || candidate.works() {
+                return Ok(answer);
+            }
+            let _ = self.first.compare_exchange(number, number + 1, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+impl Runner for Containers {
+    fn describe(&self, call: &Call) -> Option<Action> {
+        self.ask(|runner| runner.describe(call), Option::is_some).ok()?
+    }
+
+    fn run(&self, call: &Call) -> Result<Output> {
+        let ran = |output: &Result<Output>| {
+            output.as_ref().is_ok_and(|output| output.status.is_success() || !output.stdout.is_empty())
+        };
+        self.ask(|runner| runner.run(call), ran)?
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn sandbox(policy: &Policy, tool: Option<&str>) -> Option<Candidate> {
+    let tools: Vec<&'static str> =
+        sandbox::TOOLS.into_iter().filter(|name| tool.is_none_or(|tool| tool == *name)).collect();
+    Sandbox::find(policy, &tools).map(Candidate::Sandbox)
+}
+
+/// Elsewhere there are no namespaces.
+#[cfg(not(target_os = "linux"))]
+fn sandbox(_policy: &Policy, _tool: Option<&str>) -> Option<Candidate> {
+    None
+}
+
+fn missing() -> Diagnostic {
+    Diagnostic::error(
+        "container-engine-missing",
+        "the function is a container image, and no container engine works here",
+    )
+    .help("install docker, podman or nerdctl and see that `docker version` (or the like) succeeds")
+    .help("on Linux, bubblewrap is enough: install `bwrap`")
+    .help("KRM_FN_RUNTIME chooses one")
+}
+
+/// Where a program is that is called by its name alone.
+pub(super) fn in_path(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let name = format!("{name}{}", std::env::consts::EXE_SUFFIX);
+    std::env::split_paths(&path).map(|folder| folder.join(&name)).find(|file| {
+        file.is_absolute() && file.metadata().is_ok_and(|meta| meta.is_file() && is_executable(&meta))
+    })
+}
 
 /// The program that runs containers.
 #[derive(Debug)]
@@ -54,42 +187,32 @@ pub(super) struct Engine {
     binary: &'static str,
     /// What images' names mean. Asking starts a process, and a run is too short for the answer to change.
     ids: Mutex<HashMap<String, String>>,
+    /// Images that have no list of users: finding out takes a start that fails.
+    without_users: Mutex<HashSet<String>>,
+    /// It is known to work, or to be what the user wants.
+    is_proven: AtomicBool,
 }
 
 const ENGINES: [&str; 3] = ["docker", "podman", "nerdctl"];
 
 impl Engine {
     fn new(binary: &'static str) -> Self {
-        Self { binary, ids: Mutex::default() }
-    }
-
-    /// The engine the user names, or the first that works.
-    pub(super) fn find(policy: &Policy) -> Result<Self> {
-        if let Some(wanted) = &policy.container_engine {
-            return match ENGINES.into_iter().find(|binary| binary == wanted) {
-                Some(binary) => Ok(Self::new(binary)),
-                None => Err(Diagnostic::error(
-                    "container-engine-unknown",
-                    format!("`{wanted}` is not a container engine krm knows"),
-                )
-                .help("set KRM_FN_RUNTIME to docker, podman or nerdctl")),
-            };
+        Self {
+            binary,
+            ids: Mutex::default(),
+            without_users: Mutex::default(),
+            is_proven: AtomicBool::default(),
         }
-        ENGINES.into_iter().map(Self::new).find(Engine::works).ok_or_else(|| {
-            Diagnostic::error(
-                "container-engine-missing",
-                "the function is a container image, and no container engine works here",
-            )
-            .help("install docker, podman or nerdctl and see that `docker version` (or the like) succeeds")
-            .help("KRM_FN_RUNTIME chooses one")
-        })
     }
 
     /// Whether it is installed and, where it has a daemon, that answers.
     fn works(&self) -> bool {
         let mut version = Command::new(self.binary);
         version.arg("version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        version.status().is_ok_and(|status| status.success())
+        let mut works = || version.status().is_ok_and(|status| status.success());
+        let is_proven = self.is_proven.load(Ordering::Relaxed) || works();
+        self.is_proven.store(is_proven, Ordering::Relaxed);
+        is_proven
     }
 
     fn run_as(&self, user: &str, call: &Call) -> Result<Output> {
@@ -162,11 +285,7 @@ impl Engine {
         let stderr = String::from_utf8_lossy(&output.stderr);
         // The lines before the last are attempts.
         let said = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
-        let message = match pull {
-            Pull::Never => format!("the image `{image}` is not on this machine, and may not be pulled"),
-            Pull::Always | Pull::IfNotPresent => format!("the image `{image}` could not be pulled"),
-        };
-        let error = Diagnostic::error("image-not-pulled", message);
+        let error = image_not_pulled(image, pull);
         let error = match said {
             "" => error,
             said => error.note(format!("{binary} says: {said}"), Span::NONE),
@@ -187,16 +306,22 @@ impl Runner for Engine {
 
     fn run(&self, call: &Call) -> Result<Output> {
         let user = user(call.policy);
+        let name = &image(call).image;
+        let lacks = || self.without_users.lock().expect("no one panics while holding the names");
+        if user == "nobody" && lacks().contains(name) {
+            return self.run_as(&format!("{NOBODY}:{NOBODY}"), call);
+        }
         let output = self.run_as(&user, call)?;
         if user == "nobody" && lacks_users(&output) {
-            return self.run_as(NOBODY, call);
+            lacks().insert(name.clone());
+            return self.run_as(&format!("{NOBODY}:{NOBODY}"), call);
         }
-        if output.status == Status::Exited(ENGINE_FAILED) && output.stdout.is_empty() {
-            let image = &image(call).image;
-            if self.image_id(image).is_none() {
-                let fault = Some(self.not_pulled(image, call.policy.pull, &output));
-                return Ok(Output { fault, ..output });
-            }
+        if output.status == Status::Exited(ENGINE_FAILED)
+            && output.stdout.is_empty()
+            && self.image_id(name).is_none()
+        {
+            let fault = Some(self.not_pulled(name, call.policy.pull, &output));
+            return Ok(Output { fault, ..output });
         }
         Ok(output)
     }
@@ -233,7 +358,7 @@ pub(super) fn describe_call(call: &Call, id: impl FnOnce(&str) -> Option<String>
     Some(action)
 }
 
-fn image<'c>(call: &'c Call) -> &'c Image {
+pub(super) fn image<'c>(call: &'c Call) -> &'c Image {
     match call.program {
         Program::Image(image) => image,
         _ => unreachable!("each kind of program has its own runner"),
@@ -241,7 +366,7 @@ fn image<'c>(call: &'c Call) -> &'c Image {
 }
 
 /// What is mounted: the folder of the configuration, what the function declares, what the user says.
-fn mounts(call: &Call) -> impl Iterator<Item = Mount> {
+pub(super) fn mounts(call: &Call) -> impl Iterator<Item = Mount> {
     let image = image(call);
     let local = image.local.iter().map(|dir| Mount {
         kind: "bind".into(),
@@ -286,7 +411,7 @@ fn lacks_users(output: &Output) -> bool {
 }
 
 /// A name no other container has.
-fn container_name() -> String {
+pub(super) fn container_name() -> String {
     static COUNT: AtomicU32 = AtomicU32::new(0);
     let count = COUNT.fetch_add(1, Ordering::Relaxed);
     let nanos =

@@ -10,6 +10,7 @@
 
 mod action;
 mod cache;
+mod images;
 mod output;
 pub(crate) mod plugin;
 mod program;
@@ -29,6 +30,8 @@ mod disk_store;
 mod exec;
 #[cfg(feature = "run")]
 mod process;
+#[cfg(all(feature = "run", target_os = "linux"))]
+mod sandbox;
 #[cfg(feature = "run")]
 mod signals;
 #[cfg(all(feature = "run", target_os = "linux"))]
@@ -50,6 +53,7 @@ use rustc_hash::FxHashMap;
 pub use action::{Action, File, Identity};
 #[cfg(feature = "run")]
 pub use digests::{Digests, describe as files_of};
+pub use images::{Images, LocalImage, image_not_pulled};
 pub use output::{Output, Status};
 pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
 pub use runner::{Call, Elsewhere, Runner};
@@ -240,7 +244,7 @@ mod local {
     #[derive(Default)]
     pub(super) struct Local {
         digests: Arc<Digests>,
-        containers: OnceLock<Result<container::Engine>>,
+        containers: OnceLock<Result<container::Containers>>,
         modules: OnceLock<Result<wasm::Modules>>,
         executables: OnceLock<exec::Executables>,
     }
@@ -250,8 +254,8 @@ mod local {
             let digests = || self.digests.clone();
             match call.program {
                 Program::Image(_) => {
-                    let engine = self.containers.get_or_init(|| container::Engine::find(call.policy));
-                    engine.as_ref().map(|engine| engine as &dyn Runner).map_err(Clone::clone)
+                    let containers = self.containers.get_or_init(|| container::Containers::find(call.policy));
+                    containers.as_ref().map(|containers| containers as &dyn Runner).map_err(Clone::clone)
                 }
                 Program::Wasm(_) => {
                     let modules = self.modules.get_or_init(|| wasm::Modules::new(digests()));

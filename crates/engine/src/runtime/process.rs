@@ -54,14 +54,35 @@ pub(super) fn run(
     limits: &Limits,
     supervisor: Option<&Path>,
 ) -> io::Result<Output> {
+    match supervisor {
+        Some(supervisor) => run_to_its_end(supervised(supervisor, &command, stop), &[], true, input, limits),
+        None => run_to_its_end(command, stop, false, input, limits),
+    }
+}
+
+/// The same for a command that a supervisor confines before it starts.
+#[cfg(target_os = "linux")]
+pub(super) fn run_confined(
+    command: &Command,
+    confinement: &super::sandbox::Confinement,
+    input: Arc<Vec<u8>>,
+    limits: &Limits,
+    supervisor: &Path,
+) -> io::Result<Output> {
+    let command = super::supervisor::wrap(supervisor, command, Some(confinement), &[]);
+    run_to_its_end(command, &[], true, input, limits)
+}
+
+fn run_to_its_end(
+    mut command: Command,
+    stop: &[String],
+    is_supervised: bool,
+    input: Arc<Vec<u8>>,
+    limits: &Limits,
+) -> io::Result<Output> {
     let start = Instant::now();
-    let is_supervised = supervisor.is_some();
-    let mut command = match supervisor {
-        Some(supervisor) => supervised(supervisor, &command, stop),
-        None => command,
-    };
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut group = Group::start(&mut command, if is_supervised { &[] } else { stop }, is_supervised)?;
+    let mut group = Group::start(&mut command, stop, is_supervised)?;
     let (tell, events) = mpsc::channel();
     let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
     let most = limits.output_for(input.len());
@@ -108,7 +129,7 @@ pub(super) fn deadline(start: Instant, timeout: Duration) -> Instant {
 
 #[cfg(target_os = "linux")]
 fn supervised(supervisor: &Path, command: &Command, stop: &[String]) -> Command {
-    super::supervisor::wrap(supervisor, command, stop)
+    super::supervisor::wrap(supervisor, command, None, stop)
 }
 
 /// Elsewhere there is no way to keep watch over what a process starts.

@@ -24,20 +24,32 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::process::GRACE;
+use super::sandbox::Confinement;
 use super::{Output, Status, signals};
 
 /// The first argument of a process that is to be a supervisor.
 pub const COMMAND: &str = "__supervise";
+
+/// Whether the program is to be confined before it starts, by what this variable says.
+const CONFINED: &str = "confined";
+const FREE: &str = "free";
+const CONFINEMENT: &str = "KRM_CONFINEMENT";
 
 /// How a supervisor ends, to say what no exit status can: by signals that nothing else sends.
 const LEFT_OPEN: i32 = 30;
 const NOT_STARTED: i32 = 16;
 
 /// The command that runs another one under supervision.
-pub(super) fn wrap(supervisor: &Path, command: &Command, stop: &[String]) -> Command {
+pub(super) fn wrap(
+    supervisor: &Path,
+    command: &Command,
+    confinement: Option<&Confinement>,
+    stop: &[String],
+) -> Command {
     let mut wrapped = Command::new(supervisor);
     wrapped.arg0("krm").arg(COMMAND).arg(getpid().as_raw_nonzero().to_string());
     wrapped.arg(stop.len().to_string()).args(stop);
+    wrapped.arg(if confinement.is_some() { CONFINED } else { FREE });
     wrapped.arg(command.get_program()).args(command.get_args());
     for (name, value) in command.get_envs() {
         match value {
@@ -47,6 +59,10 @@ pub(super) fn wrap(supervisor: &Path, command: &Command, stop: &[String]) -> Com
     }
     if let Some(dir) = command.get_current_dir() {
         wrapped.current_dir(dir);
+    }
+    // Not by an argument: those of a process can be read by everyone.
+    if let Some(confinement) = confinement {
+        wrapped.env(CONFINEMENT, confinement.text());
     }
     wrapped
 }
@@ -73,6 +89,9 @@ pub fn main(args: impl IntoIterator<Item = OsString>) -> ! {
     match order.start() {
         Ok(mut supervisor) => {
             let end = supervisor.watch();
+            if let Some(confinement) = &supervisor.confinement {
+                confinement.remove();
+            }
             end_as(end)
         }
         Err(error) => {
@@ -88,6 +107,7 @@ struct Order {
     parent: i32,
     /// The command that stops what is not below this process: a container.
     stop: Vec<String>,
+    confinement: Option<Confinement>,
     program: OsString,
     args: Vec<OsString>,
 }
@@ -114,7 +134,11 @@ impl Order {
         let mut number = || args.next()?.to_str()?.parse::<i32>().ok();
         let (parent, count) = (number()?, number()?);
         let stop = (0..count).map(|_| args.next()?.into_string().ok()).collect::<Option<_>>()?;
-        Some(Self { parent, stop, program: args.next()?, args: args.collect() })
+        let confinement = match args.next()?.to_str()? {
+            CONFINED => Some(Confinement::read(&std::env::var(CONFINEMENT).ok()?)?),
+            _ => None,
+        };
+        Some(Self { parent, stop, confinement, program: args.next()?, args: args.collect() })
     }
 
     fn start(self) -> io::Result<Supervisor> {
@@ -130,20 +154,27 @@ impl Order {
             std::process::exit(1);
         }
         let streams = [1, 2].map(|number| fs::read_link(format!("/proc/self/fd/{number}")).ok());
-        let child = Command::new(&self.program).args(&self.args).spawn()?;
+        let mut command = Command::new(&self.program);
+        command.args(&self.args);
+        let child = match &self.confinement {
+            Some(confinement) => confinement.spawn(command)?,
+            None => command.spawn()?,
+        };
         // Only the program keeps the streams open: that it closes them must be noticed.
         let nowhere = fs::OpenOptions::new().read(true).write(true).open("/dev/null")?;
         rustix::stdio::dup2_stdin(&nowhere)?;
         rustix::stdio::dup2_stdout(&nowhere)?;
         rustix::stdio::dup2_stderr(&nowhere)?;
         let child = Pid::from_child(&child);
-        Ok(Supervisor { child, stop: self.stop, signals, streams: streams.into_iter().flatten().collect() })
+        let streams = streams.into_iter().flatten().collect();
+        Ok(Supervisor { child, stop: self.stop, confinement: self.confinement, signals, streams })
     }
 }
 
 struct Supervisor {
     child: Pid,
     stop: Vec<String>,
+    confinement: Option<Confinement>,
     signals: Signals,
     /// What the program prints to, by what the system calls it.
     streams: Vec<PathBuf>,
