@@ -70,6 +70,13 @@ impl Place {
         self.git(&["tag", "-a", "-m", version, version]);
     }
 
+    /// The commit of a tag.
+    fn revision(&self, tag: &str) -> String {
+        let name = format!("{tag}^{{commit}}");
+        let output = Command::new("git").args(["rev-parse", &name]).current_dir(self.0.join("up")).output();
+        String::from_utf8(output.expect("git starts").stdout).expect("it is text").trim().to_owned()
+    }
+
     fn krm(&self, args: &[&str]) -> Output {
         let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
         krm.args(args).current_dir(&self.0).env("HOME", &self.0).output().expect("krm starts")
@@ -175,4 +182,79 @@ fn a_package_does_not_reach_out_of_its_repository() {
     }
     place.write("got/Kptfile", &kptfile);
     assert_eq!(files(&place.0.join("got")), before);
+}
+
+/// A subpackage that has an upstream below that of the package follows it; one that was changed here is merged.
+#[test]
+fn subpackages_with_an_upstream_are_updated_too() {
+    let place = Place::new("independent");
+    let sub = format!(
+        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: db\nupstream:\n  type: git\n  git:\n    \
+         repo: file://{}/up\n    directory: /app/parts\n    ref: v3\n",
+        place.0.display()
+    );
+    place.write("up/app/parts/db.yaml", &DEPLOYMENT.replace("app", "db"));
+    place.write("up/whole/web.yaml", &DEPLOYMENT.replace("app", "web"));
+    place.write("up/whole/db/Kptfile", &sub.replace("/app/parts", "/whole/parts"));
+    place.write("up/whole/parts/db.yaml", &DEPLOYMENT.replace("app", "db"));
+    place.commit("v3");
+    place.write("up/whole/parts/db.yaml", &DEPLOYMENT.replace("app", "db").replace("db:1", "db:2"));
+    place.write("up/whole/web.yaml", &DEPLOYMENT.replace("app", "web").replace("web:1", "web:2"));
+    place.commit("v4");
+    let address = place.address().replace("/app", "/whole");
+    let got = place.krm(&["pkg", "get", &format!("{address}@v3"), "whole"]);
+    assert!(got.status.success(), "{}", String::from_utf8_lossy(&got.stderr));
+    let db = place.read("whole/db/db.yaml");
+    assert!(db.contains("image: db:1"), "{db}");
+    place.write("whole/db/db.yaml", &db.replace("replicas: 3", "replicas: 5"));
+    let preview = place.krm(&["pkg", "update", "whole@v4", "--diff"]);
+    assert!(String::from_utf8_lossy(&preview.stderr).contains("db:2"), "the preview shows subpackages");
+    let output = place.krm(&["pkg", "update", "whole@v4"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("Updated 2 package(s)."), "{said}");
+    let db = place.read("whole/db/db.yaml");
+    assert!(db.contains("image: db:2") && db.contains("replicas: 5 # enough"), "{db}");
+    assert!(place.read("whole/web.yaml").contains("web:2"));
+    assert!(place.read("whole/db/Kptfile").contains("ref: v4"), "{}", place.read("whole/db/Kptfile"));
+    // A subpackage is updated with the package that holds it, and not once more.
+    let again = place.krm(&["pkg", "update", "whole", "--all"]);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(again.status.success() && said.contains("Updated 2 package(s)."), "{said}");
+}
+
+/// A subpackage that was removed here stays removed; one that upstream removed goes, unless it was changed here.
+#[test]
+fn removed_subpackages_with_an_upstream() {
+    let place = Place::new("removed");
+    let sub = |name: &str| {
+        format!(
+            "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: {name}\nupstream:\n  type: git\n  git:\n    \
+             repo: file://{0}/up\n    directory: /app\n    ref: v1\nupstreamLock:\n  type: git\n  git:\n    \
+             repo: file://{0}/up\n    directory: /app\n    ref: v1\n    commit: {1}\n",
+            place.0.display(),
+            place.revision("v1"),
+        )
+    };
+    for name in ["gone", "edited", "mine"] {
+        place.write(&format!("up/whole/{name}/Kptfile"), &sub(name));
+        place.write(&format!("up/whole/{name}/a.yaml"), DEPLOYMENT);
+    }
+    place.commit("v3");
+    for name in ["gone", "edited"] {
+        fs::remove_dir_all(place.0.join("up/whole").join(name)).expect("it is there");
+    }
+    place.commit("v4");
+    let address = place.address().replace("/app", "/whole");
+    assert!(place.krm(&["pkg", "get", &format!("{address}@v3"), "whole"]).status.success());
+    place.write(
+        "whole/edited/a.yaml",
+        &place.read("whole/edited/a.yaml").replace("replicas: 3", "replicas: 5"),
+    );
+    fs::remove_dir_all(place.0.join("whole/mine")).expect("it is there");
+    let output = place.krm(&["pkg", "update", "whole@v4"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!place.0.join("whole/gone/a.yaml").exists(), "upstream removed it, and it was not changed here");
+    assert!(place.read("whole/edited/a.yaml").contains("replicas: 5"), "it was changed here");
+    assert!(!place.0.join("whole/mine/a.yaml").exists(), "it was removed here");
 }

@@ -90,6 +90,20 @@ impl Disk {
         Ok(PinnedImages { digests, only })
     }
 
+    /// The files of a folder of a repository, if they can be had without a working tree.
+    pub fn repository_files(
+        &self,
+        repository: &Repository,
+        folder: &str,
+    ) -> Result<Option<super::RepositoryFiles>> {
+        self.remote.files(repository, folder)
+    }
+
+    /// The first of these tags that a repository has.
+    pub fn first_tag(&self, repository: &Repository, tags: &[String]) -> Result<Option<usize>> {
+        super::remote::first_tag(repository, tags)
+    }
+
     /// The default branch of a repository.
     pub fn default_branch(&self, repository: &Repository) -> Result<String> {
         super::remote::default_branch(repository)

@@ -5,6 +5,7 @@ pub mod content;
 mod disk;
 mod environment;
 pub mod git;
+mod git_files;
 mod http;
 mod http_cache;
 #[cfg(target_os = "linux")]
@@ -32,6 +33,7 @@ use krm_engine::{Diagnostic, Result};
 pub use changes::Changes;
 pub use disk::Disk;
 pub use environment::{cache_dir, container_engine, limits_of_each_process, plugin_homes, supervisor};
+pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
 pub use read::read;
 pub use system::{clock, exit, survive_file_limits};

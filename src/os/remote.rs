@@ -14,6 +14,7 @@ use krm_engine::runtime::{Argument, Permission, Scratch, Status, Tool, run_tool}
 use krm_engine::{Diagnostic, Result};
 use krm_yaml::Failure;
 
+use super::git_files::{self, RepositoryFiles};
 use super::locked::{Copy, Fetching, Locked, missing_offline, not_locked};
 use super::{lockfile, note, supervisor};
 
@@ -83,6 +84,18 @@ impl Remote {
             true => Ok(checkout),
             false => Ok(Checkout { folder: Place::Kept(kept), revision: checkout.revision }),
         }
+    }
+
+    /// The files of a folder of a repository. `None` if they are rather to be read from a [checkout](Self::fetch): because a
+    /// copy is kept, or because of what the repository says about them.
+    pub fn files(&self, repository: &Repository, folder: &str) -> Result<Option<RepositoryFiles>> {
+        let locked = self.locked()?;
+        if self.fetching.offline || locked.is_some_and(|locked| locked.lock.repository(repository).is_some())
+        {
+            return Ok(None);
+        }
+        self.may_fetch(&lockfile::repository_address(repository), locked)?;
+        git_files::fetch(repository, folder)
     }
 
     /// What is at an address.
@@ -203,7 +216,7 @@ impl Checkout {
 const MOST_NAMED: usize = 8;
 
 /// Adds the branch or tag that was perhaps meant, if the repository can be reached and has no such reference.
-fn with_near_reference(fault: GitFault, folder: &Path, repository: &Repository) -> Diagnostic {
+pub(super) fn with_near_reference(fault: GitFault, folder: &Path, repository: &Repository) -> Diagnostic {
     let error = match fault {
         GitFault::Failed(error) => error,
         GitFault::Other(error) => return error,
@@ -239,6 +252,18 @@ fn with_near_reference(fault: GitFault, folder: &Path, repository: &Repository) 
     })
 }
 
+/// The first of these tags that a repository has.
+pub fn first_tag(repository: &Repository, tags: &[String]) -> Result<Option<usize>> {
+    let folder = Scratch::new("krm-git")?;
+    let names: Vec<String> = tags.iter().map(|tag| format!("refs/tags/{tag}")).collect();
+    let mut list = vec!["ls-remote", "--refs", "--", &repository.url];
+    list.extend(names.iter().map(String::as_str));
+    let said = git(folder.path(), &list, repository).map_err(|fault| fault.advised(repository))?;
+    let said = String::from_utf8_lossy(&said);
+    let there: Vec<&str> = said.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+    Ok(names.iter().position(|name| there.contains(&name.as_str())))
+}
+
 /// The branch that a repository's `HEAD` is.
 pub fn default_branch(repository: &Repository) -> Result<String> {
     let folder = Scratch::new("krm-git")?;
@@ -253,7 +278,7 @@ pub fn default_branch(repository: &Repository) -> Result<String> {
 }
 
 /// Why git gave nothing.
-enum GitFault {
+pub(super) enum GitFault {
     /// It ran, and failed.
     Failed(Diagnostic),
     /// It could not be started, or took too long.
@@ -268,7 +293,7 @@ impl From<Diagnostic> for GitFault {
 
 impl GitFault {
     /// The error, with the advice to try the address by hand.
-    fn advised(self, repository: &Repository) -> Diagnostic {
+    pub(super) fn advised(self, repository: &Repository) -> Diagnostic {
         match self {
             GitFault::Failed(error) => {
                 error.help(format!("check that `git ls-remote {}` works", repository.url))
@@ -279,7 +304,17 @@ impl GitFault {
 }
 
 /// Runs git and gives what it prints.
-fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>, GitFault> {
+pub(super) fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>, GitFault> {
+    git_with_input(folder, args, Vec::new(), repository)
+}
+
+/// The same with something on its standard input.
+pub(super) fn git_with_input(
+    folder: &Path,
+    args: &[&str],
+    input: Vec<u8>,
+    repository: &Repository,
+) -> Result<Vec<u8>, GitFault> {
     let address = &repository.address;
     // Messages are for our reports, whatever language the user prefers.
     let mut env = vec![("LC_ALL".to_owned(), Some("C".to_owned()))];
@@ -291,6 +326,8 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>,
     for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY"] {
         env.push((name.to_owned(), None));
     }
+    // A repository may hold more than a program would print.
+    let limits = Limits { output: MOST as usize, ..Limits::default() };
     let tool = Tool {
         program: "git".to_owned(),
         args: args.iter().map(|arg| Argument::from(*arg)).collect(),
@@ -300,14 +337,13 @@ fn git(folder: &Path, args: &[&str], repository: &Repository) -> Result<Vec<u8>,
         needs: Permission::Given,
         timeout: Some(repository.timeout),
     };
-    let output =
-        run_tool(&tool, Vec::new(), &Limits::default(), supervisor().as_deref())?.map_err(|error| {
-            Diagnostic::error(
-                "git-not-started",
-                format!("`{address}` is a repository, but git cannot be started: {error}"),
-            )
-            .help("install git; it must be in PATH")
-        })?;
+    let output = run_tool(&tool, input, &limits, supervisor().as_deref())?.map_err(|error| {
+        Diagnostic::error(
+            "git-not-started",
+            format!("`{address}` is a repository, but git cannot be started: {error}"),
+        )
+        .help("install git; it must be in PATH")
+    })?;
     // It may have ended on its own just when its time was over: late is late.
     if matches!(output.status, Status::TimedOut(_)) || output.elapsed > repository.timeout {
         let limit = repository.timeout.as_secs_f64();

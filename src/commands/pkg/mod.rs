@@ -6,4 +6,5 @@ pub mod get;
 pub mod init;
 pub mod tree;
 pub mod update;
+mod updating;
 mod upstream;

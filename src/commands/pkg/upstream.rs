@@ -6,10 +6,12 @@ use std::time::Duration;
 use krm_engine::files::Repository;
 use krm_engine::kpt::{self, Files, Kptfile};
 use krm_engine::{Diagnostic, Result, Span, World};
+use rayon::prelude::*;
 
 use crate::os::Disk;
 
 /// A package at an address.
+#[derive(Clone)]
 pub struct Upstream {
     pub repo: String,
     /// With a slash in front.
@@ -92,25 +94,45 @@ impl Upstream {
             candidates.push(format!("{folder}/{reference}"));
             folder = folder.rsplit_once('/').map_or("", |(above, _)| above);
         }
-        for found in candidates {
-            if let Ok(fetched) = disk.fetch(&self.repository(&format!("refs/tags/{found}"))) {
-                return self.read(&fetched.folder, found, fetched.revision, disk);
-            }
+        let tagged = match candidates.is_empty() {
+            true => None,
+            false => disk.first_tag(&self.repository(&reference), &candidates)?,
+        };
+        match tagged.map(|at| candidates.swap_remove(at)) {
+            Some(found) => self.fetch_at(&format!("refs/tags/{found}"), found.clone(), disk),
+            None => self.fetch_at(&reference, reference.clone(), disk),
         }
-        let fetched = disk.fetch(&self.repository(&reference))?;
-        self.read(&fetched.folder, reference, fetched.revision, disk)
     }
 
     /// Fetches the package as it was at a commit.
     pub fn at(&self, commit: &str, disk: &Disk) -> Result<Fetched> {
-        let fetched = disk.fetch(&self.repository(commit))?;
-        self.read(&fetched.folder, commit.to_owned(), fetched.revision, disk)
+        self.fetch_at(commit, commit.to_owned(), disk)
+    }
+
+    fn fetch_at(&self, reference: &str, found: String, disk: &Disk) -> Result<Fetched> {
+        let repository = self.repository(reference);
+        if self.directory.split('/').any(|part| part == ".." || part.eq_ignore_ascii_case(".git")) {
+            return Err(self.no_folder(&found));
+        }
+        let Some(got) = disk.repository_files(&repository, &self.directory)? else {
+            let fetched = disk.fetch(&repository)?;
+            return self.read(&fetched.folder, found, fetched.revision, disk);
+        };
+        if got.files.is_empty() && got.links.is_empty() {
+            return Err(self.no_folder(&found));
+        }
+        warn_of_links(&got.links);
+        Ok(Fetched { files: got.files, executable: got.executable, found, commit: got.revision })
+    }
+
+    fn no_folder(&self, found: &str) -> Diagnostic {
+        let message = format!("there is no folder `{}` in `{}` at `{found}`", self.directory, self.repo);
+        Diagnostic::error("upstream-path", message).help("correct the path after `.git`")
     }
 
     fn read(&self, checkout: &Path, found: String, commit: String, disk: &Disk) -> Result<Fetched> {
         let Some(folder) = folder_in(checkout, self.directory.trim_matches('/')) else {
-            let message = format!("there is no folder `{}` in `{}` at `{found}`", self.directory, self.repo);
-            return Err(Diagnostic::error("upstream-path", message).help("correct the path after `.git`"));
+            return Err(self.no_folder(&found));
         };
         let (files, executable) = read_files(&folder, disk)?;
         Ok(Fetched { files, executable, found, commit })
@@ -127,19 +149,28 @@ fn folder_in(checkout: &Path, path: &str) -> Option<PathBuf> {
     (!inside.any(is_gits) && !path.split('/').any(|part| part == "..")).then_some(folder)
 }
 
+fn warn_of_links(links: &[String]) {
+    links.iter().for_each(|link| eprintln!("[WARN] the link `{link}` is left out"));
+}
+
 /// The files of a folder, and those that may be run. Links are left out, with a warning.
 pub fn read_files(folder: &Path, disk: &Disk) -> Result<(Files, Vec<String>)> {
     let (paths, links) = kpt::files::all(disk, folder)?;
-    links.iter().for_each(|link| eprintln!("[WARN] the link `{link}` is left out"));
-    let mut files = Files::new();
-    let mut executable = Vec::new();
-    for path in paths {
+    warn_of_links(&links);
+    let read = |path: String| {
         let file = folder.join(&path);
         let bytes = disk.read(&file).map_err(|error| {
             let message = format!("cannot read `{}`: {error}", file.display());
             Diagnostic::error("upstream-file-unreadable", message)
         })?;
-        if crate::os::is_executable(&file) {
+        Ok((path, bytes, crate::os::is_executable(&file)))
+    };
+    let all: Vec<Result<_>> = paths.into_par_iter().map(read).collect();
+    let mut files = Files::new();
+    let mut executable = Vec::new();
+    for file in all {
+        let (path, bytes, may_run) = file?;
+        if may_run {
             executable.push(path.clone());
         }
         files.insert(path, bytes);

@@ -136,6 +136,8 @@ pub struct Function {
     pub config_path: Option<Spanned<Text>>,
     config_map: Option<Node>,
     pub name: Text,
+    /// An expression that says whether the function runs. It is known, so that it is refused and not overlooked.
+    condition: Option<Spanned<Text>>,
     pub selectors: Vec<Selector>,
     pub exclude: Vec<Selector>,
 }
@@ -308,6 +310,12 @@ impl Function {
                 .help("write it as `registry.example.com/name:tag`, the name in lower case"));
             }
             _ => {}
+        }
+        if let Some(condition) = &self.condition {
+            // Running it regardless would be wrong in half of the cases.
+            return Err(Diagnostic::error("kptfile-condition", format!("`{field}` has a `condition`, and krm evaluates none"))
+                .at(condition.span())
+                .help("remove it if the function is always to run; `selectors` and `exclude` say on which resources it does"));
         }
         if let Some(path) = &self.config_path {
             check_config_path(field, path)?;

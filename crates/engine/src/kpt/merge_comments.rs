@@ -28,6 +28,7 @@ pub(super) fn upstream_name(document: &Document) -> (String, String) {
 /// The text of a file in which every resource says what upstream calls it.
 pub fn with_merge_comments(text: &str) -> Result<String> {
     let mut documents = krm_yaml::parse(&Source::detached("", text))?;
+    let mut is_edited = false;
     for document in &mut documents {
         if !is_resource(&document.root) {
             continue;
@@ -43,10 +44,17 @@ pub fn with_merge_comments(text: &str) -> Result<String> {
             document.root.map_at("metadata").and_then(|metadata| metadata.map_at("annotations"))
         {
             all.set(IDENTIFIER, Node::from(identifier).with_style(Style::SingleQuoted));
+            is_edited = true;
         }
     }
-    let mut text = preserve::stream(&documents);
-    let noted = krm_yaml::parse(&Source::detached("", text.as_str()))?;
+    let (mut text, noted) = match is_edited {
+        false => (text.to_owned(), documents),
+        true => {
+            let text = preserve::stream(&documents);
+            let noted = krm_yaml::parse(&Source::detached("", text.as_str()))?;
+            (text, noted)
+        }
+    };
     let mut inserts = Vec::new();
     for document in noted.iter().filter(|document| is_resource(&document.root)) {
         let Some(entry) = document.root.as_map().and_then(|map| map.entry("metadata")) else { continue };

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use krm_function::Object;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span};
+use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
-use super::kptfile::{FILE, Strategy};
+use super::kptfile::{FILE, Kptfile, Strategy};
 use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
 use crate::merge::{Conflict, Merged, Options, three_way};
 use crate::schema::Schema;
@@ -50,17 +51,15 @@ pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Res
 /// The files with resources that say what upstream calls them; as they are if one cannot be read.
 pub fn noted(files: &Files) -> Files {
     let is_noted = |path: &str| (path.ends_with(".yaml") || path.ends_with(".yml")) && !is_kptfile(path);
-    let mut all = files.clone();
-    for (path, bytes) in &mut all {
-        if is_noted(path) {
-            let text = std::str::from_utf8(bytes).ok().and_then(|text| with_merge_comments(text).ok());
-            match text {
-                Some(text) => *bytes = text.into_bytes(),
-                None => return files.clone(),
-            }
-        }
-    }
-    all
+    let noted = |(path, bytes): (&String, &Vec<u8>)| {
+        let bytes = match is_noted(path) {
+            true => with_merge_comments(std::str::from_utf8(bytes).ok()?).ok()?.into_bytes(),
+            false => bytes.clone(),
+        };
+        Some((path.clone(), bytes))
+    };
+    let all: Option<Vec<_>> = files.par_iter().map(noted).collect();
+    all.map_or_else(|| files.clone(), |all| all.into_iter().collect())
 }
 
 fn is_kptfile(path: &str) -> bool {
@@ -87,26 +86,53 @@ fn merge(
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let fates = subpackages(origin, updated, local)?;
-    for path in paths {
-        let (was, theirs, ours) = (origin.get(path), updated.get(path), local.get(path));
-        let within = |folder: &str| path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
-        if let Some((_, fate)) = fates.iter().rev().find(|(folder, _)| within(folder)) {
-            let kept = if *fate == Fate::Stays { ours } else { None };
-            merged.extend(kept.map(|ours| (path.clone(), ours.clone())));
-            continue;
-        }
-        let holds = path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json");
-        let text = match holds {
-            true => merge_file(path, [was, theirs, ours], sources, conflicts)?,
-            false => match (was, theirs, ours) {
+    // Files know nothing of each other.
+    let one = |path: &&String| -> Result<(Option<Vec<u8>>, Vec<Conflict>)> {
+        let (was, theirs, ours) = (origin.get(*path), updated.get(*path), local.get(*path));
+        let mut met = Vec::new();
+        let fate = path.rmatch_indices('/').find_map(|(end, _)| fates.get(&path[..end]));
+        let text = match fate {
+            Some(Fate::Stays) => ours.cloned(),
+            Some(Fate::Goes) => None,
+            None if path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") => {
+                merge_file(path, [was, theirs, ours], sources, &mut met)?
+            }
+            None => match (was, theirs, ours) {
                 (_, theirs, None) => theirs.cloned(),
                 (was, theirs, Some(ours)) if was == Some(ours) => theirs.cloned(),
+                (Some(was), Some(theirs), Some(ours)) if was != theirs && is_subpackage(path) => {
+                    Some(merged_kptfile(path, was, theirs, ours, sources)?)
+                }
                 (_, _, Some(ours)) => Some(ours.clone()),
             },
         };
+        Ok((text, met))
+    };
+    let paths: Vec<&String> = paths.into_iter().collect();
+    let all: Vec<_> = paths.par_iter().map(one).collect();
+    for (path, one) in paths.into_iter().zip(all) {
+        let (text, met) = one?;
+        conflicts.extend(met);
         merged.extend(text.map(|text| (path.clone(), text)));
     }
     Ok(merged)
+}
+
+/// Whether a file is the Kptfile of a subpackage. That of the package itself is merged elsewhere.
+fn is_subpackage(path: &str) -> bool {
+    path != FILE && is_kptfile(path)
+}
+
+/// The Kptfile of a subpackage that was changed on both sides.
+fn merged_kptfile(path: &str, was: &[u8], theirs: &[u8], ours: &[u8], sources: &Sources) -> Result<Vec<u8>> {
+    let read = |bytes: &[u8], side: &str| {
+        let source = sources.add_bytes(format!("{path} ({side})"), bytes.to_vec())?;
+        Kptfile::read(&source).map(|(_, document)| document)
+    };
+    let mut document = read(ours, "here")?;
+    let (was, theirs) = (read(was, "upstream, before")?, read(theirs, "upstream")?);
+    document.root = merge_kptfile(Some(&was.root), &theirs.root, &document.root)?;
+    Ok(preserve::document(&document).into_bytes())
 }
 
 /// What becomes of a subpackage as a whole.
@@ -118,31 +144,40 @@ enum Fate {
 }
 
 /// The subpackages that are not merged: those that one of the sides removed. Refuses those that both added.
-fn subpackages(origin: &Files, updated: &Files, local: &Files) -> Result<Vec<(String, Fate)>> {
-    let here = noted(local);
+fn subpackages(origin: &Files, updated: &Files, local: &Files) -> Result<BTreeMap<String, Fate>> {
+    let mut here = None;
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
-    let mut fates = Vec::new();
+    let mut fates = BTreeMap::new();
     for path in paths {
         let Some(folder) = path.strip_suffix(FILE).and_then(|folder| folder.strip_suffix('/')) else {
             continue;
         };
-        let within = |other: &&String| other.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
         match [origin, updated, local].map(|files| files.contains_key(path)) {
             [true, false, true] => {
-                let all: BTreeSet<&String> = origin.keys().chain(here.keys()).filter(within).collect();
-                let untouched = all.into_iter().all(|path| origin.get(path) == here.get(path));
-                fates.push((folder.to_owned(), if untouched { Fate::Goes } else { Fate::Stays }));
+                let here: &Files = here.get_or_insert_with(|| noted(local));
+                let untouched = files_of(origin, folder).eq(files_of(here, folder));
+                fates.insert(folder.to_owned(), if untouched { Fate::Goes } else { Fate::Stays });
             }
-            [true, _, false] => fates.push((folder.to_owned(), Fate::Goes)),
+            [true, _, false] => drop(fates.insert(folder.to_owned(), Fate::Goes)),
             [false, true, true] => {
-                let message = format!("the subpackage `{folder}` was added both here and upstream");
-                return Err(Diagnostic::error("update-subpackage-twice", message)
-                    .help("rename the one here, or remove it"));
+                return Err(added_twice(folder));
             }
             _ => {}
         }
     }
     Ok(fates)
+}
+
+/// The error for a subpackage that appeared on both sides.
+pub fn added_twice(folder: &str) -> Diagnostic {
+    let message = format!("the subpackage `{folder}` was added both here and upstream");
+    Diagnostic::error("update-subpackage-twice", message).help("rename the one here, or remove it")
+}
+
+/// The files in a folder and those below.
+fn files_of<'f>(files: &'f Files, folder: &str) -> impl Iterator<Item = (&'f String, &'f Vec<u8>)> {
+    let first = format!("{folder}/");
+    files.range(first.clone()..).take_while(move |(path, _)| path.starts_with(&first))
 }
 
 /// A resource by its type and by what upstream calls it.

@@ -1,0 +1,270 @@
+//! A package and its subpackages, brought up to date with their upstreams: in memory, so that all of it is written or none.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use krm_engine::kpt::{self, Files, Git, Kptfile, States, Strategy};
+use krm_engine::{Diagnostic, Node, Result, Span};
+use krm_yaml::Document;
+use krm_yaml::emit::preserve;
+
+use super::update::say;
+use super::upstream::{Fetched, Upstream};
+use crate::cli::{OnUpdateConflict, PkgUpdateArgs};
+use crate::os::{self, Disk};
+use crate::report::Report;
+
+pub struct Updating<'a> {
+    args: &'a PkgUpdateArgs,
+    dir: &'a Path,
+    disk: &'a Disk,
+    report: &'a Report,
+    /// How many packages were updated.
+    pub count: usize,
+    /// The files from upstream that may be run.
+    pub executable: Vec<String>,
+}
+
+/// The states of a package, each by the paths of its files.
+struct Sides {
+    origin: Files,
+    updated: Files,
+    local: Files,
+}
+
+impl Sides {
+    fn all(&self) -> [&Files; 3] {
+        [&self.origin, &self.updated, &self.local]
+    }
+
+    /// What is in a folder and in none of the subpackages below that have an upstream themselves.
+    fn part(&self, folder: &str, apart: &BTreeSet<String>) -> Sides {
+        let part = |files: &Files| -> Files {
+            let inside = files.iter().filter_map(|(path, bytes)| Some((below(path, folder)?, bytes)));
+            let is_apart = |path: &str| {
+                let ends = path.match_indices('/').map(|(end, _)| joined(folder, &path[..end]));
+                ends.into_iter().any(|folder| apart.contains(&folder))
+            };
+            inside
+                .filter(|(path, _)| !is_apart(path))
+                .map(|(path, bytes)| (path.to_owned(), bytes.clone()))
+                .collect()
+        };
+        Sides { origin: part(&self.origin), updated: part(&self.updated), local: part(&self.local) }
+    }
+}
+
+/// The path within a folder.
+fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
+    match folder {
+        "" => Some(path),
+        _ => path.strip_prefix(folder)?.strip_prefix('/'),
+    }
+}
+
+fn joined(folder: &str, path: &str) -> String {
+    if folder.is_empty() { path.to_owned() } else { format!("{folder}/{path}") }
+}
+
+impl<'a> Updating<'a> {
+    pub fn new(args: &'a PkgUpdateArgs, dir: &'a Path, disk: &'a Disk, report: &'a Report) -> Self {
+        Self { args, dir, disk, report, count: 0, executable: Vec::new() }
+    }
+
+    /// Updates the package, then its subpackages that have an upstream, each to what its own Kptfile says. Those that come
+    /// from below the package's own upstream, and from the same reference, follow it.
+    pub fn tree(&mut self, local: &Files, reference: &str) -> Result<Files> {
+        let mut files = local.clone();
+        let first = self.kptfile(&files, "")?.0.git().cloned();
+        let mut waiting = vec![(String::new(), reference.to_owned())];
+        while let Some((folder, reference)) = waiting.pop() {
+            self.package(&mut files, &folder, &reference)?;
+            self.count += 1;
+            let apart = self.independent([&files]);
+            let mut direct: Vec<String> =
+                apart.iter().filter(|sub| is_direct(sub, &folder, &apart)).cloned().collect();
+            direct.reverse();
+            for sub in direct {
+                let git = self.kptfile(&files, &sub)?.0.git().cloned();
+                let follows = git.zip(first.as_ref()).is_some_and(|(git, first)| follows(&git, first));
+                waiting
+                    .push((sub, if follows { reference_of(&self.args.package[0]) } else { String::new() }));
+            }
+        }
+        Ok(files)
+    }
+
+    /// The Kptfile in a folder of the package.
+    fn kptfile(&self, files: &Files, folder: &str) -> Result<(Kptfile, Document)> {
+        let path = joined(folder, kpt::FILE);
+        let shown = self.dir.join(&path);
+        let shown = shown.strip_prefix(".").unwrap_or(&shown).display().to_string();
+        let bytes = files.get(&path).cloned().unwrap_or_default();
+        Kptfile::read(&self.report.sources.add_bytes(shown, bytes)?)
+    }
+
+    /// The folders below the package with a Kptfile that names an upstream, on any side.
+    fn independent<'f>(&self, sides: impl IntoIterator<Item = &'f Files>) -> BTreeSet<String> {
+        let mut folders = BTreeSet::new();
+        for (path, bytes) in sides.into_iter().flatten() {
+            let Some(folder) = path.strip_suffix(kpt::FILE).and_then(|folder| folder.strip_suffix('/'))
+            else {
+                continue;
+            };
+            let source = self.report.sources.add_bytes(path.as_str(), bytes.clone());
+            let kptfile = source.and_then(|source| Kptfile::read(&source));
+            if kptfile.is_ok_and(|(kptfile, _)| kptfile.upstream.is_some()) {
+                folders.insert(folder.to_owned());
+            }
+        }
+        folders
+    }
+
+    /// Updates one package and what comes with it from its upstream.
+    fn package(&mut self, files: &mut Files, folder: &str, reference: &str) -> Result<()> {
+        let (kptfile, mut document) = self.kptfile(files, folder)?;
+        let dir = if folder.is_empty() { self.dir.to_path_buf() } else { self.dir.join(folder) };
+        let mut upstream = Upstream::of(&kptfile, &dir, document.root.span())?;
+        let strategy = self.strategy(&kptfile)?;
+        if !reference.is_empty() {
+            upstream.reference = reference.to_owned();
+        }
+        let name = os::absolute(&dir)?.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        eprintln!("Package \"{name}\":");
+        let (fetched, origin) = self.fetch(&mut upstream, &kptfile)?;
+        eprintln!("Updating package \"{name}\" with strategy \"{}\".", strategy.word());
+        let local =
+            files.iter().filter_map(|(path, bytes)| Some((below(path, folder)?.to_owned(), bytes.clone())));
+        let sides = Sides { origin, local: local.collect(), updated: fetched.files.clone() };
+        let apart = self.independent(sides.all());
+        let own = sides.part("", &apart);
+        let mut merged = self.merged(&own, strategy)?;
+        let read = |files: &Files, side: &str| self.other_kptfile(files, side);
+        if let Some(theirs) = read(&own.updated, "upstream")? {
+            let was = read(&own.origin, "upstream, before")?;
+            document.root = kpt::merge_kptfile(was.as_ref(), &theirs, &document.root)?;
+        }
+        let source = kpt::Source {
+            repo: &upstream.repo,
+            directory: &upstream.directory,
+            reference: &upstream.reference,
+            found: &fetched.found,
+            commit: &fetched.commit,
+            strategy,
+        };
+        kpt::set_upstream(&mut document.root, &source);
+        if strategy == Strategy::FastForward {
+            // What a render said of the files that were replaced.
+            document.root.remove("status");
+        }
+        merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());
+        for sub in &apart {
+            let part = sides.part(sub, &apart);
+            let kept = self.subpackage(&joined(folder, sub), part, strategy)?;
+            merged.extend(kept.into_iter().map(|(path, bytes)| (joined(sub, &path), bytes)));
+        }
+        files.retain(|path, _| below(path, folder).is_none());
+        files.extend(merged.into_iter().map(|(path, bytes)| (joined(folder, &path), bytes)));
+        self.executable.extend(fetched.executable.iter().map(|path| joined(folder, path)));
+        Ok(())
+    }
+
+    fn strategy(&self, kptfile: &Kptfile) -> Result<Strategy> {
+        let declared = kptfile.upstream.as_ref().and_then(|upstream| upstream.update_strategy.as_ref());
+        match (&self.args.strategy, declared.filter(|word| !word.is_empty())) {
+            (Some(word), _) => kpt::parse_strategy(word, Span::NONE),
+            (None, Some(word)) => kpt::parse_strategy(word, word.span()),
+            (None, None) => Ok(Strategy::default()),
+        }
+    }
+
+    /// What the package is upstream now, and what it was when it was fetched: both at once.
+    fn fetch(&self, upstream: &mut Upstream, kptfile: &Kptfile) -> Result<(Fetched, Files)> {
+        let (disk, before) = (self.disk, upstream.clone());
+        std::thread::scope(|scope| {
+            let origin = kptfile.lock().map(|lock| scope.spawn(move || before.at(&lock.commit, disk)));
+            let fetched = upstream.fetch(disk);
+            let origin = origin.map(|origin| origin.join().expect("fetching does not panic"));
+            Ok((fetched?, origin.transpose()?.map_or_else(Files::new, |origin| origin.files)))
+        })
+    }
+
+    fn merged(&self, sides: &Sides, strategy: Strategy) -> Result<Files> {
+        let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local };
+        let (merged, conflicts) = kpt::update(&states, strategy, &self.report.sources)?;
+        conflicts.iter().for_each(|conflict| say(conflict, self.report));
+        if !conflicts.is_empty() && self.args.on_conflict == OnUpdateConflict::Fail {
+            let message = format!("{} field(s) were changed both here and upstream", conflicts.len());
+            return Err(Diagnostic::error("update-conflicts", message).help("nothing was written"));
+        }
+        Ok(merged)
+    }
+
+    fn other_kptfile(&self, files: &Files, side: &str) -> Result<Option<Node>> {
+        let Some(bytes) = files.get(kpt::FILE) else { return Ok(None) };
+        let source = self.report.sources.add_bytes(format!("{} ({side})", kpt::FILE), bytes.clone())?;
+        Ok(Some(Kptfile::read(&source)?.1.root))
+    }
+
+    /// What becomes of a subpackage with an upstream of its own when the package around it is updated.
+    fn subpackage(&self, folder: &str, sides: Sides, strategy: Strategy) -> Result<Files> {
+        let there = sides.all().map(|files| files.contains_key(kpt::FILE));
+        match there {
+            // New upstream, or only here, or removed here.
+            [false, true, false] => Ok(kpt::noted(&sides.updated)),
+            [false, false, _] => Ok(sides.local),
+            [true, _, false] => Ok(Files::new()),
+            [false, true, true] => Err(kpt::added_twice(folder)),
+            [true, false, true] => {
+                let untouched = kpt::noted(&sides.origin) == kpt::noted(&sides.local);
+                Ok(if untouched { Files::new() } else { sides.local })
+            }
+            [true, true, true] => self.merged_subpackage(sides, strategy),
+        }
+    }
+
+    /// Follows where upstream takes the subpackage from now, unless that was changed here.
+    fn merged_subpackage(&self, sides: Sides, strategy: Strategy) -> Result<Files> {
+        let (_, mut document) = self.kptfile(&sides.local, "")?;
+        let read = |files: &Files, side: &str| self.other_kptfile(files, side);
+        let (was, theirs) = (read(&sides.origin, "upstream, before")?, read(&sides.updated, "upstream")?);
+        let (Some(was), Some(theirs)) = (was, theirs) else { return Ok(sides.local) };
+        if document.root.get("upstream") != was.get("upstream") {
+            return Ok(sides.local);
+        }
+        document.root = kpt::merge_kptfile(Some(&was), &theirs, &document.root)?;
+        let is_fetched = theirs.get("upstreamLock").is_some();
+        for key in ["upstream", "upstreamLock"] {
+            // Without a lock it says what is to be fetched; what was fetched is here.
+            if let Some(value) = theirs.get(key).filter(|_| is_fetched || key == "upstream") {
+                document.root.set(key, value.clone());
+            }
+        }
+        let mut merged = match is_fetched {
+            true => self.merged(&sides, strategy)?,
+            false => sides.local,
+        };
+        merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());
+        Ok(merged)
+    }
+}
+
+/// What comes after the `@`.
+fn reference_of(package: &str) -> String {
+    package.rsplit_once('@').map_or("", |(_, reference)| reference).to_owned()
+}
+
+/// Whether no other subpackage is between a subpackage and the folder.
+fn is_direct(sub: &str, folder: &str, all: &BTreeSet<String>) -> bool {
+    let Some(inside) = below(sub, folder) else { return false };
+    let mut between = inside.match_indices('/').map(|(end, _)| joined(folder, &inside[..end]));
+    !between.any(|above| all.contains(&above))
+}
+
+/// Whether a subpackage comes from below the upstream of the package, at the same reference.
+fn follows(sub: &Git, package: &Git) -> bool {
+    let repo = |git: &Git| git.repo.trim_end_matches(".git").to_owned();
+    let folder = |git: &Git| git.directory.trim_matches('/').to_owned();
+    let (sub_folder, package_folder) = (folder(sub), folder(package));
+    repo(sub) == repo(package) && sub.r#ref == package.r#ref && below(&sub_folder, &package_folder).is_some()
+}
