@@ -1,5 +1,6 @@
 //! The whole result, each line with the place it comes from.
 
+use krm_engine::explain::is_told;
 use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
 use krm_engine::explain::without_values;
@@ -40,7 +41,7 @@ fn origin(
     // A line that only opens a map or a list is as old as its key.
     let is_leaf = value.is_some_and(|value| value.is_scalar() || value.is_empty());
     let events = one.trace.history(track, path);
-    let counted = events.iter().filter(|event| event.kind != EventKind::Moved);
+    let counted = events.iter().filter(|event| is_told(event));
     let event = match is_leaf {
         true => counted.clone().next_back(),
         false => counted.clone().next(),

@@ -1,6 +1,6 @@
 //! From a line of a source file to where it ends up.
 
-use krm_engine::explain::{Explanation, Found, json, masked, text};
+use krm_engine::explain::{Explanation, Found, is_told, json, masked, text};
 use krm_engine::trace::{EventKind, Segment};
 use krm_engine::{Diagnostic, Node, Result, Span};
 
@@ -33,7 +33,7 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
                 let Some(at) = events.iter().rposition(|event| is_here(event.written)) else { return };
                 hides |= !answerer.show_secrets && masked(&seen.id.gvk.kind, path);
                 written = written_text(answerer, events[at].written);
-                let changed = events[at + 1..].iter().find(|event| event.kind != EventKind::Moved);
+                let changed = events[at + 1..].iter().find(|event| is_told(event));
                 let resource = format!("{} {}", seen.id.gvk.kind, seen.id.name);
                 arrivals.push(match changed {
                     None if present => Arrival {

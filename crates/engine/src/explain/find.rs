@@ -131,6 +131,11 @@ impl FieldPath {
         &self.text
     }
 
+    /// How many steps down it leads.
+    pub fn length(&self) -> usize {
+        self.path.segments().len()
+    }
+
     /// Whether it is the other field, or one that holds it or is within it.
     pub fn leads_to(&self, other: &FieldPath) -> bool {
         let (a, b) = (self.path.segments(), other.path.segments());

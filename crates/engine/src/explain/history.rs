@@ -194,7 +194,7 @@ pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
         (false, false) => State::Present,
     };
     let mut history: Vec<Entry> =
-        events.iter().filter(|e| e.kind != EventKind::Moved).map(|e| entry(e, labels, depth)).collect();
+        events.iter().filter(|e| is_told(e)).map(|e| entry(e, labels, depth)).collect();
     if let Some(last) = history.last_mut().filter(|_| state == State::Present) {
         last.decides = true;
     }
@@ -256,6 +256,17 @@ fn last_seen<'t>(place: &Where<'t>) -> Option<&'t Node> {
     let change = step.change(place.track)?;
     let seen = if place.removed { change.before.as_ref() } else { change.after.as_ref() };
     seen.map(|seen| &seen.node)
+}
+
+/// Whether an event is one of the value: a move is told with the element that moved, and the same text written in another
+/// way is no news.
+pub fn is_told(event: &Event) -> bool {
+    let text = |node: Option<&Node>| node.and_then(Node::text).map(str::to_owned);
+    match event.kind {
+        EventKind::Moved => false,
+        EventKind::Normalised => text(event.before) != text(event.after),
+        _ => true,
+    }
 }
 
 /// Where the resource that an event belongs to came from.
@@ -404,7 +415,7 @@ fn reason(cause: &Cause, event: &Event, labels: &Labels, depth: usize) -> Option
             return Vec::new();
         }
         let events = trace.history_until(until, track, path);
-        events.iter().filter(|e| e.kind != EventKind::Moved).map(|e| entry(e, labels, depth - 1)).collect()
+        events.iter().filter(|e| is_told(e)).map(|e| entry(e, labels, depth - 1)).collect()
     };
     let name = [Segment::Key("metadata".into()), Segment::Key("name".into())];
     match cause {
@@ -434,6 +445,7 @@ fn reason(cause: &Cause, event: &Event, labels: &Labels, depth: usize) -> Option
             Some(Because::Copied { resource, field: field.clone(), history })
         }
         Cause::Copied { source: None, .. } | Cause::Merged { .. } | Cause::Patched { .. } => None,
+        Cause::Rejected { .. } => None,
         // The place and the label of the event say it.
         Cause::Generated { .. } => None,
         Cause::Matched { asked, .. } => Some(Because::Condition { text: *asked }),

@@ -8,10 +8,13 @@ mod history;
 pub mod json;
 mod labels;
 pub mod lines;
+mod sites;
 pub mod text;
 
 pub use find::{FieldPath, Found, ResourceName, Where, locate, resources, shown as shown_path};
 pub use history::{
-    Because, Entry, Explanation, Moment, Moves, Opaque, State, Suffered, explain, masked, without_values,
+    Because, Entry, Explanation, Moment, Moves, Opaque, State, Suffered, explain, is_told, masked,
+    without_values,
 };
 pub use labels::Labels;
+pub use sites::{Part, Site, Sites};

@@ -33,6 +33,7 @@ struct Operation {
     op_span: Span,
     path: Option<Text>,
     from: Option<Text>,
+    from_span: Span,
     /// `None` where nothing is written, which most operations take for null.
     value: Option<Node>,
     span: Span,
@@ -76,6 +77,15 @@ impl JsonPatch {
         self.0.iter().map(|operation| (&operation.op, operation.path.as_ref(), operation.op_span))
     }
 
+    /// For each operation, the texts that say what to do, and on what.
+    pub fn asked(&self) -> impl Iterator<Item = Vec<Span>> {
+        self.0.iter().map(|operation| {
+            let tested = operation.value.as_ref().filter(|_| operation.op == "test").map(Node::span);
+            let spans = [operation.op_span, operation.span, operation.from_span];
+            spans.into_iter().chain(tested).filter(|span| !span.is_none()).collect()
+        })
+    }
+
     /// Applies the operations in order, with a warning for those that do something else than they say. The first that
     /// does not apply is an error.
     pub fn apply(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
@@ -116,6 +126,7 @@ impl Operation {
             op_span: node.get("op").map_or(node.span(), Node::span),
             path: text("path"),
             from: text("from"),
+            from_span: node.get("from").map_or(Span::NONE, Node::span),
             value,
             span: place,
         })

@@ -8,7 +8,7 @@
 // quirk(labels-put-at-once-change-together): A label that one step puts into several fields is the same node in all of
 // them: a later change to one changes all. (`labels.Filter`, kyaml `FieldSetter`)
 
-use krm_yaml::{Node, Text};
+use krm_yaml::{Node, Span, Spanned, Text};
 
 use crate::select::fields::FieldPath;
 
@@ -23,6 +23,8 @@ struct Group {
     /// Where the maps are.
     maps: Vec<FieldPath>,
     value: Text,
+    /// Where it is written.
+    span: Span,
 }
 
 impl Shared {
@@ -36,11 +38,11 @@ impl Shared {
     }
 
     /// Remembers that a key was put into these maps at once.
-    pub fn add<'p>(&mut self, key: &Text, maps: impl Iterator<Item = &'p FieldPath>, value: &Text) {
+    pub fn add<'p>(&mut self, key: &Text, maps: impl Iterator<Item = &'p FieldPath>, value: &Spanned<Text>) {
         let mut maps: Vec<FieldPath> = maps.cloned().collect();
         if maps.len() > 1 {
             maps.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
-            self.0.push(Group { key: key.clone(), maps, value: value.clone() });
+            self.0.push(Group { key: key.clone(), maps, value: value.value.clone(), span: value.span });
         }
     }
 
@@ -58,13 +60,15 @@ impl Shared {
     /// the order in which they are written.
     pub fn follow(&mut self, root: &mut Node) {
         self.0.retain_mut(|group| {
-            let mut changed = None;
+            let (mut changed, mut written) = (None, None);
             group.maps.retain(|map| {
                 let (mut is_there, mut differs) = (false, None);
                 each_value(root, map, &group.key, |value| {
                     is_there = true;
                     if value.text() != Some(&group.value) {
                         differs.get_or_insert_with(|| value.clone());
+                    } else if value.span() != group.span {
+                        written = Some(value.span());
                     }
                 });
                 if differs.is_some() {
@@ -73,9 +77,24 @@ impl Shared {
                 // What was removed is no longer part of it.
                 is_there
             });
-            if let Some(new) = changed {
-                group.maps.iter().for_each(|map| set(root, map, &group.key, &new));
-                group.value = new.text().map(Text::from).unwrap_or_default();
+            match (changed, written) {
+                (Some(new), _) => {
+                    group
+                        .maps
+                        .iter()
+                        .for_each(|map| set(root, map, &group.key, &mut |field| *field = new.clone()));
+                    group.value = new.text().map(Text::from).unwrap_or_default();
+                    group.span = new.span();
+                }
+                // The same again, by another entry.
+                (None, Some(span)) => {
+                    group
+                        .maps
+                        .iter()
+                        .for_each(|map| set(root, map, &group.key, &mut |field| field.set_span(span)));
+                    group.span = span;
+                }
+                (None, None) => {}
             }
             group.maps.len() > 1
         });
@@ -91,11 +110,9 @@ fn each_value(root: &Node, map: &FieldPath, key: &str, mut see: impl FnMut(&Node
     .expect("the path was followed before, and nothing here fails");
 }
 
-fn set(root: &mut Node, map: &FieldPath, key: &str, value: &Node) {
+fn set(root: &mut Node, map: &FieldPath, key: &str, change: &mut dyn FnMut(&mut Node)) {
     let put = &mut |map: &mut Node| {
-        if let Some(field) = map.get_mut(key) {
-            *field = value.clone();
-        }
+        map.get_mut(key).into_iter().for_each(&mut *change);
         Ok(())
     };
     map.edit(root, None, put).expect("the path was followed before, and nothing here fails");

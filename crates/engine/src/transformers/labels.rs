@@ -158,7 +158,7 @@ pub(super) fn write_pairs(pairs: &Pairs, specs: &FieldSpecs, r: &mut Resource, c
     if new.len() > 1 {
         for (at, (key, value)) in pairs.iter().enumerate() {
             let fields = new.iter().filter(|(pair, _)| *pair == at).map(|(_, field)| *field);
-            r.shared.add(key, fields, &value.value);
+            r.shared.add(key, fields, value);
         }
     }
     Ok(())

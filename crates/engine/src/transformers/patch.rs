@@ -214,12 +214,13 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &Context) -> Result<()> {
     let (id, span) = (r.id().clone(), r.span());
     cx.note(r.track, Span::NONE, || {
-        let operation = |(name, path, span): (&krm_yaml::Text, Option<&krm_yaml::Text>, Span)| Operation {
+        let operations = patch.operations().zip(patch.asked()).map(|((name, path, span), asked)| Operation {
             name: name.clone(),
             path: path.cloned().unwrap_or_default(),
             span,
-        };
-        Cause::Patched { operations: patch.operations().map(operation).collect() }
+            asked,
+        });
+        Cause::Patched { operations: operations.collect() }
     });
     // The reference remembers things in annotations, so a resource it remembers anything about always has some to add to.
     let has_some = r.is_remembered();

@@ -271,6 +271,9 @@ impl Rule {
         let mut copies = limits::Copies::default();
         for place in &self.targets {
             let targets = place.choose(items)?;
+            if cx.trace.is_some() && !place.reject.is_empty() {
+                place.note_rejected(items, cx)?;
+            }
             if targets.is_empty() {
                 let miss = place.select.miss(
                     "no resource fits the target of a replacement",
@@ -461,6 +464,20 @@ impl Place {
             }
         }
         Ok(chosen)
+    }
+
+    /// Says which resources would be meant if they were not rejected.
+    fn note_rejected(&self, items: &Resources, cx: &Context) -> Result<()> {
+        for at in items.candidates(self.select.names()) {
+            let r = &items.as_slice()[at];
+            if r.all_ids().any(|id| self.select.fits_id(id)) && self.rejects(r)? {
+                cx.note(r.track, Span::NONE, || Cause::Rejected {
+                    asked: self.span,
+                    paths: self.paths.iter().map(FieldPath::span).collect(),
+                });
+            }
+        }
+        Ok(())
     }
 
     /// Whether a target is left out.

@@ -65,6 +65,8 @@ pub enum EventKind {
     Hashed,
     /// A name followed the resource it means.
     Followed,
+    /// It is written in another way; the value is what it was.
+    Normalised,
     /// It was taken away.
     Removed,
     /// The whole resource was taken away.
@@ -86,6 +88,7 @@ impl EventKind {
             EventKind::Renamed => "renamed",
             EventKind::Hashed => "hashed",
             EventKind::Followed => "followed",
+            EventKind::Normalised => "normalised",
             EventKind::Removed => "removed",
             EventKind::Deleted => "deleted",
         }
@@ -128,9 +131,14 @@ impl Trace {
         mut path: Vec<Segment>,
         events: &mut Vec<Event<'t>>,
     ) {
-        for (index, traced) in self.touching(resource, until).rev() {
+        for (index, traced) in self.concerning(resource, until).rev() {
             let step = Place { trace: self, index };
-            let Some(change) = traced.change(resource) else { continue };
+            let Some(change) = traced.change(resource) else {
+                let tree = self.touching(resource, index).next_back();
+                let tree = tree.and_then(|(_, traced)| traced.change(resource)?.after.as_ref());
+                events.extend(tree.and_then(|tree| set_again(step, resource, &tree.node, &path)));
+                continue;
+            };
             match (&change.before, &change.after) {
                 (None, after) => {
                     let after = after.as_ref().and_then(|seen| at(&seen.node, &path));
@@ -162,6 +170,8 @@ impl Trace {
                         (old, Some(new)) => {
                             if old.is_none_or(|old| !is_as_it_was(old, new)) {
                                 events.push(set(step, resource, old, new, path));
+                            } else if let Some(again) = set_again(step, resource, &after.node, &path) {
+                                events.push(again);
                             } else if was != path {
                                 events.push(moved(step, resource, old, new, path));
                             }
@@ -257,7 +267,9 @@ fn set<'t>(
     after: &'t Node,
     path: Vec<Segment>,
 ) -> Event<'t> {
-    let causes: Vec<&Cause> = step.causes(resource, after.span()).collect();
+    let mut causes: Vec<&Cause> = step.causes(resource, after.span()).collect();
+    keep_own(&mut causes, &path);
+    add_variables(step, resource, before, &mut causes);
     let is_name = matches!(&path[..], [Segment::Key(a), Segment::Key(b)] if a == "metadata" && b == "name");
     let by_cause = causes.iter().find_map(|cause| match cause {
         Cause::Followed { .. } => Some(EventKind::Followed),
@@ -270,13 +282,111 @@ fn set<'t>(
         _ => None,
     });
     let both_composite = before.is_some_and(|before| !before.is_scalar()) && !after.is_scalar();
+    let is_same_text = before.is_some_and(|before| {
+        before.is_scalar() && before.text() == after.text() && before.span() == after.span()
+    });
     let kind = match by_cause {
+        _ if is_same_text => EventKind::Normalised,
         Some(kind) => kind,
         None if both_composite => EventKind::Merged,
         None if is_name && before.is_some() => EventKind::Renamed,
         None => EventKind::Set,
     };
     Event { before, after: Some(after), written: after.span(), causes, ..event(step, resource, kind, path) }
+}
+
+/// A patch that gives a field the value it has already. Whoever changes the value elsewhere will meet it.
+fn set_again<'t>(step: Place<'t>, resource: Track, tree: &'t Node, path: &[Segment]) -> Option<Event<'t>> {
+    let value = at(tree, path).filter(|value| value.is_scalar())?;
+    let written = step.causes(resource, Span::NONE).find_map(|cause| match cause {
+        Cause::Merged { patch } => in_patch(patch, tree, path),
+        _ => None,
+    })?;
+    let is_same = written.is_scalar() && written.text() == value.text() && !written.span().is_none();
+    let kind = EventKind::Set;
+    is_same.then(|| Event {
+        before: Some(value),
+        after: Some(value),
+        written: written.span(),
+        causes: step.causes(resource, Span::NONE).collect(),
+        ..event(step, resource, kind, path.to_vec())
+    })
+}
+
+/// What a patch says of a field. What only says which element of a list, or which resource, is meant is not said of it.
+fn in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Option<&'n Node> {
+    let key = |segment: &Segment| matches!(segment, Segment::Key(key) if key == "metadata");
+    if path.len() < 2 || path.len() == 2 && key(&path[0]) {
+        return None;
+    }
+    let (mut patch, mut tree) = (patch, tree);
+    let mut is_element = false;
+    for segment in path {
+        match segment {
+            Segment::Key(key) => {
+                if is_element && is_key(key) {
+                    return None;
+                }
+                (patch, tree) = (patch.get(key)?, tree.get(key)?);
+                is_element = false;
+            }
+            Segment::Index(index) => {
+                tree = tree.items().get(*index)?;
+                patch = patch.items().iter().find(|element| is_meant(element, tree))?;
+                is_element = true;
+            }
+        }
+    }
+    Some(patch)
+}
+
+fn is_key(key: &str) -> bool {
+    ASSOCIATIVE_KEYS.contains(&key) || FURTHER_KEYS.contains(&key)
+}
+
+/// Whether an element of a patch is about an element of a list: all keys that both have are alike.
+fn is_meant(element: &Node, of: &Node) -> bool {
+    let keys = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS);
+    let mut shared = keys.filter_map(|key| Some((element.get(key)?.text(), of.get(key)?.text()))).peekable();
+    shared.peek().is_some() && shared.all(|(a, b)| a == b)
+}
+
+/// Of the names that a step followed in a resource, those that are about this field. Several names may be written in the same place: that of the prefix they share.
+fn keep_own(causes: &mut Vec<&Cause>, path: &[Segment]) {
+    let keys: Vec<&str> = path
+        .iter()
+        .filter_map(|segment| match segment {
+            Segment::Key(key) => Some(key.as_str()),
+            Segment::Index(_) => None,
+        })
+        .collect();
+    let is_own = |cause: &&Cause| match cause {
+        Cause::Followed { field, .. } => {
+            let field: Vec<&str> = field.split('/').map(|part| part.trim_end_matches("[]")).collect();
+            keys == field || keys.len() == field.len() + 1 && keys.starts_with(&field)
+        }
+        _ => true,
+    };
+    if causes.iter().any(|cause| matches!(cause, Cause::Followed { .. }) && is_own(cause)) {
+        causes.retain(is_own);
+    }
+}
+
+/// The variables that stood for parts of a text: the value is written where the last of them is.
+fn add_variables<'t>(step: Place<'t>, resource: Track, before: Option<&Node>, causes: &mut Vec<&'t Cause>) {
+    if !causes.iter().any(|cause| matches!(cause, Cause::Expanded { .. })) {
+        return;
+    }
+    let text = before.and_then(Node::text).unwrap_or_default();
+    let mut known: Vec<&Text> = Vec::new();
+    causes.retain(|cause| !matches!(cause, Cause::Expanded { .. }));
+    for note in step.step().notes.iter().filter(|note| note.resource == resource) {
+        let Cause::Expanded { name, .. } = &note.cause else { continue };
+        if !known.contains(&name) && (text.is_empty() || text.contains(&format!("$({name})"))) {
+            known.push(name);
+            causes.push(&note.cause);
+        }
+    }
 }
 
 fn moved<'t>(
@@ -370,7 +480,13 @@ fn element_before(old: &[Node], new: &[Node], index: usize) -> Option<usize> {
     };
     if let Some(key) = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS).find(|key| is_key(key)) {
         let value = text(element, key);
-        return old.iter().position(|other| text(other, key) == value);
+        let found = old.iter().position(|other| text(other, key) == value);
+        // One that got another key is where it was.
+        let renamed = || {
+            let was = text(old.get(index).filter(|_| old.len() == new.len())?, key);
+            new.iter().all(|other| text(other, key) != was).then_some(index)
+        };
+        return found.or_else(renamed);
     }
     let equal = |other: &Node| match (element.value(), other.value()) {
         (Value::Scalar(_), Value::Scalar(_)) => element.same(other),
@@ -379,6 +495,7 @@ fn element_before(old: &[Node], new: &[Node], index: usize) -> Option<usize> {
     if let Some(equal) = find(&equal) {
         return Some(equal);
     }
-    let taken = |other: &Node| new.iter().any(|new| new.same(other));
+    // An element that moved took its place in the source with it.
+    let taken = |other: &Node| new.iter().any(|new| new.same(other) && new.span() == other.span());
     (old.len() == new.len() && !taken(&old[index])).then_some(index)
 }

@@ -55,6 +55,8 @@ pub struct Trace {
     pub result: Vec<(Track, Seen)>,
     /// Which steps changed which resource: a history asks for these, and a run may have thousands of steps.
     touched: OnceLock<FxHashMap<Track, Vec<u32>>>,
+    /// Which steps changed a resource or merged a patch into it, whether or not that changed anything.
+    concerned: OnceLock<FxHashMap<Track, Vec<u32>>>,
 }
 
 /// A step that ran.
@@ -140,6 +142,8 @@ pub enum Cause {
     Patched { operations: Vec<Operation> },
     /// A program returned it.
     Called { program: Text, config: Span },
+    /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
+    Rejected { asked: Span, paths: Vec<Span> },
     /// A condition under which the step acted: what was asked for, and the text that met it.
     Matched { asked: Span, met: Span },
 }
@@ -152,6 +156,8 @@ pub struct Operation {
     /// The JSON pointer, as it is written: positions in lists are those at this step.
     pub path: Text,
     pub span: Span,
+    /// Where it says what to do, and on what.
+    pub asked: Vec<Span>,
 }
 
 /// Where data of a generated resource comes from.
@@ -320,7 +326,34 @@ impl Trace {
             }
             touched
         };
-        let all = self.touched.get_or_init(index).get(&resource).map_or(&[][..], Vec::as_slice);
+        self.before(self.touched.get_or_init(index).get(&resource), until)
+    }
+
+    /// The steps before one that changed a resource or had a patch for it, oldest first.
+    fn concerning(&self, resource: Track, until: usize) -> impl DoubleEndedIterator<Item = (usize, &Traced)> {
+        let index = || {
+            let mut concerned: FxHashMap<Track, Vec<u32>> = FxHashMap::default();
+            for (at, step) in self.steps.iter().enumerate() {
+                let merged = step.notes.iter().filter(|note| matches!(note.cause, Cause::Merged { .. }));
+                let changed = step.changes.iter().map(|change| change.resource);
+                for resource in changed.chain(merged.map(|note| note.resource)) {
+                    let steps = concerned.entry(resource).or_default();
+                    if steps.last() != Some(&(at as u32)) {
+                        steps.push(at as u32);
+                    }
+                }
+            }
+            concerned
+        };
+        self.before(self.concerned.get_or_init(index).get(&resource), until)
+    }
+
+    fn before<'t>(
+        &'t self,
+        steps: Option<&'t Vec<u32>>,
+        until: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &'t Traced)> {
+        let all = steps.map_or(&[][..], Vec::as_slice);
         let those = &all[..all.partition_point(|at| (*at as usize) < until)];
         those.iter().map(|at| (*at as usize, &self.steps[*at as usize]))
     }
