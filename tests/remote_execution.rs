@@ -653,3 +653,85 @@ fn a_header_is_sent() {
     let by_environment = [("KRM_REMOTE_EXECUTOR", fake.address.as_str()), ("KRM_REMOTE_HEADER", header)];
     assert!(succeeded(&folder.krm_with(&args, &by_environment)).contains(RENAMED));
 }
+
+/// A certificate for servers at 127.0.0.1 and one for clients, each signed by itself.
+fn certificates(folder: &Folder) -> bool {
+    ["server", "client"].iter().all(|name| {
+        let mut make = Command::new("openssl");
+        make.args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-days",
+            "2",
+        ]);
+        make.args([
+            "-subj",
+            &format!("/CN={name}"),
+            "-addext",
+            "subjectAltName=IP:127.0.0.1",
+            "-addext",
+            "basicConstraints=critical,CA:FALSE",
+        ]);
+        make.args(["-keyout", &format!("{name}.key"), "-out", &format!("{name}.pem")]).current_dir(&folder.0);
+        make.output().is_ok_and(|output| output.status.success())
+    })
+}
+
+#[test]
+fn both_sides_show_their_certificates() {
+    use tokio_rustls::rustls::pki_types::pem::PemObject;
+    use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
+    use tokio_rustls::rustls::server::WebPkiClientVerifier;
+    use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
+    let folder = Folder::with_function("tls");
+    if !certificates(&folder) {
+        eprintln!("left out: openssl makes no certificates here");
+        return;
+    }
+    let certificate = |name: &str| CertificateDer::from_pem_file(folder.0.join(name)).expect("it was made");
+    let config = |asks: bool| {
+        let provider = std::sync::Arc::new(crypto::ring::default_provider());
+        let builder = ServerConfig::builder_with_provider(provider.clone())
+            .with_safe_default_protocol_versions()
+            .expect("the provider has them");
+        let mut clients = RootCertStore::empty();
+        clients.add(certificate("client.pem")).expect("it is a certificate");
+        let builder = match asks {
+            true => {
+                let verifier = WebPkiClientVerifier::builder_with_provider(clients.into(), provider);
+                builder.with_client_cert_verifier(verifier.build().expect("there is a certificate"))
+            }
+            false => builder.with_no_client_auth(),
+        };
+        let key = PrivateKeyDer::from_pem_file(folder.0.join("server.key")).expect("it was made");
+        let mut config =
+            builder.with_single_cert(vec![certificate("server.pem")], key).expect("they are a pair");
+        config.alpn_protocols = vec![b"h2".to_vec()];
+        config
+    };
+    let fake = Fake::start_with(Some(config(false)), SANDBOX, well);
+    let output = folder.remotely(&fake.address, &["--remote-tls-ca", "server.pem"]);
+    assert!(succeeded(&output).contains(RENAMED));
+    // Nobody the system trusts has signed for it.
+    let said = failed(&folder.remotely(&fake.address, &["--remote-retries", "0"]));
+    assert!(said.contains("no connection over TLS"), "{said}");
+
+    let asks = Fake::start_with(Some(config(true)), SANDBOX, well);
+    let own = [
+        "--remote-tls-ca",
+        "server.pem",
+        "--remote-tls-cert",
+        "client.pem",
+        "--remote-tls-key",
+        "client.key",
+    ];
+    assert!(succeeded(&folder.remotely(&asks.address, &own)).contains(RENAMED));
+    let said =
+        failed(&folder.remotely(&asks.address, &["--remote-tls-ca", "server.pem", "--remote-retries", "0"]));
+    assert!(said.contains("error[remote-failed]"), "{said}");
+}

@@ -11,6 +11,9 @@ use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Response};
 use krm_engine::runtime::reapi::{Action, ActionResult, Command, Digest, Directory};
 use prost::Message;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 /// What a server says about itself that keeps functions from the network.
 pub const SANDBOX: &str =
@@ -196,6 +199,17 @@ impl Fake {
         sandbox: &str,
         hook: impl Fn(&Asked, &mut State) -> Option<Instead> + Send + 'static,
     ) -> Self {
+        Self::start_with(None, sandbox, hook)
+    }
+
+    /// The same over TLS, if there is a configuration for it.
+    pub fn start_with(
+        tls: Option<ServerConfig>,
+        sandbox: &str,
+        hook: impl Fn(&Asked, &mut State) -> Option<Instead> + Send + 'static,
+    ) -> Self {
+        let scheme = if tls.is_some() { "grpcs" } else { "grpc" };
+        let tls = tls.map(|tls| TlsAcceptor::from(Arc::new(tls)));
         let state = Arc::new(Mutex::new(State { sandbox: sandbox.into(), ..State::default() }));
         let (tell, told) = mpsc::channel();
         let (shared, hook): (_, Hook) = (state.clone(), Box::new(hook));
@@ -206,23 +220,38 @@ impl Fake {
                 tell.send(listener.local_addr().unwrap()).unwrap();
                 let hook = Arc::new(Mutex::new(hook));
                 while let Ok((io, _)) = listener.accept().await {
-                    let (shared, hook) = (shared.clone(), hook.clone());
+                    let (shared, hook, tls) = (shared.clone(), hook.clone(), tls.clone());
                     tokio::spawn(async move {
-                        let Ok(mut connection) = h2::server::handshake(io).await else { return };
-                        while let Some(Ok((request, respond))) = connection.accept().await {
-                            tokio::spawn(serve(request, respond, shared.clone(), hook.clone()));
+                        match tls {
+                            None => talk(io, shared, hook).await,
+                            Some(tls) => {
+                                if let Ok(io) = tls.accept(io).await {
+                                    talk(io, shared, hook).await;
+                                }
+                            }
                         }
                     });
                 }
             });
         });
         let address = told.recv().expect("the server starts");
-        Self { address: format!("grpc://{address}"), state }
+        Self { address: format!("{scheme}://{address}"), state }
     }
 
     /// How often a method was asked for.
     pub fn asked(&self, method: &str) -> usize {
         self.state.lock().unwrap().asked.get(method).copied().unwrap_or_default()
+    }
+}
+
+async fn talk(
+    io: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    state: Arc<Mutex<State>>,
+    hook: Arc<Mutex<Hook>>,
+) {
+    let Ok(mut connection) = h2::server::handshake(io).await else { return };
+    while let Some(Ok((request, respond))) = connection.accept().await {
+        tokio::spawn(serve(request, respond, state.clone(), hook.clone()));
     }
 }
 
