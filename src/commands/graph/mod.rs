@@ -328,7 +328,7 @@ fn why(
         }
         _ => {
             return Err(Diagnostic::error("graph-format", "ways are printed as text or as `json`")
-                .help("leave out `-o`, or pass `--format json`"));
+                .help("leave out `--format`, or pass `--format json`"));
         }
     };
     os::print(text.as_bytes())
