@@ -121,6 +121,42 @@ fn many(folder: &Folder, count: usize) -> String {
     folder.page(&folder.0, &["many/top"], "many.html")
 }
 
+/// Pages without script: what differs, also between names that would like to be more, and who uses whom.
+fn plain(folder: &Folder) -> String {
+    hostile(folder);
+    folder.write("other/kustomization.yaml", "namePrefix: q-\nresources: [../hostile]\n");
+    let write = |within: &Path, name: &str, args: &[&str]| {
+        let file = folder.0.join(name);
+        let output = Command::new(env!("CARGO_BIN_EXE_krm"))
+            .args(args)
+            .arg("--html")
+            .arg(&file)
+            .current_dir(within)
+            .output()
+            .expect("krm starts");
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        assert!(output.stdout.is_empty(), "the page is the answer");
+        fs::read_to_string(file).unwrap()
+    };
+    let overlays = ["overlays/staging", "overlays/production"];
+    let args = [&["diff"][..], &FLAGS, &["--overlays"], &overlays].concat();
+    let page = write(&answers(), "diff.html", &args);
+    write(&answers(), "layers.html", &["graph"]);
+    page + &write(&folder.0, "hostile-diff.html", &["diff", "--full", "--overlays", "hostile", "other"])
+}
+
+#[test]
+fn pages_of_differences_hold_no_script() {
+    let folder = Folder::new("plain");
+    let pages = plain(&folder);
+    for loads in ["<script", " src=\"", "url(", "@import", "<iframe", "<img"] {
+        assert!(!pages.contains(loads), "{loads}");
+    }
+    assert!(pages.contains("default-src 'none'"));
+    assert!(pages.contains("eu.registry.example.com/shop/web:1.4.2"));
+    assert!(!pages.contains(['\u{202e}', '\u{2066}', '\u{200f}']), "nothing turns the direction of writing");
+}
+
 #[test]
 fn a_page_asks_nobody_for_anything() {
     let folder = Folder::new("self-contained");
@@ -190,6 +226,7 @@ fn pages_work_in_a_browser() {
     example(&folder);
     hostile(&folder);
     secret(&folder);
+    plain(&folder);
     many(&folder, 1000);
     let check = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/check.js");
     let output = Command::new(node)

@@ -88,7 +88,7 @@ fn leaks_of(output: &Output) -> Vec<&'static str> {
     all
 }
 
-const QUESTIONS: [&[&str]; 14] = [
+const QUESTIONS: [&[&str]; 18] = [
     &["Secret/keys"],
     &["Secret/keys", "stringData.one"],
     &["Secret/keys", "stringData.six"],
@@ -97,6 +97,10 @@ const QUESTIONS: [&[&str]; 14] = [
     &["Secret/keys", "metadata.labels.c"],
     &["Secret/made"],
     &["Secret/made", "data.four"],
+    &["Secret/keys", "stringData.one", "--steps"],
+    &["Secret/keys", "stringData", "--steps", "--max", "1"],
+    &["Secret/made", "data.four", "--steps"],
+    &["Secret/made", "metadata.name", "--steps"],
     &["--blame"],
     &["--source", "base/secret.yaml:5"],
     &["--source", "base/secret.yaml:6"],
@@ -153,7 +157,7 @@ fn differences_show_none() {
     for (path, text) in FILES {
         fs::write(folder.0.join(path), text.replace("hunter-", "hunter-no-").replace("aHV", "bHV")).unwrap();
     }
-    for format in ["text", "json", "markdown", "github", "unified"] {
+    for format in ["text", "json", "markdown", "github", "unified", "html"] {
         let output = folder.krm(&["diff", "-o", format, "HEAD"]);
         let said = String::from_utf8_lossy(&output.stdout);
         assert!(said.contains("keys"), "{format}: {said}");

@@ -219,7 +219,8 @@ fn it_ends_at_once_and_leaves_nothing_half_written() {
     let dir = tree("ends");
     let mut krm = Watching::krm(&dir, &["a", "-o", "out/"]);
     let start = Instant::now();
-    let status = Command::new("kill").args(["-INT", &krm.child.id().to_string()]).status().unwrap();
+    // Not SIGINT: who started the tests in the background may have them ignore it, and krm with them.
+    let status = Command::new("kill").args(["-TERM", &krm.child.id().to_string()]).status().unwrap();
     assert!(status.success());
     krm.child.wait().unwrap();
     assert!(start.elapsed() < Duration::from_secs(1), "{:?}", start.elapsed());

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use krm_engine::Sources;
 use krm_engine::graph::{Edge, Graph};
 
-use super::{STYLE, counted, encode, escaped, head};
+use super::{counted, escaped, plain_page};
 
 /// A larger picture is not looked at.
 const MOST_DRAWN: usize = 80;
@@ -23,39 +23,27 @@ pub fn layers(graph: &Graph, picture: &str, sources: &Sources) -> String {
         [one] => graph.nodes[*one].label.clone(),
         _ => counted(targets.len(), "target"),
     };
-    let policy = format!(
-        "default-src 'none'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        encode::integrity(STYLE)
-    );
-    let mut out = head(&title, &policy, "", "");
-    let _ = write!(
-        out,
-        "<p class=\"facts\">{} · {}</p></div></div>\n</header>\n<main class=\"panes\">\n\
-         <nav id=\"graph\" class=\"pane\" aria-label=\"Layers and files\">\n",
-        counted(layers.len(), "layer"),
-        counted(others.len(), "file")
-    );
+    let facts = format!("{} · {}", counted(layers.len(), "layer"), counted(others.len(), "file"));
+    let mut nav = String::new();
     for (heading, nodes) in [("Targets", &targets), ("What they are made of", &below), ("Files", &others)] {
         if nodes.is_empty() {
             continue;
         }
         let open = if nodes.len() <= MOST_OPEN { " open" } else { "" };
-        let _ = writeln!(out, "<details class=\"list\"{open}><summary>{heading}</summary><ol>");
+        let _ = writeln!(nav, "<details class=\"list\"{open}><summary>{heading}</summary><ol>");
         for at in nodes {
             let users = all.used_by[*at].len();
             let users =
                 if users == 0 { String::new() } else { format!("<span class=\"badges\">←{users}</span>") };
             let _ = writeln!(
-                out,
+                nav,
                 "<li><a class=\"row\" href=\"#n{at}\"><span class=\"label\"><bdi>{}</bdi></span>{users}</a></li>",
                 escaped(&graph.nodes[*at].label)
             );
         }
-        out.push_str("</ol></details>\n");
+        nav.push_str("</ol></details>\n");
     }
-    out.push_str(
-        "</nav>\n<section id=\"resources\" class=\"pane\" aria-label=\"Who uses whom\" tabindex=\"-1\">\n",
-    );
+    let mut out = String::new();
     if graph.nodes.len() <= MOST_DRAWN {
         // Its colours are those of the page.
         let (before, after) = picture.split_once("<style>").unwrap_or((picture, ""));
@@ -68,8 +56,7 @@ pub fn layers(graph: &Graph, picture: &str, sources: &Sources) -> String {
     for at in targets.iter().chain(&below).chain(&others) {
         write_node(graph, *at, &all, &targets, sources, &mut out);
     }
-    out.push_str("</section>\n</main>\n</body>\n</html>\n");
-    out
+    plain_page(&title, &facts, ("Layers and files", &nav), ("Who uses whom", &out))
 }
 
 /// The edges of each node.
@@ -139,7 +126,12 @@ fn write_node(graph: &Graph, at: usize, all: &Uses, targets: &[usize], sources: 
     if !reached.is_empty() {
         let names: Vec<String> = reached
             .iter()
-            .map(|target| format!("<a href=\"#n{target}\">{}</a>", escaped(&graph.nodes[*target].label)))
+            .map(|target| {
+                format!(
+                    "<a class=\"reached\" href=\"#n{target}\">{}</a>",
+                    escaped(&graph.nodes[*target].label)
+                )
+            })
             .collect();
         let open = if names.len() <= MOST_OPEN { " open" } else { "" };
         let _ = writeln!(

@@ -74,6 +74,27 @@ pub fn html(page: &Page, mode: Mode) -> String {
     out
 }
 
+/// A page without script: a list to jump from, and what it leads to. Each part is named for who cannot see it.
+pub fn plain_page(
+    title: &str,
+    facts: &str,
+    (nav_name, nav): (&str, &str),
+    (name, body): (&str, &str),
+) -> String {
+    let policy = format!(
+        "default-src 'none'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
+        encode::integrity(STYLE)
+    );
+    let mut out = head(title, &policy, "", "");
+    let _ = write!(
+        out,
+        "<p class=\"facts\">{facts}</p></div></div>\n</header>\n<main class=\"panes\">\n\
+         <nav id=\"graph\" class=\"pane\" aria-label=\"{nav_name}\">\n{nav}</nav>\n\
+         <section id=\"resources\" class=\"pane\" aria-label=\"{name}\" tabindex=\"-1\">\n{body}</section>\n</main>\n</body>\n</html>\n"
+    );
+    out
+}
+
 /// How every page begins, up to its name: what is in the bar at the top comes next.
 fn head(title: &str, policy: &str, attributes: &str, early: &str) -> String {
     let title = escaped(title);
@@ -132,7 +153,7 @@ fn facts(page: &Page, counts: &Counts) -> String {
 }
 
 /// `1 step`, `2 steps`.
-fn counted(count: usize, what: &str) -> String {
+pub fn counted(count: usize, what: &str) -> String {
     let digits = count.to_string();
     let groups: Vec<&str> = digits
         .as_bytes()
@@ -145,7 +166,7 @@ fn counted(count: usize, what: &str) -> String {
 }
 
 /// A text as it is written in HTML, between tags or in an attribute.
-fn escaped(text: &str) -> String {
+pub fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

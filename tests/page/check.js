@@ -72,6 +72,32 @@ const check = (good, what) => { if (!good) faults.push(what); };
     await page.context().close();
   }
 
+  // Pages without script: the same for all, whatever names would like to be.
+  for (const name of ['diff.html', 'layers.html', 'hostile-diff.html']) {
+    for (const [what, options] of Object.entries({
+      light: { colorScheme: 'light' }, dark: { colorScheme: 'dark' }, phone: { width: 360, height: 740 },
+      'no script': { javaScriptEnabled: false }, wide: { width: 2560, height: 1300 },
+    })) {
+      const page = await open(name, { ready: false, ...options });
+      if (what !== 'no script') {
+        await accessible(page, `${name}, ${what}`);
+        await fits(page, `${name}, ${what}`);
+        check(!(await page.evaluate(() => 'hacked' in window)), `${name}: a name ran`);
+      }
+      check((await page.locator('main').textContent()).length > 200, `${name}, ${what}: says little`);
+      if (process.env.SHOTS) await page.screenshot({ path: join(process.env.SHOTS, `${name}-${what}.png`), fullPage: true });
+      await page.context().close();
+    }
+    const page = await open(name, { ready: false });
+    await page.keyboard.press('Tab');
+    check((await page.evaluate(() => document.activeElement.className)) === 'skip', `${name}: the first stop is not the link to skip`);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    check(/#[a-z]+\d*$/.test(page.url()), `${name}: a row leads nowhere: ${page.url()}`);
+    await page.context().close();
+  }
+
   // By keyboard alone.
   {
     const page = await open('example.html');

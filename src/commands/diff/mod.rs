@@ -1,12 +1,15 @@
 //! `krm diff`: what a change does to every result, and which line does it.
 
 mod github;
+mod html;
 mod markdown;
 mod overlays;
 mod rendered;
 mod revisions;
 mod text;
 mod unified;
+
+use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use krm_engine::diff::{self, Diff, Given, Status};
@@ -88,6 +91,10 @@ pub struct DiffArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 65_000)]
     max_size: usize,
 
+    /// Write a page to look at instead, in one file
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "stat"])]
+    html: Option<PathBuf>,
+
     /// How to print it
     #[arg(
         long = "format",
@@ -116,6 +123,8 @@ enum Format {
     Github,
     /// For `patch` and `git apply` in a folder that `krm build -o` wrote
     Unified,
+    /// A page in one file, to look at in a browser
+    Html,
 }
 
 /// What the program exits with if there are differences and the user wants to know by that.
@@ -130,6 +139,8 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         _ => revisions::compare(&args, report)?,
     };
     let text = match args.output {
+        _ if args.html.is_some() => html::page(&diff),
+        Format::Html => html::page(&diff),
         Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",
         Format::Markdown => markdown::text(&diff, args.max_size),
         Format::Github => github::text(&diff),
@@ -138,7 +149,10 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         Format::Text if args.overlays.is_some() => overlays::text(&diff, args.full),
         Format::Text => text::diff(&diff, args.full),
     };
-    os::print(text.as_bytes())?;
+    match &args.html {
+        Some(file) => os::write(file, text.as_bytes())?,
+        None => os::print(text.as_bytes())?,
+    }
     // The system takes the memory back faster than we could free every node.
     std::mem::forget(given);
     let errors: Vec<Diagnostic> = diff.targets.iter().flat_map(failures).collect();

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName, json, text};
+use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName, Sites, json, text};
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 use krm_yaml::Failure;
 
@@ -50,6 +50,18 @@ pub struct ExplainArgs {
     #[arg(long, default_value_t = 3, value_name = "N")]
     depth: usize,
 
+    /// Also show the conditions under which steps acted, and the steps that left the field alone
+    #[arg(long, conflicts_with_all = ["source", "blame"])]
+    steps: bool,
+
+    /// Of how many parts of a map or a list to show the places
+    #[arg(long, default_value_t = 10, value_name = "N")]
+    max: usize,
+
+    /// Do not show the values of this field; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    mask: Vec<String>,
+
     /// Write a page to look at instead: the steps, what each changed, and the history of every field
     #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "blame", "output"])]
     html: Option<PathBuf>,
@@ -85,8 +97,13 @@ struct Answerer<'a> {
     session: &'a Session,
     report: &'a Report,
     labels: Labels<'a>,
+    sites: Sites<'a>,
     depth: usize,
     show_secrets: bool,
+    mask: Vec<FieldPath>,
+    steps: bool,
+    most: usize,
+    output: Format,
 }
 
 /// A target that was built, with its trace.
@@ -101,7 +118,18 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     let session = Session::new(Arc::new(disk), report.sources.clone(), options);
     let depth = if args.depth == 0 { usize::MAX } else { args.depth };
     let labels = Labels::new(&report.sources);
-    let answerer = Answerer { session: &session, report, labels, depth, show_secrets: args.show_secrets };
+    let answerer = Answerer {
+        session: &session,
+        report,
+        labels,
+        sites: Sites::new(&report.sources),
+        depth,
+        show_secrets: args.show_secrets,
+        mask: args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<_>>()?,
+        steps: args.steps,
+        most: args.max,
+        output: args.output,
+    };
     let (targets, rest) = answerer.split(&args.words, args.source.is_some())?;
     let traced: Vec<Traced> = targets.into_iter().map(|target| answerer.build(target)).collect();
     if let Some(place) = &args.source {
@@ -118,7 +146,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         one.failure()?;
         let (found, path) = explain::lines::at_line(&one.trace, line)?;
         let place = explain::Where::in_result(&one.trace, &found, path);
-        let answer = answerer.explain(&place);
+        let answer = answerer.in_full(one, &place);
         return answerer.print(one, &[answer], args.output);
     }
     let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output) };
@@ -195,13 +223,35 @@ impl Answerer<'_> {
         if places.is_empty() {
             return Err(self.no_field(one, found, &path));
         }
-        Ok(places.iter().map(|place| self.explain(place)).collect())
+        Ok(places.iter().map(|place| self.in_full(one, place)).collect())
     }
 
     fn explain(&self, place: &explain::Where) -> Explanation {
         let mut answer = explain::explain(place, &self.labels, self.depth);
+        let field = FieldPath::parse(&answer.field).ok();
+        answer.masked |= field.is_some_and(|field| self.mask.iter().any(|mask| mask.leads_to(&field)));
         answer.masked &= !self.show_secrets;
         answer.in_secret &= !self.show_secrets;
+        answer
+    }
+
+    /// The same with all places it depends on, where they are shown.
+    fn in_full(&self, one: &Traced, place: &explain::Where) -> Explanation {
+        let mut answer = self.explain(place);
+        let is_composite = answer.value.as_ref().is_some_and(|value| !value.is_scalar());
+        if self.steps || self.output == Format::Json || is_composite {
+            answer.sites = self.sites.of(place);
+        }
+        if self.steps {
+            answer.left_alone = explain::left_alone(place);
+        }
+        if let Ok(field) = FieldPath::parse(&answer.field) {
+            for warning in self.session.warnings_of(&one.target) {
+                if warning.failure() == Some(Failure::NoMatch) && self.would_write(warning.place(), &field) {
+                    answer.misses.push((warning.message().to_owned(), warning.place()));
+                }
+            }
+        }
         answer
     }
 
@@ -259,7 +309,13 @@ impl Answerer<'_> {
         let text = match format {
             Format::Text => answers
                 .iter()
-                .map(|answer| text::explanation(answer, &self.report.sources))
+                .map(|answer| {
+                    let sources = &self.report.sources;
+                    let below = text::below(answer, sources, self.most);
+                    let steps =
+                        if self.steps { text::steps(answer, sources, &self.labels) } else { String::new() };
+                    text::explanation(answer, sources) + &below + &steps
+                })
                 .collect::<Vec<_>>()
                 .join("\n"),
             Format::Json => match answers {

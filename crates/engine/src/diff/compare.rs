@@ -564,9 +564,7 @@ fn moves(trace: &Trace, found: &Found, path: &[Segment], labels: &Labels) -> Vec
         let own = answer.history.first().cloned();
         let last = answer.elements.last().and_then(|element| element.moves.last().cloned());
         entries.extend(own.map(|entry| match last {
-            Some((_, _, step, asked)) => {
-                Entry { event: EventKind::Moved, place: asked, label: step, ..entry }
-            }
+            Some(moved) => Entry { event: EventKind::Moved, place: moved.place, label: moved.step, ..entry },
             None => entry,
         }));
     }

@@ -4,9 +4,10 @@ use krm_yaml::{Node, Span, Text};
 
 use super::find::{Where, key_of, pointer, shown};
 use super::labels::Labels;
+use super::sites::{Part, Site};
 use super::text::MASK;
-use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
+use crate::pipeline::{Role, Trace};
 use crate::resource::{Gvk, ResourceId, Track};
 
 /// Everything there is to say about a field.
@@ -32,6 +33,12 @@ pub struct Explanation {
     pub masked: bool,
     /// It is, or is part of, a resource of which some values are not to be shown.
     pub in_secret: bool,
+    /// All places it depends on, if they were asked for: see [`Sites`](super::Sites).
+    pub sites: Vec<(Part, Site)>,
+    /// The steps that left it alone, if they were asked for.
+    pub left_alone: Vec<(String, Span)>,
+    /// Patches that would have written it, and what they miss.
+    pub misses: Vec<(String, Span)>,
 }
 
 /// Whether there is anything to be seen in the result.
@@ -174,8 +181,19 @@ pub struct Moves {
     pub place: Span,
     /// Where it was first.
     pub first: usize,
-    /// From, to, the step, and the place that made it move.
-    pub moves: Vec<(usize, usize, String, Span)>,
+    pub moves: Vec<Move>,
+}
+
+/// One change of its position.
+#[derive(Clone, Debug)]
+pub struct Move {
+    pub from: usize,
+    pub to: usize,
+    pub step: String,
+    /// What made it move.
+    pub place: Span,
+    /// How, in words.
+    pub why: String,
 }
 
 /// The history of a field. `depth` says how far causes are followed.
@@ -213,7 +231,29 @@ pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
         state,
         history,
         elements: elements(place, &root, &events),
+        sites: Vec::new(),
+        left_alone: Vec::new(),
+        misses: Vec::new(),
     }
+}
+
+/// The steps that did nothing to a field, in the order in which they ran.
+pub fn left_alone(place: &Where) -> Vec<(String, Span)> {
+    fn collect(trace: &Trace, until: usize, track: Track, events: &[Event], all: &mut Vec<(String, Span)>) {
+        for (index, step) in trace.steps.iter().enumerate().take(until) {
+            let from = step.change(track).and_then(|change| change.from);
+            if let (Some(within), Some(from)) = (&step.within, from) {
+                collect(within, within.steps.len(), from, events, all);
+            }
+            let is_in = |event: &Event| std::ptr::eq(event.trace, trace) && event.index == index;
+            if step.role != Role::Load && !step.place.is_none() && !events.iter().any(is_in) {
+                all.push((step.name.to_string(), step.place));
+            }
+        }
+    }
+    let mut all = Vec::new();
+    collect(place.trace, place.until, place.track, &events(place), &mut all);
+    all
 }
 
 /// Whether a value of a resource is not to be shown.
@@ -305,8 +345,8 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
         EventKind::Written => "written".to_owned(),
         EventKind::Generated => input_label(event).unwrap_or_else(entry_name),
         EventKind::Merged => format!("{}, merged", entry_name()),
-        EventKind::Removed => format!("{}, removed", entry_name()),
-        EventKind::Deleted => format!("{}, deleted", entry_name()),
+        EventKind::Removed => format!("{}, {}", entry_name(), removed_by(event).unwrap_or("removed")),
+        EventKind::Deleted => format!("{}, {}", entry_name(), removed_by(event).unwrap_or("deleted")),
         EventKind::Copied => entry_name(),
         EventKind::Followed => followed_label(event),
         EventKind::Hashed => "the hash of its content".to_owned(),
@@ -343,7 +383,18 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
     }
 }
 
-/// Where a patch sets the field of an event.
+/// How a patch says that something is to go.
+fn removed_by(event: &Event) -> Option<&'static str> {
+    event.causes.iter().find_map(|cause| match cause {
+        Cause::Patched { .. } if in_patch(event).is_some() => Some("op: remove"),
+        Cause::Merged { patch } if event.kind == EventKind::Deleted => {
+            patch.get("$patch").is_some().then_some("`$patch: delete`")
+        }
+        _ => None,
+    })
+}
+
+/// Where a patch speaks of the field of an event.
 fn in_patch(event: &Event) -> Option<Span> {
     event.causes.iter().find_map(|cause| match cause {
         Cause::Patched { operations } => {
@@ -507,7 +558,8 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
         let list = at(root, &place.path[..depth]);
         let item = list.and_then(|list| list.items().get(*now));
         let key = list.zip(item).and_then(|(list, item)| key_of(list, item));
-        let key_place = key.as_ref().zip(item).and_then(|((key, _), item)| Some(item.get(key)?.span()));
+        let written = item.map(Node::span).filter(|span| !span.is_none());
+        let key_place = written.or_else(|| Some(item?.get(key.as_ref()?.0)?.span()));
         let mut moves = Vec::new();
         let mut first = *now;
         let mut previous: Option<usize> = None;
@@ -516,7 +568,10 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
             match previous {
                 None => first = *index,
                 Some(was) if was != *index => {
-                    moves.push((was, *index, event.step.name_of(event.written).to_string(), event.asked));
+                    let step = event.step.name_of(event.written).to_string();
+                    let (place, why) = why_moved(event, &event.path[..depth], item);
+                    let place = if place.is_none() { event.asked } else { place };
+                    moves.push(Move { from: was, to: *index, step, place, why });
                 }
                 Some(_) => {}
             }
@@ -533,4 +588,35 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
         }
     }
     all
+}
+
+/// What made an element of a list move: a patch that names it, or one that puts another in front of it.
+fn why_moved(event: &Event, list: &[Segment], element: Option<&Node>) -> (Span, String) {
+    for cause in event.step.causes(event.resource, event.written) {
+        match cause {
+            Cause::Merged { patch } => {
+                let items: Vec<&Node> = above_in(patch, list).into_iter().flat_map(Node::items).collect();
+                let name = |node: &Node| node.get("name").and_then(Node::text).map(str::to_owned);
+                let own = element.and_then(name);
+                let named = items.iter().find(|item| own.is_some() && name(item) == own);
+                if let (Some(item), Some(own)) = (named, &own) {
+                    return (item.span(), format!("names `{own}`, which puts it in front"));
+                }
+                let names: Vec<String> =
+                    items.iter().filter_map(|item| name(item)).map(|name| format!("`{name}`")).collect();
+                if let (Some(first), false) = (items.first(), names.is_empty()) {
+                    return (first.span(), format!("puts {} in front", names.join(", ")));
+                }
+            }
+            Cause::Patched { operations } => {
+                let list = pointer(list);
+                let within = |path: &str| path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'));
+                if let Some(operation) = operations.iter().find(|operation| within(&operation.path)) {
+                    return (operation.span, format!("op: {} {}", operation.name, operation.path));
+                }
+            }
+            _ => {}
+        }
+    }
+    (Span::NONE, event.step.name_of(event.written).to_string())
 }

@@ -3,6 +3,7 @@
 use krm_yaml::{Node, Sources, Span};
 
 use super::history::{Because, Entry, Explanation, Moves, without_values};
+use super::sites::{Part, Site};
 use super::text::{MASK, Row};
 use crate::pipeline::trace::{Input, InputKind};
 
@@ -41,6 +42,21 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Nod
         "elements",
         Node::from(answer.elements.iter().map(|moves| element(moves, sources)).collect::<Vec<_>>()),
     );
+    let misses = answer.misses.iter().map(|(message, at)| {
+        let mut miss = Node::map();
+        miss.set("message", message.as_str());
+        set_place(&mut miss, "place", *at, sources);
+        miss
+    });
+    object.set("misses", Node::from(misses.collect::<Vec<_>>()));
+    if !answer.sites.is_empty() {
+        let places = answer.sites.iter().map(|(part, one)| site(*part, one, sources));
+        object.set("places", Node::from(places.collect::<Vec<_>>()));
+    }
+    if !answer.left_alone.is_empty() {
+        let steps = answer.left_alone.iter().map(|(step, _)| Node::from(step.as_str()));
+        object.set("leftAlone", Node::from(steps.collect::<Vec<_>>()));
+    }
     object.set("masked", answer.masked);
     object
 }
@@ -63,6 +79,20 @@ impl Hides {
             (false, false) => Hides::Nothing,
         }
     }
+}
+
+fn site(part: Part, site: &Site, sources: &Sources) -> Node {
+    let mut object = Node::map();
+    object.set("part", part.name());
+    match site {
+        Site::Text(span) => set_place(&mut object, "place", *span, sources),
+        Site::File(path) => object.set("file", &*path.to_string_lossy()),
+        Site::Line(path, line) => {
+            object.set("file", &*path.to_string_lossy());
+            object.set("line", *line as i64);
+        }
+    }
+    object
 }
 
 /// A value as data, without comments and the styles it was written in.
@@ -200,12 +230,13 @@ fn element(moves: &Moves, sources: &Sources) -> Node {
         object.set("key", [(&**key, &**value)].into_iter().collect::<Node>());
     }
     set_place(&mut object, "place", moves.place, sources);
-    let moved = moves.moves.iter().map(|(from, to, step, asked)| {
+    let moved = moves.moves.iter().map(|moved| {
         let mut one = Node::map();
-        one.set("from", *from as i64);
-        one.set("to", *to as i64);
-        one.set("step", step.as_str());
-        set_place(&mut one, "place", *asked, sources);
+        one.set("from", moved.from as i64);
+        one.set("to", moved.to as i64);
+        one.set("step", moved.step.as_str());
+        one.set("why", moved.why.as_str());
+        set_place(&mut one, "place", moved.place, sources);
         one
     });
     object.set("moves", Node::from(moved.collect::<Vec<_>>()));

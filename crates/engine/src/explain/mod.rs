@@ -13,8 +13,8 @@ pub mod text;
 
 pub use find::{FieldPath, Found, ResourceName, Where, locate, resources, shown as shown_path};
 pub use history::{
-    Because, Entry, Explanation, Moment, Moves, Opaque, State, Suffered, explain, is_told, masked,
-    without_values,
+    Because, Entry, Explanation, Moment, Move, Moves, Opaque, State, Suffered, explain, is_told, left_alone,
+    masked, without_values,
 };
 pub use labels::Labels;
 pub use sites::{Part, Site, Sites};

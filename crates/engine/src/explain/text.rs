@@ -5,6 +5,8 @@ use std::fmt::Write as _;
 use krm_yaml::{Node, Sources, Span, sanitize};
 
 use super::history::{Because, Entry, Explanation, Moves, State};
+use super::labels::Labels;
+use super::sites::{Part, Site};
 use crate::pipeline::trace::{EventKind, Input, InputKind};
 
 /// What stands for a value that is not shown.
@@ -82,7 +84,78 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
         text.push_str(&element(moves, sources));
     }
     text.push_str(&dead_writes(answer));
+    for (message, at) in &answer.misses {
+        let at = place(*at, sources).map(|at| format!("{at}  ")).unwrap_or_default();
+        let _ = writeln!(text, "  near: {at}{message}");
+    }
     text
+}
+
+/// The places that decide the parts of a map or a list, at most so many.
+pub fn below(answer: &Explanation, sources: &Sources, most: usize) -> String {
+    let is_composite = answer.value.as_ref().is_some_and(|value| !value.is_scalar() && !value.is_empty());
+    let decides = answer.sites.iter().filter(|(part, _)| *part == Part::Decides);
+    let mut places: Vec<String> = decides.filter_map(|(_, one)| site(one, sources)).collect();
+    places.dedup();
+    if !is_composite || places.is_empty() || answer.field.is_empty() {
+        return String::new();
+    }
+    let mut text = "\n  What is in it is written at\n".to_owned();
+    places.iter().take(most).for_each(|place| text.push_str(&format!("     {place}\n")));
+    if places.len() > most {
+        let _ = writeln!(text, "     and {} more (--max)", places.len() - most);
+    }
+    text
+}
+
+/// The conditions under which steps acted, and the steps that left the field alone.
+pub fn steps(answer: &Explanation, sources: &Sources, labels: &Labels) -> String {
+    let mut text = String::new();
+    let conditions: Vec<(String, &Site)> = answer
+        .sites
+        .iter()
+        .filter(|(part, _)| *part == Part::Condition)
+        .filter_map(|(_, one)| Some((site(one, sources)?, one)))
+        .collect();
+    let width = conditions.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
+    if !conditions.is_empty() {
+        text.push_str("\n  It is so on these conditions\n");
+    }
+    for (place, one) in &conditions {
+        let (what, said) = match one {
+            Site::Text(span) => (labels.field(*span).unwrap_or_default(), quoted(*span, answer, sources)),
+            _ => (String::new(), String::new()),
+        };
+        let said = sanitize::inert(&sanitize::beginning(&said)).into_owned();
+        let line = format!("     {place:<width$}  {what:<24} {said}");
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    if !answer.left_alone.is_empty() {
+        text.push_str("\n  These steps left it alone\n");
+    }
+    let width = answer.left_alone.iter().map(|(step, _)| step.chars().count()).max().unwrap_or(0);
+    for (step, at) in &answer.left_alone {
+        let line = format!("     {step:<width$}  {}", place(*at, sources).unwrap_or_default());
+        let _ = writeln!(text, "{}", line.trim_end());
+    }
+    text
+}
+
+/// What is written at a condition: a word or two. Never a value of a Secret: a file that may hold one is not quoted.
+fn quoted(span: Span, answer: &Explanation, sources: &Sources) -> String {
+    let Some(source) = sources.get(span.file) else { return String::new() };
+    let said = source.slice(span);
+    let may_be_secret = answer.masked || answer.in_secret || source.text().contains("ecret");
+    if may_be_secret || said.contains('\n') { String::new() } else { said.to_owned() }
+}
+
+/// Where something is written.
+fn site(site: &Site, sources: &Sources) -> Option<String> {
+    match site {
+        Site::Text(span) => place(*span, sources),
+        Site::File(path) => Some(path.display().to_string()),
+        Site::Line(path, line) => Some(format!("{}:{line}", path.display())),
+    }
 }
 
 /// Whether changing the place changes the value as one would expect.
@@ -213,9 +286,13 @@ fn element(moves: &Moves, sources: &Sources) -> String {
         }
         None => format!("The index of the element: {first}, then\n"),
     };
-    let lines = moves.iter().map(|(_, to, step, asked)| {
-        format!("     {to}  {}  {step}\n", place(*asked, sources).unwrap_or_default())
-    });
+    let places: Vec<String> =
+        moves.iter().map(|moved| place(moved.place, sources).unwrap_or_default()).collect();
+    let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
+    let lines = moves
+        .iter()
+        .zip(&places)
+        .map(|(moved, place)| format!("     {}  {place:<width$}  {}\n", moved.to, moved.why));
     format!("\n  {who}{}", lines.collect::<String>())
 }
 

@@ -1,0 +1,239 @@
+//! Differences as a page: by cause, with the line that does it. There is nothing to compute, so there is no script either.
+
+use std::fmt::Write as _;
+
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status};
+
+use super::text::{label, place, summary, values};
+use crate::page::{counted, escaped, plain_page};
+use crate::report::sanitize;
+
+/// Longer lists are closed.
+const MOST_OPEN: usize = 12;
+
+/// The text of the page.
+pub fn page(diff: &Diff) -> String {
+    let names = diff.short_names();
+    let facts = format!(
+        "{} · {}",
+        counted(diff.targets.iter().filter(|target| target.status != Status::Same).count(), "overlay"),
+        counted(diff.causes.len(), "cause")
+    );
+    let title = format!("{} → {}", plain(&diff.from), plain(&diff.to));
+    let mut nav = String::new();
+    lists(diff, &mut nav);
+    let mut body = format!("<p class=\"lead\">{}</p>\n", shown(summary(diff).trim_end()));
+    warnings(diff, &names, &mut body);
+    images(diff, &names, &mut body);
+    for (number, cause) in diff.causes.iter().enumerate() {
+        write_cause(number, cause, diff, &names, &mut body);
+    }
+    targets_of(diff, &mut body);
+    plain_page(&title, &facts, ("Causes and overlays", &nav), ("What changes", &body))
+}
+
+/// What can be jumped to.
+fn lists(diff: &Diff, out: &mut String) {
+    let mut list = |heading: &str, rows: Vec<(String, String, String)>| {
+        if rows.is_empty() {
+            return;
+        }
+        let open = if rows.len() <= 60 { " open" } else { "" };
+        let _ = writeln!(out, "<details class=\"list\"{open}><summary>{heading}</summary><ol>");
+        for (to, text, badge) in rows {
+            let _ = writeln!(
+                out,
+                "<li><a class=\"row\" href=\"#{to}\"><span class=\"label\"><bdi>{}</bdi></span><span class=\"badges\">{badge}\
+                 </span></a></li>",
+                shown(&text)
+            );
+        }
+        out.push_str("</ol></details>\n");
+    };
+    let cause = |(at, cause): (usize, &Cause)| {
+        (format!("c{at}"), heading(cause), format!("~{}", cause.changes.len()))
+    };
+    list("Causes", diff.causes.iter().enumerate().map(cause).collect());
+    let changed = diff.targets.iter().enumerate().filter(|(_, target)| target.status != Status::Same);
+    let target = changed.map(|(at, target)| {
+        let badge = match target.status {
+            Status::Changed => format!("~{}", target.fields + target.follow),
+            status => status.name().to_owned(),
+        };
+        (format!("t{at}"), target.directory.clone(), badge)
+    });
+    list("Overlays", target.collect());
+}
+
+fn heading(cause: &Cause) -> String {
+    match (&cause.place, &cause.what) {
+        (Some(at), _) => place(at),
+        (None, what) => what.clone().unwrap_or_default(),
+    }
+}
+
+/// What a cluster will make of it.
+fn warnings(diff: &Diff, names: &[String], out: &mut String) {
+    for flag in &diff.flags {
+        let at =
+            flag.place.as_ref().map(|at| format!(" <code>{}</code>", shown(&place(at)))).unwrap_or_default();
+        let _ = writeln!(
+            out,
+            "<div class=\"warned-box\"><p><b>{}</b>{at}</p>{}</div>",
+            shown(&flag.message),
+            overlays(&diff.changes[flag.change].targets, names)
+        );
+    }
+}
+
+fn images(diff: &Diff, names: &[String], out: &mut String) {
+    if diff.images.is_empty() {
+        return;
+    }
+    out.push_str("<article class=\"card node\" id=\"images\"><h2>Images</h2>\n<ul class=\"effects\">\n");
+    for image in &diff.images {
+        let _ = writeln!(
+            out,
+            "<li><h3><code>{}</code></h3>{}{}</li>",
+            shown(&image.name),
+            two(Some(&image.before), Some(&image.after)),
+            overlays(&image.targets, names)
+        );
+    }
+    out.push_str("</ul></article>\n");
+}
+
+fn write_cause(number: usize, cause: &Cause, diff: &Diff, names: &[String], out: &mut String) {
+    let changes: Vec<&Change> = cause.changes.iter().map(|id| &diff.changes[*id]).collect();
+    let mut reached: Vec<usize> = changes.iter().flat_map(|change| change.targets.iter().copied()).collect();
+    reached.sort_unstable();
+    reached.dedup();
+    let _ = writeln!(
+        out,
+        "<article class=\"card node\" id=\"c{number}\"><h2><code class=\"rname\">{}</code> <span class=\"facts\">{} · {}</span>\
+         </h2>",
+        shown(&heading(cause)),
+        counted(changes.len(), "change"),
+        counted(reached.len(), "overlay")
+    );
+    if cause.before.is_some() || cause.after.is_some() {
+        out.push_str(&two(cause.before.as_deref(), cause.after.as_deref()));
+    }
+    out.push_str("<ul class=\"effects\">\n");
+    let (own, follow): (Vec<&Change>, Vec<&Change>) =
+        changes.iter().partition(|change| change.follows.is_none());
+    own.iter().for_each(|change| write_change(change, names, out));
+    out.push_str("</ul>\n");
+    if !follow.is_empty() {
+        let _ = writeln!(
+            out,
+            "<details><summary>and {} from that</summary><ul class=\"effects\">",
+            match follow.len() {
+                1 => "1 more follows".to_owned(),
+                more => format!("{more} more follow"),
+            }
+        );
+        follow.iter().for_each(|change| write_change(change, names, out));
+        out.push_str("</ul></details>\n");
+    }
+    out.push_str("</article>\n");
+}
+
+fn write_change(change: &Change, names: &[String], out: &mut String) {
+    let (class, sign) = match change.kind {
+        ChangeKind::Added => ("add", "+"),
+        ChangeKind::Removed => ("del", "−"),
+        _ => ("mod", "~"),
+    };
+    let field = match change.field.is_empty() {
+        true => format!(" <span class=\"facts\">{}</span>", change.kind.name()),
+        false => format!(" <code>{}</code>", shown(&change.field)),
+    };
+    let _ = write!(
+        out,
+        "<li><h3><span class=\"sign {class}\" aria-hidden=\"true\">{sign}</span> <bdi class=\"rname\">{}</bdi>{field}</h3>",
+        shown(&label(change))
+    );
+    if !change.field.is_empty() {
+        let (before, after) = values(change);
+        let given = |text: String, there: bool| there.then_some(text);
+        let (before, after) = (given(before, change.before.is_some()), given(after, change.after.is_some()));
+        out.push_str(&two(before.as_deref(), after.as_deref()));
+        if change.masked {
+            out.push_str("<p class=\"facts\">The values are not shown; they differ.</p>");
+        }
+    }
+    out.push_str(&overlays(&change.targets, names));
+    out.push_str("</li>\n");
+}
+
+/// Each overlay, with what could not be built.
+fn targets_of(diff: &Diff, out: &mut String) {
+    for (at, target) in diff.targets.iter().enumerate().filter(|(_, target)| target.status != Status::Same) {
+        let _ = writeln!(
+            out,
+            "<article class=\"card node\" id=\"t{at}\"><h2><bdi class=\"rname\">{}</bdi> <span class=\"facts\">{}</span></h2>\
+             <p class=\"facts\">{}, {}, {} more</p>",
+            shown(&target.directory),
+            target.status.name(),
+            counted(target.resources, "resource"),
+            counted(target.fields, "field"),
+            target.follow
+        );
+        for error in target.errors.iter().flatten() {
+            let _ = writeln!(out, "<div class=\"failure\"><pre>{}</pre></div>", shown(error.message()));
+        }
+        let own = |cause: &&(usize, &Cause)| {
+            cause.1.changes.iter().any(|id| diff.changes[*id].targets.contains(&at))
+        };
+        let causes: Vec<(usize, &Cause)> = diff.causes.iter().enumerate().collect();
+        let causes: Vec<_> = causes.iter().filter(own).collect();
+        if !causes.is_empty() {
+            out.push_str("<h3>caused by</h3><ul class=\"fields\">");
+            for (number, cause) in causes {
+                let _ =
+                    write!(out, "<li><a href=\"#c{number}\"><bdi>{}</bdi></a></li>", shown(&heading(cause)));
+            }
+            out.push_str("</ul>");
+        }
+        out.push_str("</article>\n");
+    }
+}
+
+/// What was and what is, one below the other.
+fn two(before: Option<&str>, after: Option<&str>) -> String {
+    let line = |tag: &str, sign: &str, word: &str, text: &str| {
+        format!(
+            "<div><span aria-hidden=\"true\">{sign}</span><span class=\"sr\">{word}: </span><{tag}><bdi>{}</bdi></{tag}></div>",
+            shown(text)
+        )
+    };
+    let before = before.map(|text| line("del", "−", "before", text)).unwrap_or_default();
+    let after = after.map(|text| line("ins", "+", "after", text)).unwrap_or_default();
+    format!("<div class=\"change\">{before}{after}</div>")
+}
+
+fn overlays(of: &[usize], names: &[String]) -> String {
+    let mut of = of.to_vec();
+    of.sort_unstable();
+    let links: Vec<String> =
+        of.iter().map(|at| format!("<a href=\"#t{at}\"><bdi>{}</bdi></a>", shown(&names[*at]))).collect();
+    match links.len() <= MOST_OPEN {
+        true => format!("<p class=\"facts\">in {}</p>", links.join(", ")),
+        false => format!(
+            "<details><summary>in {}</summary><p>{}</p></details>",
+            counted(links.len(), "overlay"),
+            links.join(", ")
+        ),
+    }
+}
+
+/// A text of the user as HTML in which nothing turns the direction of writing.
+fn shown(text: &str) -> String {
+    escaped(&plain(text))
+}
+
+fn plain(text: &str) -> String {
+    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}');
+    sanitize::inert(text).replace(turns, "\u{fffd}")
+}
