@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 /// What is where a plugin should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(not(feature = "run"), allow(dead_code))] // nothing is looked for where nothing can be started
 pub enum Found {
     Program(PathBuf),
     /// A file, but one that cannot be started.
