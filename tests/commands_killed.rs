@@ -5,9 +5,14 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+#[path = "support/texts.rs"]
+mod support;
+
+use support::texts;
 
 const FILES: usize = 40;
 
@@ -72,11 +77,11 @@ impl Place {
 
     /// Kills the command at many moments of its time: half of them while it changes files.
     fn all_or_nothing(&self, args: &[&str]) {
-        let old = files(&self.package());
+        let old = texts(&self.package());
         let begun = Instant::now();
         self.must(args);
         let takes = begun.elapsed();
-        let new = files(&self.package());
+        let new = texts(&self.package());
         assert_ne!(old, new);
         let kills = std::env::var("KRM_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(60);
         let (mut seen, mut half) = ([0, 0], 0);
@@ -100,7 +105,7 @@ impl Place {
             half += usize::from(changes.exists());
             // Any command that reads the folder finishes what was begun, or undoes it.
             self.must(&["cfg", "count", "package"]);
-            let now = files(&self.package());
+            let now = texts(&self.package());
             let is_old = now == old;
             assert!(is_old || now == new, "after kill {kill} the files are neither old nor new: {now:#?}");
             seen[usize::from(!is_old)] += 1;
@@ -108,24 +113,6 @@ impl Place {
         eprintln!("{args:?}: {} as before, {} as after, {half} killed while files changed", seen[0], seen[1]);
         assert!(seen[0] > 0 && half > 0, "the moments were badly chosen: {seen:?}, {half}");
     }
-}
-
-fn files(root: &Path) -> BTreeMap<String, String> {
-    fn visit(dir: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(dir).expect("it is there") {
-            let path = entry.expect("readable").path();
-            match path.is_dir() {
-                true => visit(&path, root, found),
-                false => {
-                    let name = path.strip_prefix(root).expect("below the root").display().to_string();
-                    found.insert(name, fs::read_to_string(&path).expect("a text"));
-                }
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    visit(root, root, &mut found);
-    found
 }
 
 const EXEC: &str = "sed s/state-0/state-1/";

@@ -3,11 +3,15 @@
 //!
 //! `KRM_KILLS=500 cargo test --test edit_killed` is the long run.
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
+
+#[path = "support/texts.rs"]
+mod support;
+
+use support::texts;
 
 const OVERLAYS: usize = 30;
 
@@ -30,24 +34,6 @@ fn tree(name: &str) -> PathBuf {
     root
 }
 
-fn files(root: &Path) -> BTreeMap<String, String> {
-    fn visit(dir: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
-        for entry in fs::read_dir(dir).expect("it is there") {
-            let path = entry.expect("readable").path();
-            match path.is_dir() {
-                true => visit(&path, root, found),
-                false => {
-                    let name = path.strip_prefix(root).expect("below the root").display().to_string();
-                    found.insert(name, fs::read_to_string(&path).expect("a text"));
-                }
-            }
-        }
-    }
-    let mut found = BTreeMap::new();
-    visit(root, root, &mut found);
-    found
-}
-
 fn krm(root: &Path, args: &[&str]) -> Command {
     let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
     krm.args(args).current_dir(root).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -57,14 +43,14 @@ fn krm(root: &Path, args: &[&str]) -> Command {
 /// Kills a command at many moments of its time, and its reverse likewise.
 fn all_or_nothing(name: &str, there: &[&str], back: &[&str]) {
     let root = tree(name);
-    let old = files(&root);
+    let old = texts(&root);
     let begun = Instant::now();
     assert!(krm(&root, there).status().expect("krm starts").success());
     let takes = begun.elapsed();
-    let new = files(&root);
+    let new = texts(&root);
     assert_ne!(old, new);
     assert!(krm(&root, back).status().expect("krm starts").success());
-    assert_eq!(files(&root), old, "the way back leads to where it began");
+    assert_eq!(texts(&root), old, "the way back leads to where it began");
     let kills = std::env::var("KRM_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(60);
     let (mut state, mut seen) = (0, [0, 0]);
     for kill in 0..kills {
@@ -76,7 +62,7 @@ fn all_or_nothing(name: &str, there: &[&str], back: &[&str]) {
         let _ = child.wait();
         // The next to come finishes what was begun, or undoes it.
         assert!(krm(&root, &["cfg", "count", "."]).status().expect("krm starts").success());
-        let now = files(&root);
+        let now = texts(&root);
         state = match () {
             () if now == old => 0,
             () if now == new => 1,

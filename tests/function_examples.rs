@@ -6,6 +6,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "support/texts.rs"]
+mod support;
+
+use support::texts;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -44,21 +49,7 @@ impl Folder {
     }
 
     fn files(&self) -> BTreeMap<String, String> {
-        let mut files = BTreeMap::new();
-        let mut waiting = vec![self.0.clone()];
-        while let Some(dir) = waiting.pop() {
-            for entry in fs::read_dir(dir).expect("the folder is ours") {
-                let path = entry.expect("the folder can be read").path();
-                match path.is_dir() {
-                    true => waiting.push(path),
-                    false => {
-                        let name = path.strip_prefix(&self.0).expect("it lies there").display().to_string();
-                        files.insert(name.clone(), self.read(&name));
-                    }
-                }
-            }
-        }
-        files
+        texts(&self.0)
     }
 
     /// `krm fn run FOLDER --enable-exec`, from the top of the project.

@@ -18,8 +18,16 @@ use prost::Message;
 mod cache;
 #[path = "remote_execution/fake.rs"]
 mod fake;
+// The fake server speaks in the same messages; that they are the published ones is shown by the real servers.
+#[allow(dead_code)]
+#[path = "../src/remote/messages.rs"]
+mod messages;
+#[path = "support/texts.rs"]
+mod support;
 
-use fake::{Any, ExecuteResponse, Fake, Instead, NO_SANDBOX, RpcStatus, SANDBOX};
+use fake::{Fake, Instead, NO_SANDBOX, SANDBOX};
+use messages::{Any, BatchReadBlobsRequest, BatchReadBlobsResponse, BlobRead, ExecuteResponse, RpcStatus};
+use support::texts;
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -69,24 +77,8 @@ impl Folder {
     }
 
     fn files(&self, below: &str) -> BTreeMap<String, String> {
-        let mut files = BTreeMap::new();
-        let mut waiting = vec![self.0.join(below)];
-        while let Some(dir) = waiting.pop() {
-            for entry in fs::read_dir(dir).expect("the folder is ours") {
-                let path = entry.expect("the folder can be read").path();
-                match path.is_dir() {
-                    true => waiting.push(path),
-                    false => {
-                        let text = fs::read_to_string(&path).expect("files here are texts");
-                        files.insert(
-                            path.strip_prefix(&self.0).expect("it is there").display().to_string(),
-                            text,
-                        );
-                    }
-                }
-            }
-        }
-        files
+        let named = |(name, text)| (format!("{below}/{name}"), text);
+        texts(&self.0.join(below)).into_iter().map(named).collect()
     }
 
     fn krm(&self, args: &[&str]) -> Output {
@@ -506,7 +498,11 @@ fn a_status_counts_more_than_a_result() {
             let status =
                 RpcStatus { code: 13, message: "the image could not be pulled".into(), details: Vec::new() };
             Instead::Messages(
-                vec![fake::done(&ExecuteResponse { result: Some(result), status: Some(status) })],
+                vec![fake::done(&ExecuteResponse {
+                    result: Some(result),
+                    status: Some(status),
+                    ..ExecuteResponse::default()
+                })],
                 0,
             )
         })
@@ -555,7 +551,10 @@ fn blobs_that_a_server_loses_are_sent_again() {
                 value: b"\x0a\x09\x0a\x07MISSING".to_vec(),
             };
             let status = RpcStatus { code: 9, message: "a blob is missing".into(), details: vec![missing] };
-            Instead::Messages(vec![fake::done(&ExecuteResponse { result: None, status: Some(status) })], 0)
+            Instead::Messages(
+                vec![fake::done(&ExecuteResponse { status: Some(status), ..ExecuteResponse::default() })],
+                0,
+            )
         })
     });
     assert!(succeeded(&folder.remotely(&fake.address, &[])).contains(RENAMED));
@@ -567,10 +566,11 @@ fn wrong_bytes_are_not_believed() {
     let fake = Fake::start(SANDBOX, |asked, _| {
         let is_output = asked.method == "BatchReadBlobs" && asked.before > 0;
         is_output.then(|| {
-            let digest = fake::Digests::decode(asked.message).unwrap().digests.remove(0);
+            let digest = BatchReadBlobsRequest::decode(asked.message).unwrap().digests.remove(0);
             let data = vec![b'x'; digest.size_bytes as usize];
-            let answer =
-                fake::ReadAnswer { responses: vec![fake::Read { digest: Some(digest), data, status: None }] };
+            let answer = BatchReadBlobsResponse {
+                responses: vec![BlobRead { digest: Some(digest), data, status: None }],
+            };
             Instead::Messages(vec![answer.encode_to_vec()], 0)
         })
     });

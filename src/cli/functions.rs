@@ -313,26 +313,21 @@ pub struct FnSourceArgs {
     #[arg(long, value_name = "FILE")]
     pub fn_config: Option<PathBuf>,
 
-    /// How to print them
-    #[arg(
-        long = "format",
-        alias = "output",
-        short_alias = 'o',
-        value_enum,
-        default_value_t,
-        value_name = "FORM"
-    )]
-    pub output: SourceForm,
+    #[command(flatten)]
+    pub output: super::FormatArg<SourceForm>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SourceForm {
     /// A ResourceList
-    #[default]
     #[value(alias = "stdout")]
     List,
     /// One resource after the other, without what is said of their files
     Unwrap,
+}
+
+impl super::OutputFormat for SourceForm {
+    const DEFAULT: &'static str = "list";
 }
 
 /// Write the resources of a list on standard input to files of a new folder

@@ -2,6 +2,7 @@
 
 pub mod as_kustomize;
 pub mod examples;
+mod format;
 mod functions;
 mod packages;
 mod remote_execution;
@@ -14,6 +15,7 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 
+pub use format::{FormatArg, OutputFormat};
 pub use functions::{
     AccessArgs, Cache, FetchArgs, FnArgs, FnCommand, FnDocArgs, FnOutput, FnRunArgs, FnSinkArgs,
     FnSourceArgs, FnWrapArgs, FnXargsArgs, ProgramArgs, SourceForm, WrapInputArgs,

@@ -11,7 +11,7 @@ use clap::Args;
 use krm_engine::{Diagnostic, Policy};
 
 use super::functions::duration;
-use crate::os;
+use crate::os::{is_on, setting};
 
 /// Functions that run on servers of the Remote Execution API.
 #[derive(Debug, Args)]
@@ -118,7 +118,7 @@ const JOBS: usize = 64;
 impl RemoteExecutionArgs {
     /// Adds the server to a policy that allows functions. Nothing is sent yet; without connections there is none.
     pub fn apply(&self, policy: Policy, offline: bool) -> krm_engine::Result<Policy> {
-        let address = self.remote_executor.clone().or_else(|| set("KRM_REMOTE_EXECUTOR"));
+        let address = self.remote_executor.clone().or_else(|| setting("KRM_REMOTE_EXECUTOR"));
         match address {
             Some(address) if policy.functions && !offline => self.with_executor(&address, policy),
             _ => Ok(policy),
@@ -137,7 +137,7 @@ impl RemoteExecutionArgs {
         use crate::remote::{Address, Execution, Executor};
         let address = Address::parse(address).map_err(|why| unusable("--remote-executor", address, &why))?;
         let mut properties = Vec::new();
-        if let Some(all) = set("KRM_REMOTE_EXEC_PROPERTIES") {
+        if let Some(all) = setting("KRM_REMOTE_EXEC_PROPERTIES") {
             for one in all.split(',') {
                 properties
                     .push(property(one).map_err(|why| unusable("KRM_REMOTE_EXEC_PROPERTIES", one, &why))?);
@@ -158,7 +158,8 @@ impl RemoteExecutionArgs {
     /// How to speak to servers.
     #[cfg(feature = "remote")]
     pub fn connection(&self) -> krm_engine::Result<crate::remote::Connection> {
-        let file = |flag: &Option<PathBuf>, name: &str| flag.clone().or_else(|| set(name).map(PathBuf::from));
+        let file =
+            |flag: &Option<PathBuf>, name: &str| flag.clone().or_else(|| setting(name).map(PathBuf::from));
         let own = (
             file(&self.remote_tls_cert, "KRM_REMOTE_TLS_CERT"),
             file(&self.remote_tls_key, "KRM_REMOTE_TLS_KEY"),
@@ -175,8 +176,8 @@ impl RemoteExecutionArgs {
             credential_helper: self
                 .remote_credential_helper
                 .clone()
-                .or_else(|| set("KRM_REMOTE_CREDENTIAL_HELPER")),
-            instance: self.remote_instance_name.clone().or_else(|| set("KRM_REMOTE_INSTANCE_NAME")),
+                .or_else(|| setting("KRM_REMOTE_CREDENTIAL_HELPER")),
+            instance: self.remote_instance_name.clone().or_else(|| setting("KRM_REMOTE_INSTANCE_NAME")),
             certificates: crate::remote::Certificates { authority, own },
             timeout: self.timeout()?.unwrap_or(TIMEOUT),
             retries: read(self.remote_retries, "KRM_REMOTE_RETRIES", number)?.unwrap_or(RETRIES),
@@ -190,7 +191,7 @@ impl RemoteExecutionArgs {
 
     /// The headers to send: those of flags after those of the environment.
     pub fn headers(&self) -> krm_engine::Result<Vec<(String, String)>> {
-        let lines = set("KRM_REMOTE_HEADER").unwrap_or_default();
+        let lines = setting("KRM_REMOTE_HEADER").unwrap_or_default();
         let given = lines.lines().filter(|line| !line.trim().is_empty());
         // The value may be a secret: it is not shown.
         let given =
@@ -200,20 +201,11 @@ impl RemoteExecutionArgs {
 
     /// How many threads wait for functions that run elsewhere; `None` if none does.
     pub fn jobs(&self) -> krm_engine::Result<Option<usize>> {
-        if self.remote_executor.is_none() && set("KRM_REMOTE_EXECUTOR").is_none() {
+        if self.remote_executor.is_none() && setting("KRM_REMOTE_EXECUTOR").is_none() {
             return Ok(None);
         }
         Ok(Some(read(self.remote_jobs, "KRM_REMOTE_JOBS", number)?.unwrap_or(JOBS).clamp(1, 1024)))
     }
-}
-
-/// A variable that holds something.
-fn set(name: &str) -> Option<String> {
-    os::variable(name).filter(|value| !value.is_empty())
-}
-
-fn is_on(name: &str) -> bool {
-    set(name).is_some_and(|value| value == "true" || value == "1")
 }
 
 /// What a flag says, or else a variable.
@@ -222,7 +214,7 @@ fn read<T>(
     name: &str,
     parse: impl Fn(&str) -> Result<T, String>,
 ) -> krm_engine::Result<Option<T>> {
-    match (flag, set(name)) {
+    match (flag, setting(name)) {
         (Some(value), _) => Ok(Some(value)),
         (None, Some(text)) => parse(&text).map(Some).map_err(|why| unusable(name, &text, &why)),
         (None, None) => Ok(None),

@@ -12,7 +12,7 @@ use krm_engine::{Diagnostic, Policy, Result};
 
 use super::functions::Cache;
 use super::remote_execution::RemoteExecutionArgs;
-use crate::os::{self, HttpCache};
+use crate::os::{HttpCache, is_on, setting};
 
 /// A cache that machines share.
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ impl SharedCacheArgs {
     fn address(&self) -> Option<String> {
         match &self.remote_cache {
             Some(address) => Some(address.clone()).filter(|address| !address.is_empty()),
-            None => set("KRM_REMOTE_CACHE"),
+            None => setting("KRM_REMOTE_CACHE"),
         }
     }
 
@@ -74,12 +74,12 @@ impl SharedCacheArgs {
     }
 
     fn store(&self, address: &str, servers: &RemoteExecutionArgs) -> Result<Arc<dyn Store>> {
-        let upload = self.remote_upload || set("KRM_REMOTE_UPLOAD").is_some_and(|value| is_on(&value));
+        let upload = self.remote_upload || is_on("KRM_REMOTE_UPLOAD");
         if address.starts_with("grpc://") || address.starts_with("grpcs://") {
             return grpc_store(address, upload, servers);
         }
         let within = servers.timeout()?.unwrap_or(TIMEOUT);
-        let cache = HttpCache::new(address, servers.headers()?, upload, within)
+        let cache = HttpCache::connect(address, servers.headers()?, upload, within)
             .map_err(|why| unusable("--remote-cache", address, &why))?;
         Ok(Arc::new(cache))
     }
@@ -90,22 +90,13 @@ fn grpc_store(address: &str, upload: bool, servers: &RemoteExecutionArgs) -> Res
     use crate::remote::{Address, Connection, GrpcCache};
     let address = Address::parse(address).map_err(|why| unusable("--remote-cache", address, &why))?;
     let timeout = servers.timeout()?.unwrap_or(TIMEOUT);
-    let cache = GrpcCache::new(&address, Connection { timeout, ..servers.connection()? }, upload)?;
+    let cache = GrpcCache::connect(&address, Connection { timeout, ..servers.connection()? }, upload)?;
     Ok(Arc::new(cache))
 }
 
 #[cfg(not(feature = "remote"))]
 fn grpc_store(address: &str, _upload: bool, _servers: &RemoteExecutionArgs) -> Result<Arc<dyn Store>> {
     Err(unusable("--remote-cache", address, "this program was built without the feature `remote`"))
-}
-
-/// A variable that holds something.
-fn set(name: &str) -> Option<String> {
-    os::variable(name).filter(|value| !value.is_empty())
-}
-
-fn is_on(value: &str) -> bool {
-    value == "true" || value == "1"
 }
 
 fn unusable(name: &str, value: &str, why: &str) -> Diagnostic {

@@ -10,7 +10,7 @@ use krm_engine::files::relative;
 use krm_engine::graph::{Inputs, InputsOptions, Reached};
 use krm_engine::{Diagnostic, Node, Result, Sources, World};
 
-use crate::cli::examples;
+use crate::cli::{FormatArg, OutputFormat, examples};
 use crate::commands::targets::Targets;
 use crate::os::git::{Git, Range, Side};
 use crate::os::{self, Disk};
@@ -37,26 +37,21 @@ pub struct AffectedArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     files: Vec<String>,
 
-    /// How to print it
-    #[arg(
-        long = "format",
-        alias = "output",
-        short_alias = 'o',
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    output: Format,
+    #[command(flatten)]
+    output: FormatArg<Format>,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    #[default]
     Text,
     /// With the files that reach each target
     Json,
     /// Names end in a zero byte, for `xargs -0`
     Null,
+}
+
+impl OutputFormat for Format {
+    const DEFAULT: &'static str = "text";
 }
 
 /// A change, and the files it leads to.
@@ -75,14 +70,14 @@ pub fn run(args: &AffectedArgs, report: &Report) -> Result<()> {
     let options = InputsOptions::default();
     let inputs =
         Inputs::of(change.world.clone(), &report.sources, &targets.workspace, &targets.names, options);
-    let text = match args.output {
+    let text = match args.output.format {
         Format::Json => {
             let reached = inputs.reached_by(&change.files);
             json(&change, &targets, &reached, dirs)
         }
         Format::Text | Format::Null => {
             let reached = inputs.reached(&change.files);
-            let end = if args.output == Format::Null { "\0" } else { "\n" };
+            let end = if args.output.format == Format::Null { "\0" } else { "\n" };
             reached.into_iter().map(|reached| reached.target + end).collect()
         }
     };

@@ -7,6 +7,7 @@ use krm_engine::{
     BuildOptions, COMPOSITION_API_VERSION, Node, Outlined, Pipeline, Result, Session, Span, Step,
 };
 
+use crate::cli::{FormatArg, OutputFormat};
 use crate::os::{self, Disk};
 use crate::report::Report;
 
@@ -22,28 +23,23 @@ pub struct PlanArgs {
     /// The folder with the Composition or kustomization
     #[arg(default_value = ".", value_name = "DIR")]
     target: String,
-    /// How to print it
-    #[arg(
-        long = "format",
-        alias = "output",
-        short_alias = 'o',
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    output: Format,
+    #[command(flatten)]
+    output: FormatArg<Format>,
     /// Show every step, down into bases and components
     #[arg(long)]
     deep: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// A Composition, with comments that say where each transformer comes from; with `--deep`, a tree
-    #[default]
     Yaml,
     /// The same as data
     Json,
+}
+
+impl OutputFormat for Format {
+    const DEFAULT: &'static str = "yaml";
 }
 
 pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
@@ -51,7 +47,7 @@ pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
     if args.deep {
         let steps = tree(&session.pipeline(&args.target)?, report);
         return os::print(
-            match args.output {
+            match args.output.format {
                 Format::Yaml => steps.iter().map(|step| step.text(0)).collect(),
                 Format::Json => {
                     let steps: Vec<Node> = steps.iter().map(Branch::data).collect();
@@ -63,7 +59,7 @@ pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
     }
     let (outline, warnings) = session.outline(&args.target)?;
     warnings.iter().for_each(|warning| report.show(warning));
-    let items = outline.into_iter().map(|entry| match args.output {
+    let items = outline.into_iter().map(|entry| match args.output.format {
         Format::Yaml => with_comment(entry, report),
         Format::Json => as_data(entry, report),
     });
@@ -72,7 +68,7 @@ pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
     composition.set("kind", "Composition");
     composition.set("transformers", Node::from(items.collect::<Vec<_>>()));
     os::print(
-        match args.output {
+        match args.output.format {
             Format::Yaml => krm_yaml::emit::preserve::fresh(&composition),
             Format::Json => krm_yaml::json::pretty(&composition) + "\n",
         }

@@ -2,23 +2,31 @@
 
 use std::path::PathBuf;
 
-/// A variable that holds something.
-fn set(name: &str) -> Option<PathBuf> {
+/// A variable, unless it is empty.
+pub fn setting(name: &str) -> Option<String> {
+    super::variable(name).filter(|value| !value.is_empty())
+}
+
+/// Whether a variable turns something on.
+pub fn is_on(name: &str) -> bool {
+    matches!(super::variable(name).as_deref(), Some("true" | "1"))
+}
+
+/// A variable that names a file or a folder.
+fn path(name: &str) -> Option<PathBuf> {
     std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// The folder in which krm keeps what it can make again.
 pub fn cache_dir() -> Option<PathBuf> {
-    let absolute = |name| set(name).filter(|path| path.is_absolute());
+    let absolute = |name| path(name).filter(|path| path.is_absolute());
     let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
     Some(caches.join("krm"))
 }
 
 /// The program that runs containers, if the user names one. kpt has the same choice under another name.
 pub fn container_engine() -> Option<String> {
-    ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"]
-        .into_iter()
-        .find_map(|name| super::variable(name).filter(|v| !v.is_empty()))
+    ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"].into_iter().find_map(setting)
 }
 
 /// Whether limits on each process will do for a sandbox, where a control group cannot be had.
@@ -28,10 +36,10 @@ pub fn limits_of_each_process() -> bool {
 
 /// The folders legacy plugins may be in; the first that exists counts.
 pub fn plugin_homes() -> Vec<PathBuf> {
-    let home = set("HOME");
+    let home = path("HOME");
     let homes = [
-        set("KUSTOMIZE_PLUGIN_HOME"),
-        set("XDG_CONFIG_HOME").map(|dir| dir.join("kustomize/plugin")),
+        path("KUSTOMIZE_PLUGIN_HOME"),
+        path("XDG_CONFIG_HOME").map(|dir| dir.join("kustomize/plugin")),
         home.as_ref().map(|dir| dir.join(".config/kustomize/plugin")),
         home.map(|dir| dir.join("kustomize/plugin")),
     ];

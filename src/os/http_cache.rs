@@ -5,47 +5,38 @@
 //! not be verified, so whoever may write to the cache decides what its readers get.
 
 use std::io::Read;
-use std::sync::Arc;
 use std::time::Duration;
 
 use base64::Engine as _;
 use krm_engine::runtime::reapi::{ActionResult, Digest, Message};
-use krm_engine::runtime::{Outputs, Store, Stream};
+use krm_engine::runtime::{Outputs, Stream};
 use percent_encoding::percent_decode_str;
 
-use super::shared_cache::{Fault, Health, Then, upload_later};
+use super::shared_cache::{Fault, INLINED, Server, SharedCache, Then};
 
-/// Outputs no longer than this are in the result as well, to be had by one request.
-const INLINED: usize = 64 << 10;
 /// No result is larger.
 const LARGEST_RESULT: usize = 4 << 20;
 /// What a connection may take.
 const CONNECTING: Duration = Duration::from_secs(5);
 
-/// A cache on a server.
-#[derive(Debug)]
-pub struct HttpCache(Arc<Server>);
-
-#[derive(Debug)]
-struct Server {
+/// A cache that speaks HTTP.
+pub struct HttpCache {
     agent: ureq::Agent,
     /// Without a slash at the end.
     base: String,
     headers: Vec<(String, String)>,
     /// How long an answer may take to begin.
     within: Duration,
-    upload: bool,
-    health: Health,
 }
 
 impl HttpCache {
     /// Nothing is sent yet. The error says what is wrong with the address.
-    pub fn new(
+    pub fn connect(
         address: &str,
         headers: Vec<(String, String)>,
         upload: bool,
         within: Duration,
-    ) -> Result<Self, String> {
+    ) -> Result<SharedCache<Self>, String> {
         let Address { base, login } = Address::parse(address)?;
         let headers = login.map(|login| ("Authorization".to_owned(), login)).into_iter().chain(headers);
         // A cache that sends us elsewhere would get our headers sent there.
@@ -57,8 +48,8 @@ impl HttpCache {
                 .max_idle_connections(64)
                 .max_idle_connections_per_host(64)
         });
-        let health = Health::new(base.clone());
-        Ok(Self(Arc::new(Server { agent, headers: headers.collect(), base, within, upload, health })))
+        let server = Self { agent, headers: headers.collect(), base: base.clone(), within };
+        Ok(SharedCache::new(server, base, upload))
     }
 }
 
@@ -92,42 +83,7 @@ impl Address {
     }
 }
 
-impl Store for HttpCache {
-    fn load(&self, key: &Digest, most: usize) -> Option<Outputs> {
-        let server = &self.0;
-        if !server.health.answers() {
-            return None;
-        }
-        match server.load(key, most) {
-            Ok(outputs) => {
-                server.health.succeeded();
-                outputs
-            }
-            Err(fault) => {
-                server.health.failed(&fault);
-                None
-            }
-        }
-    }
-
-    fn keep(&self, key: &Digest, outputs: &Outputs) {
-        if !self.0.upload || !self.0.health.takes() {
-            return;
-        }
-        let (server, key, outputs) = (self.0.clone(), key.clone(), outputs.clone());
-        upload_later(outputs.stdout.len() + outputs.stderr.len(), move || {
-            if !server.health.takes() {
-                return;
-            }
-            match server.keep(&key, &outputs) {
-                Ok(()) => server.health.succeeded(),
-                Err(fault) => server.health.failed(&fault),
-            }
-        });
-    }
-}
-
-impl Server {
+impl Server for HttpCache {
     fn load(&self, key: &Digest, most: usize) -> Result<Option<Outputs>, Fault> {
         let Some(bytes) = self.get("ac", &key.hash, LARGEST_RESULT)? else { return Ok(None) };
         let lies = |what: String| Fault::new(format!("is damaged: {what}"), Then::Continue);
@@ -145,15 +101,16 @@ impl Server {
         Ok(Some(Outputs { stdout: read(stdout)?, stderr: read(stderr)? }))
     }
 
-    /// Blobs first: no result ever names what is not there.
-    fn keep(&self, key: &Digest, outputs: &Outputs) -> Result<(), Fault> {
+    fn keep(&self, key: &Digest, outputs: Outputs) -> Result<(), Fault> {
         for bytes in [&outputs.stdout, &outputs.stderr].into_iter().filter(|bytes| !bytes.is_empty()) {
             self.put("cas", &Digest::of(bytes).hash, bytes)?;
         }
         self.put("ac", &key.hash, &outputs.result(INLINED).encode_to_vec())
     }
+}
 
-    /// What is there, if it is no more than this.
+impl HttpCache {
+    /// What the server has under this name; more than `most` bytes is an error.
     fn get(&self, kind: &str, name: &str, most: usize) -> Result<Option<Vec<u8>>, Fault> {
         // A connection that the server has closed meanwhile is found out by using it.
         let mut again = true;
@@ -214,7 +171,7 @@ impl Server {
         }
     }
 
-    /// Waiting is what a cache is to spare.
+    /// A cache is there to save time.
     fn slow(&self) -> Fault {
         let seconds = self.within.as_secs_f64();
         Fault::new(format!("does not answer within {seconds} s"), Then::GiveUp)

@@ -32,7 +32,9 @@ use krm_engine::{Diagnostic, Result};
 
 pub use changes::Changes;
 pub use disk::Disk;
-pub use environment::{cache_dir, container_engine, limits_of_each_process, plugin_homes, supervisor};
+pub use environment::{
+    cache_dir, container_engine, is_on, limits_of_each_process, plugin_homes, setting, supervisor,
+};
 pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
 pub use read::read;

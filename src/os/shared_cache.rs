@@ -1,17 +1,73 @@
-//! What caches on servers have in common: how they do in this run, and uploads that nobody waits for.
+//! What caches on servers have in common, whatever they speak: a server that fails costs a warning and time, and nobody waits
+//! for uploads.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Condvar, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use krm_engine::Diagnostic;
+use krm_engine::runtime::reapi::Digest;
+use krm_engine::runtime::{Outputs, Store};
+
+/// Outputs of up to this length are part of the result, so that one request is enough.
+pub const INLINED: usize = 64 << 10;
+
+/// A server that holds outputs. What it gives has been compared with its digest.
+pub trait Server: Send + Sync + 'static {
+    fn load(&self, key: &Digest, most: usize) -> Result<Option<Outputs>, Fault>;
+
+    /// Blobs go first, so that no result ever names one that is missing.
+    fn keep(&self, key: &Digest, outputs: Outputs) -> Result<(), Fault>;
+}
+
+/// A cache on a server.
+pub struct SharedCache<S>(Arc<Shared<S>>);
+
+struct Shared<S> {
+    server: S,
+    upload: bool,
+    health: Health,
+}
+
+impl<S: Server> SharedCache<S> {
+    /// The address is shown to the user, so it must not contain a password.
+    pub fn new(server: S, address: String, upload: bool) -> Self {
+        Self(Arc::new(Shared { server, upload, health: Health::new(address) }))
+    }
+}
+
+impl<S> fmt::Debug for SharedCache<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SharedCache").field(&self.0.health).finish()
+    }
+}
+
+impl<S: Server> Store for SharedCache<S> {
+    fn load(&self, key: &Digest, most: usize) -> Option<Outputs> {
+        let Shared { server, health, .. } = &*self.0;
+        health.answers().then(|| health.note(server.load(key, most))).flatten().flatten()
+    }
+
+    fn keep(&self, key: &Digest, outputs: &Outputs) {
+        if !self.0.upload || !self.0.health.takes() {
+            return;
+        }
+        let (shared, key, outputs) = (self.0.clone(), key.clone(), outputs.clone());
+        upload_later(outputs.stdout.len() + outputs.stderr.len(), move || {
+            if shared.health.takes() {
+                shared.health.note(shared.server.keep(&key, outputs));
+            }
+        });
+    }
+}
 
 /// So many failures in a row, and the server is not asked again.
 const PATIENCE: u32 = 3;
 
-/// How a server does in this run. Whatever is wrong with it is said once, and costs time only.
+/// How a server does in this run. The first failure is a warning; the others only cost time.
 #[derive(Debug)]
-pub struct Health {
+struct Health {
     /// As the user wrote it, without a password.
     address: String,
     warned: AtomicBool,
@@ -28,7 +84,7 @@ pub struct Fault {
     pub then: Then,
 }
 
-/// What becomes of the other requests of this run.
+/// What happens to later requests of this run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
     /// They are made, unless this happens again and again.
@@ -50,7 +106,7 @@ impl Fault {
 }
 
 impl Health {
-    pub fn new(address: String) -> Self {
+    fn new(address: String) -> Self {
         Self {
             address,
             warned: AtomicBool::new(false),
@@ -61,21 +117,30 @@ impl Health {
     }
 
     /// Whether it is worth asking.
-    pub fn answers(&self) -> bool {
+    fn answers(&self) -> bool {
         !self.is_given_up.load(Ordering::Relaxed)
     }
 
     /// Whether it is worth uploading to.
-    pub fn takes(&self) -> bool {
+    fn takes(&self) -> bool {
         self.answers() && !self.takes_nothing.load(Ordering::Relaxed)
     }
 
-    pub fn succeeded(&self) {
-        self.in_a_row.store(0, Ordering::Relaxed);
+    /// Notes how a request went, and passes on what it gave.
+    fn note<T>(&self, outcome: Result<T, Fault>) -> Option<T> {
+        match outcome {
+            Ok(given) => {
+                self.in_a_row.store(0, Ordering::Relaxed);
+                Some(given)
+            }
+            Err(fault) => {
+                self.failed(&fault);
+                None
+            }
+        }
     }
 
-    /// Notes a failure. The first of a run becomes a warning.
-    pub fn failed(&self, fault: &Fault) {
+    fn failed(&self, fault: &Fault) {
         let in_a_row = self.in_a_row.fetch_add(1, Ordering::Relaxed) + 1;
         match fault.then {
             Then::GiveUp => self.is_given_up.store(true, Ordering::Relaxed),
@@ -121,7 +186,7 @@ impl Waiting {
 }
 
 /// Has an upload of so many bytes made while the build goes on.
-pub fn upload_later(bytes: usize, job: impl FnOnce() + Send + 'static) {
+fn upload_later(bytes: usize, job: impl FnOnce() + Send + 'static) {
     let mut waiting = UPLOADS.waiting.lock().expect("no one panics while holding the uploads");
     while waiting.bytes > MOST_WAITING {
         waiting = UPLOADS.changed.wait(waiting).expect("no one panics while holding the uploads");

@@ -3,90 +3,35 @@
 //! It holds what calls printed, by the digest of the call. A server that is down, slow or wrong costs a warning and
 //! time: what it has is compared with its digest, and what it does not have is computed.
 
-use std::fmt;
-use std::sync::Arc;
-
 use bytes::Bytes;
 use krm_engine::Result;
+use krm_engine::runtime::Outputs;
 use krm_engine::runtime::reapi::Digest;
-use krm_engine::runtime::{Outputs, Store};
 
 use super::blobs::{Blob, Blobs};
 use super::client::Client;
 use super::status::{Code, Status};
 use super::{Address, Connection};
-use crate::os::shared_cache::{Fault, Health, Then, upload_later};
+use crate::os::shared_cache::{Fault, INLINED, Server, SharedCache, Then};
 
-/// Outputs no longer than this are kept in the result itself, to be had by one request.
-const INLINED: usize = 64 << 10;
 /// A cache is there to save time: what takes more attempts is computed.
 const RETRIES: u32 = 1;
 
-/// A cache on a server.
-pub struct GrpcCache(Arc<Server>);
-
-struct Server {
-    client: Client,
-    /// Outputs are written to it.
-    upload: bool,
-    health: Health,
-}
-
-impl fmt::Debug for GrpcCache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "GrpcCache({})", self.0.client.address())
-    }
-}
+/// A cache that speaks gRPC.
+pub struct GrpcCache(Client);
 
 impl GrpcCache {
     /// Nothing is sent yet.
-    pub fn new(address: &Address, with: Connection, upload: bool) -> Result<Self> {
+    pub fn connect(address: &Address, with: Connection, upload: bool) -> Result<SharedCache<Self>> {
         let retries = with.retries.min(RETRIES);
         let client = Client::new(address, &Connection { retries, ..with })?;
-        Ok(Self(Arc::new(Server { client, upload, health: Health::new(address.to_string()) })))
-    }
-}
-
-impl Store for GrpcCache {
-    fn load(&self, key: &Digest, most: usize) -> Option<Outputs> {
-        let server = &self.0;
-        if !server.health.answers() {
-            return None;
-        }
-        match server.load(key, most) {
-            Ok(found) => {
-                server.health.succeeded();
-                found
-            }
-            Err(status) => {
-                server.health.failed(&fault(&status, Then::GiveUp));
-                None
-            }
-        }
+        Ok(SharedCache::new(Self(client), address.to_string(), upload))
     }
 
-    fn keep(&self, key: &Digest, outputs: &Outputs) {
-        if !self.0.upload || !self.0.health.takes() {
-            return;
-        }
-        let (server, key, outputs) = (self.0.clone(), key.clone(), outputs.clone());
-        upload_later(outputs.stdout.len() + outputs.stderr.len(), move || {
-            if !server.health.takes() {
-                return;
-            }
-            match server.keep(&key, outputs) {
-                Ok(()) => server.health.succeeded(),
-                Err(status) => server.health.failed(&fault(&status, Then::StopUploading)),
-            }
-        });
-    }
-}
-
-impl Server {
     fn load(&self, key: &Digest, most: usize) -> std::result::Result<Option<Outputs>, Status> {
-        let Some(result) = self.client.result(key)? else { return Ok(None) };
+        let Some(result) = self.0.result(key)? else { return Ok(None) };
         let [stdout, stderr] = result.streams(most).map_err(|why| Status::new(Code::DATA_LOSS, why))?;
-        let read = |stream| match self.client.read_stream(stream) {
+        let read = |stream| match self.0.read_stream(stream) {
             // Servers drop blobs before the results that name them; that is not a fault.
             Err(status) if status.code == Code::NOT_FOUND => Ok(None),
             read => read.map(Some),
@@ -96,16 +41,25 @@ impl Server {
     }
 
     fn keep(&self, key: &Digest, outputs: Outputs) -> std::result::Result<(), Status> {
-        if !self.client.capabilities()?.takes_results {
+        if !self.0.capabilities()?.takes_results {
             return Err(Status::new(Code::PERMISSION_DENIED, "it takes no results from clients"));
         }
         let result = outputs.result(INLINED);
         let streams = [outputs.stdout, outputs.stderr].map(Bytes::from).into_iter();
         let streams = streams.filter(|bytes| !bytes.is_empty());
         let blobs: Blobs = streams.map(|bytes| (Digest::of(&bytes), Blob::Here(bytes))).collect();
-        // First, so that no result ever names what is not there.
-        self.client.upload(&blobs)?;
-        self.client.keep_result(key, result)
+        self.0.upload(&blobs)?;
+        self.0.keep_result(key, result)
+    }
+}
+
+impl Server for GrpcCache {
+    fn load(&self, key: &Digest, most: usize) -> std::result::Result<Option<Outputs>, Fault> {
+        GrpcCache::load(self, key, most).map_err(|status| fault(&status, Then::GiveUp))
+    }
+
+    fn keep(&self, key: &Digest, outputs: Outputs) -> std::result::Result<(), Fault> {
+        GrpcCache::keep(self, key, outputs).map_err(|status| fault(&status, Then::StopUploading))
     }
 }
 

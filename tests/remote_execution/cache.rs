@@ -84,8 +84,8 @@ fn a_cache_that_is_down_or_wrong_costs_a_warning() {
             Some(Instead::Messages(vec![result.encode_to_vec()], 0))
         }
         "BatchReadBlobs" => {
-            let read = fake::Read { digest: Some(Digest::of(b"good")), data: b"evil".to_vec(), status: None };
-            Some(Instead::Messages(vec![fake::ReadAnswer { responses: vec![read] }.encode_to_vec()], 0))
+            let read = BlobRead { digest: Some(Digest::of(b"good")), data: b"evil".to_vec(), status: None };
+            Some(Instead::Messages(vec![BatchReadBlobsResponse { responses: vec![read] }.encode_to_vec()], 0))
         }
         _ => None,
     });

@@ -15,6 +15,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
+use crate::messages::{
+    ActionCacheUpdateCapabilities, Any, BatchReadBlobsRequest, BatchReadBlobsResponse,
+    BatchUpdateBlobsRequest, BlobRead, CacheCapabilities, ExecuteRequest, ExecuteResponse,
+    ExecutionCapabilities, FindMissingBlobsRequest, FindMissingBlobsResponse, GetActionResultRequest,
+    Operation, RpcStatus, SHA256, ServerCapabilities, UpdateActionResultRequest,
+};
+
 /// What a server says about itself that keeps functions from the network.
 pub const SANDBOX: &str =
     "/proc/net/dev\n  lo: 0 0\n\0/proc/self/status\nCapEff:\t0000000000000000\n\0/.krm/here\n\0";
@@ -57,140 +64,19 @@ pub struct Fake {
     pub state: Arc<Mutex<State>>,
 }
 
-#[derive(Clone, PartialEq, Message)]
-struct Batch {
-    #[prost(message, repeated, tag = "1")]
-    read: Vec<Read>,
-    #[prost(message, repeated, tag = "2")]
-    updates: Vec<Update>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Update {
-    #[prost(message, optional, tag = "1")]
-    digest: Option<Digest>,
-    #[prost(bytes = "vec", tag = "2")]
-    data: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Read {
-    #[prost(message, optional, tag = "1")]
-    pub digest: Option<Digest>,
-    #[prost(bytes = "vec", tag = "2")]
-    pub data: Vec<u8>,
-    #[prost(message, optional, tag = "3")]
-    pub status: Option<RpcStatus>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ReadAnswer {
-    #[prost(message, repeated, tag = "1")]
-    pub responses: Vec<Read>,
-}
-
-/// Of requests that name digests, and answers that do.
-#[derive(Clone, PartialEq, Message)]
-pub struct Digests {
-    #[prost(message, repeated, tag = "2")]
-    pub digests: Vec<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Execute {
-    #[prost(bool, tag = "3")]
-    pub skip_cache_lookup: bool,
-    #[prost(message, optional, tag = "6")]
-    pub action_digest: Option<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct GetResult {
-    #[prost(message, optional, tag = "2")]
-    pub action_digest: Option<Digest>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct UpdateResult {
-    #[prost(message, optional, tag = "2")]
-    pub action_digest: Option<Digest>,
-    #[prost(message, optional, tag = "3")]
-    pub action_result: Option<ActionResult>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Operation {
-    #[prost(string, tag = "1")]
-    pub name: String,
-    #[prost(bool, tag = "3")]
-    pub done: bool,
-    #[prost(message, optional, tag = "5")]
-    pub response: Option<Any>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct Any {
-    #[prost(string, tag = "1")]
-    pub type_url: String,
-    #[prost(bytes = "vec", tag = "2")]
-    pub value: Vec<u8>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct ExecuteResponse {
-    #[prost(message, optional, tag = "1")]
-    pub result: Option<ActionResult>,
-    #[prost(message, optional, tag = "3")]
-    pub status: Option<RpcStatus>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-pub struct RpcStatus {
-    #[prost(int32, tag = "1")]
-    pub code: i32,
-    #[prost(string, tag = "2")]
-    pub message: String,
-    #[prost(message, repeated, tag = "3")]
-    pub details: Vec<Any>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct Capabilities {
-    #[prost(message, optional, tag = "1")]
-    cache: Option<CacheCapabilities>,
-    #[prost(message, optional, tag = "2")]
-    execution: Option<ExecutionCapabilities>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct CacheCapabilities {
-    #[prost(int32, repeated, tag = "1")]
-    digest_functions: Vec<i32>,
-    #[prost(message, optional, tag = "2")]
-    update: Option<UpdateCapabilities>,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct UpdateCapabilities {
-    #[prost(bool, tag = "1")]
-    enabled: bool,
-}
-
-#[derive(Clone, PartialEq, Message)]
-struct ExecutionCapabilities {
-    #[prost(bool, tag = "2")]
-    enabled: bool,
-}
-
 /// An operation that has ended so.
 pub fn done(response: &ExecuteResponse) -> Vec<u8> {
     let response = Some(Any { type_url: String::new(), value: response.encode_to_vec() });
-    Operation { name: "operations/1".into(), done: true, response }.encode_to_vec()
+    Operation { done: true, response, ..operation() }.encode_to_vec()
 }
 
 /// An operation that goes on.
 pub fn running() -> Vec<u8> {
-    Operation { name: "operations/1".into(), done: false, response: None }.encode_to_vec()
+    operation().encode_to_vec()
+}
+
+fn operation() -> Operation {
+    Operation { name: "operations/1".into(), ..Operation::default() }
 }
 
 impl Fake {
@@ -307,46 +193,55 @@ fn answer(method: &str, message: &[u8], state: &mut State) -> Instead {
     match method {
         "GetCapabilities" => {
             let cache = CacheCapabilities {
-                digest_functions: vec![1],
-                update: Some(UpdateCapabilities { enabled: true }),
+                digest_functions: vec![SHA256],
+                action_cache_update_capabilities: Some(ActionCacheUpdateCapabilities {
+                    update_enabled: true,
+                }),
+                ..CacheCapabilities::default()
             };
-            let execution = Some(ExecutionCapabilities { enabled: true });
-            one(&|| Capabilities { cache: Some(cache.clone()), execution: execution.clone() }.encode_to_vec())
+            let execution = ExecutionCapabilities { exec_enabled: true, ..ExecutionCapabilities::default() };
+            let all = ServerCapabilities {
+                cache_capabilities: Some(cache),
+                execution_capabilities: Some(execution),
+                ..ServerCapabilities::default()
+            };
+            one(&|| all.encode_to_vec())
         }
         "FindMissingBlobs" => {
-            let mut digests = Digests::decode(message).unwrap();
-            digests.digests.retain(|digest| !state.blobs.contains_key(&digest.hash));
-            one(&|| digests.encode_to_vec())
+            let mut missing_blob_digests = FindMissingBlobsRequest::decode(message).unwrap().blob_digests;
+            missing_blob_digests.retain(|digest| !state.blobs.contains_key(&digest.hash));
+            let missing = FindMissingBlobsResponse { missing_blob_digests };
+            one(&|| missing.encode_to_vec())
         }
         "BatchUpdateBlobs" => {
-            for update in Batch::decode(message).unwrap().updates {
+            for update in BatchUpdateBlobsRequest::decode(message).unwrap().requests {
                 let digest = update.digest.unwrap();
                 assert_eq!(Digest::of(&update.data), digest, "what is sent is what it is called");
-                state.blobs.insert(digest.hash, update.data);
+                state.blobs.insert(digest.hash, update.data.to_vec());
             }
             one(&Vec::new)
         }
         "BatchReadBlobs" => {
-            let digests = Digests::decode(message).unwrap().digests;
+            let digests = BatchReadBlobsRequest::decode(message).unwrap().digests;
             let read = digests.into_iter().map(|digest| match state.blobs.get(&digest.hash) {
-                Some(data) => Read { digest: Some(digest), data: data.clone(), status: None },
+                Some(data) => BlobRead { digest: Some(digest), data: data.clone(), status: None },
                 None => {
                     let status = RpcStatus { code: 5, ..RpcStatus::default() };
-                    Read { digest: Some(digest), data: Vec::new(), status: Some(status) }
+                    BlobRead { digest: Some(digest), data: Vec::new(), status: Some(status) }
                 }
             });
-            let answer = ReadAnswer { responses: read.collect() };
+            let answer = BatchReadBlobsResponse { responses: read.collect() };
             one(&|| answer.encode_to_vec())
         }
         "GetActionResult" => {
-            let digest = GetResult::decode(message).unwrap().action_digest.unwrap();
+            let digest = GetActionResultRequest::decode(message).unwrap().action_digest.unwrap();
             match state.results.get(&digest.hash) {
                 Some(result) => one(&|| result.encode_to_vec()),
                 None => Instead::Status(5, "no such result"),
             }
         }
         "UpdateActionResult" => {
-            let request = UpdateResult::decode(message).unwrap();
+            let request = UpdateActionResultRequest::decode(message).unwrap();
             let result = request.action_result.unwrap();
             for digest in [&result.stdout_digest, &result.stderr_digest].into_iter().flatten() {
                 let is_there = digest.size_bytes == 0 || state.blobs.contains_key(&digest.hash);
@@ -356,8 +251,9 @@ fn answer(method: &str, message: &[u8], state: &mut State) -> Instead {
             one(&|| result.encode_to_vec())
         }
         "Execute" => {
-            let action = Execute::decode(message).unwrap().action_digest.unwrap();
-            let response = ExecuteResponse { result: Some(run(&action, state)), status: None };
+            let action = ExecuteRequest::decode(message).unwrap().action_digest.unwrap();
+            let response =
+                ExecuteResponse { result: Some(run(&action, state)), ..ExecuteResponse::default() };
             Instead::Messages(vec![running(), done(&response)], 0)
         }
         _ => Instead::Status(12, "not known here"),

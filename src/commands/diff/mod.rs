@@ -16,7 +16,7 @@ use krm_engine::diff::{self, Diff, Given, Status};
 use krm_engine::explain::ResourceName;
 use krm_engine::{Diagnostic, Result};
 
-use crate::cli::{BuildFlags, examples};
+use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::os;
 use crate::report::Report;
 
@@ -92,28 +92,19 @@ pub struct DiffArgs {
     max_size: usize,
 
     /// Write a page to look at instead, in one file
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "stat"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stat"])]
     html: Option<PathBuf>,
 
-    /// How to print it
-    #[arg(
-        long = "format",
-        alias = "output",
-        short_alias = 'o',
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    output: Format,
+    #[command(flatten)]
+    output: FormatArg<Format>,
 
     #[command(flatten)]
     flags: BuildFlags,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people: by cause
-    #[default]
     Text,
     /// For programs
     Json,
@@ -127,6 +118,10 @@ enum Format {
     Html,
 }
 
+impl OutputFormat for Format {
+    const DEFAULT: &'static str = "text";
+}
+
 /// What the program exits with if there are differences and the user wants to know by that.
 const DIFFERS: i32 = 3;
 
@@ -138,7 +133,7 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         (_, _, Some(command)) => rendered::with(&args, command, report)?,
         _ => revisions::compare(&args, report)?,
     };
-    let text = match args.output {
+    let text = match args.output.format {
         _ if args.html.is_some() => html::page(&diff),
         Format::Html => html::page(&diff),
         Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",

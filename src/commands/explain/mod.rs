@@ -12,7 +12,7 @@ use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceN
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 use krm_yaml::Failure;
 
-use crate::cli::{BuildFlags, examples};
+use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::build;
 use crate::os;
 use crate::report::{Report, sanitize};
@@ -63,33 +63,28 @@ pub struct ExplainArgs {
     mask: Vec<String>,
 
     /// Write a page to look at instead: the steps, what each changed, and the history of every field
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "blame", "output"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["source", "blame", "format"])]
     html: Option<PathBuf>,
 
     /// Show the values of Secrets
     #[arg(long)]
     show_secrets: bool,
 
-    /// How to print it
-    #[arg(
-        long = "format",
-        alias = "output",
-        short_alias = 'o',
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    output: Format,
+    #[command(flatten)]
+    output: FormatArg<Format>,
 
     #[command(flatten)]
     flags: BuildFlags,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
-    #[default]
     Text,
     Json,
+}
+
+impl OutputFormat for Format {
+    const DEFAULT: &'static str = "text";
 }
 
 /// What an answer is made from.
@@ -128,17 +123,17 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         mask: args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<_>>()?,
         steps: args.steps,
         most: args.max,
-        output: args.output,
+        output: args.output.format,
     };
     let (targets, rest) = answerer.split(&args.words, args.source.is_some())?;
     let traced: Vec<Traced> = targets.into_iter().map(|target| answerer.build(target)).collect();
     if let Some(place) = &args.source {
-        return forwards::explain(&answerer, place, &traced, args.output);
+        return forwards::explain(&answerer, place, &traced, args.output.format);
     }
     if let Some(file) = &args.html {
         return html::write(&answerer, &traced, rest, args.line, file);
     }
-    let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output) };
+    let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output.format) };
     if args.blame {
         return blame::print(&answerer, one);
     }
@@ -147,9 +142,9 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         let (found, path) = explain::lines::at_line(&one.trace, line)?;
         let place = explain::Where::in_result(&one.trace, &found, path);
         let answer = answerer.in_full(one, &place);
-        return answerer.print(one, &[answer], args.output);
+        return answerer.print(one, &[answer], args.output.format);
     }
-    let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output) };
+    let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output.format) };
     let found = answerer.resources(one, resource, args.all)?;
     let mut answers = Vec::new();
     for found in &found {
@@ -162,7 +157,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
             }
         }
     }
-    answerer.print(one, &answers, args.output)?;
+    answerer.print(one, &answers, args.output.format)?;
     one.failure()
 }
 

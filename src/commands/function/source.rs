@@ -23,7 +23,7 @@ pub fn run(args: FnSourceArgs, report: &Report) -> Result<()> {
         items.extend(Package::read(&Disk::default(), dir, &report.sources)?.resources());
     }
     let config = args.fn_config.as_deref().map(|file| read_config(file, &report.sources)).transpose()?;
-    let list = match args.output {
+    let list = match args.output.format {
         SourceForm::List => {
             let items = items.into_iter().map(|r| to_list(r, Tells::FileAndIndex)).collect();
             ResourceList::new(items, config.map(Object::from))
@@ -40,7 +40,7 @@ fn package(args: &FnSourceArgs, dir: &Path, report: &Report) -> Result<()> {
     let tree = kpt::Tree::read_folder(&Disk::default(), dir, &report.sources)?;
     let resources = tree.resources();
     kpt::check(&resources)?;
-    if args.output == SourceForm::Unwrap {
+    if args.output.format == SourceForm::Unwrap {
         let texts: Vec<String> = resources.iter().map(|r| tree.text(r)).collect();
         return os::print(texts.join("---\n").as_bytes());
     }

@@ -51,7 +51,7 @@ pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
         true => merge(given.into_iter().chain(printed.items))?,
         false => printed.items,
     };
-    if let Some(dir) = os::variable("KUST_OVERRIDE_DIR").filter(|dir| !dir.is_empty()) {
+    if let Some(dir) = os::setting("KUST_OVERRIDE_DIR") {
         let patches = Package::read(&Disk::default(), dir.as_ref(), &report.sources)?.resources();
         items = merge(items.into_iter().chain(patches.into_iter().map(|r| Object::from(r.into_node()))))?;
     }

@@ -18,7 +18,7 @@ use krm_engine::runtime::Runtime;
 use krm_engine::workspace::Layer;
 use krm_engine::{Diagnostic, Result, Session, Span, World};
 
-use crate::cli::{BuildFlags, examples};
+use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::build;
 use crate::commands::targets::Targets;
 use crate::os::{self, Disk};
@@ -36,23 +36,15 @@ pub struct GraphArgs {
     #[arg(value_name = "DIR")]
     dirs: Vec<String>,
 
-    /// How to print it
-    #[arg(
-        long = "format",
-        alias = "output",
-        short_alias = 'o',
-        value_enum,
-        default_value_t,
-        value_name = "FORMAT"
-    )]
-    output: Format,
+    #[command(flatten)]
+    output: FormatArg<Format>,
 
     /// How much to show; without it `steps` in a tree, and `files` elsewhere
     #[arg(long, value_enum, value_name = "LEVEL")]
     level: Option<LevelArg>,
 
     /// Write a page to look at instead: of one target its steps, resources and histories, of several who uses whom
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["output", "level", "reverse", "why"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "level", "reverse", "why"])]
     html: Option<PathBuf>,
 
     /// The other way round: who uses this file or folder, and who uses these
@@ -67,10 +59,9 @@ pub struct GraphArgs {
     flags: BuildFlags,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Format {
     /// For people
-    #[default]
     Tree,
     /// For Graphviz
     Dot,
@@ -86,6 +77,10 @@ enum Format {
     Depfile,
     /// The value of Argo CD's annotation `argocd.argoproj.io/manifest-generate-paths`
     Argocd,
+}
+
+impl OutputFormat for Format {
+    const DEFAULT: &'static str = "tree";
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -114,13 +109,13 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
     if let Some(file) = &args.html {
         return html::write(&args, &targets, disk, &here, report, file);
     }
-    match args.output {
+    match args.output.format {
         Format::Paths | Format::Depfile | Format::Argocd => {
             let options = InputsOptions { trusted_catalogs: args.flags.trusted_catalog.clone() };
             let world: Arc<dyn World> = Arc::new(disk);
             let inputs =
                 Inputs::of(world.clone(), &report.sources, &targets.workspace, &targets.names, options);
-            let text = match args.output {
+            let text = match args.output.format {
                 Format::Paths => lists::paths(&inputs, &targets, &*world, &here),
                 Format::Depfile => lists::depfile(&inputs, &targets, &*world, &here),
                 _ => lists::argocd(&inputs, &targets, &*world, report),
@@ -131,12 +126,12 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
         }
         _ => {}
     }
-    let level = args.level(match args.output {
+    let level = args.level(match args.output.format {
         Format::Tree => Level::Steps,
         _ => Level::Files,
     });
     if level <= Level::Files {
-        let text = match args.output {
+        let text = match args.output.format {
             Format::Tree => tree::layers(&targets, level, &here),
             _ => drawn(&Graph::of(&targets.workspace, &targets.layers(), level, &here), &args, report),
         };
@@ -149,7 +144,7 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
         return Diagnostic::join(problems.into_iter().chain(unread)).map_or(Ok(()), Err);
     }
     let (outlined, errors) = outlined(&args, &targets, report)?;
-    let text = match args.output {
+    let text = match args.output.format {
         Format::Tree => tree::steps(&outlined),
         _ => {
             let mut graph = Graph::of(&targets.workspace, &targets.layers(), Level::Files, &here);
@@ -176,7 +171,7 @@ impl GraphArgs {
 }
 
 fn drawn(graph: &Graph, args: &GraphArgs, report: &Report) -> String {
-    match args.output {
+    match args.output.format {
         Format::Dot => dot::text(graph),
         Format::Mermaid => mermaid::text(graph),
         Format::Svg => svg::text(graph),
@@ -254,7 +249,7 @@ fn reverse(args: &GraphArgs, path: &str, disk: &Disk, here: &Path, report: &Repo
     }
     let shown = krm_engine::files::relative(&real, here);
     let shown = if shown.is_empty() { ".".to_owned() } else { shown };
-    let text = match args.output {
+    let text = match args.output.format {
         Format::Tree => tree::users(&shown, &Users::of(&workspace, &real), report),
         Format::Paths | Format::Depfile | Format::Argocd => {
             return Err(Diagnostic::error(
@@ -309,7 +304,7 @@ fn why(
             false => error.help(format!("`krm graph --reverse {path}` shows who uses it")),
         });
     }
-    let text = match args.output {
+    let text = match args.output.format {
         Format::Json => json::ways(&all, &shown, report),
         Format::Tree => {
             let line = |span: Span| {

@@ -298,8 +298,8 @@ fn last_seen<'t>(place: &Where<'t>) -> Option<&'t Node> {
     seen.map(|seen| &seen.node)
 }
 
-/// Whether an event is one of the value: a move is told with the element that moved, and the same text written in another
-/// way is no news.
+/// Whether the history of a value lists this event. Moves are listed with the element that moved, and writing the same text
+/// in another style does not count as a change.
 pub fn is_told(event: &Event) -> bool {
     let text = |node: Option<&Node>| node.and_then(Node::text).map(str::to_owned);
     match event.kind {

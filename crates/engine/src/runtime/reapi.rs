@@ -37,7 +37,7 @@ impl Digest {
         self.hash.len() == 64 && self.hash.bytes().all(is_digit) && self.size_bytes >= 0
     }
 
-    /// The bytes, if they are those of this digest; else what is wrong, said of the one who gave them.
+    /// Returns the bytes if they match this digest. The error completes a sentence about the server that sent them.
     pub fn verified(&self, bytes: Vec<u8>) -> Result<Vec<u8>, String> {
         match Digest::of(&bytes) == *self {
             true => Ok(bytes),
@@ -45,7 +45,7 @@ impl Digest {
         }
     }
 
-    /// The length, if it is no more than this.
+    /// The length, unless it exceeds `most`.
     pub fn size_within(&self, most: usize) -> Option<usize> {
         usize::try_from(self.size_bytes).ok().filter(|size| *size <= most)
     }

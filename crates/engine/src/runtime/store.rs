@@ -9,7 +9,7 @@ use super::reapi::{ActionResult, Digest};
 /// A store may lose anything at any time. It never fails: one that cannot be reached has nothing, and says so by its own
 /// means. What it gives has been compared with its digest.
 pub trait Store: fmt::Debug + Send + Sync {
-    /// What the call with this key printed, if that is no more than `most` bytes.
+    /// What the call with this key printed, unless that exceeds `most` bytes.
     fn load(&self, key: &Digest, most: usize) -> Option<Outputs>;
 
     /// Keeps what a call printed that succeeded.
@@ -33,7 +33,7 @@ pub enum Stream {
 }
 
 impl Outputs {
-    /// The result to keep, with the bytes of streams that are no longer than this.
+    /// The result to keep. Streams of up to `inlined` bytes are part of it.
     pub fn result(&self, inlined: usize) -> ActionResult {
         let raw = |bytes: &[u8]| if bytes.len() <= inlined { bytes.to_vec() } else { Vec::new() };
         ActionResult {

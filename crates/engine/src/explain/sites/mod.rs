@@ -94,7 +94,7 @@ enum Piece {
     Tail,
 }
 
-/// Fields of an entry whose texts are no conditions: what they say is either a value or looked at in more detail.
+/// Fields of an entry whose texts are not conditions: they are values, or examined more closely elsewhere.
 const VALUES: [&str; 8] = ["patch", "literals", "files", "envs", "env", "pairs", "labels", "annotations"];
 
 /// Fields beside the usual ones by which something in a list, or what a name means, is known.
