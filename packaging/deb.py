@@ -3,8 +3,11 @@
 
 The binary is static, so the package depends on nothing and installs on any release.
 """
+import email.utils
 import gzip
+import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -27,6 +30,16 @@ Description: one fast program for Kubernetes configuration
  lists of transformers, and merges resources while keeping their comments.
 """
 
+# Debian has the text of the licence on every machine, and wants to be pointed at it.
+COPYRIGHT = """\
+Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
+
+Files: *
+Copyright: the krm authors
+License: Apache-2.0
+ The full text is in /usr/share/common-licenses/Apache-2.0
+"""
+
 
 def main():
     tree, version, dist = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[4])
@@ -35,7 +48,10 @@ def main():
         root = pathlib.Path(scratch)
         root.chmod(0o755)
         place(tree / "krm", root / "usr/bin/krm", 0o755)
-        place(tree / "LICENSE", root / "usr/share/doc/krm/copyright", 0o644)
+        document = root / "usr/share/doc/krm"
+        document.mkdir(parents=True)
+        (document / "copyright").write_text(COPYRIGHT)
+        (document / "changelog.gz").write_bytes(gzip.compress(changes(tree, version), mtime=0))
         place(tree / "completions/krm.bash", root / "usr/share/bash-completion/completions/krm", 0o644)
         place(tree / "completions/krm.zsh", root / "usr/share/zsh/vendor-completions/_krm", 0o644)
         place(tree / "completions/krm.fish", root / "usr/share/fish/vendor_completions.d/krm.fish", 0o644)
@@ -52,6 +68,16 @@ def main():
             check=True,
             stdout=subprocess.DEVNULL,
         )
+
+
+def changes(tree, version):
+    """The changes of this version, as Debian writes them."""
+    text = (tree / "CHANGELOG.md").read_text()
+    section = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
+    lines = ["  " + line if line else "" for line in section.strip().splitlines()]
+    when = email.utils.formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", 0)))
+    head, end = f"krm ({version}) unstable; urgency=low", f" -- The krm authors <krm@example.com>  {when}"
+    return "\n".join([head, "", *lines, "", end, ""]).encode()
 
 
 def place(source, target, mode):
