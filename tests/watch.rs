@@ -176,6 +176,50 @@ fn a_thousand_files_at_once_are_few_rounds() {
 }
 
 #[test]
+fn a_command_hears_what_changed() {
+    let dir = tree("exec");
+    // Each run takes a while, so that the next changes come during it.
+    let command =
+        r"sh -c 'cat > heard.$$; sleep 0.5; echo ran >&2; mv heard.$$ run-$(ls run-* 2>/dev/null | wc -l)'";
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/", "--exec", command]);
+    write(&dir, &[("a/kustomization.yaml", "resources: [../base]\nnamePrefix: x-\n")]);
+    krm.wait_for(" → 1 of 2 targets");
+    write(&dir, &[("b/kustomization.yaml", "resources: [../base]\nnamePrefix: y-\n")]);
+    krm.wait_for(" → 1 of 2 targets");
+    // Nothing is said while a target fails; what changed meanwhile is part of the next news.
+    write(&dir, &[("a/kustomization.yaml", "resources: [../gone]\n")]);
+    krm.wait_for("does not build");
+    write(&dir, &[("a/kustomization.yaml", "resources: [../base]\nnamePrefix: z-\n")]);
+    krm.wait_for("builds again");
+    let end = Instant::now() + Duration::from_secs(30);
+    let heard = loop {
+        let runs = (0..).map_while(|at| std::fs::read_to_string(dir.join(format!("run-{at}"))).ok());
+        let runs: Vec<String> = runs.collect();
+        if runs.len() > 1 || Instant::now() > end {
+            break runs;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    };
+    let first = "{\n  \"format\": \"krm.watch/1\",\n  \"files\": [\n    \"a/kustomization.yaml\"\n  ],\n  \"targets\": [\n    \"a\"\n  ]\n}\n";
+    assert_eq!(heard[0], first);
+    let both = "\"targets\": [\n    \"a\",\n    \"b\"\n  ]";
+    assert!(
+        heard.len() == 2 && heard[1].contains(both),
+        "what changed during a run is one run more: {heard:?}"
+    );
+}
+
+#[test]
+fn a_command_that_fails_ends_nothing() {
+    let dir = tree("exec-fails");
+    let mut krm = Watching::krm(&dir, &["a", "-o", "out/", "--exec", "false"]);
+    write(&dir, &[("base/web.yaml", &service("one"))]);
+    krm.wait_for("error[watch-exec]: `false` failed: exit status: 1");
+    write(&dir, &[("base/web.yaml", &service("two"))]);
+    krm.wait_for("error[watch-exec]: `false` failed: exit status: 1");
+}
+
+#[test]
 fn polling_sees_the_same() {
     let dir = tree("polling");
     let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/", "--poll", "30"]);

@@ -217,9 +217,17 @@ pub struct BuildArgs {
     #[arg(long, value_name = "MS", requires = "watch")]
     pub poll: Option<u64>,
 
+    /// With `--watch`: run this command whenever a result changed
+    ///
+    /// It reads JSON from standard input: the `files` that changed and the `targets` whose results did. While it runs, further
+    /// changes are collected for one more run.
+    #[arg(long, value_name = "COMMAND", requires = "watch")]
+    pub exec: Option<String>,
+
     /// With `--watch`: end after the first change
     #[arg(long, requires = "watch", hide = true)]
     pub once: bool,
+
     /// Write a file per target even if there is only one, so that a pattern may match any number of them
     #[arg(long, requires = "output")]
     pub mirror: bool,

@@ -126,6 +126,16 @@ impl Change {
     }
 }
 
+/// The files that differ in a range of revisions, as real paths, and the world they are in: that of its second revision.
+pub fn changed_files(range: &str) -> Result<(Arc<dyn World>, Vec<PathBuf>)> {
+    let git = Git::open(&os::current_dir()?)?;
+    let range = git.range(range)?;
+    let (world, root) = git.world(&range.to)?;
+    let files = git.changed(&range)?;
+    let files = files.iter().filter_map(|file| real(&*world, &root.join(file)).pop()).collect();
+    Ok((world, files))
+}
+
 /// All targets that are meant, and those of them that changed since a revision: in the working tree, with everything that is
 /// not ignored. `REV...` means the point at which the current branch left REV.
 pub fn changed_since(

@@ -1,5 +1,6 @@
 //! `krm build`.
 
+mod after_change;
 mod cached;
 mod output;
 pub mod watch;

@@ -12,6 +12,7 @@ use krm_engine::{
 };
 use rustc_hash::FxHashMap;
 
+use super::after_change::{self, Messenger, News};
 use super::{files, world_and_options, write};
 use crate::cli::BuildArgs;
 use crate::os::{self, Disk, Watch};
@@ -36,11 +37,31 @@ struct Watching<'a> {
     warned: BTreeSet<String>,
     /// What was written by us, so that no more is written or removed than changes.
     written: BTreeMap<PathBuf, String>,
+    /// To the command that wants to know.
+    messenger: Option<Messenger>,
+    /// What it has not been told: as long as a target fails, nothing new is published.
+    news: News,
+}
+
+/// What came of building some targets again.
+#[derive(Default)]
+struct Rebuilt {
+    /// How many fields of the results changed.
+    fields: usize,
+    /// The targets whose results changed.
+    changed: BTreeSet<String>,
 }
 
 /// Builds, and builds again whenever a file changes that matters; never returns unless something is wrong with the command
 /// itself.
 pub fn run(args: &BuildArgs, report: &Report) -> Result<()> {
+    std::thread::scope(|scope| {
+        let start = |command: &String| after_change::start(scope, command, report);
+        watch(args, report, args.exec.as_ref().map(start).transpose()?)
+    })
+}
+
+fn watch(args: &BuildArgs, report: &Report, messenger: Option<Messenger>) -> Result<()> {
     let state = |name: &String| State { name: name.clone(), good: None, fails: false, dependencies: None };
     let (disk, options) = world_and_options(&args.flags, &args.targets)?;
     let mut watching = Watching {
@@ -51,6 +72,8 @@ pub fn run(args: &BuildArgs, report: &Report) -> Result<()> {
         targets: args.targets.iter().map(state).collect(),
         warned: BTreeSet::new(),
         written: BTreeMap::new(),
+        messenger,
+        news: News::default(),
     };
     let (mut watch, warning) = Watch::new(args.poll.map(Duration::from_millis));
     warning.iter().for_each(|warning| report.show(warning));
@@ -94,12 +117,13 @@ impl Watching<'_> {
             return Ok(false);
         }
         let failed_before = self.targets.iter().any(|target| target.fails);
-        let fields = self.build(&reached);
+        let Rebuilt { fields, changed: results } = self.build(&reached);
         let fails = self.targets.iter().any(|target| target.fails);
         let files = self.publish(fields > 0 || (failed_before && !fails))?;
         if fields == 0 && !fails && !failed_before && files == 0 {
             return Ok(false);
         }
+        self.tell(changed, results, fails);
         let count = |count: usize, what: &str| {
             if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
         };
@@ -119,9 +143,25 @@ impl Watching<'_> {
         Ok(true)
     }
 
+    /// Sends what changed to the command, once it is published.
+    fn tell(&mut self, changed: &[PathBuf], results: BTreeSet<String>, fails: bool) {
+        let Some(messenger) = &self.messenger else { return };
+        let here = self.here();
+        self.news.files.extend(changed.iter().map(|file| relative(file, &here)));
+        self.news.targets.extend(results);
+        if !fails && !self.news.targets.is_empty() {
+            // The thread listens as long as there is a messenger.
+            let _ = messenger.send(std::mem::take(&mut self.news));
+        }
+    }
+
+    fn here(&self) -> PathBuf {
+        self.world.real_path(std::path::Path::new(".")).unwrap_or_default()
+    }
+
     /// The files that changed, in a few words.
     fn named(&self, changed: &[PathBuf]) -> String {
-        let here = self.world.real_path(std::path::Path::new(".")).unwrap_or_default();
+        let here = self.here();
         match changed {
             [] => String::new(),
             [one] => relative(one, &here),
@@ -129,9 +169,8 @@ impl Watching<'_> {
         }
     }
 
-    /// Builds some targets anew; gives how many fields of their results changed. Nothing is kept of the files that were read:
-    /// they would add up.
-    fn build(&mut self, which: &[usize]) -> usize {
+    /// Builds some targets again. Nothing is kept of the files that were read: they would add up.
+    fn build(&mut self, which: &[usize]) -> Rebuilt {
         let session = Session::new(self.world.clone(), Sources::new(), self.options.clone());
         let names: Vec<String> = which.iter().map(|at| self.targets[*at].name.clone()).collect();
         let built = session.build(&names);
@@ -144,13 +183,17 @@ impl Watching<'_> {
             warned.insert(text);
         }
         self.warned = warned;
-        let mut fields = 0;
+        let mut rebuilt = Rebuilt::default();
         for (at, result) in which.iter().zip(built.targets) {
             let target = &mut self.targets[*at];
             target.dependencies = session.dependencies(&target.name);
             match result {
                 Ok(resources) => {
-                    fields += target.good.as_ref().map_or(0, |old| differing(old, &resources));
+                    let fields = target.good.as_ref().map_or(0, |old| differing(old, &resources));
+                    rebuilt.fields += fields;
+                    if fields > 0 || target.good.is_none() {
+                        rebuilt.changed.insert(target.name.clone());
+                    }
                     target.good = Some(resources);
                     target.fails = false;
                 }
@@ -160,7 +203,7 @@ impl Watching<'_> {
                 }
             }
         }
-        fields
+        rebuilt
     }
 
     /// Prints or writes the results, unless a target fails: then the last ones stay. Gives how many files were written.

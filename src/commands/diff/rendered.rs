@@ -68,12 +68,13 @@ pub fn with(args: &DiffArgs, command: &str, report: &Report) -> Result<Compared>
         named if named.is_empty() => roots(report)?,
         named => named,
     };
-    let mut words = split(command);
-    if words.is_empty() {
+    let Some((program, words)) = shlex::split(command).and_then(|words| {
+        let (program, words) = words.split_first()?;
+        Some((program.clone(), words.to_vec()))
+    }) else {
         return Err(Diagnostic::error("diff-with", "no program is named to compare with")
             .help("write it as you would in a shell: `--with 'kustomize build'`"));
-    }
-    let program = words.remove(0);
+    };
     let schema = Schema::of(build::options(&args.flags)?.kubernetes);
     let run = |target: &String| -> Outcome {
         match output(&program, &words, target) {
@@ -121,26 +122,6 @@ fn output(program: &str, words: &[String], target: &str) -> Result<String> {
     }
 }
 
-/// The words of a command line; quotes hold a word together. Nothing else of a shell is understood.
-fn split(line: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word: Option<String> = None;
-    let mut quote = None;
-    for c in line.chars() {
-        match (quote, c) {
-            (Some(open), c) if c == open => quote = None,
-            (None, '\'' | '"') => {
-                quote = Some(c);
-                word.get_or_insert_default();
-            }
-            (None, c) if c.is_whitespace() => words.extend(word.take()),
-            (_, c) => word.get_or_insert_default().push(c),
-        }
-    }
-    words.extend(word);
-    words
-}
-
 fn resources<'n>(roots: impl Iterator<Item = &'n Node>, schema: &Schema) -> Vec<Rendered> {
     let mut all = Vec::new();
     for root in roots.filter(|root| !root.is_empty()) {
@@ -185,16 +166,4 @@ fn compare(
     let options = diff::Options { opaque: Some(cause), ..super::options(args)? };
     let diff = diff::compare(&side(name), &side("krm build"), &given, &options);
     Ok(Compared { diff, given })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn command_lines_are_split_at_blanks_outside_quotes() {
-        assert_eq!(split("kustomize build"), ["kustomize", "build"]);
-        assert_eq!(split(" a 'b c'  \"d\"e '' "), ["a", "b c", "de", ""]);
-        assert!(split("  ").is_empty());
-    }
 }

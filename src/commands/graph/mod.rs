@@ -13,16 +13,17 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use krm_engine::files::{clean, relative};
 use krm_engine::graph::{self, Branch, Graph, Inputs, InputsOptions, Level, Surroundings, Users};
 use krm_engine::runtime::Runtime;
-use krm_engine::workspace::Layer;
+use krm_engine::workspace::{Layer, Workspace};
 use krm_engine::{Diagnostic, Result, Session, Span, World};
 
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
-use crate::commands::build;
 use crate::commands::targets::Targets;
+use crate::commands::{affected, build};
 use crate::os::{self, Disk};
-use crate::report::Report;
+use crate::report::{Report, say};
 
 /// Show which bases, components and files a build is made of, and who uses a file
 ///
@@ -44,7 +45,7 @@ pub struct GraphArgs {
     level: Option<LevelArg>,
 
     /// Write a page to look at instead: of one target its steps, resources and histories, of several who uses whom
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "level", "reverse", "why"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "level", "reverse", "why", "affected_by"])]
     html: Option<PathBuf>,
 
     /// The other way round: who uses this file or folder, and who uses these
@@ -54,6 +55,10 @@ pub struct GraphArgs {
     /// Why this file is part of the targets: the entries that lead to it
     #[arg(long, value_name = "FILE")]
     why: Option<String>,
+
+    /// Who uses the files that differ between a revision and the working tree, or between two (`A..B`, `A...B`)
+    #[arg(long, value_name = "REV", conflicts_with_all = ["reverse", "why"])]
+    affected_by: Option<String>,
 
     #[command(flatten)]
     flags: BuildFlags,
@@ -100,6 +105,9 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
     let here = disk.real_path(Path::new(".")).unwrap_or_default();
     if let Some(path) = &args.reverse {
         return reverse(&args, path, &disk, &here, report);
+    }
+    if let Some(range) = &args.affected_by {
+        return affected_by(&args, range, report);
     }
     let targets = Targets::find(&disk, &report.sources, &args.dirs)?;
     let problems = graph::cycles(&targets.workspace, &targets.layers());
@@ -159,6 +167,17 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
 }
 
 impl GraphArgs {
+    /// All layers below the folders that are named, and what else is to be looked at.
+    fn workspace(&self, world: &dyn World, more: &[PathBuf], report: &Report) -> Result<Workspace> {
+        let current = [".".to_owned()];
+        let dirs = if self.dirs.is_empty() { &current[..] } else { &self.dirs };
+        let mut folders = more.to_vec();
+        for dir in dirs {
+            folders.extend(Workspace::folders_below(world, Path::new(dir))?);
+        }
+        Ok(Workspace::of(world, &report.sources, folders))
+    }
+
     fn level(&self, default: Level) -> Level {
         match self.level {
             None => default,
@@ -225,20 +244,14 @@ fn outlined(args: &GraphArgs, targets: &Targets, report: &Report) -> Result<(Vec
 
 /// The real path of a file that was named, which need not be there: another may have looked for it.
 fn named(path: &str, disk: &Disk, here: &Path) -> PathBuf {
-    let whole = krm_engine::files::clean(&here.join(path));
+    let whole = clean(&here.join(path));
     disk.real_path(&whole).unwrap_or(whole)
 }
 
+/// Who uses a file or a folder.
 fn reverse(args: &GraphArgs, path: &str, disk: &Disk, here: &Path, report: &Report) -> Result<()> {
-    let dirs = if args.dirs.is_empty() { vec![".".to_owned()] } else { args.dirs.clone() };
-    let mut folders = Vec::new();
-    for dir in &dirs {
-        folders.extend(krm_engine::workspace::Workspace::folders_below(disk, Path::new(dir))?);
-    }
     let real = named(path, disk, here);
-    // The file itself may be elsewhere.
-    folders.push(real.clone());
-    let workspace = krm_engine::workspace::Workspace::of(disk, &report.sources, folders);
+    let workspace = args.workspace(disk, std::slice::from_ref(&real), report)?;
     let known = workspace.layer(&real).is_some() || workspace.users(&real).next().is_some();
     if !known && disk.real_path(&real).is_err() {
         return Err(Diagnostic::error(
@@ -247,32 +260,74 @@ fn reverse(args: &GraphArgs, path: &str, disk: &Disk, here: &Path, report: &Repo
         )
         .help("name a file or folder as seen from the current folder"));
     }
-    let shown = krm_engine::files::relative(&real, here);
-    let shown = if shown.is_empty() { ".".to_owned() } else { shown };
-    let text = match args.output.format {
-        Format::Tree => tree::users(&shown, &Users::of(&workspace, &real), report),
-        Format::Paths | Format::Depfile | Format::Argocd => {
-            return Err(Diagnostic::error(
-                "graph-format",
-                "this format lists what a target is made of, not who uses it",
-            )
-            .help("print users as `tree`, `dot`, `mermaid`, `json` or `svg`"));
-        }
-        _ => {
-            let all: Vec<&Layer> = workspace.layers().collect();
-            let level = match workspace.layer(&real) {
-                Some(_) => Level::Layers,
-                None => Level::Files,
-            };
-            let mut graph = Graph::of(&workspace, &all, level, here);
-            match graph.find(&shown) {
-                Some(node) => graph.retain_users(node),
-                None => graph.retain(|_, _| false),
-            }
-            drawn(&graph, args, report)
-        }
+    os::print(users(args, &workspace, &[real], here, report)?.as_bytes())
+}
+
+/// Who uses the files that changed; those that nobody uses are only counted.
+fn affected_by(args: &GraphArgs, range: &str, report: &Report) -> Result<()> {
+    let (world, changed) = affected::changed_files(range)?;
+    let here = world.real_path(Path::new(".")).unwrap_or_default();
+    let workspace = args.workspace(&*world, &[], report)?;
+    let is_used =
+        |path: &PathBuf| owner(&workspace, path).is_some() || !Users::of(&workspace, path).is_empty();
+    let (used, unused): (Vec<PathBuf>, Vec<PathBuf>) = changed.into_iter().partition(is_used);
+    os::print(users(args, &workspace, &used, &here, report)?.as_bytes())?;
+    match &unused[..] {
+        [] => {}
+        [one] => say(&format!("no target uses `{}`, which changed\n", relative(one, &here))),
+        many => say(&format!("no target uses {} of the files that changed\n", many.len())),
+    }
+    Ok(())
+}
+
+/// The layer whose own file a path is.
+fn owner<'w>(workspace: &'w Workspace, path: &Path) -> Option<&'w Layer> {
+    workspace.layers().find(|layer| layer.file == path)
+}
+
+/// Who uses some paths, in the form that is asked for.
+fn users(
+    args: &GraphArgs,
+    workspace: &Workspace,
+    paths: &[PathBuf],
+    here: &Path,
+    report: &Report,
+) -> Result<String> {
+    let shown = |path: &Path| match relative(path, here) {
+        empty if empty.is_empty() => ".".to_owned(),
+        shown => shown,
     };
-    os::print(text.as_bytes())
+    match args.output.format {
+        Format::Tree => {
+            let label = |path: &PathBuf| match (owner(workspace, path), path.file_name()) {
+                (Some(layer), Some(file)) => format!("{} ({})", shown(&layer.folder), file.display()),
+                _ => shown(path),
+            };
+            let tree = |path: &PathBuf| tree::users(&label(path), &Users::of(workspace, path), report);
+            Ok(paths.iter().map(tree).collect::<Vec<_>>().join("\n"))
+        }
+        Format::Paths | Format::Depfile | Format::Argocd => Err(Diagnostic::error(
+            "graph-format",
+            "this format lists what a target is made of, not who uses it",
+        )
+        .help("print users as `tree`, `dot`, `mermaid`, `json` or `svg`")),
+        _ => {
+            // The file of a kustomization is drawn as its folder.
+            let drawn_as = |path: &PathBuf| match owner(workspace, path) {
+                Some(layer) => layer.folder.clone(),
+                None => path.clone(),
+            };
+            let paths: Vec<PathBuf> = paths.iter().map(drawn_as).collect();
+            let level = match paths.iter().all(|path| workspace.layer(path).is_some()) {
+                true => Level::Layers,
+                false => Level::Files,
+            };
+            let all: Vec<&Layer> = workspace.layers().collect();
+            let mut graph = Graph::of(workspace, &all, level, here);
+            graph.retain_users(paths.iter().filter_map(|path| graph.find(&shown(path))).collect());
+            Ok(drawn(&graph, args, report))
+        }
+    }
 }
 
 fn why(
@@ -284,7 +339,7 @@ fn why(
     report: &Report,
 ) -> Result<()> {
     let real = named(path, disk, here);
-    let mut shown = krm_engine::files::relative(&real, here);
+    let mut shown = relative(&real, here);
     if shown.is_empty() {
         shown = ".".to_owned();
     }

@@ -225,12 +225,12 @@ impl Graph {
         self.ids = self.nodes.iter().enumerate().map(|(at, node)| (node.id.clone(), at)).collect();
     }
 
-    /// Keeps a node and whatever leads to it.
-    pub fn retain_users(&mut self, node: usize) {
+    /// Keeps some nodes and whatever leads to them.
+    pub fn retain_users(&mut self, nodes: Vec<usize>) {
         let mut reached = vec![false; self.nodes.len()];
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
         self.edges.iter().for_each(|edge| users[edge.to].push(edge.from));
-        let mut open = vec![node];
+        let mut open = nodes;
         while let Some(at) = open.pop() {
             if !std::mem::replace(&mut reached[at], true) {
                 open.extend(&users[at]);
