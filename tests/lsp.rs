@@ -393,12 +393,17 @@ fn commands_show_the_result_and_how_a_value_came_about() {
     let answer = client.request("workspace/executeCommand", json!({"command": "krm.other"}));
     assert_eq!(answer["error"]["message"], "there is no command `krm.other`");
     // Nobody asked for lenses when the server started.
+    assert_eq!(client.capabilities.get("codeLensProvider"), None);
     let params = json!({"textDocument": {"uri": uri}});
     assert_eq!(client.request("textDocument/codeLens", params.clone())["result"], json!([]));
     let mut client = Client::start_with(&root, &[], json!({"codeLens": true}));
+    assert!(client.capabilities["codeLensProvider"].is_object());
     let answer = client.request("textDocument/codeLens", params);
-    let title = answer["result"][0]["command"]["title"].as_str().unwrap_or_default();
-    assert!(title.starts_with("used by "), "{answer}");
+    let lens = &answer["result"][0]["command"];
+    assert_eq!(lens["title"], "used by 2 roots", "{answer}");
+    // What a click on it sends is what the command takes.
+    let clicked = json!({"command": lens["command"], "arguments": lens["arguments"]});
+    assert!(client.request("workspace/executeCommand", clicked)["result"].is_string());
 }
 
 #[test]

@@ -13,6 +13,7 @@ async function start() {
   const options = {
     documentSelector: [{ scheme: 'file', language: 'yaml' }],
     initializationOptions: { codeLens },
+    middleware: { executeCommand },
   };
   client = new LanguageClient('krm', 'krm', server, options);
   try {
@@ -32,26 +33,33 @@ async function stop() {
   if (running && running.needsStop()) await running.stop();
 }
 
-// Shows what the kustomization around the open file builds to, from texts that need not be saved.
-async function preview() {
-  const open = vscode.window.activeTextEditor;
-  if (!client || !open) return;
-  const request = { command: 'krm.preview', arguments: [open.document.uri.toString()] };
+// The server's commands only return text, so whoever starts `krm.preview`, such as a code lens, gets to see it here.
+async function executeCommand(command, args, next) {
+  if (command !== 'krm.preview') return next(command, args);
   try {
-    const content = await client.sendRequest('workspace/executeCommand', request);
+    const content = await next(command, args);
     if (typeof content !== 'string') throw new Error('there is no kustomization around this file');
     const document = await vscode.workspace.openTextDocument({ language: 'yaml', content });
     await vscode.window.showTextDocument(document, { viewColumn: vscode.ViewColumn.Beside, preview: true });
+    return content;
   } catch (error) {
     vscode.window.showErrorMessage(`krm: ${error.message}`);
+    return undefined;
   }
+}
+
+// Shows what the kustomization around the open file builds to, including changes that are not saved.
+async function showResult() {
+  const open = vscode.window.activeTextEditor;
+  if (!client || !open) return;
+  await vscode.commands.executeCommand('krm.preview', open.document.uri.toString());
 }
 
 exports.activate = async (context) => {
   const restart = async () => { await stop(); await start(); };
   context.subscriptions.push(
     vscode.commands.registerCommand('krm.restart', restart),
-    vscode.commands.registerCommand('krm.showResult', preview),
+    vscode.commands.registerCommand('krm.showResult', showResult),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration('krm')) restart();
     }),

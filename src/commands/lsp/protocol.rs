@@ -197,10 +197,10 @@ pub struct ExecuteCommand {
     pub arguments: Vec<Value>,
 }
 
-/// What the server can do.
-pub fn capabilities(encoding: Encoding) -> Value {
+/// What the server can do. Code lenses are for those who ask for them.
+pub fn capabilities(encoding: Encoding, shows_usage: bool) -> Value {
     let any_file = json!({"filters": [{"scheme": "file", "pattern": {"glob": "**/*"}}]});
-    json!({
+    let mut all = json!({
         "capabilities": {
             "positionEncoding": encoding.name(),
             "textDocumentSync": {"openClose": true, "change": 2, "save": {"includeText": false}},
@@ -215,7 +215,6 @@ pub fn capabilities(encoding: Encoding) -> Value {
             "documentSymbolProvider": true,
             "workspaceSymbolProvider": true,
             "documentLinkProvider": {"resolveProvider": false},
-            "codeLensProvider": {"resolveProvider": false},
             "executeCommandProvider": {"commands": [PREVIEW, EXPLAIN]},
             "workspace": {
                 "workspaceFolders": {"supported": true, "changeNotifications": true},
@@ -223,5 +222,9 @@ pub fn capabilities(encoding: Encoding) -> Value {
             },
         },
         "serverInfo": {"name": "krm", "version": env!("CARGO_PKG_VERSION")},
-    })
+    });
+    if shows_usage {
+        all["capabilities"]["codeLensProvider"] = json!({"resolveProvider": false});
+    }
+    all
 }

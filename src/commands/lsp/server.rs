@@ -157,7 +157,7 @@ impl Server {
         }
         folders.iter().for_each(|folder| self.open_folder(folder));
         self.state = State::Running;
-        Ok(p::capabilities(self.encoding))
+        Ok(p::capabilities(self.encoding, self.shows_usage))
     }
 
     fn open_folder(&mut self, folder: &Path) {

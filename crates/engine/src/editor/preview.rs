@@ -32,15 +32,13 @@ impl Editor {
     pub fn usage(&mut self, path: &Path) -> Option<Usage> {
         self.sync();
         let path = self.world.place(path);
-        let layer = self.layer_of(&path)?;
-        let source = layer.source.clone()?;
-        let uses = |root: &&&crate::workspace::Layer| {
-            root.folder != layer.folder
-                && self.workspace.closure(root).iter().any(|part| part.folder == layer.folder)
-        };
+        let own = self.layer_of(&path)?.folder.clone();
+        let others = self.roots_using(&path).into_iter().filter(|folder| *folder != own);
         let roots: Vec<String> =
-            self.workspace.roots().iter().filter(uses).map(|root| root.shown.clone()).collect();
-        let span = source.span(0, 0);
-        (!roots.is_empty()).then(|| Usage { place: Place { path, source, span }, roots })
+            others.filter_map(|folder| Some(self.workspace.layer(&folder)?.shown.clone())).collect();
+        if roots.is_empty() {
+            return None;
+        }
+        Some(Usage { place: self.start_of(&path)?, roots })
     }
 }
