@@ -117,7 +117,8 @@ fn faults(folder: &Path, lock: &LockFile) -> Vec<String> {
     faults
 }
 
-/// Refuses to replace what krm did not write: the folder is replaced as a whole, and would be elsewhere behind a link.
+/// Refuses to replace what krm did not write: the folder is replaced as a whole, and through a
+/// symbolic link that would happen elsewhere.
 fn refuse_what_is_not_ours(root: &Path, folder: &Path) -> Result<()> {
     let refused = |path: &Path, why: &str| {
         Err(Diagnostic::error("vendor-not-ours", format!("`{}` {why}", locked::shown(path)))

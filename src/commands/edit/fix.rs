@@ -35,17 +35,17 @@ impl FixArgs {
         let disk: Arc<dyn World> = Arc::new(Disk::default());
         let dirs = target.folders(&*disk)?;
         let mut changes = target.changes(&dirs)?;
-        let mut told = Vec::new();
+        let mut messages = Vec::new();
         for dir in &dirs {
             let fixed = self.fix(&disk, dir, report)?;
             let Some(fixed) = fixed else {
-                told.push(format!("nothing is deprecated in `{dir}`"));
+                messages.push(format!("nothing is deprecated in `{dir}`"));
                 continue;
             };
             for (shown, before, after) in fixed.texts.values().filter(|_| target.diff) {
                 os::print(edit::diff(shown, before, after).as_bytes())?;
             }
-            told.push(format!("fixed in `{dir}`: {}", fixed.done.join(", ")));
+            messages.push(format!("fixed in `{dir}`: {}", fixed.done.join(", ")));
             if let Some(changes) = &mut changes {
                 for (path, (_, before, after)) in &fixed.texts {
                     changes.edit(path, before, after.as_bytes())?;
@@ -53,7 +53,7 @@ impl FixArgs {
             }
         }
         changes.map_or(Ok(()), os::Changes::commit)?;
-        told.iter().for_each(|line| eprintln!("{line}"));
+        messages.iter().for_each(|line| eprintln!("{line}"));
         Ok(())
     }
 

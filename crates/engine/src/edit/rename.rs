@@ -10,6 +10,7 @@ use super::{fields, missing};
 use crate::files::world::World;
 use crate::resource::Gvk;
 use crate::select::go_regex;
+use crate::select::near_miss::with_article;
 use crate::transformers::TransformerConfig;
 use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
@@ -53,8 +54,8 @@ pub struct Mention {
     pub span: Span,
 }
 
-/// Every place that names a resource which `home` defines, in what is built together with it. Where a name cannot be distinguished
-/// apart from other texts, nothing is named.
+/// Every location that names a resource which `home` defines, in what is built together with it. A name that cannot be
+/// distinguished from other text is left out.
 pub fn mentions(
     world: &dyn World,
     sources: &Sources,
@@ -165,7 +166,7 @@ impl<'r> Renamer<'r> {
         }
         let Rename { kind, name, .. } = self.rename;
         if names.contains(&self.rename.new) {
-            return Err(refused(format!("there is a {kind} `{}` already", self.rename.new)));
+            return Err(refused(format!("there is already {} `{}`", with_article(kind), self.rename.new)));
         }
         let mut all = homes.into_iter();
         match (all.next(), all.next()) {

@@ -12,6 +12,7 @@ use super::{Editor, Repaired};
 use crate::edit::rename::{self, Rename};
 use crate::edit::{moves, overlay};
 use crate::files::world::World;
+use crate::select::near_miss::with_article;
 
 impl Editor {
     /// What to write where, so that the resource under the cursor has another name and every build stays equal but for it.
@@ -44,7 +45,7 @@ impl Editor {
                 && (other.name == new || (other.name == definition.name && is_second))
             {
                 let message = match other.name == new {
-                    true => format!("there is a {} `{new}` already", rename.kind),
+                    true => format!("there is already {} `{new}`", with_article(&rename.kind)),
                     false => format!(
                         "{} `{}` is defined more than once in the same build",
                         rename.kind, rename.name

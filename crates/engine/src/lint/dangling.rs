@@ -1,7 +1,7 @@
 //! `dangling-reference` and `missing-reference`: names of ConfigMaps, Secrets, Services, claims and volumes that nothing has.
 //!
-//! The one who deploys a root may have made the Secret by hand, so a name that nothing has is not wrong by itself. It is when a
-//! resource has nearly that name, or when a container mounts a volume that its own pod lacks.
+//! A Secret may have been created in the cluster by hand, so a name that no resource has is not wrong by itself. It is wrong
+//! if a resource has nearly that name, or if a container mounts a volume that its own pod lacks.
 
 use krm_yaml::{Diagnostic, Fix, Node, nearest};
 
@@ -221,7 +221,7 @@ mod tests {
     use super::is_slip;
 
     #[test]
-    fn slips_are_told_from_other_names() {
+    fn slips_are_distinguished_from_other_names() {
         for (a, b) in [("settings", "setings"), ("web-config", "web-confgi"), ("app-secret", "app-secrets")] {
             assert!(is_slip(a, b), "{a} {b}");
         }

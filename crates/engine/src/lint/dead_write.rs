@@ -7,8 +7,9 @@ use krm_yaml::{Diagnostic, Node, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
-use super::removal::without_line;
+use super::removal::without_value;
 use super::roots::Root;
+use super::steps::each;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::Traced;
 
@@ -42,7 +43,6 @@ struct Writes {
     set: FxHashMap<Span, Arc<str>>,
     /// By what they were overwritten or removed.
     ended: FxHashMap<Span, Ended>,
-    known: FxHashSet<*const Trace>,
 }
 
 struct Ended {
@@ -54,9 +54,10 @@ struct Ended {
     is_beside: bool,
 }
 
-pub(super) fn in_trace(cx: &Check, trace: &Arc<Trace>) -> Vec<Diagnostic> {
+/// The values that are lost in one root.
+pub(super) fn in_trace(trace: &Arc<Trace>) -> Vec<Diagnostic> {
     let mut writes = Writes::default();
-    writes.of_trace(trace);
+    each(trace, &mut |step| writes.of_step(step));
     let mut alive = FxHashSet::default();
     for (_, seen) in &trace.result {
         scalars(&seen.node, &mut |node| {
@@ -86,28 +87,20 @@ pub(super) fn in_trace(cx: &Check, trace: &Arc<Trace>) -> Vec<Diagnostic> {
             (false, false) => Diagnostic::warning("dead-write", "every root overwrites this value")
                 .note("it is overwritten here", ended.by),
         };
-        let finding = finding.at(*span).help("remove it from the patch, or check which of the two is meant");
-        found.push(match without_line(cx, *span) {
-            Some(fix) => finding.fix(fix),
-            None => finding,
-        });
+        found.push(finding.at(*span).help("remove it from the patch, or check which of the two is meant"));
     }
     found
 }
 
-impl Writes {
-    fn of_trace(&mut self, trace: &Arc<Trace>) {
-        if !self.known.insert(Arc::as_ptr(trace)) {
-            return;
-        }
-        for step in &trace.steps {
-            if let Some(within) = &step.within {
-                self.of_trace(within);
-            }
-            self.of_step(step);
-        }
+/// A finding that holds in every root, with its fix.
+pub(super) fn with_fix(cx: &Check, finding: Diagnostic) -> Diagnostic {
+    match without_value(cx, finding.place()) {
+        Some(fix) => finding.fix(fix),
+        None => finding,
     }
+}
 
+impl Writes {
     fn of_step(&mut self, step: &Traced) {
         let is_patch = PATCHES.contains(&&*step.name.field);
         let overwrites = OVERWRITING.contains(&&*step.name.field);

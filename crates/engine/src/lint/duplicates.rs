@@ -4,10 +4,12 @@ use krm_yaml::{Diagnostic, Fix, Node};
 
 use super::Check;
 use super::removal::without_entry;
+use crate::files::world::clean;
 use crate::workspace::Layer;
 
-/// Lists whose entries may be equal only by mistake. Builds refuse a resource that is listed twice.
-const LISTS: [&str; 11] = [
+/// Lists whose entries may be equal only by mistake. Builds refuse a resource, a generator or a transformer that is listed
+/// twice.
+const LISTS: [&str; 10] = [
     "components",
     "configurations",
     "crds",
@@ -18,7 +20,6 @@ const LISTS: [&str; 11] = [
     "patchesStrategicMerge",
     "replacements",
     "replicas",
-    "transformers",
 ];
 
 pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
@@ -33,7 +34,9 @@ fn in_layer(cx: &Check, layer: &Layer) -> Vec<Diagnostic> {
         let items = root.get(field).map(Node::items).unwrap_or_default();
         for (at, item) in items.iter().enumerate() {
             // Long lists are lists of paths or names, and these differ early.
-            if let Some(first) = items[..at].iter().find(|first| is_same(first, item)) {
+            let first = items[..at].iter().rposition(|first| is_same(first, item));
+            let first = first.filter(|first| is_redundant(cx, layer, field, item, &items[first + 1..at]));
+            if let Some(first) = first.map(|first| &items[first]) {
                 let finding =
                     Diagnostic::warning("duplicate-entry", format!("`{field}` has this entry twice"))
                         .at(item.span())
@@ -73,6 +76,62 @@ fn is_same(a: &Node, b: &Node) -> bool {
         (Some(a), Some(b)) => plain(a) == plain(b),
         _ => a == b,
     }
+}
+
+/// Whether an entry does nothing that an equal one before it has not done. In between there are other entries, which may
+/// have changed what this one is about.
+fn is_redundant(cx: &Check, layer: &Layer, field: &str, item: &Node, between: &[Node]) -> bool {
+    let names =
+        |node: &Node| ["name", "newName"].map(|key| node.get(key).and_then(Node::text).map(str::to_owned));
+    let shares_a_name = |other: &Node| {
+        let theirs = names(other);
+        names(item).iter().flatten().any(|name| theirs.iter().flatten().any(|other| other == name))
+    };
+    match field {
+        "images" => item.get("tagSuffix").is_none() && !between.iter().any(shares_a_name),
+        "replicas" => !between.iter().any(shares_a_name),
+        "labels" => {
+            let pairs = |node: &Node| node.get("pairs").and_then(Node::as_map).cloned().unwrap_or_default();
+            let own = pairs(item);
+            let sets_one = |other: &Node| {
+                pairs(other).iter().any(|pair| pair.key.text().is_some_and(|key| own.contains(key)))
+            };
+            !between.iter().any(sets_one)
+        }
+        "patches" | "patchesJson6902" | "patchesStrategicMerge" | "replacements" => {
+            between.is_empty() && !adds_each_time(cx, layer, item)
+        }
+        _ => true,
+    }
+}
+
+/// Whether a patch or a replacement does more when it is applied once more: a JSON patch that adds to a list or takes from
+/// it, a replacement that puts something before or after a part of a text.
+fn adds_each_time(cx: &Check, layer: &Layer, item: &Node) -> bool {
+    let in_file = item.get("path").and_then(Node::as_str).filter(|_| item.get("source").is_none());
+    let text = match in_file {
+        Some(path) => cx.lint.world.read(&clean(&layer.folder.join(path))).ok(),
+        None => item.get("patch").and_then(Node::as_str).map(|text| text.as_bytes().to_vec()),
+    };
+    let documents = text.and_then(|text| krm_yaml::parse_str(&String::from_utf8(text).ok()?).ok());
+    let mut roots = documents.into_iter().flatten().map(|document| document.root).chain([item.clone()]);
+    roots.any(|root| root.items().iter().any(is_one_more) || uses_part_of_a_text(&root))
+}
+
+fn is_one_more(operation: &Node) -> bool {
+    let text = |key: &str| operation.get(key).and_then(Node::text).unwrap_or_default();
+    let last = text("path").rsplit('/').next().unwrap_or_default();
+    match text("op") {
+        "add" => last == "-" || last.parse::<usize>().is_ok(),
+        "remove" | "move" | "copy" => true,
+        _ => false,
+    }
+}
+
+fn uses_part_of_a_text(node: &Node) -> bool {
+    node.get("delimiter").is_some()
+        || node.items().iter().any(uses_part_of_a_text)
+        || node.as_map().into_iter().flatten().any(|entry| uses_part_of_a_text(&entry.value))
 }
 
 fn plain(path: &str) -> &str {

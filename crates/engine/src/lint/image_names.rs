@@ -3,10 +3,7 @@
 use krm_yaml::{Diagnostic, Failure, Fix};
 
 use super::Check;
-use super::fix::as_edits;
-use super::removal::layer_of;
-use crate::edit;
-use crate::files::folder::Files;
+use super::removal::{edited, layer_of};
 
 pub(super) fn add_fixes(cx: &Check, findings: &mut [Diagnostic]) {
     for finding in findings.iter_mut().filter(|finding| finding.failure() == Some(Failure::Misplaced)) {
@@ -17,11 +14,9 @@ pub(super) fn add_fixes(cx: &Check, findings: &mut [Diagnostic]) {
 }
 
 fn of(cx: &Check, finding: &Diagnostic) -> Option<Fix> {
-    let layer = layer_of(cx, finding.place())?;
-    // Texts that are only tried need not be kept among those of the run.
-    let files = Files::new(cx.lint.world.clone(), krm_yaml::Sources::new());
-    let mut file = edit::File::open(&files, &layer.shown).ok()?;
-    let source = layer.source.as_ref().filter(|source| source.text() == file.source().text())?;
-    let field = file.move_tag_of_new_name(finding.place().start)?;
-    Some(as_edits(Fix::needs_review(format!("write `{field}`")), source, &file.text()))
+    let place = finding.place();
+    edited(cx, layer_of(cx, place)?, |file| {
+        let field = file.move_tag_of_new_name(place.start)?;
+        Some(Fix::needs_review(format!("write `{field}`")))
+    })
 }

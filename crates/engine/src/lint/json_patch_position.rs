@@ -8,6 +8,7 @@ use krm_yaml::{Diagnostic, Node, Span};
 use super::Check;
 use super::roots::Root;
 use super::steps::each;
+use crate::patch::decode;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Operation};
 
@@ -52,8 +53,8 @@ fn position(root: &Node, operation: &Operation) -> Option<(String, String)> {
     let mut path = String::new();
     let mut found = None;
     for part in operation.path.split('/').skip(1) {
-        let part = part.replace("~1", "/").replace("~0", "~");
         path = format!("{path}/{part}");
+        let part = decode(part);
         let below = match node.is_seq() {
             false => node.get(&part),
             true => part.parse::<usize>().ok().and_then(|at| node.items().get(at)),

@@ -103,11 +103,11 @@ impl Lint<'_> {
         found.extend(names::findings(&cx, &roots));
         found.extend(dangling::findings(&cx, &roots));
         found.extend(duplicates::findings(&cx));
-        found.extend(same_in_overlays::findings(&cx, &roots));
         found.extend(unused_component::findings(&cx));
         found.extend(unused_generator::findings(&cx, &roots));
         if !options.quick {
             found.extend(steps::findings(&cx, &roots));
+            found.extend(same_in_overlays::findings(&cx, &roots));
         }
         let mut left = Vec::new();
         for finding in found {

@@ -8,6 +8,7 @@ use super::dangling::{containers, pod_specs};
 use super::resource_fields::is_filled_in_later;
 use super::roots::{Root, in_all};
 use crate::resource::Resource;
+use crate::select::near_miss::with_article;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     let found = roots.iter().map(|root| {
@@ -54,7 +55,7 @@ fn name(r: &Resource, found: &mut Vec<Diagnostic>) {
         ),
     };
     if !is_right {
-        let message = format!("Kubernetes refuses a {} with the name `{name}`", r.kind());
+        let message = format!("Kubernetes refuses {} with the name `{name}`", with_article(r.kind()));
         found.push(Diagnostic::warning("resource-name-refused", message).at(node.span()).help(help));
     }
 }

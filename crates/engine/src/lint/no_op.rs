@@ -26,7 +26,8 @@ pub(super) fn may_be(cx: &Check, root: &Root) -> bool {
     PATCHES.iter().chain(&["images", "replicas"]).any(has)
 }
 
-pub(super) fn in_trace(cx: &Check, root: &Root, trace: &Arc<Trace>) -> Vec<Diagnostic> {
+/// The entries that are idle in one root.
+pub(super) fn in_trace(root: &Root, trace: &Arc<Trace>) -> Vec<Diagnostic> {
     // Of what matches nothing, the build warns.
     let unmatched: FxHashSet<Span> = root.warnings.iter().map(Diagnostic::place).collect();
     let mut idle: Vec<Span> = Vec::new();
@@ -48,7 +49,15 @@ pub(super) fn in_trace(cx: &Check, root: &Root, trace: &Arc<Trace>) -> Vec<Diagn
     });
     idle.sort_by_key(|span| (span.file, span.start));
     idle.dedup();
-    idle.into_iter().filter_map(|entry| finding(cx, entry)).collect()
+    let finding = |entry| {
+        Diagnostic::warning(
+            "no-op",
+            "this entry changes nothing: what it sets is there already in every root",
+        )
+        .at(entry)
+        .help("remove it")
+    };
+    idle.into_iter().map(finding).collect()
 }
 
 /// The entries of a step, and whether each left everything as it was.
@@ -108,7 +117,9 @@ fn written(step: &Traced) -> Vec<Span> {
     found
 }
 
-fn finding(cx: &Check, entry: Span) -> Option<Diagnostic> {
+/// A finding that holds in every root, with its fix; `None` if there is a reason for the entry.
+pub(super) fn settled(cx: &Check, finding: Diagnostic) -> Option<Diagnostic> {
+    let entry = finding.place();
     let layer = layer_of(cx, entry)?;
     let root = layer.root.as_ref()?;
     let has_base = || {
@@ -129,12 +140,6 @@ fn finding(cx: &Check, entry: Span) -> Option<Diagnostic> {
     if field == "images" && is_kept_by_others(cx, root, item, entry) {
         return None;
     }
-    let finding = Diagnostic::warning(
-        "no-op",
-        "this entry changes nothing: what it sets is there already in every root",
-    )
-    .at(entry)
-    .help("remove it");
     Some(match without_entry(cx, entry, Fix::safe("remove the entry")) {
         Some(fix) => finding.fix(fix),
         None => finding,

@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn pinned_addresses_are_told_from_moving_ones() {
+    fn pinned_addresses_are_distinguished_from_moving_ones() {
         for moving in [
             "https://github.com/org/repo/path",
             "https://github.com/org/repo//path?ref=main",

@@ -1,11 +1,15 @@
-//! Fixes that take something out of a file.
+//! Fixes that change a kustomization as `krm edit` would, or take a value out of a patch.
 
-use krm_yaml::{Fix, Span};
+use std::sync::Arc;
+
+use krm_yaml::emit::preserve;
+use krm_yaml::{Fix, Node, Source, Sources, Span};
 
 use super::Check;
 use super::fix::as_edits;
-use crate::edit;
+use crate::edit::File;
 use crate::files::folder::Files;
+use crate::pipeline::trace::{Segment, at};
 use crate::workspace::Layer;
 
 /// The layer whose file a span is in.
@@ -14,114 +18,137 @@ pub(super) fn layer_of<'a>(cx: &Check<'a>, span: Span) -> Option<&'a Layer> {
     cx.lint.workspace.layer(path.parent()?).filter(|layer| layer.file == path)
 }
 
-/// The fix that removes the entry of a list of a kustomization in which a span begins; the field goes with its last entry.
-pub(super) fn without_entry(cx: &Check, span: Span, fix: Fix) -> Option<Fix> {
-    let layer = layer_of(cx, span)?;
+/// A fix that holds what `edit` changes in the file of a layer; `None` if it changes nothing.
+pub(super) fn edited(cx: &Check, layer: &Layer, edit: impl FnOnce(&mut File) -> Option<Fix>) -> Option<Fix> {
     // Texts that are only tried need not be kept among those of the run.
-    let files = Files::new(cx.lint.world.clone(), krm_yaml::Sources::new());
-    let mut file = edit::File::open(&files, &layer.shown).ok()?;
+    let files = Files::new(cx.lint.world.clone(), Sources::new());
+    let mut file = File::open(&files, &layer.shown).ok()?;
     let source = layer.source.as_ref().filter(|source| source.text() == file.source().text())?;
-    if !file.remove_entry_at(span.start) {
-        return None;
-    }
+    let fix = edit(&mut file)?;
     Some(as_edits(fix, source, &file.text())).filter(|fix| !fix.edits().is_empty())
 }
 
-/// The fix that removes the line of a value, and the lines of the fields that would be left empty, which is all there is to
-/// do in block style. `None` of anything else, and of a part that an operation of a JSON patch cannot do without.
-pub(super) fn without_line(cx: &Check, span: Span) -> Option<Fix> {
-    let source = cx.lint.sources.get(span.file)?;
-    let text = source.text();
-    let (start, end) = lines_of(text, span)?;
-    Some(Fix::needs_review("remove it").replace(source.span(start, end), ""))
+/// The fix that removes the entry of a list of a kustomization in which a span begins; the field goes with its last entry.
+pub(super) fn without_entry(cx: &Check, span: Span, fix: Fix) -> Option<Fix> {
+    edited(cx, layer_of(cx, span)?, |file| file.remove_entry_at(span.start).then_some(fix))
 }
 
-fn lines_of(text: &str, span: Span) -> Option<(usize, usize)> {
-    let mut lines: Vec<(usize, &str)> = Vec::new();
-    let mut at = 0;
-    for line in text.split_inclusive('\n') {
-        lines.push((at, line));
-        at += line.len();
+/// The fix that removes a value from a patch, and the fields around it that would be left empty. `None` of an element of a
+/// list, and of a part that an operation of a JSON patch cannot do without.
+pub(super) fn without_value(cx: &Check, span: Span) -> Option<Fix> {
+    let source = cx.lint.sources.get(span.file)?;
+    let text = text_without(&source, span)?;
+    Some(as_edits(Fix::needs_review("remove it"), &source, &text))
+}
+
+fn text_without(source: &Arc<Source>, span: Span) -> Option<String> {
+    let mut documents = krm_yaml::parse(source).ok()?;
+    let document = documents.iter_mut().find(|document| holds(document.span(), span))?;
+    let path = path_to(&document.root, span)?;
+    let value = at(&document.root, &path)?;
+    if value.span() == span {
+        remove(&mut document.root, &path)?;
+    } else {
+        // A patch within a kustomization: the same in the text that the literal holds.
+        let patches = krm_yaml::embedded::parse(value, Some(source)).ok()?;
+        let (which, within) =
+            patches.iter().enumerate().find_map(|(which, patch)| Some((which, path_to(patch, span)?)))?;
+        let mut inner = krm_yaml::parse_str(value.text()?).ok()?;
+        remove(&mut inner.get_mut(which)?.root, &within)?;
+        let text = Node::from(preserve::stream(&inner)).with_style(value.style());
+        at_mut(&mut document.root, &path)?.assign(text);
     }
-    let indent = |line: &str| line.len() - line.trim_start_matches(' ').len();
-    let says_something = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with('#');
-    let of = lines.partition_point(|(at, _)| *at <= span.start as usize).checked_sub(1)?;
-    let (line_at, line) = lines[of];
-    // The whole of it must be `key: value` and perhaps a comment.
-    let value = text.get(span.range())?;
-    let (key, rest) = line.split_at(span.start as usize - line_at);
-    let after = rest.strip_prefix(value)?.trim();
-    let is_key = |key: &str| {
-        key.trim_end().ends_with(':') && !key.trim_start().starts_with(['-', '{', '[', '?', '"', '\''])
+    Some(preserve::stream(&documents))
+}
+
+fn holds(outer: Span, inner: Span) -> bool {
+    outer.start <= inner.start && inner.end <= outer.end
+}
+
+/// The way to the scalar that a span is, or is part of.
+fn path_to(root: &Node, span: Span) -> Option<Vec<Segment>> {
+    let mut path = Vec::new();
+    let mut node = root;
+    while !node.is_scalar() {
+        let field = node.as_map().into_iter().flatten().find(|entry| holds(entry.value.span(), span));
+        node = match field {
+            Some(entry) => {
+                path.push(Segment::Key(entry.key.text()?.into()));
+                &entry.value
+            }
+            None => {
+                let (at, item) =
+                    node.items().iter().enumerate().find(|(_, item)| holds(item.span(), span))?;
+                path.push(Segment::Index(at));
+                item
+            }
+        };
+    }
+    holds(node.span(), span).then_some(path)
+}
+
+/// Removes a field, and those around it that have no other.
+fn remove(root: &mut Node, path: &[Segment]) -> Option<()> {
+    let mut path = path;
+    let (key, parent) = loop {
+        let (last, parent) = path.split_last()?;
+        let Segment::Key(key) = last else { return None };
+        // The items of a JSON patch need all they have.
+        if matches!(parent, [Segment::Index(_)]) {
+            return None;
+        }
+        if at(root, parent)?.as_map()?.len() > 1 {
+            break (key, parent);
+        }
+        path = parent;
     };
-    if value.contains('\n') || !is_key(key) || !(after.is_empty() || after.starts_with('#')) {
-        return None;
-    }
-    let (mut first, mut last) = (of, of);
-    loop {
-        let width = indent(lines[first].1);
-        let before = lines[..first].iter().rposition(|(_, line)| says_something(line))?;
-        let next = lines[last + 1..].iter().map(|(_, line)| *line).find(|line| says_something(line));
-        let is_operation = lines[..first]
-            .iter()
-            .rev()
-            .take_while(|(_, line)| indent(line) >= width || line.trim_start().starts_with('-'))
-            .chain(lines[last + 1..].iter().take_while(|(_, line)| indent(line) >= width))
-            .any(|(_, line)| line.trim_start().trim_start_matches("- ").starts_with("op:"));
-        if is_operation {
-            return None;
-        }
-        // A neighbour at the same depth: the map keeps an entry. So does the item whose first key is after a dash.
-        let above = lines[before].1;
-        let depth_of_key = |line: &str| match line.trim_start().starts_with("- ") {
-            true => indent(line) + 2,
-            false => indent(line),
-        };
-        let has_sibling_above = {
-            let mut up =
-                lines[..first].iter().rev().map(|(_, line)| *line).filter(|line| says_something(line));
-            up.find(|line| depth_of_key(line) <= width).is_some_and(|line| depth_of_key(line) == width)
-        };
-        let has_sibling_below =
-            next.is_some_and(|line| indent(line) == width && !line.trim_start().starts_with('-'));
-        if has_sibling_above || has_sibling_below {
-            let start = lines[first].0;
-            let end = lines[last].0 + lines[last].1.len();
-            return Some((start, end));
-        }
-        // The field around it would be empty, and goes too.
-        let is_parent = indent(above) < width && is_key(above) && above.trim_end().ends_with(':');
-        if !is_parent || indent(above) == 0 && width == 0 {
-            return None;
-        }
-        (first, last) = (before, last);
-    }
+    at_mut(root, parent)?.remove(key)?;
+    Some(())
+}
+
+fn at_mut<'n>(root: &'n mut Node, path: &[Segment]) -> Option<&'n mut Node> {
+    path.iter().try_fold(root, |node, segment| match segment {
+        Segment::Key(key) => node.get_mut(key),
+        Segment::Index(at) => node.as_seq_mut()?.get_mut(*at),
+    })
 }
 
 #[cfg(test)]
 mod tests {
-    use krm_yaml::{FileId, Span};
+    use krm_yaml::Sources;
 
-    use super::lines_of;
+    use super::text_without;
 
     /// The text without the value that is marked.
     fn without(text: &str) -> Option<String> {
-        let start = text.find('<')?;
-        let end = text.find('>')? - 1;
-        let text = text.replace(['<', '>'], "");
-        let (from, to) = lines_of(&text, Span::new(FileId::NONE, start, end))?;
-        Some(format!("{}{}", &text[..from], &text[to..]))
+        let (start, end) = (text.find('<')?, text.find('>')? - 1);
+        let source = Sources::new().add("patch.yaml", text.replace(['<', '>'], ""));
+        text_without(&source, source.span(start, end))
     }
 
     #[test]
     fn fields_that_are_left_empty_go_too() {
-        let some = |text: &str| Some(text.to_owned());
-        assert_eq!(without("a: 1\nspec:\n  b: <2>\n  c: 3\n"), some("a: 1\nspec:\n  c: 3\n"));
-        assert_eq!(without("a: 1\nspec:\n  b: <2> # why\n"), some("a: 1\n"));
-        assert_eq!(without("a: 1\nspec:\n  x:\n    b: <2>\nz: 1\n"), some("a: 1\nz: 1\n"));
-        assert_eq!(without("l:\n- name: x\n  image: <y>\n"), some("l:\n- name: x\n"));
-        assert_eq!(without("l:\n- <x>\n"), None);
-        assert_eq!(without("a: {b: <1>}\n"), None);
-        assert_eq!(without("- op: replace\n  path: /a\n  value: <1>\n"), None);
+        for (text, left) in [
+            ("a: 1\nspec:\n  b: <2>\n  c: 3\n", "a: 1\nspec:\n  c: 3\n"),
+            ("a: 1\nspec:\n  b: <2> # why\n", "a: 1\n"),
+            ("a: 1\nspec:\n  x:\n    b: <2>\nz: 1\n", "a: 1\nz: 1\n"),
+            ("a: 1\nspec:\n      x:\n       b: <2>\n      y: 1\n", "a: 1\nspec:\n      y: 1\n"),
+            ("a: {b: <1>, c: 2}\n", "a: {c: 2}\n"),
+            ("l:\n- name: x\n  image: <y>\n", "l:\n- name: x\n"),
+            ("l:\n  - image: <y>\n    name: x\n", "l:\n  - name: x\n"),
+            ("a: 1\n---\nb: 2\nc: <3>\n", "a: 1\n---\nb: 2\n"),
+            ("patch: |-\n  a: 1\n  b:\n    c: <2>\nz: 1\n", "patch: |-\n  a: 1\nz: 1\n"),
+            ("- op: add\n  path: /a\n  value: {b: <1>, c: 2}\n", "- op: add\n  path: /a\n  value: {c: 2}\n"),
+        ] {
+            assert_eq!(without(text).as_deref(), Some(left), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_left_out_stays() {
+        for text in ["l:\n- <x>\n", "l:\n- a: <x>\n", "a: <1>\n", "- op: replace\n  path: /a\n  value: <1>\n"]
+        {
+            assert_eq!(without(text), None, "{text}");
+        }
     }
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use krm_yaml::{Diagnostic, Node, Span};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
 use super::roots::Root;
 use crate::files::world::clean;
+use crate::resource::Track;
 use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
 /// Two overlays may agree by chance.
@@ -33,20 +34,14 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         if users.len() < FEWEST || !is_base || is_root || !users.iter().all(|user| is_made_of_one(user)) {
             continue;
         }
-        let (first, others) = users.split_first().expect("there are some");
-        let of_others: Vec<Vec<Repeated>> = others.iter().map(|layer| entries(cx, layer)).collect();
-        for entry in entries(cx, first) {
-            let same = |theirs: &Vec<Repeated>| {
-                theirs.iter().find(|other| other.is(&entry)).map(|other| other.place)
-            };
-            let Some(places) = of_others.iter().map(same).collect::<Option<Vec<Span>>>() else { continue };
-            if !cx.is_wanted(&first.file) {
-                continue;
-            }
-            let shown = workspace.layer(folder).map(|layer| layer.shown.clone()).unwrap_or_default();
+        if !cx.is_wanted(&users[0].file) {
+            continue;
+        }
+        let shown = workspace.layer(folder).map(|layer| layer.shown.clone()).unwrap_or_default();
+        for places in repeated(cx, &users) {
             let message = format!("all {} overlays of `{shown}` repeat this", users.len());
-            let mut finding = Diagnostic::warning("same-in-all-overlays", message).at(entry.place);
-            for place in places.into_iter().take(SHOWN) {
+            let mut finding = Diagnostic::warning("same-in-all-overlays", message).at(places[0]);
+            for place in places.into_iter().skip(1).take(SHOWN) {
                 finding = finding.note("it is repeated here", place);
             }
             found.push(finding.help(format!("move it to `{shown}`")));
@@ -55,7 +50,26 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     found
 }
 
-/// Whether a layer takes resources from one other alone.
+/// The entries that all overlays of a base have, and that the base could have: where each of them is in each overlay.
+fn repeated(cx: &Check, overlays: &[&Layer]) -> Vec<Vec<Span>> {
+    let of_each: Vec<Vec<Repeated>> = overlays.iter().map(|layer| entries(cx, layer)).collect();
+    let in_all = |entry: &Repeated| {
+        let same =
+            |theirs: &Vec<Repeated>| theirs.iter().find(|other| other.is(entry)).map(|other| other.place);
+        of_each.iter().map(same).collect::<Option<Vec<Span>>>()
+    };
+    let mut found: Vec<Vec<Span>> = of_each[0].iter().filter_map(in_all).collect();
+    for (at, overlay) in overlays.iter().enumerate() {
+        if !found.is_empty() {
+            let entries = found.iter().map(|places| places[at]).collect::<Vec<_>>();
+            let mut keeps = changing_only_the_base(cx, overlay, &entries).into_iter();
+            found.retain(|_| keeps.next() == Some(true));
+        }
+    }
+    found
+}
+
+/// Whether a layer takes resources from one other alone, apart from files.
 fn is_made_of_one(layer: &Layer) -> bool {
     let from = layer
         .references
@@ -63,6 +77,24 @@ fn is_made_of_one(layer: &Layer) -> bool {
         .filter(|reference| reference.field.starts_with("resources") || reference.field.starts_with("bases"));
     let others = from.filter(|reference| !matches!(reference.target, ReferenceTarget::File(_)));
     layer.kind == LayerKind::Kustomization && others.count() == 1
+}
+
+/// Which entries of an overlay change what comes from its base, and nothing else: a file or a generator of the overlay is
+/// out of reach for the base.
+fn changing_only_the_base(cx: &Check, overlay: &Layer, entries: &[Span]) -> Vec<bool> {
+    let (result, trace) = cx.lint.session.trace(&overlay.shown);
+    let from_base = trace.steps.iter().filter(|step| step.within.is_some());
+    let from_base: FxHashSet<Track> =
+        from_base.flat_map(|step| &step.changes).map(|change| change.resource).collect();
+    let name = |span: Span| cx.lint.sources.get(span.file).map(|source| source.name().to_owned());
+    let changes_it = |entry: &Span| {
+        let file = name(*entry);
+        let is_entry = |span: &Span| (entry.start..entry.end).contains(&span.start) && name(*span) == file;
+        let steps = trace.steps.iter().filter(|step| step.entries.iter().chain([&step.place]).any(is_entry));
+        let mut changed = steps.flat_map(|step| &step.changes).map(|change| change.resource).peekable();
+        result.is_ok() && changed.peek().is_some() && changed.all(|resource| from_base.contains(&resource))
+    };
+    entries.iter().map(changes_it).collect()
 }
 
 struct Repeated {

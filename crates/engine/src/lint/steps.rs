@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use krm_yaml::Diagnostic;
+use krm_yaml::{Diagnostic, Node};
 use rayon::prelude::*;
+use rustc_hash::FxHashSet;
 
 use super::roots::{Root, in_all};
 use super::{Check, dead_write, json_patch_position, no_op};
@@ -13,17 +14,23 @@ use crate::pipeline::trace::Traced;
 /// What one root has to say.
 #[derive(Default)]
 struct Found {
-    findings: Vec<Diagnostic>,
+    idle: Vec<Diagnostic>,
+    lost: Vec<Diagnostic>,
     indexes: Vec<json_patch_position::Meant>,
 }
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     let found: Vec<Found> = roots.par_iter().map(|root| in_root(cx, root)).collect();
-    let (findings, indexes): (Vec<_>, Vec<_>) =
-        found.into_iter().map(|found| (found.findings, found.indexes)).unzip();
-    let mut all = in_all(cx, roots, findings, false);
-    all.extend(json_patch_position::findings(cx, roots, indexes));
-    all
+    let (mut idle, mut lost, mut indexes) = (Vec::new(), Vec::new(), Vec::new());
+    for found in found {
+        idle.push(found.idle);
+        lost.push(found.lost);
+        indexes.push(found.indexes);
+    }
+    // Fixes are made for what holds in every root, and not for each root.
+    let idle = in_all(cx, roots, idle, false).into_iter().filter_map(|finding| no_op::settled(cx, finding));
+    let lost = in_all(cx, roots, lost, false).into_iter().map(|finding| dead_write::with_fix(cx, finding));
+    idle.chain(lost).chain(json_patch_position::findings(cx, roots, indexes)).collect()
 }
 
 fn in_root(cx: &Check, root: &Root) -> Found {
@@ -36,20 +43,23 @@ fn in_root(cx: &Check, root: &Root) -> Found {
     if result.is_err() {
         return Found::default();
     }
-    let mut findings = no_op::in_trace(cx, root, &trace);
-    if overwrites {
-        findings.extend(dead_write::in_trace(cx, &trace));
+    Found {
+        idle: no_op::in_trace(root, &trace),
+        lost: if overwrites { dead_write::in_trace(&trace) } else { Vec::new() },
+        indexes: json_patch_position::in_trace(&trace),
     }
-    Found { findings, indexes: json_patch_position::in_trace(&trace) }
 }
 
 /// Calls a function with every step, those of bases included, each base once.
 pub(super) fn each<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) {
-    fn visit<'t>(trace: &'t Arc<Trace>, known: &mut Vec<*const Trace>, call: &mut dyn FnMut(&'t Traced)) {
-        if known.contains(&Arc::as_ptr(trace)) {
+    fn visit<'t>(
+        trace: &'t Arc<Trace>,
+        known: &mut FxHashSet<*const Trace>,
+        call: &mut dyn FnMut(&'t Traced),
+    ) {
+        if !known.insert(Arc::as_ptr(trace)) {
             return;
         }
-        known.push(Arc::as_ptr(trace));
         for step in &trace.steps {
             if let Some(within) = &step.within {
                 visit(within, known, call);
@@ -57,7 +67,7 @@ pub(super) fn each<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) 
             call(step);
         }
     }
-    visit(trace, &mut Vec::new(), call);
+    visit(trace, &mut FxHashSet::default(), call);
 }
 
 /// Whether a step changed anything, comments and places apart.
@@ -69,16 +79,11 @@ pub(super) fn acts(step: &Traced) -> bool {
 }
 
 /// Whether the keys of equal trees are in the same order: an output shows it.
-fn same_order(a: &krm_yaml::Node, b: &krm_yaml::Node) -> bool {
+fn same_order(a: &Node, b: &Node) -> bool {
     if a.same(b) {
         return true;
     }
-    let fields = |node: &krm_yaml::Node| -> Vec<(Option<String>, krm_yaml::Node)> {
-        let all = node.as_map().into_iter().flatten();
-        all.map(|entry| (entry.key.text().map(str::to_owned), entry.value.clone())).collect()
-    };
-    let (x, y) = (fields(a), fields(b));
-    x.len() == y.len()
-        && x.iter().zip(&y).all(|((k, v), (l, w))| k == l && same_order(v, w))
+    let (x, y) = (a.as_map().into_iter().flatten(), b.as_map().into_iter().flatten());
+    x.zip(y).all(|(x, y)| x.key == y.key && same_order(&x.value, &y.value))
         && a.items().iter().zip(b.items()).all(|(v, w)| same_order(v, w))
 }

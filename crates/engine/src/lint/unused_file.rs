@@ -3,19 +3,18 @@
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Fix, Node, Span};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
 use super::Check;
+use super::removal::edited;
 use super::roots::{Root, deployed};
 use super::stated::By;
 use super::tree::is_yaml;
 use crate::composition;
-use crate::edit::{self, lists::Paths};
-use crate::files::folder::Files;
+use crate::edit::lists::Paths;
 use crate::files::world::clean;
 use crate::files::{KUSTOMIZATION_FILES, relative};
 use crate::workspace::{Layer, ReferenceTarget};
@@ -47,8 +46,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
                 .help("to see all of them, name a folder with fewer, as `krm lint DIR`"),
         ];
     }
-    let files = Files::new(cx.lint.world.clone(), cx.lint.sources.clone());
-    candidates.into_iter().filter_map(|(path, layer)| finding(cx, &files, &path, layer)).collect()
+    candidates.into_iter().filter_map(|(path, layer)| finding(cx, &path, layer)).collect()
 }
 
 /// Resources in the folders of kustomizations, and the kustomization.
@@ -256,7 +254,7 @@ fn last_two(path: &Path) -> Option<String> {
     Some(format!("{folder}/{}", path.file_name()?.to_str()?))
 }
 
-fn finding(cx: &Check, files: &Arc<Files>, path: &Path, layer: &Layer) -> Option<Diagnostic> {
+fn finding(cx: &Check, path: &Path, layer: &Layer) -> Option<Diagnostic> {
     let source = cx.lint.sources.add_bytes(relative(path, &cx.here), cx.lint.world.read(path).ok()?).ok()?;
     let document = krm_yaml::documents(&source).next()?.ok()?;
     let key = document.root.as_map()?.iter().next()?.key.span();
@@ -266,16 +264,16 @@ fn finding(cx: &Check, files: &Arc<Files>, path: &Path, layer: &Layer) -> Option
     let finding = Diagnostic::warning("unused-file", message)
         .at(key)
         .help(format!("list it in `{shown}`, or remove it"));
-    Some(match listed(files, layer, &name) {
+    Some(match listed(cx, layer, &name) {
         Some(fix) => finding.fix(fix),
         None => finding,
     })
 }
 
 /// The fix that lists it.
-fn listed(files: &Arc<Files>, layer: &Layer, name: &str) -> Option<Fix> {
-    let mut file = edit::File::open(files, &layer.shown).ok()?;
-    file.add_paths(Paths::Resources, &[name.to_owned()], false).ok()?;
-    let source = layer.source.as_ref().filter(|source| source.text() == file.source().text())?;
-    Some(super::fix::as_edits(Fix::needs_review("list it under `resources`"), source, &file.text()))
+fn listed(cx: &Check, layer: &Layer, name: &str) -> Option<Fix> {
+    edited(cx, layer, |file| {
+        file.add_paths(Paths::Resources, &[name.to_owned()], false).ok()?;
+        Some(Fix::needs_review("list it under `resources`"))
+    })
 }

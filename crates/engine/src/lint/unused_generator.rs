@@ -2,6 +2,7 @@
 //! one elsewhere can.
 
 use krm_yaml::{Diagnostic, Node, Span, nearest};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
 use super::roots::{Root, in_all};
@@ -29,11 +30,24 @@ fn in_root(cx: &Check, root: &Root, built: &Resources) -> Vec<Diagnostic> {
     if generators.is_empty() {
         return Vec::new();
     }
+    let referred = referred(built);
+    let mut made: FxHashMap<(&str, &str), Vec<&Resource>> = FxHashMap::default();
+    for r in built.iter().filter(|r| matches!(r.kind(), "ConfigMap" | "Secret")) {
+        for id in r.all_ids() {
+            let all = made.entry((r.kind(), &id.name)).or_default();
+            if !all.last().is_some_and(|last| std::ptr::eq(*last, r)) {
+                all.push(r);
+            }
+        }
+    }
     let mut found = Vec::new();
     for Generator { kind, name, place } in generators {
-        let is_it = |r: &&Resource| r.kind() == kind && r.all_ids().any(|id| *id.name == *name);
-        let mut those = built.iter().filter(is_it);
-        let (Some(r), None) = (those.next(), those.next()) else { continue };
+        let Some([r]) = made.get(&(kind, name.as_str())).map(Vec::as_slice) else { continue };
+        let r: &Resource = r;
+        // Nearly all are referred to by their names, which is quick to find out; only for the others everything is searched.
+        if referred.contains(r.name()) {
+            continue;
+        }
         let has_hash = r.name().len() > name.len() + 10 && r.name() != name;
         let is_named = |other: &Resource| {
             !std::ptr::eq(other, r)
@@ -61,6 +75,22 @@ fn in_root(cx: &Check, root: &Root, built: &Resources) -> Vec<Diagnostic> {
                     .note("its name ends in a hash of its content, so nothing outside the build can refer to it", Span::NONE)
                     .help("remove it, or set `disableNameSuffixHash: true` under its `options` if something finds it by name"),
             );
+        }
+    }
+    found
+}
+
+/// All texts of resources but their own names.
+fn referred(built: &Resources) -> FxHashSet<&str> {
+    fn collect<'n>(node: &'n Node, found: &mut FxHashSet<&'n str>) {
+        found.extend(node.as_str());
+        node.items().iter().for_each(|item| collect(item, found));
+        node.as_map().into_iter().flatten().for_each(|entry| collect(&entry.value, found));
+    }
+    let mut found = FxHashSet::default();
+    for field in built.iter().flat_map(|r| r.node().as_map().into_iter().flatten()) {
+        if field.key.text() != Some("metadata") {
+            collect(&field.value, &mut found);
         }
     }
     found

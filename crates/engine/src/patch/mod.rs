@@ -292,7 +292,7 @@ fn unescaped_key(node: &Node, rest: &str) -> Option<String> {
     Some(format!("{}{}", key.replace('~', "~0").replace('/', "~1"), &rest[key.len()..]))
 }
 
-fn decode(part: &str) -> Text {
+pub(crate) fn decode(part: &str) -> Text {
     match part.contains('~') {
         true => part.replace("~1", "/").replace("~0", "~").into(),
         false => part.into(),

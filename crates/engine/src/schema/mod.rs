@@ -90,7 +90,7 @@ impl Schema {
     }
 
     /// The schema a comment holds (`# {"$ref":"#/definitions/..."}`), which counts for the field it is at. `None`
-    /// of comments that are no JSON object, or an empty one.
+    /// if the comment is not a JSON object, or is an empty one.
     pub(crate) fn in_comment(&self, comment: &str) -> Option<CommentSchema> {
         openapi::in_comment(comment, &self.graph)
     }

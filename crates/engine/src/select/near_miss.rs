@@ -73,17 +73,24 @@ impl NearMiss {
     }
 }
 
+/// A kind of resource as a sentence names one of it: `a Deployment`, `an Ingress`.
+pub(crate) fn with_article(kind: &str) -> String {
+    let is_an = kind.starts_with(['A', 'E', 'I', 'O']) || kind.starts_with("HTTP");
+    format!("{} {kind}", if is_an { "an" } else { "a" })
+}
+
 impl Part {
     fn blame(self, noun: &str, wanted: &str) -> String {
+        let one = with_article(noun);
         match self {
             Part::Kind => format!("there is no {noun} of kind `{wanted}`"),
             Part::Group => format!("there is no {noun} of group `{wanted}`"),
             Part::Version => format!("there is no {noun} of version `{wanted}`"),
             Part::ApiVersion => format!("there is no {noun} of apiVersion `{wanted}`"),
-            Part::Name => format!("there is a {noun}, but none named `{wanted}`"),
-            Part::Namespace => format!("there is a {noun}, but none in namespace `{wanted}`"),
-            Part::Labels => format!("there is a {noun}, but none with labels `{wanted}`"),
-            Part::Annotations => format!("there is a {noun}, but none with annotations `{wanted}`"),
+            Part::Name => format!("there is {one}, but none named `{wanted}`"),
+            Part::Namespace => format!("there is {one}, but none in namespace `{wanted}`"),
+            Part::Labels => format!("there is {one}, but none with labels `{wanted}`"),
+            Part::Annotations => format!("there is {one}, but none with annotations `{wanted}`"),
         }
     }
 
@@ -138,5 +145,19 @@ impl Part {
             Part::Labels => pairs("labels"),
             Part::Annotations => pairs("annotations"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_article;
+
+    #[test]
+    fn kinds_have_the_article_that_is_spoken() {
+        let kinds = ["Deployment", "Ingress", "ApplicationSet", "HTTPRoute", "User"];
+        assert_eq!(
+            kinds.map(with_article),
+            ["a Deployment", "an Ingress", "an ApplicationSet", "an HTTPRoute", "a User"]
+        );
     }
 }
