@@ -82,6 +82,5 @@ fn default_name(args: &LocalizeArgs) -> Result<String> {
             format!("localized-{repo}-{reference}")
         });
     }
-    let scope = args.scope.clone().unwrap_or_else(|| args.target.clone().into());
-    Ok(format!("localized-{}", name(&os::absolute(&scope)?.to_string_lossy())))
+    Ok(format!("localized-{}", name(&os::absolute(Path::new(&args.target))?.to_string_lossy())))
 }

@@ -77,6 +77,11 @@ impl File {
     pub fn add_generated(&mut self, kind: Generated, addition: &Addition) -> Result<()> {
         addition.check()?;
         let files = self.expand_files(&addition.files)?;
+        if files.is_empty() && addition.literals.is_empty() && addition.env.is_empty() {
+            let patterns = addition.files.join("`, `");
+            return Err(missing(format!("no file matches `{patterns}`"))
+                .help("paths are relative to the kustomization's folder"));
+        }
         let at = match self.generator(kind, &addition.name, &addition.namespace) {
             Some(at) => at,
             None => {
@@ -163,8 +168,7 @@ impl File {
             self.note(format!("there is no {} `{name}` in `{}`", kind.kind(), self.shown()));
         }
         let stays = |entry: &Node| !names.iter().any(|name| is_named(entry, name));
-        fields::retain(self.root_mut(), kind.field(), stays);
-        self.keep_a_document();
+        self.retain(kind.field(), stays);
         Ok(())
     }
 
@@ -202,7 +206,7 @@ impl File {
                 (key, [one]) => all.push(format!("{key}={one}")),
                 (key, several) => {
                     let message =
-                        format!("`{pattern}` matches {} files, and `{key}` stands for one", several.len());
+                        format!("`{pattern}` matches {} files, but `{key}` is the key of one", several.len());
                     return Err(bad_argument(message).help("name one file for the key"));
                 }
             }

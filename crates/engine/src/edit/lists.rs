@@ -109,12 +109,11 @@ impl File {
             let stays = |item: &Node| {
                 !item.text().is_some_and(|path| patterns.iter().any(|pattern| glob::matches(pattern, path)))
             };
-            removed += fields::retain(self.root_mut(), field, stays);
+            removed += self.retain(field, stays);
         }
         if removed == 0 {
             self.note(format!("no {} in `{}` matches", list.item(), self.shown()));
         }
-        self.keep_a_document();
         Ok(())
     }
 
@@ -128,9 +127,7 @@ impl File {
         else {
             return false;
         };
-        let removed = fields::retain(self.root_mut(), &name, |item| !is_there(item));
-        self.keep_a_document();
-        removed == 1
+        self.retain(&name, |item| !is_there(item)) == 1
     }
 
     fn push_path(&mut self, list: Paths, path: &str) {
@@ -189,8 +186,7 @@ impl File {
     pub fn remove_build_metadata(&mut self, options: &[&str]) -> Result<()> {
         check_build_metadata(options)?;
         let stays = |item: &Node| !item.text().is_some_and(|text| options.contains(&text));
-        fields::retain(self.root_mut(), "buildMetadata", stays);
-        self.keep_a_document();
+        self.retain("buildMetadata", stays);
         Ok(())
     }
 }

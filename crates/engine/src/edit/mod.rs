@@ -100,6 +100,10 @@ impl File {
 
     /// The whole text after the edits. Comments at the end are about the file, and stay when its last field goes.
     pub fn text(&self) -> String {
+        // Nothing was added to a file without content.
+        if self.root().is_null() {
+            return self.source.text().to_owned();
+        }
         let mut text = preserve::stream(&self.documents);
         let end = comments_at_end(self.source.text());
         if !end.is_empty() && !text.contains(end) {
@@ -124,6 +128,17 @@ impl File {
     pub fn set_text(&mut self, field: &str, value: &str) {
         fields::set_text(self.root_mut(), field, value);
         self.keep_a_document();
+    }
+
+    /// Keeps the items of a list that pass, and gives how many were removed; see [`fields::retain`]. A file that has none to
+    /// remove stays as it is, also if it is empty.
+    fn retain(&mut self, field: &str, keep: impl Fn(&Node) -> bool) -> usize {
+        if fields::items(self.root(), field).is_empty() {
+            return 0;
+        }
+        let removed = fields::retain(self.root_mut(), field, keep);
+        self.keep_a_document();
+        removed
     }
 
     /// What is left when the last field goes is still a kustomization.

@@ -83,9 +83,8 @@ impl File {
 
     /// Removes the patches that are exactly this one.
     pub fn remove_patch(&mut self, patch: &PatchEntry) {
-        match fields::retain(self.root_mut(), "patches", |entry| !patch.is(entry)) {
-            0 => self.note(format!("no patch in `{}` is exactly this one", self.shown())),
-            _ => self.keep_a_document(),
+        if self.retain("patches", |entry| !patch.is(entry)) == 0 {
+            self.note(format!("no patch in `{}` is exactly this one", self.shown()));
         }
     }
 }
