@@ -48,7 +48,7 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     };
     let options = kpt::Options { world: &disk, sources: &report.sources, settings };
     let outcome = kpt::render(&tree, &options, Box::new(Told::with_packages()));
-    finish(args, &to, changing, &tree, outcome, &disk)
+    finish(args, &to, changing, &tree, outcome, &disk, report)
 }
 
 fn finish(
@@ -58,10 +58,11 @@ fn finish(
     tree: &Tree,
     mut outcome: Outcome,
     disk: &Disk,
+    report: &Report,
 ) -> Result<()> {
     let failed = outcome.failure.is_some();
     if to.is_in_place() {
-        record(&mut outcome);
+        record(&mut outcome, tree, report);
         let mut changes = tree.changes(&outcome.resources, disk)?;
         let Some(changing) = changing else { return check(outcome.failure, &changes) };
         // What a failed run keeps is what it changed; nothing goes.
@@ -89,9 +90,22 @@ fn finish(
 }
 
 /// Writes into the root Kptfile how it went.
-fn record(outcome: &mut Outcome) {
+fn record(outcome: &mut Outcome, tree: &Tree, report: &Report) {
+    let why = outcome.failure.as_ref().map(|failure| why(failure, tree.package().root(), report));
     if let Some(root) = outcome.resources.iter_mut().find(|r| kpt::path(r) == kpt::FILE) {
-        root.edit(&Schema::builtin(), |node| kpt::record(node, &outcome.calls, outcome.failure.as_ref()));
+        root.edit(&Schema::builtin(), |node| kpt::record(node, &outcome.calls, why.as_deref()));
+    }
+}
+
+/// Why a render failed, with the file that is to blame unless that is the root Kptfile itself. Its path begins at the package,
+/// so that it is the same wherever the command runs.
+fn why(failure: &Diagnostic, package: &Path, report: &Report) -> String {
+    let source = report.sources.get(failure.place().file);
+    let shown = package.strip_prefix(".").unwrap_or(package);
+    let file = source.as_ref().and_then(|source| Path::new(source.name()).strip_prefix(shown).ok());
+    match file.filter(|file| *file != Path::new(kpt::FILE) && package.join(file).is_file()) {
+        Some(file) => format!("{}: {}", file.display(), failure.message()),
+        None => failure.message().to_owned(),
     }
 }
 
@@ -128,6 +142,6 @@ fn could_not_be_read(
         failure: Some(error.clone()),
         saves: false,
     };
-    record(&mut outcome);
+    record(&mut outcome, &tree, report);
     write(changing, tree.package().root(), &tree.changes(&outcome.resources, disk)?)
 }

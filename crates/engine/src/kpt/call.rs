@@ -226,8 +226,8 @@ impl Calling {
         if !self.run.tree.is_folder() {
             return Ok(());
         }
-        let mut seen: rustc_hash::FxHashSet<&str> = package.paths().collect();
-        for r in items.iter() {
+        let mut seen: rustc_hash::FxHashSet<&str> = Default::default();
+        for r in items.iter().filter(|r| !package.holds(path(r))) {
             if seen.insert(path(r)) {
                 package.may_be_made(path(r), cx.world).map_err(|d| d.at(r.span()))?;
             }
@@ -376,6 +376,7 @@ struct Noted<'c>(Mutex<&'c mut Called>);
 impl Observer for Noted<'_> {
     fn ended(&self, _: &pipeline::Call, ran: &Ran) -> Result<()> {
         let mut called = self.0.lock().expect("no one panics while noting");
+        called.has_run = true;
         called.stderr = ran.stderr.to_owned();
         called.exit_code = ran.status.code().unwrap_or(1);
         called.elapsed = ran.elapsed;

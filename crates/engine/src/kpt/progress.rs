@@ -31,8 +31,10 @@ pub struct Called {
     pub stderr: String,
     pub exit_code: i32,
     pub results: Vec<Node>,
-    /// Why it could not even be called.
+    /// Why it failed, if its exit status does not say so.
     pub execution_error: Option<String>,
+    /// The program was started, or its output was known.
+    pub(super) has_run: bool,
     pub elapsed: Duration,
     /// Nothing was started: it had run on the same input before.
     pub cached: bool,
@@ -55,6 +57,7 @@ impl Called {
             exit_code: 0,
             results: Vec::new(),
             execution_error: None,
+            has_run: false,
             elapsed: Duration::ZERO,
             cached: false,
         }

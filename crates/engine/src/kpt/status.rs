@@ -1,15 +1,16 @@
 //! What a render leaves in the root Kptfile, and in the file of results.
 
+use krm_yaml::Node;
 use krm_yaml::emit::preserve::{self, Layout};
-use krm_yaml::{Diagnostic, Node};
 
 use super::progress::Called;
 
 /// The condition that a render sets.
 const CONDITION: &str = "Rendered";
 
-/// Writes the outcome of a render into a Kptfile's `status`. Conditions of other types stay.
-pub fn record(kptfile: &mut Node, calls: &[Called], failure: Option<&Diagnostic>) {
+/// Writes the outcome of a render into a Kptfile's `status`: the calls, and why it failed if it did. Conditions of other types
+/// stay.
+pub fn record(kptfile: &mut Node, calls: &[Called], failure: Option<&str>) {
     let Some(status) = kptfile.map_at("status") else { return };
     let mut condition = Node::from_iter([("type", CONDITION)]);
     let (word, reason) =
@@ -17,7 +18,7 @@ pub fn record(kptfile: &mut Node, calls: &[Called], failure: Option<&Diagnostic>
     condition.set("status", word);
     condition.set("reason", reason);
     if let Some(failure) = failure {
-        condition.set("message", failure.message());
+        condition.set("message", failure);
     }
     let conditions = status.get("conditions").map_or(&[][..], Node::items);
     let is_ours = |node: &Node| node.get("type").and_then(Node::text) == Some(CONDITION);
@@ -104,7 +105,7 @@ pub fn results_file(calls: &[Called], failed: bool) -> String {
     list.set("exitCode", i64::from(failed));
     let items: Vec<Node> = calls
         .iter()
-        .filter(|call| call.exit_code == 0 || call.execution_error.is_none())
+        .filter(|call| call.exit_code == 0 || call.has_run)
         .map(|call| {
             let mut node = Node::map();
             node.set(if call.is_exec { "exec" } else { "image" }, call.shown());

@@ -69,10 +69,19 @@ impl Package {
         self.files.iter().map(|file| file.path.as_str())
     }
 
+    /// Whether it was read from a file.
+    pub(crate) fn holds(&self, path: &str) -> bool {
+        self.file(path).is_some()
+    }
+
     /// The text of one of its files.
     pub(crate) fn source(&self, path: &str) -> Option<Arc<Source>> {
+        self.file(path)?.documents.first().map(|document| document.source().clone())
+    }
+
+    fn file(&self, path: &str) -> Option<&File> {
         let at = self.files.binary_search_by(|file| file.path.split('/').cmp(path.split('/'))).ok()?;
-        self.files[at].documents.first().map(|document| document.source().clone())
+        Some(&self.files[at])
     }
 
     /// The document a resource was read from.
