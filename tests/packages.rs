@@ -258,3 +258,39 @@ fn removed_subpackages_with_an_upstream() {
     assert!(place.read("whole/edited/a.yaml").contains("replicas: 5"), "it was changed here");
     assert!(!place.0.join("whole/mine/a.yaml").exists(), "it was removed here");
 }
+
+#[test]
+fn folders_that_an_update_empties_go() {
+    let place = Place::new("emptied");
+    for file in ["Kptfile", "own/deep/a.txt", "shared/b.txt"] {
+        place.write(
+            &format!("up/app/gone/{file}"),
+            "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: gone\n",
+        );
+    }
+    place.commit("v3");
+    fs::remove_dir_all(place.0.join("up/app/gone")).expect("it is ours");
+    place.write("up/app/last.txt", "");
+    place.commit("v4");
+    for strategy in ["resource-merge", "force-delete-replace", "fast-forward"] {
+        let _ = fs::remove_dir_all(place.0.join("got"));
+        let get = place.krm(&["pkg", "get", &format!("{}@v3", place.address()), "got"]);
+        assert!(get.status.success(), "{}", String::from_utf8_lossy(&get.stderr));
+        let update = place.krm(&["pkg", "update", "got@v4", "--strategy", strategy]);
+        assert!(update.status.success(), "{}", String::from_utf8_lossy(&update.stderr));
+        assert!(!place.0.join("got/gone").exists(), "{strategy}");
+        assert!(place.0.join("got/last.txt").exists(), "{strategy}");
+    }
+}
+
+#[test]
+fn the_folder_of_a_package_may_have_an_at_sign_in_its_name() {
+    let place = Place::new("at-sign");
+    fs::rename(place.0.join("got"), place.0.join("got@home")).expect("it is ours");
+    for (package, reference) in [("got@home@v2", "v2"), ("got@home", "v2"), ("got@home@v1", "v1")] {
+        let update = place.krm(&["pkg", "update", package]);
+        assert!(update.status.success(), "{}", String::from_utf8_lossy(&update.stderr));
+        assert!(place.read("got@home/Kptfile").contains(&format!("ref: {reference}")), "{package}");
+    }
+    assert!(place.krm(&["pkg", "diff", "got@home"]).status.success());
+}

@@ -7,7 +7,7 @@ use krm_engine::kpt::{self, Files, Kptfile};
 use krm_engine::runtime::Scratch;
 use krm_engine::{Diagnostic, Result};
 
-use super::upstream::{Upstream, read_files};
+use super::upstream::{Upstream, folder_and_reference, read_files};
 use crate::cli::PkgDiffArgs;
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -16,8 +16,7 @@ use crate::report::Report;
 const HERE: &str = "krm-package-as-it-is-here";
 
 pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
-    let (dir, reference) = args.package.rsplit_once('@').unwrap_or((&args.package, ""));
-    let dir = Path::new(if dir.is_empty() { "." } else { dir });
+    let (dir, reference) = folder_and_reference(&args.package);
     let kind = args.diff_type.as_deref().unwrap_or(if reference.is_empty() { "local" } else { "combined" });
     let sides: &[&str] = match kind {
         "local" => &["here", "remote"],

@@ -8,7 +8,7 @@ use krm_engine::merge::Conflict;
 use krm_engine::{Diagnostic, Node, Result, Span};
 
 use super::updating::Updating;
-use super::upstream::read_files;
+use super::upstream::{folder_and_reference, read_files};
 use crate::cli::PkgUpdateArgs;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
@@ -18,8 +18,7 @@ pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
         return Err(Diagnostic::error("update-one", "an update takes one package")
             .help("name one folder, with `@REF` after it; `--all` updates all packages below a folder"));
     };
-    let (dir, reference) = package.rsplit_once('@').unwrap_or((package, ""));
-    let dir = Path::new(if dir.is_empty() { "." } else { dir });
+    let (dir, reference) = folder_and_reference(package);
     let here = os::current_dir()?;
     if dir.exists() && !os::absolute(dir)?.starts_with(os::absolute(&here)?) {
         let message = format!("`{}` is not below the current folder", dir.display());
@@ -119,8 +118,16 @@ fn write(mut changing: Changes, dir: &Path, local: &Files, merged: &Files) -> Re
             _ => changing.write(&file, bytes)?,
         }
     }
-    for path in local.keys().filter(|path| !merged.contains_key(*path)) {
-        changing.remove(&dir.join(path), None)?;
-    }
-    changing.commit()
+    let gone = || local.keys().filter(|path| !merged.contains_key(*path)).map(|path| dir.join(path));
+    gone().try_for_each(|file| changing.remove(&file, None))?;
+    changing.commit()?;
+    gone().for_each(|file| remove_emptied(&file, dir));
+    Ok(())
+}
+
+/// Removes the folders below the package that held nothing but this file.
+fn remove_emptied(file: &Path, dir: &Path) {
+    let above = file.ancestors().skip(1).take_while(|folder| *folder != dir);
+    // One that holds anything else is not removed, nor are those above it.
+    let _ = above.map(std::fs::remove_dir).take_while(std::io::Result::is_ok).count();
 }

@@ -73,10 +73,10 @@ impl<'a> Updating<'a> {
 
     /// Updates the package, then its subpackages that have an upstream, each to what its own Kptfile says. Those that come
     /// from below the package's own upstream, and from the same reference, follow it.
-    pub fn tree(&mut self, local: &Files, reference: &str) -> Result<Files> {
+    pub fn tree(&mut self, local: &Files, asked: &str) -> Result<Files> {
         let mut files = local.clone();
         let first = self.kptfile(&files, "")?.0.git().cloned();
-        let mut waiting = vec![(String::new(), reference.to_owned())];
+        let mut waiting = vec![(String::new(), asked.to_owned())];
         while let Some((folder, reference)) = waiting.pop() {
             self.package(&mut files, &folder, &reference)?;
             self.count += 1;
@@ -87,8 +87,7 @@ impl<'a> Updating<'a> {
             for sub in direct {
                 let git = self.kptfile(&files, &sub)?.0.git().cloned();
                 let follows = git.zip(first.as_ref()).is_some_and(|(git, first)| follows(&git, first));
-                waiting
-                    .push((sub, if follows { reference_of(&self.args.package[0]) } else { String::new() }));
+                waiting.push((sub, if follows { asked.to_owned() } else { String::new() }));
             }
         }
         Ok(files)
@@ -247,11 +246,6 @@ impl<'a> Updating<'a> {
         merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());
         Ok(merged)
     }
-}
-
-/// What comes after the `@`.
-fn reference_of(package: &str) -> String {
-    package.rsplit_once('@').map_or("", |(_, reference)| reference).to_owned()
 }
 
 /// Whether no other subpackage is between a subpackage and the folder.

@@ -30,6 +30,19 @@ pub struct Fetched {
     pub commit: String,
 }
 
+/// Reads `FOLDER@REF`: the folder of a package, and a version of its upstream, which may be empty. The name of the folder may
+/// hold an `@` itself.
+pub fn folder_and_reference(package: &str) -> (&Path, &str) {
+    let (dir, reference) = match package.rsplit_once('@') {
+        Some((dir, _)) if !dir.is_empty() && !Path::new(dir).is_dir() && Path::new(package).is_dir() => {
+            (package, "")
+        }
+        Some((dir, reference)) => (dir, reference),
+        None => (package, ""),
+    };
+    (Path::new(if dir.is_empty() { "." } else { dir }), reference)
+}
+
 impl Upstream {
     /// Reads `REPOSITORY.git/PATH@REF`.
     pub fn parse(address: &str) -> Result<Self> {
