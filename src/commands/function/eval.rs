@@ -63,6 +63,13 @@ fn check_flags(args: &FnEvalArgs) -> Result<()> {
             "leave it out: Kptfiles are always included",
         );
     }
+    let kind = args.arguments.first().filter(|first| !first.contains('=') && *first != "ConfigMap");
+    if let (true, Some(kind)) = (args.save, kind) {
+        return usage(
+            &format!("`--save` cannot keep a configuration of kind `{kind}`"),
+            "what a Kptfile says itself is a ConfigMap: write the configuration to a file of the package, and name that with `--fn-config`",
+        );
+    }
     let container = args.network || args.as_current_user || !args.mount.is_empty() || !args.env.is_empty();
     if args.image.is_none() && container {
         return usage(
