@@ -136,8 +136,10 @@ pub struct Function {
     pub config_path: Option<Spanned<Text>>,
     config_map: Option<Node>,
     pub name: Text,
-    /// An expression that says whether the function runs. It is known, so that it is refused and not overlooked.
+    /// An expression that says whether the function runs, under both names that kpt had for it. It is known, so that it is
+    /// refused with a reason.
     condition: Option<Spanned<Text>>,
+    when: Option<Spanned<Text>>,
     pub selectors: Vec<Selector>,
     pub exclude: Vec<Selector>,
 }
@@ -311,11 +313,14 @@ impl Function {
             }
             _ => {}
         }
-        if let Some(condition) = &self.condition {
+        let conditions = [("condition", &self.condition), ("when", &self.when)];
+        let condition = conditions.into_iter().find_map(|(name, written)| Some((name, written.as_ref()?)));
+        if let Some((name, condition)) = condition {
             // Running it regardless would be wrong in half of the cases.
-            return Err(Diagnostic::error("kptfile-condition", format!("`{field}` has a `condition`, and krm evaluates none"))
-                .at(condition.span())
-                .help("remove it if the function is always to run; `selectors` and `exclude` say on which resources it does"));
+            let message = format!("`{field}` has a `{name}`, and krm does not evaluate conditions");
+            return Err(Diagnostic::error("kptfile-condition", message).at(condition.span()).help(
+                "remove it if the function is always to run; `selectors` and `exclude` say on which resources it does",
+            ));
         }
         if let Some(path) = &self.config_path {
             check_config_path(field, path)?;

@@ -347,6 +347,12 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
                     diagnostic.help(format!("`{name}` in it is a Composition of another tool"))
                 }
                 Some(near) => diagnostic.help(format!("rename `{near}` to `{}`", FILE_NAMES[0])),
+                None if folder.has_file("Kptfile") => diagnostic
+                    .help(format!(
+                        "it is a package: beside its Kptfile put a `{}` that lists its files",
+                        FILE_NAMES[0]
+                    ))
+                    .help("a build does not run the functions of a Kptfile; `krm fn render` does"),
                 None => {
                     let names = format!("`{}` or `composition.yaml`", FILE_NAMES[0]);
                     diagnostic.help(format!("it needs a file called {names}"))
