@@ -27,7 +27,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krm_engine::Node;
 use krm_engine::explain::{
-    Because, Entry, Explanation, Found, Labels, Part, Site, Sites, Where, explain, json, text,
+    Because, Entry, Explanation, Found, Hidden, Labels, Part, Site, Sites, Telling, Where, explain, json,
+    text,
 };
 use krm_engine::page::{FieldEvents, Wanted, page};
 use krm_engine::trace::{Segment, at};
@@ -167,7 +168,8 @@ fn check(target: &Target, most: usize) -> (Vec<String>, Counts) {
 
 /// What `explain` says of every scalar of the result.
 fn predict(built: &Built) -> (Vec<Field>, Lists) {
-    let sites = Sites::new(&built.sources);
+    let labels = Labels::new(&built.sources);
+    let sites = Sites::new(&labels);
     let (mut fields, mut lists) = (Vec::new(), Lists::default());
     for (resource, (track, seen)) in built.trace.result.iter().enumerate() {
         let found = Found { track: *track, seen, present: true };
@@ -306,12 +308,13 @@ fn aligned<'n>(items: &[Node], others: &'n [Node], index: usize) -> Option<&'n N
 
 /// Every field of the result with all there is to say about it.
 fn explanations(built: &Built) -> Vec<(usize, Vec<Segment>, Explanation)> {
-    let labels = Labels::new(&built.sources);
+    let (labels, hidden) = (Labels::new(&built.sources), Hidden::nothing());
+    let with = Telling { labels: &labels, hidden: &hidden, depth: 3 };
     let mut all = Vec::new();
     for (resource, (track, seen)) in built.trace.result.iter().enumerate() {
         let found = Found { track: *track, seen, present: true };
         leaves(&seen.node, &mut Vec::new(), &mut |path| {
-            let answer = explain(&Where::in_result(&built.trace, &found, path.to_vec()), &labels, 3);
+            let answer = explain(&Where::in_result(&built.trace, &found, path.to_vec()), with);
             all.push((resource, path.to_vec(), answer));
         });
     }
@@ -399,6 +402,7 @@ fn text_json_and_page_tell_one_story() {
             home: Path::new("/"),
             depth: 3,
             show_secrets: true,
+            mask: &[],
             warnings: &[],
             failure: None,
             start: None,
@@ -447,7 +451,7 @@ fn line_of(place: &str) -> String {
 
 /// The place and the label of each event, as JSON has them.
 fn story_of_json(answer: &Explanation, built: &Built) -> Vec<(String, String)> {
-    let json = json::explanation(answer, "", &built.sources);
+    let json = json::explanation(answer, "", &built.sources, &Hidden::nothing());
     let text = |node: &Node, key: &str| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
     let event = |event: &Node| {
         let place = event.get("place").map(|place| {

@@ -40,7 +40,8 @@ pub const EXPLAIN: &str = "Examples:
   krm explain examples/shop/overlays/* Deployment/web spec.replicas
   krm explain examples/shop/overlays/production --blame
   krm explain --source examples/shop/base/kustomization.yaml:3 examples/shop/overlays/*
-  krm explain --html production.html examples/shop/overlays/production";
+  krm explain --html production.html examples/shop/overlays/production
+  krm explain examples/package --allow-exec Deployment/web metadata.labels.tier";
 
 pub const GRAPH: &str = "Examples:
   krm graph examples/shop/overlays/production

@@ -56,10 +56,17 @@ pub fn own_up_to_panics() {
     }));
 }
 
+/// No texts yet. Lines of those to come are shown without the values of Secrets.
+pub fn sources() -> Sources {
+    let sources = Sources::new();
+    sources.hide(krm_engine::explain::secrets_in);
+    sources
+}
+
 impl Report {
     pub fn new(format: ErrorFormat, color: ColorChoice) -> Self {
         DOCUMENT.store(format.is_document(), Ordering::Relaxed);
-        let (sources, found) = Default::default();
+        let (sources, found) = (sources(), Default::default());
         Self { sources, colours: Colours::new(color), format, found }
     }
 

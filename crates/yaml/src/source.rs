@@ -4,7 +4,9 @@
 //! Every node keeps its span for life, also after it was moved into another tree, so that an error, an explanation or a
 //! diff can always point at what the user wrote. [`Sources`] finds the text behind a span again.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::ops::Range;
 use std::sync::{Arc, OnceLock, RwLock};
 
 use crate::diag::{Diagnostic, Result};
@@ -56,7 +58,7 @@ impl Span {
     }
 
     /// The offsets, to slice a text with.
-    pub fn range(self) -> std::ops::Range<usize> {
+    pub fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
 
@@ -68,6 +70,11 @@ impl Span {
     /// Whether it has none.
     pub fn is_empty(self) -> bool {
         self.start == self.end
+    }
+
+    /// Whether another span is within this one.
+    pub fn holds(self, other: Span) -> bool {
+        self.file == other.file && self.start <= other.start && other.end <= self.end
     }
 
     /// The smallest span that holds both; `self` where they are of different files.
@@ -179,7 +186,10 @@ impl fmt::Debug for Source {
 
 /// All texts of a run, so that a span can be turned back into a file, a line and a column. Cheap to clone and share.
 #[derive(Clone, Default, Debug)]
-pub struct Sources(Arc<RwLock<Vec<Option<Arc<Source>>>>>);
+pub struct Sources(Arc<RwLock<Vec<Option<Arc<Source>>>>>, Arc<OnceLock<FindHidden>>);
+
+/// Finds the parts of a text that nobody may see.
+pub type FindHidden = fn(&str) -> Vec<Range<usize>>;
 
 impl Sources {
     /// No texts yet.
@@ -228,6 +238,25 @@ impl Sources {
     pub fn last(&self) -> FileId {
         let all = self.0.read().expect("no one panics while holding the list of sources");
         FileId(all.len() as u32)
+    }
+
+    /// Says what must not be seen of texts when a line of one is shown with a diagnostic. The first to say so counts.
+    pub fn hide(&self, find: FindHidden) {
+        let _ = self.1.set(find);
+    }
+
+    /// A line of a text (from 1) as it may be seen: each character that is hidden as a `*`, so that columns stay the same.
+    pub fn shown_line<'s>(&self, source: &'s Source, line: usize) -> Cow<'s, str> {
+        let text = source.line(line);
+        let (Some(find), Some(start)) = (self.1.get(), source.line_start(line)) else { return text.into() };
+        let mut hidden = find(source.text());
+        hidden.retain(|range| range.start < start + text.len() && start < range.end);
+        if hidden.is_empty() {
+            return text.into();
+        }
+        let is_hidden = |at: usize| hidden.iter().any(|range| range.contains(&(start + at)));
+        let shown = |(at, c): (usize, char)| if is_hidden(at) && !c.is_whitespace() { '*' } else { c };
+        text.char_indices().map(shown).collect::<String>().into()
     }
 
     /// The text of a number.

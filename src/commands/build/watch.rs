@@ -7,16 +7,14 @@ use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::files::relative;
 use krm_engine::graph::changed_fields;
-use krm_engine::{
-    BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, Sources, World, emit,
-};
+use krm_engine::{BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit};
 use rustc_hash::FxHashMap;
 
 use super::after_change::{self, Messenger, News};
 use super::{files, world_and_options, write};
 use crate::cli::BuildArgs;
 use crate::os::{self, Disk, Watch};
-use crate::report::Report;
+use crate::report::{self, Report};
 
 /// A target as it was last built.
 struct State {
@@ -171,7 +169,7 @@ impl Watching<'_> {
 
     /// Builds some targets again. Nothing is kept of the files that were read: they would add up.
     fn build(&mut self, which: &[usize]) -> Rebuilt {
-        let session = Session::new(self.world.clone(), Sources::new(), self.options.clone());
+        let session = Session::new(self.world.clone(), report::sources(), self.options.clone());
         let names: Vec<String> = which.iter().map(|at| self.targets[*at].name.clone()).collect();
         let built = session.build(&names);
         let mut warned = BTreeSet::new();

@@ -19,7 +19,7 @@ pub fn page(diff: &Diff) -> String {
         counted(diff.targets.iter().filter(|target| target.status != Status::Same).count(), "overlay"),
         counted(diff.causes.len(), "cause")
     );
-    let title = format!("{} → {}", plain(&diff.from), plain(&diff.to));
+    let title = format!("{} → {}", sanitize::left_to_right(&diff.from), sanitize::left_to_right(&diff.to));
     let mut nav = String::new();
     lists(diff, &mut nav);
     let mut body = format!("<p class=\"lead\">{}</p>\n", shown(summary(diff).trim_end()));
@@ -230,10 +230,5 @@ fn overlays(of: &[usize], names: &[String]) -> String {
 
 /// A text of the user as HTML in which nothing turns the direction of writing.
 fn shown(text: &str) -> String {
-    escaped(&plain(text))
-}
-
-fn plain(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}');
-    sanitize::inert(text).replace(turns, "\u{fffd}")
+    escaped(&sanitize::left_to_right(text))
 }

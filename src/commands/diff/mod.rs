@@ -12,13 +12,15 @@ mod unified;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use krm_engine::diff::{self, Diff, Given, Status};
-use krm_engine::explain::ResourceName;
+use krm_engine::diff::{self, Diff, Given, Side, Status};
+use krm_engine::explain::{FieldPath, Hidden, ResourceName};
 use krm_engine::{Diagnostic, Result};
 
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::os;
 use crate::report::Report;
+
+pub use revisions::is_layer;
 
 /// Show what differs between two results, and which line of the sources makes it so
 ///
@@ -127,7 +129,7 @@ const DIFFERS: i32 = 3;
 
 /// Compares, prints, and gives the exit status.
 pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
-    let Compared { diff, given } = match (&args.overlays, &args.against, &args.with) {
+    let Compared { diff, given, hidden } = match (&args.overlays, &args.against, &args.with) {
         (Some(two), _, _) => overlays::compare(&args, &two[0], &two[1], report)?,
         (_, Some(path), _) => rendered::against(&args, path, report)?,
         (_, _, Some(command)) => rendered::with(&args, command, report)?,
@@ -139,7 +141,7 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",
         Format::Markdown => markdown::text(&diff, args.max_size),
         Format::Github => github::text(&diff),
-        Format::Unified => unified::text(&given, args.overlays.as_deref(), args.context, args.show_secrets)?,
+        Format::Unified => unified::text(&given, args.overlays.as_deref(), args.context, &hidden)?,
         Format::Text if args.stat => text::stat(&diff),
         Format::Text if args.overlays.is_some() => overlays::text(&diff, args.full),
         Format::Text => text::diff(&diff, args.full),
@@ -162,6 +164,16 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
 struct Compared {
     diff: Diff,
     given: Vec<Given>,
+    /// What is not to be shown of either side.
+    hidden: [Hidden; 2],
+}
+
+impl Compared {
+    fn new(from: &Side, to: &Side, given: Vec<Given>, options: &diff::Options) -> Self {
+        let hidden = diff::hidden(from, to, &given, options);
+        let diff = diff::compare(from, to, &given, options, &hidden);
+        Self { diff, given, hidden }
+    }
 }
 
 impl DiffArgs {
@@ -191,7 +203,7 @@ fn options(args: &DiffArgs) -> Result<diff::Options> {
         overlays: args.overlays.is_some(),
         only: args.only.as_deref().map(ResourceName::parse).transpose()?,
         ignore: ignore.collect::<Result<_>>()?,
-        mask: args.mask.clone(),
+        mask: args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<_>>()?,
         show_secrets: args.show_secrets,
         opaque: None,
     })

@@ -21,9 +21,7 @@ pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result
     let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
     let options =
         diff::Options { opaque: Some("the two folders differ".to_owned()), ..super::options(args)? };
-    let given = vec![given];
-    let diff = diff::compare(&side(from), &side(to), &given, &options);
-    Ok(Compared { diff, given })
+    Ok(Compared::new(&side(from), &side(to), vec![given], &options))
 }
 
 /// A row: the field, the value and its place on both sides.

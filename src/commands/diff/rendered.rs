@@ -164,6 +164,5 @@ fn compare(
         .collect();
     let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
     let options = diff::Options { opaque: Some(cause), ..super::options(args)? };
-    let diff = diff::compare(&side(name), &side("krm build"), &given, &options);
-    Ok(Compared { diff, given })
+    Ok(Compared::new(&side(name), &side("krm build"), given, &options))
 }

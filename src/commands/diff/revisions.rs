@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use krm_engine::diff::{self, Given, Outcome, Side};
+use krm_engine::diff::{Given, Outcome, Side};
 use krm_engine::edit::expand;
 use krm_engine::files::KUSTOMIZATION_FILES;
 use krm_engine::workspace::Workspace;
@@ -15,7 +15,7 @@ use super::{Compared, DiffArgs};
 use crate::commands::build;
 use crate::os;
 use crate::os::git::{Git, Range};
-use crate::report::Report;
+use crate::report::{self, Report};
 
 /// One side: its files, and what builds them.
 struct Built {
@@ -40,7 +40,7 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
         let workspace = OnceLock::new();
         Ok(Built { name: side.name().to_owned(), world, root, sources, session, workspace })
     };
-    let from = side(&range.from, Sources::new())?;
+    let from = side(&range.from, report::sources())?;
     let to = side(&range.to, report.sources.clone())?;
     let changed = git.changed(&range)?;
     let targets = targets(&folders, [&from, &to])?;
@@ -71,10 +71,10 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
         world: &*side.world,
         sources: &side.sources,
     });
-    let diff = diff::compare(&sides[0], &sides[1], &given, &super::options(args)?);
+    let compared = Compared::new(&sides[0], &sides[1], given, &super::options(args)?);
     // What the sessions hold is freed faster by the system, at the end.
     std::mem::forget((from.session, to.session));
-    Ok(Compared { diff, given })
+    Ok(compared)
 }
 
 /// The revisions and the folders that were named.

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use krm_engine::Node;
 use krm_engine::diff::lines::unified;
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff};
-use krm_engine::explain::text::{MASK, value};
+use krm_engine::explain::text::value;
 
 use super::count;
 use crate::report::sanitize;
@@ -194,7 +194,6 @@ pub fn label(change: &Change) -> String {
 pub fn values(change: &Change) -> (String, String) {
     let shown = |node: &Option<Node>| match node {
         None => "–".to_owned(),
-        Some(_) if change.masked => MASK.to_owned(),
         Some(node) if change.kind == ChangeKind::Moved => order(node),
         Some(node) => inline(node),
     };
@@ -250,10 +249,8 @@ fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String
         return format!("{}\n", format!("  {label:<width$}{what}{targets}").trim_end());
     }
     let (before, after) = values(change);
-    let pair = match change.masked {
-        true => format!("{before} → {after} (changed)"),
-        false => format!("{before} → {after}{guessed}"),
-    };
+    let hidden = if change.masked && before == after { " (changed)" } else { "" };
+    let pair = format!("{before} → {after}{hidden}{guessed}");
     let field = sanitize::inert(&change.field).into_owned();
     let fits = field.chars().count() <= FIELD - 2 && pair.chars().count() <= VALUES - 2;
     if fits {
@@ -275,7 +272,8 @@ fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String
     for (sign, node, text) in [('-', &change.before, before), ('+', &change.after, after)] {
         if node.is_some() {
             let text = if full { text } else { shortened(&text) };
-            let _ = writeln!(out, "    {sign} {text}");
+            let guessed = if sign == '+' { guessed } else { "" };
+            let _ = writeln!(out, "    {sign} {text}{guessed}");
         }
     }
     out

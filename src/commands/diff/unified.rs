@@ -3,6 +3,8 @@
 use krm_engine::diff::lines::unified;
 use krm_engine::diff::{Given, Outcome};
 use krm_engine::explain::text::MASK;
+use krm_engine::explain::{Hidden, replaced};
+use krm_engine::trace::at;
 use krm_engine::{Node, Result};
 use rustc_hash::FxHashMap;
 
@@ -11,7 +13,7 @@ pub fn text(
     given: &[Given],
     overlays: Option<&[String]>,
     context: usize,
-    show_secrets: bool,
+    hidden: &[Hidden; 2],
 ) -> Result<String> {
     let folders: Vec<&str> = match overlays {
         Some(two) => two.iter().map(String::as_str).collect(),
@@ -26,11 +28,9 @@ pub fn text(
     let mut out = String::new();
     for (at, one) in given.iter().enumerate() {
         let (old, new) = (nodes(&one.from), nodes(&one.to));
-        let (old, new) = match show_secrets {
-            true => (old, new),
-            false => (masked(&old, &new, "before"), masked(&new, &old, "after")),
-        };
-        let (before, after) = (rendered(&old)?, rendered(&new)?);
+        let [of_old, of_new] = hidden;
+        let before = rendered(&masked((&old[..], of_old), (&new[..], of_new), "before"))?;
+        let after = rendered(&masked((&new[..], of_new), (&old[..], of_old), "after"))?;
         let hunks = unified(&before, &after, context);
         if hunks.is_empty() {
             continue;
@@ -69,33 +69,30 @@ fn rendered(nodes: &[Node]) -> Result<String> {
     Ok(text)
 }
 
-/// The resources with the values of Secrets masked; those that differ from the other side say which side they are on, so
-/// that a difference stays one.
-fn masked(own: &[Node], others: &[Node], side: &str) -> Vec<Node> {
-    const FIELDS: [&str; 2] = ["data", "stringData"];
-    let is_secret = |node: &&Node| node.get("kind").and_then(Node::as_str) == Some("Secret");
-    let name = |node: &Node| {
-        let text = |key| node.at(["metadata", key]).and_then(Node::text).unwrap_or_default().to_owned();
-        (text("namespace"), text("name"))
+/// The resources as they may be seen. Values that differ from the other side say which side they are on, so that a difference
+/// stays one.
+fn masked(
+    (own, hidden): (&[Node], &Hidden),
+    (others, hidden_there): (&[Node], &Hidden),
+    side: &str,
+) -> Vec<Node> {
+    let id = |node: &Node| {
+        let text = |keys: &[&str]| node.at(keys.iter().copied()).and_then(Node::text).map(str::to_owned);
+        [text(&["kind"]), text(&["metadata", "namespace"]), text(&["metadata", "name"])]
     };
-    let known: FxHashMap<_, &Node> = others.iter().filter(is_secret).map(|node| (name(node), node)).collect();
+    let known: FxHashMap<_, &Node> = others.iter().map(|node| (id(node), node)).collect();
     let mask = |node: &Node| {
-        if !is_secret(&node) {
-            return node.clone();
-        }
-        let other = known.get(&name(node));
-        let mut node = node.clone();
-        for field in FIELDS {
-            let Some(values) = node.get(field).and_then(Node::as_map).cloned() else { continue };
-            let mut shown = Node::map();
-            for entry in values.iter() {
-                let Some(key) = entry.key.text() else { continue };
-                let same = other.and_then(|other| other.at([field, key])) == Some(&entry.value);
-                shown.set(key, if same { MASK.to_owned() } else { format!("{MASK} ({side})") });
+        let other = known.get(&id(node)).copied();
+        let mut leaves = hidden.leaves(node);
+        for leaf in other.map(|other| hidden_there.leaves(other)).unwrap_or_default() {
+            if !leaves.contains(&leaf) {
+                leaves.push(leaf);
             }
-            node.set(field, shown);
         }
-        node
+        replaced(node, &leaves, &mut |path, value| {
+            let same = other.and_then(|other| at(other, path)) == Some(value);
+            Node::from(if same { MASK.to_owned() } else { format!("{MASK} ({side})") })
+        })
     };
     own.iter().map(mask).collect()
 }

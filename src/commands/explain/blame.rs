@@ -1,9 +1,8 @@
 //! The whole result, each line with the place it comes from.
 
-use krm_engine::explain::is_told;
+use krm_engine::explain::changes_value;
 use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
-use krm_engine::explain::without_values;
 use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
@@ -17,9 +16,7 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
         if number > 0 {
             rows.push((String::new(), "---".to_owned()));
         }
-        let hides = !answerer.show_secrets && seen.id.gvk.kind == "Secret";
-        let shown = if hides { &without_values(&seen.node) } else { &seen.node };
-        for line in lines(shown)? {
+        for line in lines(&answerer.hidden.tree(&seen.node))? {
             rows.push((origin(answerer, one, *track, &seen.node, &line.path), line.text));
         }
     }
@@ -41,7 +38,7 @@ fn origin(
     // A line that only opens a map or a list is as old as its key.
     let is_leaf = value.is_some_and(|value| value.is_scalar() || value.is_empty());
     let events = one.trace.history(track, path);
-    let counted = events.iter().filter(|event| is_told(event));
+    let counted = events.iter().filter(|event| changes_value(event));
     let event = match is_leaf {
         true => counted.clone().next_back(),
         false => counted.clone().next(),

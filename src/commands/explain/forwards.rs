@@ -1,7 +1,7 @@
 //! From a line of a source file to where it ends up.
 
-use krm_engine::explain::{Explanation, Found, is_told, json, masked, text};
-use krm_engine::trace::{EventKind, Segment};
+use krm_engine::explain::{Found, changes_value, each_scalar, json, text};
+use krm_engine::trace::{Cause, EventKind, Segment};
 use krm_engine::{Diagnostic, Node, Result, Span};
 
 use super::{Answerer, Format, Traced};
@@ -21,19 +21,16 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
     let (file, line) = parse(place)?;
     let mut arrivals = Vec::new();
     let mut written = String::new();
-    // The line holds a value of a Secret.
-    let mut hides = false;
     for one in all {
         let before = arrivals.len();
         for (track, seen, present) in one.trace.resources() {
             let found = Found { track, seen, present };
-            scalars(&seen.node, &mut Vec::new(), &mut |_, path| {
+            each_scalar(&seen.node, &mut Vec::new(), &mut |_, path| {
                 let events = one.trace.history(track, path);
                 let is_here = |span: Span| on_line(answerer, span, &file, line);
                 let Some(at) = events.iter().rposition(|event| is_here(event.written)) else { return };
-                hides |= !answerer.show_secrets && masked(&seen.id.gvk.kind, path);
                 written = written_text(answerer, events[at].written);
-                let changed = events[at + 1..].iter().find(|event| is_told(event));
+                let changed = events[at + 1..].iter().find(|event| changes_value(event));
                 let resource = format!("{} {}", seen.id.gvk.kind, seen.id.name);
                 arrivals.push(match changed {
                     None if present => Arrival {
@@ -49,15 +46,21 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
                         reached: false,
                     },
                     Some(event) => {
-                        let by = text::place(event.written, &answerer.report.sources)
+                        // What a program printed is nowhere to be found.
+                        let is_function = event.kind == EventKind::ByFunction;
+                        let written = if is_function { Span::NONE } else { event.written };
+                        let by = text::place(written, &answerer.report.sources)
                             .or_else(|| text::place(event.asked, &answerer.report.sources))
                             .unwrap_or_else(|| event.step.name.to_string());
-                        let part =
-                            if event.kind == EventKind::Set { "overwritten" } else { event.kind.name() };
+                        let how = match event.kind {
+                            EventKind::ByFunction => format!("changed by the function at {by}"),
+                            EventKind::Set => format!("overwritten by {by}"),
+                            kind => format!("{} by {by}", kind.name()),
+                        };
                         Arrival {
                             target: one.target.clone(),
                             resource,
-                            outcome: format!("{}, then {part} by {by}", shown(answerer, one, &found, path)),
+                            outcome: format!("{}, then {how}", shown(answerer, one, &found, path)),
                             reached: event.kind != EventKind::Set,
                         }
                     }
@@ -72,7 +75,7 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
         Format::Text => {
             let width = |of: &dyn Fn(&Arrival) -> usize| arrivals.iter().map(of).max().unwrap_or(0);
             let (first, second) = (width(&|a| a.target.len()), width(&|a| a.resource.len()));
-            let head = if written.is_empty() || hides { place.to_owned() } else { written };
+            let head = if written.is_empty() { place.to_owned() } else { written };
             let lines = arrivals.iter().map(|a| {
                 let line = format!("  {:<first$}   {:<second$}   {}", a.target, a.resource, a.outcome);
                 format!("{}\n", line.trim_end())
@@ -88,7 +91,8 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
             object
         })),
     };
-    os::print(sanitize::inert(&text).as_bytes())
+    os::print(sanitize::inert(&text).as_bytes())?;
+    Diagnostic::join(all.iter().filter_map(|one| one.failure().err())).map_or(Ok(()), Err)
 }
 
 /// What became of a line that is nowhere in the result: the steps that overwrote or removed what it wrote.
@@ -110,7 +114,7 @@ fn collect(answerer: &Answerer, trace: &krm_engine::Trace, file: &str, line: usi
         }
         for change in &step.changes {
             let Some(before) = &change.before else { continue };
-            scalars(&before.node, &mut Vec::new(), &mut |node, path| {
+            each_scalar(&before.node, &mut Vec::new(), &mut |node, path| {
                 if !on_line(answerer, node.span(), file, line) {
                     return;
                 }
@@ -119,12 +123,15 @@ fn collect(answerer: &Answerer, trace: &krm_engine::Trace, file: &str, line: usi
                 if is_there {
                     return;
                 }
-                let now = after.and_then(|after| krm_engine::trace::at(&after.node, path));
+                let is_function = step.notes.iter().any(|note| matches!(note.cause, Cause::Called { .. }));
+                let now = after.filter(|_| !is_function);
+                let now = now.and_then(|after| krm_engine::trace::at(&after.node, path));
                 let asked = text::place(step.place, &answerer.report.sources)
                     .unwrap_or_else(|| step.name.to_string());
                 by.push(match now.and_then(|now| text::place(now.span(), &answerer.report.sources)) {
                     Some(place) => format!("overwritten by {place}"),
                     None if after.is_none() => format!("its resource is deleted by {asked}"),
+                    None if is_function => format!("changed by the function at {asked}"),
                     None => format!("removed by {asked}"),
                 });
             });
@@ -134,21 +141,21 @@ fn collect(answerer: &Answerer, trace: &krm_engine::Trace, file: &str, line: usi
 
 fn contains(node: &Node, span: Span) -> bool {
     let mut found = false;
-    scalars(node, &mut Vec::new(), &mut |node, _| found |= node.span() == span);
+    each_scalar(node, &mut Vec::new(), &mut |node, _| found |= node.span() == span);
     found
 }
 
 fn shown(answerer: &Answerer, one: &Traced, found: &Found, path: &[Segment]) -> String {
     let place = krm_engine::explain::Where::in_result(&one.trace, found, path.to_vec());
-    let answer: Explanation = answerer.explain(&place);
-    answer.field
+    answerer.explain(&place).field
 }
 
 /// `key: value` as it is written.
 fn written_text(answerer: &Answerer, span: Span) -> String {
     let Some(source) = answerer.report.sources.get(span.file) else { return String::new() };
     let line = source.position(span.start as usize).line;
-    let text = source.line(line).trim();
+    let text = answerer.hidden.lines(&source).line(&source, line);
+    let text = text.trim();
     text.split(" #").next().unwrap_or(text).trim_end().to_owned()
 }
 
@@ -163,23 +170,6 @@ fn on_line(answerer: &Answerer, span: Span, file: &str, line: usize) -> bool {
 fn same_file(a: &str, b: &str) -> bool {
     let plain = |path: &str| krm_engine::files::clean(std::path::Path::new(path));
     plain(a) == plain(b)
-}
-
-fn scalars(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[Segment])) {
-    if node.is_scalar() {
-        return see(node, path);
-    }
-    for entry in node.as_map().into_iter().flatten() {
-        let Some(key) = entry.key.text() else { continue };
-        path.push(Segment::Key(key.into()));
-        scalars(&entry.value, path, see);
-        path.pop();
-    }
-    for (index, item) in node.items().iter().enumerate() {
-        path.push(Segment::Index(index));
-        scalars(item, path, see);
-        path.pop();
-    }
 }
 
 /// `FILE:LINE[:COLUMN]`.

@@ -7,16 +7,17 @@ use krm_engine::page::{Wanted, page};
 use krm_engine::trace::Segment;
 use krm_engine::{Diagnostic, Result, Track};
 
-use super::{Answerer, Traced};
+use super::{Answerer, ExplainArgs, Traced};
 use crate::os;
 use crate::page::{Mode, html};
 
 /// Writes the page of a target. A build that fails has one too, up to the step that failed.
 pub(super) fn write(
     answerer: &Answerer,
+    args: &ExplainArgs,
+    mask: &[FieldPath],
     all: &[Traced],
     words: &[String],
-    line: Option<usize>,
     file: &Path,
 ) -> Result<()> {
     let [one] = all else {
@@ -27,10 +28,11 @@ pub(super) fn write(
         target: &one.target,
         home: &std::env::current_dir().unwrap_or_default(),
         depth: answerer.depth,
-        show_secrets: answerer.show_secrets,
+        show_secrets: args.show_secrets,
+        mask,
         warnings: &answerer.session.warnings_of(&one.target),
         failure: one.built.as_ref().err(),
-        start: start(one, words, line)?,
+        start: start(one, words, args.line)?,
     };
     let page = page(&one.trace, &answerer.report.sources, &wanted);
     os::write(file, html(&page, Mode::File).as_bytes())?;

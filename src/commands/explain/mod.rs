@@ -3,12 +3,15 @@
 mod blame;
 mod forwards;
 mod html;
+mod packages;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
-use krm_engine::explain::{self, Explanation, FieldPath, Found, Labels, ResourceName, Sites, json, text};
+use krm_engine::explain::{
+    self, Explanation, FieldPath, Found, Hidden, Labels, ResourceName, Sites, Telling, json, text,
+};
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 use krm_yaml::Failure;
 
@@ -19,14 +22,16 @@ use crate::report::{Report, sanitize};
 
 /// Show where a value of the result comes from
 ///
-/// The build runs as `krm build` would run it, and what each step changes is kept. A resource is named by `Kind/name`,
+/// The build runs as `krm build` would run it, and what each step changes is kept. Of a folder with a Kptfile, or with
+/// functions declared in its files, the functions run as `krm fn render` and `krm fn run` would run them, and nothing is
+/// written. A resource is named by `Kind/name`,
 /// `Kind/namespace/name` or its name alone: the final name, or any it had before. A field is a path as replacements write it
 /// (`spec.template.spec.containers.[name=web].image`), with indexes (`containers[0]`), or a JSON pointer. Without a field,
 /// the resource as a whole; without a resource, a list of all.
 #[derive(Debug, Args)]
 #[command(after_help = examples::EXPLAIN)]
 pub struct ExplainArgs {
-    /// Folders with a kustomization or a Composition, then a resource, then fields
+    /// Folders with a kustomization, a Composition, a Kptfile or functions, then a resource, then fields
     #[arg(value_name = "DIR... [RESOURCE [FIELD...]]")]
     words: Vec<String>,
 
@@ -70,6 +75,14 @@ pub struct ExplainArgs {
     #[arg(long)]
     show_secrets: bool,
 
+    /// Let functions of a package be executables of this machine, with all your rights; `--enable-exec` does the same
+    #[arg(long)]
+    allow_exec: bool,
+
+    /// Let functions of a package use the network in their containers; `--network` does the same
+    #[arg(long)]
+    allow_network: bool,
+
     #[command(flatten)]
     output: FormatArg<Format>,
 
@@ -91,11 +104,10 @@ impl OutputFormat for Format {
 struct Answerer<'a> {
     session: &'a Session,
     report: &'a Report,
-    labels: Labels<'a>,
+    labels: &'a Labels<'a>,
     sites: Sites<'a>,
+    hidden: Hidden,
     depth: usize,
-    show_secrets: bool,
-    mask: Vec<FieldPath>,
     steps: bool,
     most: usize,
     output: Format,
@@ -110,28 +122,34 @@ struct Traced {
 
 pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     let (disk, options) = build::world_and_options(&args.flags, &args.words)?;
-    let session = Session::new(Arc::new(disk), report.sources.clone(), options);
-    let depth = if args.depth == 0 { usize::MAX } else { args.depth };
+    let disk = Arc::new(disk);
+    let session = Session::new(disk.clone(), report.sources.clone(), options.clone());
+    let (targets, rest) = split(&args.words, args.source.is_some())?;
+    let mask = args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<Vec<_>>>()?;
+    let packages = packages::Packages { args: &args, disk: &disk, policy: &options.policy, report };
+    let trace = |target: String| match packages.trace(&target) {
+        Some((built, trace)) => Traced { target, built, trace },
+        None => Traced::new(target, &session),
+    };
+    let traced: Vec<Traced> = targets.into_iter().map(trace).collect();
+    let traces = traced.iter().map(|one| &*one.trace);
     let labels = Labels::new(&report.sources);
     let answerer = Answerer {
         session: &session,
         report,
-        labels,
-        sites: Sites::new(&report.sources),
-        depth,
-        show_secrets: args.show_secrets,
-        mask: args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<_>>()?,
+        labels: &labels,
+        sites: Sites::new(&labels),
+        hidden: Hidden::of(traces, &report.sources, args.show_secrets, &mask),
+        depth: if args.depth == 0 { usize::MAX } else { args.depth },
         steps: args.steps,
         most: args.max,
         output: args.output.format,
     };
-    let (targets, rest) = answerer.split(&args.words, args.source.is_some())?;
-    let traced: Vec<Traced> = targets.into_iter().map(|target| answerer.build(target)).collect();
     if let Some(place) = &args.source {
         return forwards::explain(&answerer, place, &traced, args.output.format);
     }
     if let Some(file) = &args.html {
-        return html::write(&answerer, &traced, rest, args.line, file);
+        return html::write(&answerer, &args, &mask, &traced, rest, file);
     }
     let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output.format) };
     if args.blame {
@@ -161,7 +179,29 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     one.failure()
 }
 
+/// Folders come first; what is not one begins the name of a resource.
+fn split(words: &[String], all_folders: bool) -> Result<(Vec<String>, &[String])> {
+    let is_folder = |word: &&String| std::path::Path::new(word).is_dir() || word.contains("://");
+    let count = match all_folders {
+        true => words.len(),
+        false => words.iter().take_while(is_folder).count(),
+    };
+    match (count, words.first()) {
+        (0, None) => Ok((vec![".".to_owned()], words)),
+        (0, Some(first)) => {
+            Err(Diagnostic::error("explain-no-folder", format!("there is no folder `{first}`"))
+                .help("the folder with the kustomization comes first: `krm explain DIR Kind/name field`"))
+        }
+        _ => Ok((words[..count].to_vec(), &words[count..])),
+    }
+}
+
 impl Traced {
+    fn new(target: String, session: &Session) -> Self {
+        let (built, trace) = session.trace(&target);
+        Self { target, built, trace }
+    }
+
     /// A build that fails is explained up to the step that failed, and reported.
     fn failure(&self) -> Result<()> {
         self.built.as_ref().map(|_| ()).map_err(Clone::clone)
@@ -169,28 +209,6 @@ impl Traced {
 }
 
 impl Answerer<'_> {
-    /// Folders come first; what is not one begins the name of a resource.
-    fn split<'w>(&self, words: &'w [String], all_folders: bool) -> Result<(Vec<String>, &'w [String])> {
-        let is_folder = |word: &&String| std::path::Path::new(word).is_dir() || word.contains("://");
-        let count = match all_folders {
-            true => words.len(),
-            false => words.iter().take_while(is_folder).count(),
-        };
-        match (count, words.first()) {
-            (0, None) => Ok((vec![".".to_owned()], words)),
-            (0, Some(first)) => {
-                Err(Diagnostic::error("explain-no-folder", format!("there is no folder `{first}`"))
-                    .help("the folder with the kustomization comes first: `krm explain DIR Kind/name field`"))
-            }
-            _ => Ok((words[..count].to_vec(), &words[count..])),
-        }
-    }
-
-    fn build(&self, target: String) -> Traced {
-        let (built, trace) = self.session.trace(&target);
-        Traced { target, built, trace }
-    }
-
     fn resources<'t>(&self, one: &'t Traced, name: &str, all: bool) -> Result<Vec<Found<'t>>> {
         let found = match explain::resources(&one.trace, &ResourceName::parse(name)?) {
             // Why there is nothing is in the error of the build.
@@ -222,12 +240,8 @@ impl Answerer<'_> {
     }
 
     fn explain(&self, place: &explain::Where) -> Explanation {
-        let mut answer = explain::explain(place, &self.labels, self.depth);
-        let field = FieldPath::parse(&answer.field).ok();
-        answer.masked |= field.is_some_and(|field| self.mask.iter().any(|mask| mask.leads_to(&field)));
-        answer.masked &= !self.show_secrets;
-        answer.in_secret &= !self.show_secrets;
-        answer
+        let with = Telling { labels: self.labels, hidden: &self.hidden, depth: self.depth };
+        explain::explain(place, with)
     }
 
     /// The same with all places it depends on, where they are shown.
@@ -241,13 +255,19 @@ impl Answerer<'_> {
             answer.left_alone = explain::left_alone(place);
         }
         if let Ok(field) = FieldPath::parse(&answer.field) {
-            for warning in self.session.warnings_of(&one.target) {
-                if warning.failure() == Some(Failure::NoMatch) && self.would_write(warning.place(), &field) {
-                    answer.misses.push((warning.message().to_owned(), warning.place()));
-                }
-            }
+            let misses = self.misses(one, &field).into_iter();
+            answer.misses = misses.map(|miss| (miss.message().to_owned(), miss.place())).collect();
         }
         answer
+    }
+
+    /// Warnings of patches that would have written a field, if they had matched.
+    fn misses(&self, one: &Traced, field: &FieldPath) -> Vec<Diagnostic> {
+        let mut warnings = self.session.warnings_of(&one.target);
+        warnings.retain(|warning| {
+            warning.failure() == Some(Failure::NoMatch) && self.would_write(warning.place(), field)
+        });
+        warnings
     }
 
     /// The history of a resource as a whole.
@@ -258,20 +278,12 @@ impl Answerer<'_> {
     fn no_field(&self, one: &Traced, found: &Found, field: &FieldPath) -> Diagnostic {
         let id = &found.seen.id;
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
-        let mut error = Diagnostic::error("explain-no-field", message);
-        let warnings = self.session.build(std::slice::from_ref(&one.target)).warnings;
-        for warning in warnings.iter().filter(|w| w.failure() == Some(Failure::NoMatch)) {
-            if self.would_write(warning.place(), field) {
-                error = error.note(
-                    format!("this patch would have written it: {}", warning.message()),
-                    warning.place(),
-                );
-                for advice in warning.advice() {
-                    error = error.help(advice.clone());
-                }
-            }
-        }
-        error
+        let error = Diagnostic::error("explain-no-field", message);
+        self.misses(one, field).iter().fold(error, |error, miss| {
+            let note = format!("this patch would have written it: {}", miss.message());
+            let error = error.note(note, miss.place());
+            miss.advice().iter().fold(error, |error, advice| error.help(advice.clone()))
+        })
     }
 
     /// Whether a patch that an entry of a kustomization holds or names writes a field.
@@ -307,20 +319,24 @@ impl Answerer<'_> {
                 .map(|answer| {
                     let sources = &self.report.sources;
                     let below = text::below(answer, sources, self.most);
-                    let steps =
-                        if self.steps { text::steps(answer, sources, &self.labels) } else { String::new() };
+                    let steps = match self.steps {
+                        true => text::steps(answer, sources, self.labels, &self.hidden),
+                        false => String::new(),
+                    };
                     text::explanation(answer, sources) + &below + &steps
                 })
                 .collect::<Vec<_>>()
                 .join("\n"),
             Format::Json => match answers {
-                [answer] => json::pretty(&json::explanation(answer, &one.target, &self.report.sources)),
-                _ => json::list(
-                    answers.iter().map(|answer| json::explanation(answer, &one.target, &self.report.sources)),
-                ),
+                [answer] => json::pretty(&self.json(answer, &one.target)),
+                _ => json::list(answers.iter().map(|answer| self.json(answer, &one.target))),
             },
         };
         os::print(sanitize::inert(&text).as_bytes())
+    }
+
+    fn json(&self, answer: &Explanation, target: &str) -> krm_engine::Node {
+        json::explanation(answer, target, &self.report.sources, &self.hidden)
     }
 
     /// Every resource, where it comes from, and how many steps changed it.
@@ -364,11 +380,7 @@ impl Answerer<'_> {
         }
         let text = match format {
             Format::Text => text::side_by_side(&answers, &self.report.sources),
-            Format::Json => json::list(
-                answers
-                    .iter()
-                    .map(|(target, answer)| json::explanation(answer, target, &self.report.sources)),
-            ),
+            Format::Json => json::list(answers.iter().map(|(target, answer)| self.json(answer, target))),
         };
         os::print(sanitize::inert(&text).as_bytes())?;
         Diagnostic::join(errors).map_or(Ok(()), Err)

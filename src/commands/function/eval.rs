@@ -35,7 +35,7 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);
     let settings = Settings { runtime, dir, allow_exec: true, network: args.network, images, tags };
-    let options = kpt::Options { world: &disk, sources: &report.sources, settings };
+    let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
     let evaluation = Evaluation {
         function,
         shown,

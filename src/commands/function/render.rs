@@ -46,7 +46,7 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
         images,
         tags: Arc::new(packages::local_tags),
     };
-    let options = kpt::Options { world: &disk, sources: &report.sources, settings };
+    let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
     let outcome = kpt::render(&tree, &options, Box::new(Told::with_packages()));
     finish(args, &to, changing, &tree, outcome, &disk, report)
 }

@@ -45,6 +45,7 @@ pub(super) fn write(
         home: here,
         depth: DEPTH,
         show_secrets: false,
+        mask: &[],
         warnings: &session.warnings_of(target),
         failure: built.as_ref().err(),
         start: None,

@@ -21,7 +21,7 @@ use crate::commands::build;
 use crate::commands::targets::Targets;
 use crate::os::{self, Disk, Watch};
 use crate::page::{Mode, html};
-use crate::report::Report;
+use crate::report::{self, Report};
 
 /// Show builds in a browser, and show them again when files change
 ///
@@ -101,7 +101,7 @@ pub fn run(args: &ServeArgs, report: &Report) -> Result<()> {
 impl Serving<'_> {
     /// Builds targets, and shows what came of it.
     fn show(&mut self, which: &[usize], server: &Server) {
-        let sources = Sources::new();
+        let sources = report::sources();
         let (runtime, _) = Runtime::skipping(self.options.policy.clone());
         let session = Session::with_runtime(
             self.world.clone(),
@@ -122,6 +122,7 @@ impl Serving<'_> {
                 home: &self.home,
                 depth: 3,
                 show_secrets: self.args.show_secrets,
+                mask: &[],
                 warnings: &warnings,
                 failure: failure.as_ref(),
                 start: None,

@@ -8,13 +8,13 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use krm_yaml::{Span, Text};
+use krm_yaml::{Source, Span, Text};
 use rustc_hash::FxHashMap;
 
 use super::compare::Side;
 use super::lines::{Hunk, hunks};
 use super::{Cause, Place};
-use crate::explain::{Because, Entry, Labels};
+use crate::explain::{Because, Entry, Hidden, Labels, Telling};
 use crate::files::KUSTOMIZATION_FILES;
 use crate::files::world::clean;
 use crate::pipeline::trace::{EventKind, InputKind};
@@ -30,7 +30,8 @@ pub enum Which {
 /// Finds causes; what it reads of the sources it keeps.
 pub struct Causes<'a> {
     sides: [&'a Side<'a>; 2],
-    pub labels: [Labels<'a>; 2],
+    labels: [Labels<'a>; 2],
+    pub hidden: &'a [Hidden; 2],
     files: Mutex<FxHashMap<String, Option<Arc<FileChange>>>>,
     workspaces: [OnceLock<Workspace>; 2],
     /// The folders that were built.
@@ -41,6 +42,8 @@ pub struct Causes<'a> {
 struct FileChange {
     /// Its lines on either side; `None` on a side where it is not.
     lines: [Option<Vec<String>>; 2],
+    /// The same as they may be seen.
+    shown: [Vec<String>; 2],
     hunks: Vec<Hunk>,
 }
 
@@ -63,10 +66,15 @@ pub struct Histories {
 }
 
 impl<'a> Causes<'a> {
-    pub fn new(from: &'a Side<'a>, to: &'a Side<'a>, targets: Vec<PathBuf>) -> Self {
+    pub fn new(from: &'a Side<'a>, to: &'a Side<'a>, hidden: &'a [Hidden; 2], targets: Vec<PathBuf>) -> Self {
         let labels = [Labels::new(from.sources), Labels::new(to.sources)];
         let (files, workspaces) = (Mutex::default(), [OnceLock::new(), OnceLock::new()]);
-        Self { sides: [from, to], labels, files, workspaces, targets }
+        Self { sides: [from, to], labels, hidden, files, workspaces, targets }
+    }
+
+    /// What histories of a side are told with.
+    pub fn telling(&self, which: Which) -> Telling<'_> {
+        Telling { labels: &self.labels[which as usize], hidden: &self.hidden[which as usize], depth: 0 }
     }
 
     /// The location of a span.
@@ -111,8 +119,7 @@ impl<'a> Causes<'a> {
             _ => hit,
         };
         let text = |which: Which, line: usize| {
-            let lines = file.lines[which as usize].as_ref()?;
-            lines.get(line).map(|line| line.trim().to_owned())
+            file.shown[which as usize].get(line).map(|line| line.trim().to_owned())
         };
         let own = text(hit.which, hit.line);
         let other = counterpart(&file, &hit).and_then(|line| text(other(hit.which), line));
@@ -125,7 +132,7 @@ impl<'a> Causes<'a> {
         let before = before.or_else(|| {
             let old = old.filter(|old| old.which == Which::From && old.file != hit.file)?;
             let file = self.file(&old.file)?;
-            let line = file.lines[0].as_ref()?.get(old.line)?.trim().to_owned();
+            let line = file.shown[0].get(old.line)?.trim();
             Some(format!("{line} ({}:{})", old.file, old.line + 1))
         });
         Cause { place, removed: hit.which == Which::From, before, after, what: None, changes: Vec::new() }
@@ -307,14 +314,17 @@ impl<'a> Causes<'a> {
         let read = |side: &Side| side.world.read(Path::new(name)).ok();
         let (old, new) = (read(self.sides[0]), read(self.sides[1]));
         let change = (old != new).then(|| {
-            let lines = |bytes: Option<Vec<u8>>| {
-                bytes.map(|bytes| {
-                    String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect::<Vec<_>>()
-                })
-            };
-            let (old, new) = (lines(old), lines(new));
-            let hunks = hunks(old.as_deref().unwrap_or_default(), new.as_deref().unwrap_or_default());
-            Arc::new(FileChange { lines: [old, new], hunks })
+            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
+            let texts = [old.map(text), new.map(text)];
+            let shown = [0, 1].map(|side| {
+                let source = Source::detached(name, texts[side].as_deref().unwrap_or_default());
+                let hidden = self.hidden[side].lines_of(name, source.text());
+                (1..=source.text().lines().count()).map(|line| hidden.line(&source, line)).collect()
+            });
+            let lines = texts.map(|text| Some(text?.lines().map(str::to_owned).collect::<Vec<_>>()));
+            let hunks =
+                hunks(lines[0].as_deref().unwrap_or_default(), lines[1].as_deref().unwrap_or_default());
+            Arc::new(FileChange { lines, shown, hunks })
         });
         files.insert(name.to_owned(), change.clone());
         change

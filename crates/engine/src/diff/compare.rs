@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use super::causes::{Causes, Histories, Which};
 use super::fields::{Difference, differences};
 use super::pair::{Item, Pair, pairs, split_hash};
-use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Place, Status, Tail, TargetDiff, flags, images};
-use crate::explain::{self, Entry, FieldPath, Found, Labels, ResourceName, Where};
+use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Status, Tail, TargetDiff, flags, images};
+use crate::explain::{self, Entry, FieldPath, Found, Hidden, ResourceName, Telling, Where};
 use crate::files::world::World;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause as Noted, EventKind, Seen, Segment, at as node_at};
@@ -58,7 +58,7 @@ pub struct Options {
     /// Kind (`*` for any) and field.
     pub ignore: Vec<(String, String)>,
     /// Fields whose values are not shown.
-    pub mask: Vec<String>,
+    pub mask: Vec<FieldPath>,
     pub show_secrets: bool,
     /// What is to blame if nobody can look inside: `the other program`.
     pub opaque: Option<String>,
@@ -66,7 +66,10 @@ pub struct Options {
 
 /// A change in one target.
 struct Local {
+    /// With the values as they are, to see which changes are the same.
     change: Change,
+    /// The values as they may be seen.
+    shown: [Option<Node>; 2],
     cause: Option<Cause>,
     /// The change of this target that it follows from.
     follows: Option<usize>,
@@ -79,10 +82,22 @@ struct Compared {
     ignored: usize,
 }
 
+/// What is not to be shown of either side.
+pub fn hidden(from: &Side, to: &Side, given: &[Given], options: &Options) -> [Hidden; 2] {
+    let of = |side: &Side, outcome: fn(&Given) -> &Outcome| {
+        let traces = given.iter().filter_map(|one| match outcome(one) {
+            Outcome::Built(trace) => Some(&**trace),
+            _ => None,
+        });
+        Hidden::of(traces, side.sources, options.show_secrets, &options.mask)
+    };
+    [of(from, |given| &given.from), of(to, |given| &given.to)]
+}
+
 /// Compares the results of all targets.
-pub fn compare(from: &Side, to: &Side, given: &[Given], options: &Options) -> Diff {
+pub fn compare(from: &Side, to: &Side, given: &[Given], options: &Options, hidden: &[Hidden; 2]) -> Diff {
     let folders: Vec<PathBuf> = given.iter().map(|one| PathBuf::from(&one.directory)).collect();
-    let causes = Causes::new(from, to, folders);
+    let causes = Causes::new(from, to, hidden, folders);
     let one = |given: &Given| Comparison { causes: &causes, options, given }.run();
     let compared: Vec<Compared> = given.par_iter().map(one).collect();
     let mut diff = Diff { from: from.name.clone(), to: to.name.clone(), ..Diff::default() };
@@ -93,7 +108,8 @@ pub fn compare(from: &Side, to: &Side, given: &[Given], options: &Options) -> Di
 
 /// Puts together what is the same in several targets, for the same cause.
 fn merge(compared: Vec<Compared>, diff: &mut Diff) {
-    type CauseKey = (Option<Place>, bool, Option<String>);
+    // A line is one cause, whatever part of it differs.
+    type CauseKey = (Option<(String, usize)>, bool, Option<String>);
     let mut causes: FxHashMap<CauseKey, usize> = FxHashMap::default();
     let mut changes: FxHashMap<(usize, [String; 6], Option<usize>), usize> = FxHashMap::default();
     let mut restarts: FxHashMap<String, usize> = FxHashMap::default();
@@ -110,7 +126,8 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
             let root = root(&one.changes, at);
             let cause = one.changes[root].cause.as_ref();
             let cause_key = cause.map_or((None, false, None), |cause| {
-                (cause.place.clone(), cause.removed, cause.what.clone())
+                let line = cause.place.as_ref().map(|place| (place.file.clone(), place.line));
+                (line, cause.removed, cause.what.clone())
             });
             let cause_id = *causes.entry(cause_key).or_insert_with(|| {
                 let unknown = || Cause {
@@ -144,6 +161,7 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
             }
             let id = *changes.entry((cause_id, key, change.follows)).or_insert_with(|| {
                 change.id = diff.changes.len();
+                [change.before, change.after] = local.shown.clone();
                 diff.changes.push(change);
                 diff.causes[cause_id].changes.push(diff.changes.len() - 1);
                 diff.changes.len() - 1
@@ -378,15 +396,21 @@ impl Comparison<'_> {
             (None, Some(cause)) => Some(cause),
             (None, None) => self.causes.of(&histories).or_else(|| self.read_cause()),
         };
-        let is_secret = explain::masked(&named.kind, &difference.new_path) || {
-            // A Secret as a whole holds its data.
-            named.kind == "Secret" && difference.new_path.is_empty()
+        let shown = |which: Which, item: Option<&Item>, path: &[Segment], value: &Option<Node>| {
+            let value = item.zip(value.as_ref());
+            value.map(|(item, value)| self.causes.hidden[which as usize].shown(item.node, path, value))
         };
-        let is_masked = is_secret && !self.options.show_secrets;
-        let is_masked = is_masked
-            || self.options.mask.iter().any(|mask| {
-                field.strip_prefix(mask.as_str()).is_some_and(|r| r.is_empty() || r.starts_with(['.', '[']))
-            });
+        let before = shown(Which::From, resource.old, &difference.old_path, &difference.before);
+        let after = shown(Which::To, resource.new, &difference.new_path, &difference.after);
+        let is_masked = [&before, &after].into_iter().flatten().any(|(_, masked)| *masked);
+        // Of what somebody else made nothing is known but what is beside it.
+        let shown = match (before, after) {
+            (Some((a, _)), Some((b, _))) if is_masked => {
+                let before = explain::hidden_as(&b, &a);
+                [Some(before), Some(explain::hidden_as(&a, &b))]
+            }
+            sides => <[_; 2]>::from(sides).map(|side| side.map(|(value, _)| value)),
+        };
         let change = Change {
             id: 0,
             kind: difference.kind,
@@ -403,7 +427,7 @@ impl Comparison<'_> {
             masked: is_masked,
             guessed: resource.pair.guessed,
         };
-        Local { change, cause, follows }
+        Local { change, shown, cause, follows }
     }
 
     /// What explains everything in a target that is on one side only, or of which nobody knows how it came about.
@@ -526,8 +550,8 @@ impl Comparison<'_> {
             Which::To => &self.given.to,
         };
         let Outcome::Built(trace) = outcome else { return Vec::new() };
-        let labels = &self.causes.labels[which as usize];
-        let explained = |place: &Where| explain::explain(place, labels, DEPTH).history;
+        let with = Telling { depth: DEPTH, ..self.causes.telling(which) };
+        let explained = |place: &Where| explain::explain(place, with).history;
         let Some((_, track)) = item.and_then(|item| item.track) else {
             // Perhaps it was there, and a step deleted it.
             let wanted = other.map(Item::original);
@@ -541,7 +565,7 @@ impl Comparison<'_> {
         let Some(seen) = seen(trace, track) else { return Vec::new() };
         let found = Found { track, seen, present: true };
         if is_there && moved {
-            return moves(trace, &found, path, labels);
+            return moves(trace, &found, path, Telling { depth: 0, ..with });
         }
         if is_there {
             return explained(&Where::in_result(trace, &found, path.to_vec()));
@@ -552,12 +576,12 @@ impl Comparison<'_> {
 }
 
 /// How the order of a list came about: what moved its elements, or else where it was written.
-fn moves(trace: &Trace, found: &Found, path: &[Segment], labels: &Labels) -> Vec<Entry> {
+fn moves(trace: &Trace, found: &Found, path: &[Segment], with: Telling) -> Vec<Entry> {
     let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
     // The first elements say what came before what.
     let explained = (0..count.min(4)).map(|index| {
         let path = path.iter().cloned().chain([Segment::Index(index)]).collect();
-        explain::explain(&Where::in_result(trace, found, path), labels, 0)
+        explain::explain(&Where::in_result(trace, found, path), with)
     });
     let mut entries = Vec::new();
     for answer in explained {
@@ -609,11 +633,14 @@ struct Matched<'r> {
 impl Matched<'_> {
     fn named(&self) -> Named {
         let item = self.new.or(self.old).expect("one of the two is there");
+        // People know a resource by the name it was first given, unless it got one that has nothing to do with that.
+        let first = item.original().name;
+        let name = if item.id.name.contains(&*first) { first } else { item.id.name.clone() };
         let names = |item: &Item| (item.id.namespace.to_string(), item.id.name.to_string());
         Named {
             api_version: item.id.gvk.api_version().to_string(),
             kind: item.id.gvk.kind.to_string(),
-            name: item.original().name.to_string(),
+            name: name.to_string(),
             from: self.old.map(names),
             to: self.new.map(names),
         }

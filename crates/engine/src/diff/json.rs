@@ -5,8 +5,6 @@ use krm_yaml::Node;
 use super::{Cause, Change, Diff, Flag, ImageChange, Named, Place, Tail, TargetDiff};
 
 const FORMAT: &str = "krm.diff/1";
-/// What stands for a value that is not shown.
-const MASK: &str = "•••";
 
 pub fn diff(diff: &Diff) -> Node {
     let mut object = Node::map();
@@ -85,7 +83,7 @@ fn change(change: &Change, names: &[&str]) -> Node {
     object.set("field", change.field.as_str());
     for (key, value) in [("before", &change.before), ("after", &change.after)] {
         if let Some(value) = value {
-            object.set(key, if change.masked { Node::from(MASK) } else { value.clone() });
+            object.set(key, value.clone());
         }
     }
     object.set("targets", list(&change.targets, |at| Node::from(names[*at])));

@@ -15,7 +15,7 @@ mod pair;
 
 use krm_yaml::{Diagnostic, Node};
 
-pub use compare::{Given, Options, Outcome, Rendered, Side, compare};
+pub use compare::{Given, Options, Outcome, Rendered, Side, compare, hidden};
 
 /// What differs between two results of some targets.
 #[derive(Clone, Debug, Default)]
@@ -107,6 +107,7 @@ pub struct Change {
     pub resource: Named,
     /// With merge keys for indexes; empty for the resource as a whole.
     pub field: String,
+    /// The values, without what is [hidden](crate::explain::Hidden).
     pub before: Option<Node>,
     pub after: Option<Node>,
     /// The values as they differ by target share only how they end.
@@ -120,7 +121,7 @@ pub struct Change {
     pub follows: Option<usize>,
     /// It does, also if that other one is not in the list.
     pub derived: bool,
-    /// Its values are not to be shown.
+    /// Something of its values is not shown.
     pub masked: bool,
     /// Resources are taken for the same because they are alike, not because they are known to be.
     pub guessed: bool,
@@ -153,7 +154,7 @@ impl ChangeKind {
 pub struct Named {
     pub api_version: String,
     pub kind: String,
-    /// As it is first written, before prefixes and hashes.
+    /// As it is first written, before prefixes and hashes; the final one if that is another name altogether.
     pub name: String,
     /// The final names; `None` on a side where it is not.
     pub from: Option<(String, String)>,

@@ -464,7 +464,7 @@ fn paths_in(node: &Node, path: &mut Vec<Segment>, root: &Node, items: &mut Vec<C
     }
     if node.is_scalar() {
         let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
-        let value = match explain::masked(kind, path) {
+        let value = match explain::is_secret_value(kind, path) {
             true => explain::text::MASK.to_owned(),
             false => explain::text::value(node),
         };

@@ -10,7 +10,7 @@ use super::facts::Role;
 use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, builtins};
-use crate::explain::{self, Explanation, FieldPath, Labels, ResourceName, text};
+use crate::explain::{self, Explanation, FieldPath, Hidden, Labels, ResourceName, Telling, text};
 use crate::files::relative;
 use crate::pipeline::Trace;
 use crate::workspace::{Reference, ReferenceTarget};
@@ -127,9 +127,11 @@ impl Editor {
             let Some(trace) = self.trace(root) else { continue };
             let Ok(found) = explain::resources(&trace, &resource) else { continue };
             let labels = Labels::new(&self.sources);
+            let hidden = Hidden::of([&*trace], &self.sources, false, &[]);
             for found in found.iter().take(2) {
                 for place in explain::locate(&trace, found, &field).iter().take(1) {
-                    let answer = explain::explain(place, &labels, 2);
+                    let answer =
+                        explain::explain(place, Telling { labels: &labels, hidden: &hidden, depth: 2 });
                     parts.push(self.history(&answer, &self.shown(root)));
                 }
             }
@@ -142,10 +144,7 @@ impl Editor {
     }
 
     fn history(&self, answer: &Explanation, root: &str) -> String {
-        let shown = |node: &Node| match answer.masked {
-            true => text::MASK.to_owned(),
-            false => code(&text::value(node)),
-        };
+        let shown = |node: &Node| code(&text::value(node));
         let now = match (answer.state, &answer.value) {
             (explain::State::Present, Some(value)) => shown(value),
             (state, _) => state.name().to_owned(),
@@ -234,14 +233,12 @@ struct Effect {
 
 impl Effect {
     fn collect(&mut self, trace: &Trace, entry: Span) {
-        let holds =
-            |span: Span| span.file == entry.file && entry.start <= span.start && span.end <= entry.end;
         for step in &trace.steps {
             if let Some(within) = &step.within {
                 self.collect(within, entry);
             }
-            let own = step.entries.iter().position(|span| holds(*span));
-            if own.is_none() && !holds(step.place) {
+            let own = step.entries.iter().position(|span| entry.holds(*span));
+            if own.is_none() && !entry.holds(step.place) {
                 continue;
             }
             self.ran = true;

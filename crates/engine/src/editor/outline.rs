@@ -114,7 +114,7 @@ impl Outline<'_> {
             name => name.to_owned(),
         };
         let chosen = root.at(["metadata", "name"]).or(root.get("kind")).map_or(root.span(), Node::span);
-        let chosen = if within(chosen, root.span()) { chosen } else { root.span() };
+        let chosen = if root.span().holds(chosen) { chosen } else { root.span() };
         let within = self.fields(root, false);
         let detail = text(&["metadata", "namespace"]).to_owned();
         Symbol { name, detail, is_resource: true, whole: self.place(root.span()), chosen, within }
@@ -144,10 +144,6 @@ impl Outline<'_> {
         });
         entries.collect()
     }
-}
-
-fn within(inner: Span, outer: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// What people call an entry of a list.

@@ -176,6 +176,24 @@ fn segments(root: &Node, trail: &[usize]) -> Vec<Segment> {
     trail.iter().map(segment).collect()
 }
 
+/// Sees every scalar of a tree, and the way to it.
+pub fn each_scalar(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[Segment])) {
+    if node.is_scalar() {
+        return see(node, path);
+    }
+    for entry in node.as_map().into_iter().flatten() {
+        let Some(key) = entry.key.text() else { continue };
+        path.push(Segment::Key(key.into()));
+        each_scalar(&entry.value, path, see);
+        path.pop();
+    }
+    for (index, item) in node.items().iter().enumerate() {
+        path.push(Segment::Index(index));
+        each_scalar(item, path, see);
+        path.pop();
+    }
+}
+
 /// `containers[0].image` with the dots that the parser wants: `containers.0.image`, `containers.[name=web].image`.
 fn bracketed(text: &str) -> String {
     let mut dotted = String::with_capacity(text.len() + 2);
@@ -312,6 +330,17 @@ pub(super) fn key_of(list: &Node, item: &Node) -> Option<(&'static str, Text)> {
         let value = text(item)?;
         let alike = list.items().iter().filter(|other| text(other).as_ref() == Some(&value)).count();
         (alike == 1 && list.items().iter().all(|item| text(item).is_some())).then_some((key, value))
+    })
+}
+
+/// The nodes of a patch that a path leads to. A patch names elements of lists in an order of its own, so each is tried.
+pub(super) fn in_patch<'n>(patch: &'n Node, path: &[Segment]) -> Vec<&'n Node> {
+    path.iter().fold(vec![patch], |nodes, segment| {
+        let below = |node: &'n Node| match segment {
+            Segment::Key(key) => node.get(key).into_iter().collect::<Vec<_>>(),
+            Segment::Index(_) => node.items().iter().collect(),
+        };
+        nodes.into_iter().flat_map(below).collect()
     })
 }
 

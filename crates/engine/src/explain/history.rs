@@ -2,12 +2,12 @@
 
 use krm_yaml::{Node, Span, Text};
 
-use super::find::{Where, key_of, pointer, shown};
+use super::find::{FieldPath, Where, each_scalar, in_patch, key_of, pointer, shown};
+use super::hidden::Hidden;
 use super::labels::Labels;
 use super::sites::{Part, Site};
-use super::text::MASK;
-use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
-use crate::pipeline::{Role, Trace};
+use crate::pipeline::Trace;
+use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at, path_before};
 use crate::resource::{Gvk, ResourceId, Track};
 
 /// Everything there is to say about a field.
@@ -24,15 +24,13 @@ pub struct Explanation {
     pub field: String,
     pub pointer: String,
     pub state: State,
-    /// The value, as it is or last was.
+    /// The value, as it is or last was, without what is [hidden](Hidden).
     pub value: Option<Node>,
     pub history: Vec<Entry>,
     /// Of elements of lists on the way: how they moved.
     pub elements: Vec<Moves>,
-    /// Its value is not to be shown.
+    /// Its value, or a part of it, is not shown.
     pub masked: bool,
-    /// It is, or is part of, a resource of which some values are not to be shown.
-    pub in_secret: bool,
     /// All places it depends on, if they were asked for: see [`Sites`](super::Sites).
     pub sites: Vec<(Part, Site)>,
     /// The steps that left it alone, if they were asked for.
@@ -84,8 +82,13 @@ impl Moment {
 pub struct Entry {
     pub event: EventKind,
     pub moment: Moment,
+    /// What was there, without what is [hidden](Hidden).
     pub before: Option<Node>,
     pub after: Option<Node>,
+    /// Something of the two is not shown.
+    pub masked: bool,
+    /// The two differ; also if that cannot be seen because they are not shown.
+    pub changed: bool,
     /// Where the new value is written, or else the entry that asked for the change.
     pub place: Span,
     /// What to call it: `written`, `images[0].newTag`, `patches[0]`.
@@ -149,6 +152,8 @@ pub enum Because {
     },
     Program {
         program: Text,
+        /// Where its configuration says the same as the new value: probably that is where it comes from.
+        guess: Option<Span>,
     },
 }
 
@@ -196,8 +201,17 @@ pub struct Move {
     pub why: String,
 }
 
-/// The history of a field. `depth` says how far causes are followed.
-pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
+/// What a history is told with.
+#[derive(Clone, Copy)]
+pub struct Telling<'a> {
+    pub labels: &'a Labels<'a>,
+    pub hidden: &'a Hidden,
+    /// How far causes are followed.
+    pub depth: usize,
+}
+
+/// The history of a field.
+pub fn explain(place: &Where, with: Telling) -> Explanation {
     let events = events(place);
     let ids = place.trace.ids(place.track);
     let root = last_seen(place).cloned().unwrap_or_else(Node::null);
@@ -212,17 +226,18 @@ pub fn explain(place: &Where, labels: &Labels, depth: usize) -> Explanation {
         (false, false) => State::Present,
     };
     let mut history: Vec<Entry> =
-        events.iter().filter(|e| is_told(e)).map(|e| entry(e, labels, depth)).collect();
+        events.iter().filter(|e| changes_value(e)).map(|e| entry(e, with)).collect();
     if let Some(last) = history.last_mut().filter(|_| state == State::Present) {
         last.decides = true;
     }
     let origin = events.first().map_or(Span::NONE, |first| origin_of(first));
+    let value = place.value().map(|value| with.hidden.shown(&root, &place.path, value));
+    let (value, masked) = value.map_or((None, false), |(value, masked)| (Some(value), masked));
     Explanation {
         field: shown(&root, &place.path),
         pointer: pointer(&place.path),
-        value: place.value().cloned(),
-        masked: masked(&id.gvk.kind, &place.path),
-        in_secret: id.gvk.kind == "Secret",
+        value,
+        masked,
         gvk: id.gvk,
         namespace: id.namespace,
         name: id.name,
@@ -246,7 +261,7 @@ pub fn left_alone(place: &Where) -> Vec<(String, Span)> {
                 collect(within, within.steps.len(), from, events, all);
             }
             let is_in = |event: &Event| std::ptr::eq(event.trace, trace) && event.index == index;
-            if step.role != Role::Load && !step.place.is_none() && !events.iter().any(is_in) {
+            if !step.role.loads() && !step.place.is_none() && !events.iter().any(is_in) {
                 all.push((step.name.to_string(), step.place));
             }
         }
@@ -254,30 +269,6 @@ pub fn left_alone(place: &Where) -> Vec<(String, Span)> {
     let mut all = Vec::new();
     collect(place.trace, place.until, place.track, &events(place), &mut all);
     all
-}
-
-/// Whether a value of a resource is not to be shown.
-pub fn masked(kind: &str, path: &[Segment]) -> bool {
-    kind == "Secret" && is_data(path)
-}
-
-/// A Secret without its values; of anything else, a copy.
-pub fn without_values(root: &Node) -> Node {
-    let mut root = root.clone();
-    for key in ["data", "stringData"] {
-        let Some(map) = root.get_mut(key).and_then(Node::as_map_mut) else { continue };
-        let keys: Vec<String> = map.iter().filter_map(|entry| entry.key.text().map(str::to_owned)).collect();
-        for key in keys {
-            if let Some(value) = map.get_mut(&key) {
-                *value = Node::string(MASK).with_span(value.span());
-            }
-        }
-    }
-    root
-}
-
-fn is_data(path: &[Segment]) -> bool {
-    matches!(path.first(), Some(Segment::Key(key)) if key == "data" || key == "stringData")
 }
 
 /// What happened, oldest first; of a field that is gone, its removal last.
@@ -298,9 +289,9 @@ fn last_seen<'t>(place: &Where<'t>) -> Option<&'t Node> {
     seen.map(|seen| &seen.node)
 }
 
-/// Whether the history of a value lists this event. Moves are listed with the element that moved, and writing the same text
-/// in another style does not count as a change.
-pub fn is_told(event: &Event) -> bool {
+/// Whether an event changes the value. Moves are listed with the element that moved, and writing the same text in another
+/// style does not count as a change.
+pub fn changes_value(event: &Event) -> bool {
     let text = |node: Option<&Node>| node.and_then(Node::text).map(str::to_owned);
     match event.kind {
         EventKind::Moved => false,
@@ -317,9 +308,9 @@ fn origin_of(first: &Event) -> Span {
         .map_or(Span::NONE, |seen| seen.node.span())
 }
 
-fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
+fn entry(event: &Event, with: Telling) -> Entry {
     let is_origin = event.kind == EventKind::Written;
-    let because = event.causes.iter().filter_map(|cause| reason(cause, event, labels, depth)).collect();
+    let because = event.causes.iter().filter_map(|cause| reason(cause, event, with)).collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
         Cause::Copied { path, .. } => Some(*path),
         Cause::Expanded { .. } => Some(event.written),
@@ -330,7 +321,9 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
         _ => None,
     });
     let place = match event.kind {
-        EventKind::Removed | EventKind::Deleted | EventKind::Merged => in_patch(event).unwrap_or(event.asked),
+        EventKind::Removed | EventKind::Deleted | EventKind::Merged => {
+            patched_at(event).unwrap_or(event.asked)
+        }
         EventKind::Followed | EventKind::Hashed => Span::NONE,
         // What a program printed is gone; where it is configured can be looked at.
         EventKind::ByFunction => configured_at.unwrap_or(event.asked),
@@ -350,7 +343,7 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
         EventKind::Copied => entry_name(),
         EventKind::Followed => followed_label(event),
         EventKind::Hashed => "the hash of its content".to_owned(),
-        _ => labels.field(place).unwrap_or_else(entry_name),
+        _ => with.labels.field(place).unwrap_or_else(entry_name),
     };
     let opaque = match event.kind {
         EventKind::Inflated => Some(Opaque::Chart),
@@ -365,7 +358,7 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
         role: event.step.role.name(),
         place: event.asked,
     });
-    let (before, after) = (event.before.cloned(), event.after.cloned());
+    let Values { before, after, masked } = values(event, with.hidden);
     let layer = name.folder.to_string();
     let moment = Moment::new(event.trace, event.index);
     Entry {
@@ -373,6 +366,8 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
         moment,
         before,
         after,
+        masked,
+        changed: event.before != event.after,
         place,
         label,
         layer,
@@ -383,10 +378,41 @@ fn entry(event: &Event, labels: &Labels, depth: usize) -> Entry {
     }
 }
 
+/// What was and what is there, as it may be seen.
+struct Values {
+    before: Option<Node>,
+    after: Option<Node>,
+    masked: bool,
+}
+
+fn values(event: &Event, hidden: &Hidden) -> Values {
+    let (old, new) = match event.step.change(event.resource) {
+        Some(change) => (change.before.as_ref(), change.after.as_ref()),
+        None => (None, None),
+    };
+    // A step that left the resource as it was found it as the one before left it.
+    let unchanged = tree_before(event.trace, event.index, event.resource);
+    let old = old.map(|seen| &seen.node).or(unchanged);
+    let new = new.map(|seen| &seen.node).or(unchanged);
+    let was = old.zip(new.filter(|_| event.after.is_some()));
+    let was = was.and_then(|(old, new)| path_before(old, new, &event.path));
+    let shown = |root: Option<&Node>, path: &[Segment], value: Option<&Node>| match (root, value) {
+        (Some(root), Some(value)) => {
+            let (value, masked) = hidden.shown(root, path, value);
+            (Some(value), masked)
+        }
+        (None, value) => (value.cloned(), false),
+        (Some(_), None) => (None, false),
+    };
+    let (before, of_before) = shown(old, was.as_deref().unwrap_or(&event.path), event.before);
+    let (after, of_after) = shown(new, &event.path, event.after);
+    Values { before, after, masked: of_before || of_after }
+}
+
 /// How a patch says that something is to go.
 fn removed_by(event: &Event) -> Option<&'static str> {
     event.causes.iter().find_map(|cause| match cause {
-        Cause::Patched { .. } if in_patch(event).is_some() => Some("op: remove"),
+        Cause::Patched { .. } if patched_at(event).is_some() => Some("op: remove"),
         Cause::Merged { patch } if event.kind == EventKind::Deleted => {
             patch.get("$patch").is_some().then_some("`$patch: delete`")
         }
@@ -395,7 +421,7 @@ fn removed_by(event: &Event) -> Option<&'static str> {
 }
 
 /// Where a patch speaks of the field of an event.
-fn in_patch(event: &Event) -> Option<Span> {
+fn patched_at(event: &Event) -> Option<Span> {
     event.causes.iter().find_map(|cause| match cause {
         Cause::Patched { operations } => {
             let field = pointer(&event.path);
@@ -408,7 +434,7 @@ fn in_patch(event: &Event) -> Option<Span> {
             EventKind::Deleted => key_in(patch, &Segment::Key("$patch".into())),
             _ => {
                 let (last, above) = event.path.split_last()?;
-                above_in(patch, above).into_iter().find_map(|map| key_in(map, last))
+                in_patch(patch, above).into_iter().find_map(|map| key_in(map, last))
             }
         },
         _ => None,
@@ -418,21 +444,6 @@ fn in_patch(event: &Event) -> Option<Span> {
 fn key_in(map: &Node, key: &Segment) -> Option<Span> {
     let Segment::Key(key) = key else { return None };
     map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
-}
-
-/// The nodes of a patch that a path leads to. A patch names elements of lists in an order of its own, so each is tried.
-fn above_in<'n>(patch: &'n Node, path: &[Segment]) -> Vec<&'n Node> {
-    let mut nodes = vec![patch];
-    for segment in path {
-        nodes = nodes
-            .into_iter()
-            .flat_map(|node| match segment {
-                Segment::Key(key) => node.get(key).into_iter().collect::<Vec<_>>(),
-                Segment::Index(_) => node.items().iter().collect(),
-            })
-            .collect();
-    }
-    nodes
 }
 
 fn input_label(event: &Event) -> Option<String> {
@@ -458,15 +469,14 @@ fn followed_label(event: &Event) -> String {
     text.unwrap_or_else(|| "followed".to_owned())
 }
 
-fn reason(cause: &Cause, event: &Event, labels: &Labels, depth: usize) -> Option<Because> {
+fn reason(cause: &Cause, event: &Event, with: Telling) -> Option<Because> {
     // Whatever a cause names is in the trace of the step: that of a base, if the step is one of a base.
     let (trace, step) = (event.trace, event.index);
     let history = |track: Track, path: &[Segment], until: usize| -> Vec<Entry> {
-        if depth == 0 {
-            return Vec::new();
-        }
+        let Some(depth) = with.depth.checked_sub(1) else { return Vec::new() };
         let events = trace.history_until(until, track, path);
-        events.iter().filter(|e| is_told(e)).map(|e| entry(e, labels, depth - 1)).collect()
+        let told = events.iter().filter(|e| changes_value(e));
+        told.map(|e| entry(e, Telling { depth, ..with })).collect()
     };
     let name = [Segment::Key("metadata".into()), Segment::Key("name".into())];
     match cause {
@@ -490,7 +500,7 @@ fn reason(cause: &Cause, event: &Event, labels: &Labels, depth: usize) -> Option
             let resource = seen
                 .map_or_else(String::new, |id| format!("{} {}", id.gvk.kind, first_name(trace, *track, id)));
             let root = tree_before(trace, step, *track);
-            let path = super::find::FieldPath::parse(field).ok();
+            let path = FieldPath::parse(field).ok();
             let way = root.zip(path).and_then(|(root, path)| path.ways(root).into_iter().next());
             let history = way.map(|way| history(*track, &way, step)).unwrap_or_default();
             Some(Because::Copied { resource, field: field.clone(), history })
@@ -505,9 +515,27 @@ fn reason(cause: &Cause, event: &Event, labels: &Labels, depth: usize) -> Option
             version: version.clone(),
             repository: repository.clone(),
         }),
-        Cause::Called { program, .. } => Some(Because::Program { program: program.clone() }),
+        Cause::Called { program, config } => {
+            let config = Some(*config).filter(|config| !config.is_none()).unwrap_or(event.asked);
+            let guess = event.after.and_then(|value| same_in(config, value, with.labels));
+            Some(Because::Program { program: program.clone(), guess })
+        }
         Cause::Hashed { .. } => Some(Because::Hash { inputs: inputs_of(trace, event.resource) }),
     }
+}
+
+/// Where within a span a value is written.
+fn same_in(span: Span, value: &Node, labels: &Labels) -> Option<Span> {
+    let text = value.text().filter(|text| value.is_scalar() && !text.is_empty())?;
+    let mut found = None;
+    for document in labels.documents(span.file).iter() {
+        each_scalar(document, &mut Vec::new(), &mut |scalar, _| {
+            if found.is_none() && span.holds(scalar.span()) && scalar.text() == Some(text) {
+                found = Some(scalar.span());
+            }
+        });
+    }
+    found
 }
 
 /// Everything that generators put into a resource, down through bases; what a later one replaced is left out.
@@ -595,7 +623,7 @@ fn why_moved(event: &Event, list: &[Segment], element: Option<&Node>) -> (Span, 
     for cause in event.step.causes(event.resource, event.written) {
         match cause {
             Cause::Merged { patch } => {
-                let items: Vec<&Node> = above_in(patch, list).into_iter().flat_map(Node::items).collect();
+                let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
                 let name = |node: &Node| node.get("name").and_then(Node::text).map(str::to_owned);
                 let own = element.and_then(name);
                 let named = items.iter().find(|item| own.is_some() && name(item) == own);

@@ -2,9 +2,10 @@
 
 use krm_yaml::{Node, Sources, Span};
 
-use super::history::{Because, Entry, Explanation, Moves, without_values};
+use super::hidden::Hidden;
+use super::history::{Because, Entry, Explanation, Moves};
 use super::sites::{Part, Site};
-use super::text::{MASK, Row};
+use super::text::Row;
 use crate::pipeline::trace::{Input, InputKind};
 
 const FORMAT: &str = "krm.explain/1";
@@ -17,8 +18,7 @@ pub fn list(all: impl Iterator<Item = Node>) -> String {
     pretty(&Node::from(all.collect::<Vec<_>>()))
 }
 
-pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Node {
-    let hides = Hides::of(answer);
+pub fn explanation(answer: &Explanation, target: &str, sources: &Sources, hidden: &Hidden) -> Node {
     let mut object = Node::map();
     object.set("format", FORMAT);
     object.set("directory", target);
@@ -35,9 +35,9 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Nod
     object.set("pointer", answer.pointer.as_str());
     object.set("state", answer.state.name());
     if let Some(value) = &answer.value {
-        object.set("value", shown(value, hides));
+        object.set("value", value.clone());
     }
-    object.set("history", entries(&answer.history, hides, sources));
+    object.set("history", entries(&answer.history, sources, hidden));
     object.set(
         "elements",
         Node::from(answer.elements.iter().map(|moves| element(moves, sources)).collect::<Vec<_>>()),
@@ -54,31 +54,16 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources) -> Nod
         object.set("places", Node::from(places.collect::<Vec<_>>()));
     }
     if !answer.left_alone.is_empty() {
-        let steps = answer.left_alone.iter().map(|(step, _)| Node::from(step.as_str()));
+        let steps = answer.left_alone.iter().map(|(step, at)| {
+            let mut one = Node::map();
+            one.set("step", step.as_str());
+            set_place(&mut one, "place", *at, sources);
+            one
+        });
         object.set("leftAlone", Node::from(steps.collect::<Vec<_>>()));
     }
     object.set("masked", answer.masked);
     object
-}
-
-/// What of an answer is not to be shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Hides {
-    Nothing,
-    /// The resource is a Secret: its data, and texts that may quote it.
-    Data,
-    /// The value that is asked for is such data.
-    Everything,
-}
-
-impl Hides {
-    fn of(answer: &Explanation) -> Self {
-        match (answer.masked, answer.in_secret) {
-            (true, _) => Hides::Everything,
-            (false, true) => Hides::Data,
-            (false, false) => Hides::Nothing,
-        }
-    }
 }
 
 fn site(part: Part, site: &Site, sources: &Sources) -> Node {
@@ -95,30 +80,21 @@ fn site(part: Part, site: &Site, sources: &Sources) -> Node {
     object
 }
 
-/// A value as data, without comments and the styles it was written in.
-fn shown(node: &Node, hides: Hides) -> Node {
-    match hides {
-        Hides::Nothing => node.clone(),
-        Hides::Data => without_values(node),
-        Hides::Everything => Node::from(MASK),
-    }
+fn entries(all: &[Entry], sources: &Sources, hidden: &Hidden) -> Node {
+    Node::from(all.iter().map(|one| entry(one, sources, hidden)).collect::<Vec<_>>())
 }
 
-fn entries(all: &[Entry], hides: Hides, sources: &Sources) -> Node {
-    Node::from(all.iter().map(|one| entry(one, hides, sources)).collect::<Vec<_>>())
-}
-
-fn entry(entry: &Entry, hides: Hides, sources: &Sources) -> Node {
+fn entry(entry: &Entry, sources: &Sources, hidden: &Hidden) -> Node {
     let mut object = Node::map();
     object.set("event", entry.event.name());
     if let Some(before) = &entry.before {
-        object.set("before", shown(before, hides));
+        object.set("before", before.clone());
     }
     if let Some(after) = &entry.after {
-        object.set("after", shown(after, hides));
+        object.set("after", after.clone());
     }
-    if hides == Hides::Everything && entry.before.is_some() {
-        object.set("changed", entry.before != entry.after);
+    if entry.masked && entry.before.is_some() {
+        object.set("changed", entry.changed);
     }
     set_place(&mut object, "place", entry.place, sources);
     object.set("label", entry.label.as_str());
@@ -137,12 +113,12 @@ fn entry(entry: &Entry, hides: Hides, sources: &Sources) -> Node {
         object.set("step", Node::null());
     }
     let conditions: Vec<Node> =
-        entry.because.iter().filter_map(|because| condition(because, hides, sources)).collect();
+        entry.because.iter().filter_map(|because| condition(because, sources, hidden)).collect();
     if !conditions.is_empty() {
         object.set("conditions", Node::from(conditions));
     }
     for because in &entry.because {
-        reason(&mut object, because, hides, sources);
+        reason(&mut object, because, sources, hidden);
     }
     if let Some(opaque) = entry.opaque {
         object.set("opaque", opaque.name());
@@ -153,18 +129,16 @@ fn entry(entry: &Entry, hides: Hides, sources: &Sources) -> Node {
     object
 }
 
-fn condition(because: &Because, hides: Hides, sources: &Sources) -> Option<Node> {
+fn condition(because: &Because, sources: &Sources, hidden: &Hidden) -> Option<Node> {
     let Because::Condition { text } = because else { return None };
-    let source = sources.get(text.file)?;
+    sources.get(text.file)?;
     let mut object = Node::map();
-    // A patch that is its own condition holds the values, too, under `data` or `stringData`.
-    let written = source.slice(*text);
-    object.set("text", if hides != Hides::Nothing && written.contains("ata") { MASK } else { written });
+    object.set("text", hidden.slice(*text));
     set_place(&mut object, "place", *text, sources);
     Some(object)
 }
 
-fn reason(object: &mut Node, because: &Because, hides: Hides, sources: &Sources) {
+fn reason(object: &mut Node, because: &Because, sources: &Sources, hidden: &Hidden) {
     match because {
         Because::Followed { kind, field, rule, target, renames, .. } => {
             let mut data = Node::map();
@@ -173,13 +147,13 @@ fn reason(object: &mut Node, because: &Because, hides: Hides, sources: &Sources)
             set_place(&mut data, "place", *rule, sources);
             object.set("rule", data);
             object.set("target", target.as_str());
-            object.set("because", entries(renames, hides, sources));
+            object.set("because", entries(renames, sources, hidden));
         }
         Because::Copied { resource, field, history } => {
             let mut data = Node::map();
             data.set("resource", resource.as_str());
             data.set("field", &**field);
-            data.set("history", entries(history, hides, sources));
+            data.set("history", entries(history, sources, hidden));
             object.set("from", data);
         }
         Because::Variable { name, place } => {
@@ -199,7 +173,10 @@ fn reason(object: &mut Node, because: &Because, hides: Hides, sources: &Sources)
             data.set("repository", &**repository);
             object.set("chart", data);
         }
-        Because::Program { program } => object.set("program", &**program),
+        Because::Program { program, guess } => {
+            object.set("program", &**program);
+            set_place(object, "probablyFrom", guess.unwrap_or(Span::NONE), sources);
+        }
         Because::Condition { .. } => {}
     }
 }

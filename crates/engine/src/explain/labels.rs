@@ -1,6 +1,6 @@
 //! What an entry of a kustomization is called: `images[0].newTag`.
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 use krm_yaml::{FileId, Node, Sources, Span};
 use rustc_hash::FxHashMap;
@@ -9,36 +9,47 @@ use crate::files::KUSTOMIZATION_FILES;
 
 /// Finds what the fields of kustomizations are called, given a place in them.
 pub struct Labels<'s> {
-    sources: &'s Sources,
+    pub(super) sources: &'s Sources,
     /// Parsed once, however many events point into a file.
-    roots: Mutex<FxHashMap<FileId, Option<Node>>>,
+    documents: Mutex<FxHashMap<FileId, Arc<[Node]>>>,
 }
 
 impl<'s> Labels<'s> {
     pub fn new(sources: &'s Sources) -> Self {
-        Self { sources, roots: Mutex::default() }
+        Self { sources, documents: Mutex::default() }
     }
 
-    /// The way to the value at a place, where that is in a kustomization. A patch or an object written inline is called by
-    /// the entry that holds it.
+    /// The documents of a file; none of one that is not YAML.
+    pub(super) fn documents(&self, file: FileId) -> Arc<[Node]> {
+        let mut known = self.documents.lock().expect("no one panics while holding the files");
+        let read = || {
+            let documents = self.sources.get(file).and_then(|source| krm_yaml::parse(&source).ok());
+            documents.unwrap_or_default().into_iter().map(|document| document.root).collect()
+        };
+        known.entry(file).or_insert_with(read).clone()
+    }
+
+    /// The first document of a file.
+    pub fn root(&self, file: FileId) -> Option<Node> {
+        self.documents(file).first().cloned()
+    }
+
+    /// The first document of a kustomization file; none of another file.
+    fn kustomization(&self, file: FileId) -> Option<Node> {
+        is_kustomization(self.sources.get(file)?.name()).then(|| self.root(file))?
+    }
+
+    /// The way to the value at a place, if that is in a kustomization. A patch or an object written inline is called by the
+    /// entry that holds it.
     pub fn field(&self, place: Span) -> Option<String> {
-        let source = self.sources.get(place.file)?;
-        let name = source.name().rsplit('/').next().unwrap_or_default();
-        if !KUSTOMIZATION_FILES.contains(&name) {
-            return None;
-        }
-        let mut roots = self.roots.lock().expect("no one panics while holding the files");
-        let root = roots.entry(place.file).or_insert_with(|| {
-            krm_yaml::parse(&source).ok()?.into_iter().next().map(|document| document.root)
-        });
+        let root = self.kustomization(place.file)?;
         let mut way = String::new();
-        let mut node = root.as_ref()?;
+        let mut node = &root;
         loop {
-            let holds = |span: Span| span.start <= place.start && place.end <= span.end;
-            let entries = node.as_map().into_iter().flatten();
-            let items = node.items().iter().enumerate();
+            let mut entries = node.as_map().into_iter().flatten();
+            let mut items = node.items().iter().enumerate();
             if let Some(entry) =
-                entries.clone().find(|entry| holds(entry.value.span()) || holds(entry.key.span()))
+                entries.find(|entry| entry.value.span().holds(place) || entry.key.span().holds(place))
             {
                 let key = entry.key.text()?;
                 if way.contains('[') && matches!(key, "patch" | "path" | "target") {
@@ -49,7 +60,7 @@ impl<'s> Labels<'s> {
                 }
                 way.push_str(key);
                 node = &entry.value;
-            } else if let Some((at, item)) = items.clone().find(|(_, item)| holds(item.span())) {
+            } else if let Some((at, item)) = items.find(|(_, item)| item.span().holds(place)) {
                 way.push_str(&format!("[{at}]"));
                 node = item;
             } else {
@@ -59,18 +70,10 @@ impl<'s> Labels<'s> {
         (!way.is_empty()).then_some(way)
     }
 
-    /// The first document of a file.
-    pub fn root(&self, file: FileId) -> Option<Node> {
-        let mut roots = self.roots.lock().expect("no one panics while holding the files");
-        let read = || krm_yaml::parse(&self.sources.get(file)?).ok()?.into_iter().next().map(|d| d.root);
-        roots.entry(file).or_insert_with(read).clone()
-    }
-
     /// The value that is written at a place.
     pub fn node(&self, place: Span) -> Option<Node> {
         let root = self.root(place.file)?;
         let mut node = &root;
-        let holds = |span: Span| span.start <= place.start && place.end <= span.end;
         while node.span() != place {
             let mut values = node.as_map().into_iter().flatten().map(|entry| &entry.value);
             // The place of a field is that of its key.
@@ -79,19 +82,20 @@ impl<'s> Labels<'s> {
                 return Some(entry.value.clone());
             }
             node = values
-                .find(|value| holds(value.span()))
-                .or_else(|| node.items().iter().find(|item| holds(item.span())))?;
+                .find(|value| value.span().holds(place))
+                .or_else(|| node.items().iter().find(|item| item.span().holds(place)))?;
         }
         Some(node.clone())
     }
 
     /// The entry of a list in a kustomization that holds a place.
     pub fn entry(&self, place: Span) -> Option<Node> {
-        self.field(place)?;
-        let roots = self.roots.lock().expect("no one panics while holding the files");
-        let root = roots.get(&place.file)?.as_ref()?;
-        let holds = |node: &&Node| node.span().start <= place.start && place.end <= node.span().end;
+        let root = self.kustomization(place.file)?;
         let lists = root.as_map().into_iter().flatten().map(|entry| &entry.value);
-        lists.flat_map(Node::items).find(holds).cloned()
+        lists.flat_map(Node::items).find(|item| item.span().holds(place)).cloned()
     }
+}
+
+pub(super) fn is_kustomization(name: &str) -> bool {
+    KUSTOMIZATION_FILES.contains(&name.rsplit('/').next().unwrap_or_default())
 }

@@ -4,6 +4,7 @@
 //! people use, and each event gets its place in the source, the entry that asked for it, and its cause.
 
 mod find;
+mod hidden;
 mod history;
 pub mod json;
 mod labels;
@@ -11,10 +12,11 @@ pub mod lines;
 mod sites;
 pub mod text;
 
-pub use find::{FieldPath, Found, ResourceName, Where, locate, resources, shown as shown_path};
+pub use find::{FieldPath, Found, ResourceName, Where, each_scalar, locate, resources, shown as shown_path};
+pub use hidden::{Hidden, HiddenLines, hidden_as, is_secret_value, replaced, secrets_in};
 pub use history::{
-    Because, Entry, Explanation, Moment, Move, Moves, Opaque, State, Suffered, explain, is_told, left_alone,
-    masked, without_values,
+    Because, Entry, Explanation, Moment, Move, Moves, Opaque, State, Suffered, Telling, changes_value,
+    explain, left_alone,
 };
 pub use labels::Labels;
 pub use sites::{Part, Site, Sites};

@@ -4,12 +4,13 @@ use std::fmt::Write as _;
 
 use krm_yaml::{Node, Sources, Span, sanitize};
 
+use super::hidden::Hidden;
 use super::history::{Because, Entry, Explanation, Moves, State};
 use super::labels::Labels;
 use super::sites::{Part, Site};
 use crate::pipeline::trace::{EventKind, Input, InputKind};
 
-/// What stands for a value that is not shown.
+/// What is shown in the place of a value that is hidden.
 pub const MASK: &str = "•••";
 
 /// `file:line:column`.
@@ -40,7 +41,6 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
         let _ = write!(text, ", namespace {}", answer.namespace);
     }
     text.push('\n');
-    let shown = |node: &Node| if answer.masked { MASK.to_owned() } else { value(node) };
     match (answer.field.is_empty(), answer.state) {
         (true, State::Present) => {}
         (true, _) => {
@@ -55,7 +55,7 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
             );
         }
         (false, State::Present) => {
-            let now = answer.value.as_ref().map(shown).unwrap_or_default();
+            let now = answer.value.as_ref().map(value).unwrap_or_default();
             let _ = writeln!(text, "  {}: {now}", answer.field);
         }
         (false, state) => {
@@ -70,14 +70,14 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
     let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
     for (number, entry) in answer.history.iter().enumerate() {
         let lead = format!("  {:<2} ", number + 1);
-        text.push_str(&line(entry, &lead, width, answer.masked, sources));
+        text.push_str(&line(entry, &lead, width, sources));
         if entry.decides && answer.history.len() > 1 && is_editable(entry) {
             text.pop();
             text.push_str("   ← edit here to change it\n");
         }
-        text.push_str(&values(entry, answer.masked));
+        text.push_str(&values(entry));
         for because in &entry.because {
-            text.push_str(&reason(because, 7, answer.masked, sources));
+            text.push_str(&reason(because, 7, sources));
         }
     }
     for moves in &answer.elements {
@@ -100,16 +100,16 @@ pub fn below(answer: &Explanation, sources: &Sources, most: usize) -> String {
     if !is_composite || places.is_empty() || answer.field.is_empty() {
         return String::new();
     }
-    let mut text = "\n  What is in it is written at\n".to_owned();
+    let mut text = "\n  Its parts are written at\n".to_owned();
     places.iter().take(most).for_each(|place| text.push_str(&format!("     {place}\n")));
     if places.len() > most {
-        let _ = writeln!(text, "     and {} more (--max)", places.len() - most);
+        let _ = writeln!(text, "     and {} more; `--max` shows them", places.len() - most);
     }
     text
 }
 
 /// The conditions under which steps acted, and the steps that left the field alone.
-pub fn steps(answer: &Explanation, sources: &Sources, labels: &Labels) -> String {
+pub fn steps(answer: &Explanation, sources: &Sources, labels: &Labels, hidden: &Hidden) -> String {
     let mut text = String::new();
     let conditions: Vec<(String, &Site)> = answer
         .sites
@@ -119,11 +119,11 @@ pub fn steps(answer: &Explanation, sources: &Sources, labels: &Labels) -> String
         .collect();
     let width = conditions.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
     if !conditions.is_empty() {
-        text.push_str("\n  It is so on these conditions\n");
+        text.push_str("\n  It has this value because of\n");
     }
     for (place, one) in &conditions {
         let (what, said) = match one {
-            Site::Text(span) => (labels.field(*span).unwrap_or_default(), quoted(*span, answer, sources)),
+            Site::Text(span) => (labels.field(*span).unwrap_or_default(), quoted(*span, hidden)),
             _ => (String::new(), String::new()),
         };
         let said = sanitize::inert(&sanitize::beginning(&said)).into_owned();
@@ -141,12 +141,10 @@ pub fn steps(answer: &Explanation, sources: &Sources, labels: &Labels) -> String
     text
 }
 
-/// What is written at a condition: a word or two. Never a value of a Secret: a file that may hold one is not quoted.
-fn quoted(span: Span, answer: &Explanation, sources: &Sources) -> String {
-    let Some(source) = sources.get(span.file) else { return String::new() };
-    let said = source.slice(span);
-    let may_be_secret = answer.masked || answer.in_secret || source.text().contains("ecret");
-    if may_be_secret || said.contains('\n') { String::new() } else { said.to_owned() }
+/// What is written at a condition, if that is a word or two.
+fn quoted(span: Span, hidden: &Hidden) -> String {
+    let said = hidden.slice(span);
+    if said.contains('\n') { String::new() } else { said }
 }
 
 /// Where something is written.
@@ -159,7 +157,7 @@ fn site(site: &Site, sources: &Sources) -> Option<String> {
 }
 
 /// Whether changing the place changes the value as one would expect.
-fn is_editable(entry: &Entry) -> bool {
+pub(crate) fn is_editable(entry: &Entry) -> bool {
     matches!(entry.event, EventKind::Set | EventKind::Written | EventKind::Generated | EventKind::Renamed)
         && !entry.place.is_none()
 }
@@ -167,14 +165,13 @@ fn is_editable(entry: &Entry) -> bool {
 /// How long the values of an event may be to fit on its line.
 const SHORT: usize = 52;
 
-fn before_and_after(entry: &Entry, masked: bool) -> (Option<String>, Option<String>) {
+fn before_and_after(entry: &Entry) -> (Option<String>, Option<String>) {
     // A resource as a whole is too long to be shown at each step.
     let is_whole = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.get("apiVersion").is_some());
     if is_whole(&entry.before) || is_whole(&entry.after) {
         return (None, None);
     }
-    let shown = |node: &Node| if masked { MASK.to_owned() } else { value(node) };
-    (entry.before.as_ref().map(shown), entry.after.as_ref().map(shown))
+    (entry.before.as_ref().map(value), entry.after.as_ref().map(value))
 }
 
 fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
@@ -182,12 +179,12 @@ fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
     length(before) + length(after) <= SHORT
 }
 
-fn line(entry: &Entry, lead: &str, width: usize, masked: bool, sources: &Sources) -> String {
+fn line(entry: &Entry, lead: &str, width: usize, sources: &Sources) -> String {
     let at = place(entry.place, sources);
-    let values = match before_and_after(entry, masked) {
+    let values = match before_and_after(entry) {
         (before, after) if !is_short(&before, &after) => String::new(),
-        (Some(before), Some(after)) if masked && entry.before != entry.after => {
-            format!("{before} → {after} (changed)")
+        (Some(before), Some(after)) if entry.masked && before == after => {
+            format!("{before} → {after} ({})", if entry.changed { "changed" } else { "same" })
         }
         (Some(before), Some(after)) => format!("{before} → {after}"),
         (Some(before), None) => format!("was {before}"),
@@ -204,8 +201,8 @@ fn line(entry: &Entry, lead: &str, width: usize, masked: bool, sources: &Sources
 }
 
 /// The values of an event that are too long to fit on its line.
-fn values(entry: &Entry, masked: bool) -> String {
-    let (before, after) = before_and_after(entry, masked);
+fn values(entry: &Entry) -> String {
+    let (before, after) = before_and_after(entry);
     if is_short(&before, &after) {
         return String::new();
     }
@@ -216,16 +213,16 @@ fn values(entry: &Entry, masked: bool) -> String {
     }
 }
 
-fn reason(because: &Because, indent: usize, masked: bool, sources: &Sources) -> String {
+fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
     let pad = " ".repeat(indent);
     let entries = |entries: &[Entry]| {
         let places = entries.iter().map(|entry| place(entry.place, sources).unwrap_or_default());
         let width = places.map(|place| place.chars().count()).max().unwrap_or(0);
         let mut text = String::new();
         for entry in entries {
-            text.push_str(&line(entry, &format!("{pad}  "), width, masked, sources));
+            text.push_str(&line(entry, &format!("{pad}  "), width, sources));
             for because in &entry.because {
-                text.push_str(&reason(because, indent + 4, masked, sources));
+                text.push_str(&reason(because, indent + 4, sources));
             }
         }
         text
@@ -253,7 +250,8 @@ fn reason(because: &Because, indent: usize, masked: bool, sources: &Sources) -> 
             let places: Vec<String> =
                 inputs.iter().map(|input| place(input.entry, sources).unwrap_or_default()).collect();
             let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
-            let line = |(input, at): (&Input, &String)| format!("{pad}{at:<width$}  {}\n", what(input));
+            let line =
+                |(input, at): (&Input, &String)| format!("{pad}{at:<width$}  {}\n", self::input(input));
             inputs.iter().zip(&places).map(line).collect()
         }
         Because::Condition { .. } => String::new(),
@@ -262,14 +260,17 @@ fn reason(because: &Because, indent: usize, masked: bool, sources: &Sources) -> 
             let repository = if repository.is_empty() { String::new() } else { format!(" of {repository}") };
             format!("{pad}by the chart {chart}{version}{repository}; what happens inside is not known here\n")
         }
-        Because::Program { program } => {
-            format!("{pad}by the function {program}; what happens inside is not known here\n")
+        Because::Program { program, guess } => {
+            let guess = guess.and_then(|at| place(at, sources));
+            let guess = guess.map(|at| format!("{pad}probably from {at}, which says the same\n"));
+            let guess = guess.unwrap_or_default();
+            format!("{pad}by the function {program}; what happens inside is not known here\n{guess}")
         }
     }
 }
 
 /// An input of a generator in words.
-fn what(input: &Input) -> String {
+pub(crate) fn input(input: &Input) -> String {
     match &input.kind {
         InputKind::Literal => format!("literal {}", input.key),
         InputKind::File(path) => format!("file {path}"),
@@ -353,7 +354,6 @@ pub fn side_by_side(answers: &[(&str, Explanation)], sources: &Sources) -> Strin
         .iter()
         .map(|(target, answer)| {
             let now = match (answer.state, &answer.value) {
-                (State::Present, Some(_)) if answer.masked => MASK.to_owned(),
                 (State::Present, Some(node)) => value(node),
                 _ => "–".to_owned(),
             };

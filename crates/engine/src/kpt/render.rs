@@ -13,7 +13,7 @@ use super::plan;
 use super::progress::{Called, Event, Observer, Recorder};
 use super::tree::Tree;
 use crate::files::world::World;
-use crate::pipeline::{Context, Pipeline};
+use crate::pipeline::{Context, Pipeline, Tracer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::runtime::Runtime;
@@ -28,6 +28,8 @@ pub struct Options<'a> {
     pub world: &'a dyn World,
     pub sources: &'a Sources,
     pub settings: Settings,
+    /// Takes note of what each function changes, if anyone wants to know.
+    pub trace: Option<&'a Tracer>,
 }
 
 /// What functions may do, and where images come from.
@@ -105,7 +107,7 @@ fn run_on(pipeline: Pipeline, items: &mut Resources, options: &Options<'_>) -> R
         sources: options.sources,
         runtime: &options.settings.runtime,
         warnings: &warnings,
-        trace: None,
+        trace: options.trace,
         observer: None,
     };
     pipeline.run(items, &cx)

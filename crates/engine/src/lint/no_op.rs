@@ -41,11 +41,8 @@ pub(super) fn in_trace(root: &Root, trace: &Arc<Trace>) -> Vec<Diagnostic> {
             }
         }
     });
-    let within = |inner: Span, outer: Span| {
-        inner.file == outer.file && outer.start <= inner.start && inner.end <= outer.end
-    };
     idle.retain(|entry| {
-        !acting.contains(entry) && !entry.is_none() && !unmatched.iter().any(|place| within(*place, *entry))
+        !acting.contains(entry) && !entry.is_none() && !unmatched.iter().any(|place| entry.holds(*place))
     });
     idle.sort_by_key(|span| (span.file, span.start));
     idle.dedup();
@@ -77,11 +74,7 @@ fn entries(step: &Traced) -> Vec<(Span, bool)> {
         }
         _ if ["images", "replicas"].contains(&field) => {
             let written = written(step);
-            let acts = |entry: &Span| {
-                written
-                    .iter()
-                    .any(|at| at.file == entry.file && entry.start <= at.start && at.end <= entry.end)
-            };
+            let acts = |entry: &Span| written.iter().any(|at| entry.holds(*at));
             step.entries.iter().map(|entry| (*entry, !acts(entry))).collect()
         }
         _ => Vec::new(),

@@ -123,7 +123,10 @@ impl Walk<'_> {
             .filter(|_| *shape == Shape::Text && matches!(node.tag(), Tag::Int | Tag::Float | Tag::Bool));
         self.found.push(match text {
             Some(text) => finding
-                .help(format!("write it in quotes: `\"{text}\"`"))
+                .help(match &*self.gvk.kind {
+                    "Secret" => "write it in quotes".to_owned(),
+                    _ => format!("write it in quotes: `\"{text}\"`"),
+                })
                 .fix(Fix::needs_review("put it in quotes").replace(node.span(), format!("\"{text}\""))),
             None => finding,
         });

@@ -9,8 +9,8 @@ use super::model::{Layer, LayerKind, PageStep};
 use super::tables::Tables;
 use crate::composition::FILE_NAMES as COMPOSITIONS;
 use crate::explain::{Labels, Moment};
+use crate::pipeline::Trace;
 use crate::pipeline::trace::{Change, Seen, Traced};
-use crate::pipeline::{Role, Trace};
 use crate::resource::Track;
 
 /// Everything that ran, in one order: what a base does comes before what is done with it.
@@ -91,9 +91,7 @@ impl<'t> Flat<'t> {
 
     /// The row that an entry of a kustomization asked for.
     pub fn row_at(&self, place: Span) -> Option<u32> {
-        let holds = |span: Span| {
-            !span.is_none() && span.file == place.file && span.start <= place.start && place.end <= span.end
-        };
+        let holds = |span: Span| !span.is_none() && span.holds(place);
         let asked = |row: &Row| {
             row.steps.iter().any(|step| holds(step.place) || step.entries.iter().any(|entry| holds(*entry)))
         };
@@ -149,7 +147,7 @@ impl<'t> Flattening<'t, '_> {
             let step = &trace.steps[index];
             let within = step.within.as_deref().map(|within| self.run(within, depth + 1));
             // What a base gives is what it had at its end: there is nothing more to see.
-            let is_all = within.is_some() && step.role == Role::Load && self.flat.rows.len() as u32 > since;
+            let is_all = within.is_some() && step.role.loads() && self.flat.rows.len() as u32 > since;
             let row = match is_all || is_idle(step) {
                 true => (self.flat.rows.len() as u32).saturating_sub(1),
                 false => self.row(step, run as u32, since, depth, &mut layers),
@@ -172,7 +170,7 @@ impl<'t> Flattening<'t, '_> {
         depth: u32,
         layers: &mut FxHashMap<Arc<str>, u32>,
     ) -> u32 {
-        let is_read = |step: &Traced| step.role == Role::Load && step.within.is_none();
+        let is_read = |step: &Traced| step.role.loads() && step.within.is_none();
         if let Some(last) = self.flat.rows.last_mut().filter(|last| last.run == run && is_read(step)) {
             let before = last.steps[0];
             if is_read(before)
@@ -290,7 +288,7 @@ fn in_order(trace: &Trace) -> Vec<usize> {
     let mut order = Vec::with_capacity(trace.steps.len());
     let mut at = 0;
     while at < trace.steps.len() {
-        let loads = trace.steps[at..].iter().take_while(|step| step.role == Role::Load).count();
+        let loads = trace.steps[at..].iter().take_while(|step| step.role.loads()).count();
         let (bases, files): (Vec<usize>, Vec<usize>) =
             (at..at + loads).partition(|at| trace.steps[*at].within.is_some());
         order.extend(bases.into_iter().chain(files));

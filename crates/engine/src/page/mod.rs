@@ -8,7 +8,6 @@
 
 mod compact;
 mod flatten;
-mod hidden;
 mod hunks;
 mod model;
 mod resources;
@@ -19,13 +18,12 @@ use std::path::Path;
 use krm_yaml::{Diagnostic, Sources};
 use rayon::prelude::*;
 
-use crate::explain::Labels;
+use crate::explain::{FieldPath, Hidden, Labels, Telling};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::Segment;
 use crate::resource::Track;
 
 use flatten::Flat;
-use hidden::Hidden;
 pub use model::{
     Event, EventId, FileLines, Layer, LayerKind, Line, Page, PageStep, PlaceId, Resource, Start,
 };
@@ -41,6 +39,8 @@ pub struct Wanted<'a> {
     /// How far causes of causes are followed.
     pub depth: usize,
     pub show_secrets: bool,
+    /// Fields whose values are not shown.
+    pub mask: &'a [FieldPath],
     pub warnings: &'a [Diagnostic],
     /// Why the build stopped, if it did.
     pub failure: Option<&'a Diagnostic>,
@@ -52,10 +52,10 @@ pub struct Wanted<'a> {
 pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
     let labels = Labels::new(sources);
     let flat = Flat::new(trace, &labels, sources);
-    let hidden = Hidden::new(&flat, wanted.show_secrets);
-    let drafts: Vec<_> =
-        flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, &labels, wanted)).collect();
-    let mut tables = Tables::new(sources, hidden, wanted.home);
+    let hidden = Hidden::of([trace], sources, wanted.show_secrets, wanted.mask);
+    let with = Telling { labels: &labels, hidden: &hidden, depth: wanted.depth };
+    let drafts: Vec<_> = flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, with)).collect();
+    let mut tables = Tables::new(sources, &hidden, wanted.home);
     let start = wanted.start.as_ref().and_then(|(track, path)| {
         let resource = flat.chains.iter().position(|chain| chain.is_root(*track))?;
         let field = drafts[resource].field_at(path);

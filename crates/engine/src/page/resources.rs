@@ -5,15 +5,14 @@ use std::hash::{BuildHasher, BuildHasherDefault};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::{FxHashMap, FxHasher};
 
-use super::Wanted;
 use super::flatten::{Chain, Flat};
 use super::hunks::hunks;
 use super::model::{self, EventId, FieldEvents, Hunk, Resource, Version};
 use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
-use crate::explain::text::MASK;
-use crate::explain::{Because, Entry, Explanation, Labels, Where, explain, masked, without_values};
-use crate::pipeline::trace::{EventKind, InputKind, Segment, at, path_before};
+use crate::explain::text::{input, is_editable};
+use crate::explain::{Because, Entry, Explanation, Telling, Where, explain};
+use crate::pipeline::trace::{Input, Segment, at, path_before};
 use crate::resource::ResourceId;
 
 /// A resource whose texts and places are not yet numbered.
@@ -70,9 +69,9 @@ struct DraftWhy {
 /// A way to a field at a version of the resource.
 type Paths = FxHashMap<Vec<Segment>, u32>;
 
-pub(super) fn draft(chain: &Chain, flat: &Flat, labels: &Labels, wanted: &Wanted) -> Draft {
+pub(super) fn draft(chain: &Chain, flat: &Flat, with: Telling) -> Draft {
     let (_, last) = chain.versions.last().expect("it was seen when it came");
-    let drafting = Drafting { chain, flat, labels, wanted, id: &last.id };
+    let drafting = Drafting { chain, flat, with, id: &last.id };
     let nodes: Vec<&Node> = chain.versions.iter().map(|(_, seen)| &seen.node).collect();
     let mut fields = Vec::new();
     let mut all: Vec<Vec<DraftLine>> = Vec::new();
@@ -106,7 +105,7 @@ pub(super) fn draft(chain: &Chain, flat: &Flat, labels: &Labels, wanted: &Wanted
         origin: whole.origin,
         versions,
         gone: chain.gone.map(|(_, _, row)| row),
-        whole: whole.history.iter().map(|entry| drafting.event(entry, false, false)).collect(),
+        whole: whole.history.iter().map(|entry| drafting.event(entry, false)).collect(),
         fields,
         last: of_last,
     }
@@ -115,16 +114,11 @@ pub(super) fn draft(chain: &Chain, flat: &Flat, labels: &Labels, wanted: &Wanted
 struct Drafting<'a> {
     chain: &'a Chain<'a>,
     flat: &'a Flat<'a>,
-    labels: &'a Labels<'a>,
-    wanted: &'a Wanted<'a>,
+    with: Telling<'a>,
     id: &'a ResourceId,
 }
 
 impl Drafting<'_> {
-    fn hides(&self, path: &[Segment]) -> bool {
-        !self.wanted.show_secrets && masked(&self.id.gvk.kind, path)
-    }
-
     /// The lines of a version, each with its field: that of a later version, or one that went with the next step.
     fn version(
         &self,
@@ -143,8 +137,8 @@ impl Drafting<'_> {
                 }
             }
         }
-        let hides = self.hides(&[Segment::Key("data".into())]);
-        let shown = if hides { without_values(node) } else { node.clone() };
+        let shown = self.with.hidden.tree(node);
+        let hides = !shown.same(node);
         let mut paths = Paths::default();
         let hasher = BuildHasherDefault::<FxHasher>::default();
         let lines = lines(&shown).unwrap_or_default().into_iter().map(|line| {
@@ -155,7 +149,7 @@ impl Drafting<'_> {
                     fields.len() as u32 - 1
                 }
             };
-            let value = match hides && self.hides(&line.path) {
+            let value = match hides && self.with.hidden.covers(node, &line.path) {
                 true => hasher.hash_one(at(node, &line.path).and_then(Node::text)),
                 false => 0,
             };
@@ -171,9 +165,8 @@ impl Drafting<'_> {
         let removed = (number + 1 < self.chain.versions.len()).then_some(number);
         let answer = self.answer(&self.place(path.to_vec(), removed));
         let is_leaf = at(root, path).is_none_or(|value| value.is_scalar() || value.is_empty());
-        let masked = self.hides(path);
         let mut events: Vec<DraftEvent> =
-            answer.history.iter().map(|entry| self.event(entry, masked, is_leaf)).collect();
+            answer.history.iter().map(|entry| self.event(entry, is_leaf)).collect();
         if let Some(first) = events.first_mut().filter(|first| !is_leaf && first.kind == "written") {
             first.place = key_place(root, path).filter(|key| !key.is_none()).unwrap_or(first.place);
         }
@@ -181,7 +174,7 @@ impl Drafting<'_> {
     }
 
     fn answer(&self, place: &Where) -> Explanation {
-        explain(place, self.labels, self.wanted.depth)
+        explain(place, self.with)
     }
 
     /// Where a field was last: at the end, or before the step after a version.
@@ -212,13 +205,8 @@ impl Drafting<'_> {
         }
     }
 
-    fn event(&self, entry: &Entry, masked: bool, with_values: bool) -> DraftEvent {
-        let shown = |node: &Option<Node>| match node {
-            Some(_) if !with_values => None,
-            Some(_) if masked => Some(MASK.to_owned()),
-            Some(node) => Some(value(node)),
-            None => None,
-        };
+    fn event(&self, entry: &Entry, with_values: bool) -> DraftEvent {
+        let shown = |node: &Option<Node>| node.as_ref().filter(|_| with_values).map(value);
         DraftEvent {
             kind: entry.event.name(),
             step: self.flat.row(entry.moment, self.chain),
@@ -227,15 +215,13 @@ impl Drafting<'_> {
             before: shown(&entry.before),
             after: shown(&entry.after),
             decides: entry.decides && is_editable(entry),
-            masked: masked && entry.before.is_some() && entry.before != entry.after,
-            why: entry.because.iter().filter_map(|because| self.why(because, masked)).collect(),
+            masked: entry.masked && with_values && entry.before.is_some() && entry.changed,
+            why: entry.because.iter().filter_map(|because| self.why(because)).collect(),
         }
     }
 
-    fn why(&self, because: &Because, masked: bool) -> Option<DraftWhy> {
-        let events = |all: &[Entry], masked: bool| -> Vec<DraftEvent> {
-            all.iter().map(|entry| self.event(entry, masked, true)).collect()
-        };
+    fn why(&self, because: &Because) -> Option<DraftWhy> {
+        let events = |all: &[Entry]| all.iter().map(|entry| self.event(entry, true)).collect();
         Some(match because {
             Because::Followed { kind, by, field, rule, target, renames } => {
                 let rule_is = if rule.is_none() { "built-in rule" } else { "rule" };
@@ -245,34 +231,27 @@ impl Drafting<'_> {
                         kind.kind
                     ),
                     place: *rule,
-                    events: events(renames, masked),
+                    events: events(renames),
                 }
             }
             Because::Copied { resource, field, history } => DraftWhy {
                 text: format!("copied from {resource}, {field}, which at this point was"),
                 place: Span::NONE,
-                events: events(
-                    history,
-                    masked || (!self.wanted.show_secrets && resource.starts_with("Secret ")),
-                ),
+                events: events(history),
             },
             Because::Variable { name, place } => {
                 DraftWhy { text: format!("by the variable {name}"), place: *place, events: Vec::new() }
             }
             Because::Hash { inputs } => {
-                let input = |input: &crate::pipeline::trace::Input| {
-                    let label = match &input.kind {
-                        InputKind::Literal => format!("literal {}", input.key),
-                        InputKind::File(path) => format!("file {path}"),
-                        InputKind::Env(path, line) => format!("{} in line {line} of {path}", input.key),
-                    };
-                    let (place, why) = (input.entry, Vec::new());
+                let event = |one: &Input| {
+                    let label = input(one);
+                    let (place, why) = (one.entry, Vec::new());
                     let (before, after, decides, masked) = (None, None, false, false);
                     let step = self.flat.row_at(place).unwrap_or_default();
                     DraftEvent { kind: "input", step, label, place, before, after, decides, masked, why }
                 };
                 let text = "the hash is made from".to_owned();
-                DraftWhy { text, place: Span::NONE, events: inputs.iter().map(input).collect() }
+                DraftWhy { text, place: Span::NONE, events: inputs.iter().map(event).collect() }
             }
             Because::Condition { text } => {
                 DraftWhy { text: "it acts because this matched".to_owned(), place: *text, events: Vec::new() }
@@ -283,18 +262,13 @@ impl Drafting<'_> {
                 let text = format!("the chart {chart}{version}{from}; krm cannot look inside");
                 DraftWhy { text, place: Span::NONE, events: Vec::new() }
             }
-            Because::Program { program } => {
-                let text = format!("the function {program}; krm cannot look inside");
-                DraftWhy { text, place: Span::NONE, events: Vec::new() }
+            Because::Program { program, guess } => {
+                let guessed = if guess.is_some() { ", but its configuration says the same here" } else { "" };
+                let text = format!("the function {program}; krm cannot look inside{guessed}");
+                DraftWhy { text, place: guess.unwrap_or(Span::NONE), events: Vec::new() }
             }
         })
     }
-}
-
-/// Whether changing the place changes the value as one would expect.
-fn is_editable(entry: &Entry) -> bool {
-    matches!(entry.event, EventKind::Set | EventKind::Written | EventKind::Generated | EventKind::Renamed)
-        && !entry.place.is_none()
 }
 
 /// A value in one text: scalars as they are, others as JSON.

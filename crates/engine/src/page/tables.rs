@@ -8,8 +8,8 @@ use krm_yaml::{Diagnostic, FileId, Source, Sources, Span, sanitize};
 use rustc_hash::FxHashMap;
 
 use super::flatten::Flat;
-use super::hidden::{Hidden, HiddenLines};
 use super::model::{Event, EventId, FileLines, Place, PlaceId, TextId, Warning};
+use crate::explain::{Hidden, HiddenLines};
 
 /// How many lines around a place are shown, and how many of it.
 const AROUND: usize = 2;
@@ -18,7 +18,7 @@ const MOST_LINES: usize = 6;
 /// What is said more than once, by number.
 pub(super) struct Tables<'s> {
     sources: &'s Sources,
-    hidden: Hidden,
+    hidden: &'s Hidden,
     home: String,
     texts: Table<String>,
     places: Table<Place>,
@@ -29,7 +29,7 @@ pub(super) struct Tables<'s> {
 
 struct File {
     source: Arc<Source>,
-    hidden: HiddenLines,
+    hidden: Arc<HiddenLines>,
     name: String,
     lines: std::collections::BTreeMap<u32, TextId>,
 }
@@ -53,7 +53,7 @@ impl<T: Hash + Eq + Clone> Table<T> {
 }
 
 impl<'s> Tables<'s> {
-    pub fn new(sources: &'s Sources, hidden: Hidden, home: &Path) -> Self {
+    pub fn new(sources: &'s Sources, hidden: &'s Hidden, home: &Path) -> Self {
         let home = format!("{}/", home.display());
         let (texts, places, events) = (Table::new(), Table::new(), Table::new());
         let (files, file_ids) = (Vec::new(), FxHashMap::default());
@@ -61,12 +61,12 @@ impl<'s> Tables<'s> {
     }
 
     pub fn text(&mut self, text: &str) -> TextId {
-        self.texts.add(plain(text))
+        self.texts.add(sanitize::left_to_right(text))
     }
 
     /// A text that may name files, without saying where on this machine they are.
     pub fn local(&self, text: &str) -> String {
-        plain(&match self.home.len() {
+        sanitize::left_to_right(&match self.home.len() {
             0 | 1 => text.to_owned(),
             _ => text.replace(&self.home, ""),
         })
@@ -90,7 +90,7 @@ impl<'s> Tables<'s> {
             }
             let text = file.hidden.line(&source, line);
             let text = sanitize::without_passwords(&text);
-            let text = self.texts.add(plain(&sanitize::beginning(&text)));
+            let text = self.texts.add(sanitize::left_to_right(&sanitize::beginning(&text)));
             self.files[file_at(&self.file_ids, span.file)].lines.insert(line as u32, text);
         }
         Some(self.places.add(Place {
@@ -135,10 +135,4 @@ impl<'s> Tables<'s> {
 
 fn file_at(ids: &FxHashMap<FileId, u32>, id: FileId) -> usize {
     ids[&id] as usize
-}
-
-/// A text in which nothing turns the direction of writing, or is obeyed by what shows it.
-fn plain(text: &str) -> String {
-    let turns = |c: char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{61c}');
-    sanitize::inert(text).replace(turns, "\u{fffd}")
 }

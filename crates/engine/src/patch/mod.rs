@@ -72,9 +72,11 @@ impl JsonPatch {
         })
     }
 
-    /// The operations in order: what they do, where, and where that is written.
-    pub fn operations(&self) -> impl Iterator<Item = (&Text, Option<&Text>, Span)> {
-        self.0.iter().map(|operation| (&operation.op, operation.path.as_ref(), operation.op_span))
+    /// The operations in order: what they do, where, with what value, and where that is written.
+    pub fn operations(&self) -> impl Iterator<Item = (&Text, Option<&Text>, Option<&Node>, Span)> {
+        self.0.iter().map(|operation| {
+            (&operation.op, operation.path.as_ref(), operation.value.as_ref(), operation.op_span)
+        })
     }
 
     /// For each operation, the texts that say what to do, and on what.

@@ -41,6 +41,13 @@ pub(super) struct Outside {
     seats: FxHashMap<usize, usize>,
 }
 
+impl Outside {
+    /// The resources that the step does not see.
+    pub fn others(&self) -> impl Iterator<Item = &Resource> {
+        self.others.iter().map(|(_, r)| r)
+    }
+}
+
 /// Functions in a folder of this name work on the folder above.
 const FUNCTIONS: &str = "functions";
 

@@ -28,7 +28,7 @@ pub enum Role {
 
 impl Role {
     /// Whether it adds what it gives to the list, whatever is there.
-    pub(super) fn loads(self) -> bool {
+    pub(crate) fn loads(self) -> bool {
         matches!(self, Role::Load | Role::Include)
     }
 
@@ -165,7 +165,15 @@ impl Step {
         let Work::Transform(transformer) = &self.work else { return Ok(()) };
         let Some(guard) = &self.guard else {
             let outside = self.scope.split(items);
+            // Steps within see a part only; the rest is not gone.
+            let tracer = cx.trace.filter(|_| transformer.pipeline().is_some());
+            if let Some(tracer) = tracer {
+                tracer.aside(outside.others());
+            }
             let ran = transformer.transform(items, cx);
+            if let Some(tracer) = tracer {
+                tracer.aside(std::iter::empty());
+            }
             self.scope.join(items, outside);
             return ran;
         };
@@ -240,9 +248,7 @@ pub(super) fn traced(cx: &Context, run: impl FnOnce(&mut Resources, &Context) ->
 
 /// Which of some entries a value was written in.
 pub(super) fn entry_of(entries: &[Span], written: Span) -> Option<usize> {
-    let holds =
-        |entry: &Span| entry.file == written.file && entry.start <= written.start && written.end <= entry.end;
-    entries.iter().position(|entry| !written.is_none() && holds(entry))
+    entries.iter().position(|entry| !written.is_none() && entry.holds(written))
 }
 
 impl fmt::Debug for Step {

@@ -46,7 +46,7 @@ impl ConfigMapGenerator {
     /// Whether all its data can be had, without making anything of it.
     pub fn check(&self) -> Result<()> {
         self.0.start("ConfigMap")?;
-        self.0.data().map(drop)
+        self.0.data("ConfigMap").map(drop)
     }
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
@@ -57,7 +57,7 @@ impl ConfigMapGenerator {
 impl Transformer for ConfigMapGenerator {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let mut root = self.0.start("ConfigMap")?;
-        for (key, value) in self.0.data()? {
+        for (key, value) in self.0.data("ConfigMap")? {
             let (field, text) = match String::from_utf8(value.bytes) {
                 Ok(text) => ("data", text),
                 Err(e) => ("binaryData", base64(e.as_bytes())),

@@ -214,15 +214,15 @@ impl Generator {
         inputs
     }
 
-    /// The data by key. Each key may come only once.
-    pub fn data(&self) -> Result<BTreeMap<Text, Value>> {
+    /// The data by key for a resource of a kind. Each key may come only once.
+    pub fn data(&self, kind: &str) -> Result<BTreeMap<Text, Value>> {
         let mut data = BTreeMap::new();
         let mut add = |key: &str, bytes: Vec<u8>, place: Span| match data.entry(Text::from(key)) {
             Entry::Vacant(free) => {
                 free.insert(Value { bytes, span: place });
                 Ok(())
             }
-            Entry::Occupied(first) => Err(self.twice(key, first.get().span, place)),
+            Entry::Occupied(first) => Err(self.twice(kind, key, first.get().span, place)),
         };
         for path in &self.args.envs {
             let content = self.loader.load_bytes(path, path.span)?;
@@ -243,10 +243,13 @@ impl Generator {
 }
 
 impl Generator {
-    /// The error for a key that comes twice. Of env files it shows the lines.
+    /// The error for a key that comes twice. Of env files it shows the lines, unless they are secret.
     #[cold]
-    fn twice(&self, key: &str, first: Span, second: Span) -> Diagnostic {
-        let (mut of_first, of_second) = (self.lines_of(key, first), self.lines_of(key, second));
+    fn twice(&self, kind: &str, key: &str, first: Span, second: Span) -> Diagnostic {
+        let (mut of_first, of_second) = match kind {
+            "Secret" => (Vec::new(), Vec::new()),
+            _ => (self.lines_of(key, first), self.lines_of(key, second)),
+        };
         of_first.truncate(1);
         let first = of_first.first().copied().unwrap_or(first);
         let second = of_second.into_iter().find(|line| *line != first).unwrap_or(second);
@@ -276,7 +279,8 @@ impl Generator {
 fn split_literal(literal: &Spanned<Text>) -> Result<(&str, &str)> {
     match literal.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key, unquote(value))),
-        _ => Err(Diagnostic::error("generator-literal", format!("the literal `{literal}` has no key"))
+        // What it says may be secret.
+        _ => Err(Diagnostic::error("generator-literal", "this literal has no key")
             .at(literal.span)
             .help("write `key=value`")),
     }

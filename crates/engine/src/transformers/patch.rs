@@ -214,10 +214,12 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &Context) -> Result<()> {
     let (id, span) = (r.id().clone(), r.span());
     cx.note(r.track, Span::NONE, || {
-        let operations = patch.operations().zip(patch.asked()).map(|((name, path, span), asked)| Operation {
+        let operations = patch.operations().zip(patch.asked());
+        let operations = operations.map(|((name, path, value, span), asked)| Operation {
             name: name.clone(),
             path: path.cloned().unwrap_or_default(),
             span,
+            value: value.cloned(),
             asked,
         });
         Cause::Patched { operations: operations.collect() }

@@ -34,7 +34,7 @@ impl SecretGenerator {
     /// Whether all its data can be had, without making anything of it.
     pub fn check(&self) -> Result<()> {
         self.0.start("Secret")?;
-        self.0.data().map(drop)
+        self.0.data("Secret").map(drop)
     }
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
@@ -53,7 +53,7 @@ impl Transformer for SecretGenerator {
                 false => Node::from(kind.as_str()).with_span(kind.span),
             },
         );
-        let data = self.0.data()?.into_iter().map(|(key, value)| {
+        let data = self.0.data("Secret")?.into_iter().map(|(key, value)| {
             let text = base64(&value.bytes);
             let style = if text.contains('\n') { Style::Literal } else { Style::Any };
             (key, Node::string(text).with_style(style).with_span(value.span))

@@ -23,10 +23,10 @@ impl Location {
     pub fn of(span: Span, sources: &Sources) -> Option<Self> {
         let source = sources.get(span.file)?;
         let (start, end) = (source.position(span.start as usize), source.position(span.end as usize));
-        let line = source.line(start.line);
+        let line = sources.shown_line(&source, start.line);
         // Under the first line of the span: it may go on over many.
         let until = if end.line == start.line { end.column } else { line.trim_end().chars().count() + 1 };
-        let line = sanitize::shown(line);
+        let line = sanitize::shown(&line);
         let (excerpt, column) = sanitize::window(&line, start.column);
         let room = excerpt.chars().count().saturating_sub(column - 1);
         let length = until.saturating_sub(start.column).min(room).max(1);

@@ -91,6 +91,11 @@ pub fn inert(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// The same without marks that turn the direction of writing only for the text next to them: for pages.
+pub fn left_to_right(text: &str) -> String {
+    inert(text).replace(['\u{200e}', '\u{200f}', '\u{61c}'], "\u{fffd}")
+}
+
 /// What is shown of a line around a column, counted from 1, and the column there.
 pub fn window(line: &str, column: usize) -> (Cow<'_, str>, usize) {
     if line.len() <= WIDTH || line.chars().count() <= WIDTH + AHEAD {

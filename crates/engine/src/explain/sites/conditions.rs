@@ -2,11 +2,12 @@
 
 use std::rc::Rc;
 
-use krm_yaml::{FileId, Node, Span};
+use krm_yaml::{Node, Span};
 use rustc_hash::FxHashSet;
 
 use super::{Found, Site, Sites, VALUES, scalars};
-use crate::files::KUSTOMIZATION_FILES;
+use crate::explain::find::in_patch;
+use crate::explain::labels::is_kustomization;
 use crate::pipeline::trace::{Cause, Event, Segment, Traced};
 use crate::pipeline::{Role, Trace};
 use crate::resource::Track;
@@ -39,7 +40,8 @@ impl Sites<'_> {
                         |cause: &&Cause| matches!(cause, Cause::Merged { patch } if patch.span() == *asked);
                     if !causes.iter().any(is_patch) {
                         conditions.extend(self.within(*asked));
-                        let text = self.sources.get(asked.file).map(|source| source.slice(*asked).to_owned());
+                        let text =
+                            self.labels.sources.get(asked.file).map(|source| source.slice(*asked).to_owned());
                         let text = text.unwrap_or_default();
                         by_labels.extend(text.contains("labelSelector").then_some("labels"));
                         by_labels.extend(text.contains("annotationSelector").then_some("annotations"));
@@ -76,11 +78,10 @@ impl Sites<'_> {
     pub(super) fn entry(&self, event: &Event, conditions: &mut FxHashSet<Site>) {
         let step = event.step;
         let place = step.entries.first().copied().unwrap_or(step.place);
-        let Some(source) = self.sources.get(place.file) else { return };
-        let documents = self.documents(place.file);
+        let Some(source) = self.labels.sources.get(place.file) else { return };
+        let documents = self.labels.documents(place.file);
         if !is_kustomization(source.name()) {
-            let holds = |node: &&Node| node.span().start <= place.start && place.end <= node.span().end;
-            if let Some(config) = documents.iter().find(holds) {
+            if let Some(config) = documents.iter().find(|node| node.span().holds(place)) {
                 scalars(config, &mut |span| conditions.extend([Site::Text(span)]));
                 let path = config.get("targetFilePath").and_then(Node::text);
                 conditions.extend(path.and_then(|path| self.file(place, path)));
@@ -134,7 +135,7 @@ impl Sites<'_> {
             let notes = step.notes.iter().filter(|note| note.resource == track);
             let mut paths = notes.filter_map(|note| match note.cause {
                 Cause::Copied { path, .. } => {
-                    self.sources.get(path.file).map(|source| source.slice(path).to_owned())
+                    self.labels.sources.get(path.file).map(|source| source.slice(path).to_owned())
                 }
                 _ => None,
             });
@@ -154,14 +155,15 @@ impl Sites<'_> {
             if let Some(within) = &step.within {
                 all.extend(self.configurations(within).iter().cloned());
             }
-            let Some(source) = self.sources.get(step.place.file).filter(|_| files.insert(step.place.file))
+            let Some(source) =
+                self.labels.sources.get(step.place.file).filter(|_| files.insert(step.place.file))
             else {
                 continue;
             };
             if !is_kustomization(source.name()) {
                 continue;
             }
-            let documents = self.documents(step.place.file);
+            let documents = self.labels.documents(step.place.file);
             let Some(root) = documents.first() else { continue };
             let lists = ["configurations", "crds"].into_iter().filter_map(|key| root.get(key));
             let schema = root.get("openapi").and_then(|openapi| openapi.get("path"));
@@ -176,25 +178,15 @@ impl Sites<'_> {
         all
     }
 
-    pub(super) fn documents(&self, file: FileId) -> Rc<[Node]> {
-        if let Some(known) = self.documents.borrow().get(&file) {
-            return known.clone();
-        }
-        let read = self.sources.get(file).and_then(|source| krm_yaml::parse(&source).ok());
-        let all: Rc<[Node]> = read.unwrap_or_default().into_iter().map(|document| document.root).collect();
-        self.documents.borrow_mut().insert(file, all.clone());
-        all
-    }
-
     /// The scalars of a file within a span.
     pub(super) fn within(&self, span: Span) -> Vec<Site> {
         let mut all = Vec::new();
         if span.is_none() {
             return all;
         }
-        for document in self.documents(span.file).iter() {
+        for document in self.labels.documents(span.file).iter() {
             scalars(document, &mut |scalar| {
-                if span.start <= scalar.start && scalar.end <= span.end {
+                if span.holds(scalar) {
                     all.push(Site::Text(scalar));
                 }
             });
@@ -214,7 +206,7 @@ impl Sites<'_> {
             let values = node.as_map().into_iter().flatten().map(|entry| &entry.value);
             values.chain(node.items()).find_map(|node| find(node, span))
         }
-        self.documents(span.file).iter().find_map(|document| find(document, span))
+        self.labels.documents(span.file).iter().find_map(|document| find(document, span))
     }
 
     /// The innermost map that has a value with this span under a key.
@@ -226,12 +218,8 @@ impl Sites<'_> {
             let values = node.as_map().into_iter().flatten().map(|entry| &entry.value);
             values.chain(node.items()).find_map(|node| find(node, span, key))
         }
-        self.documents(span.file).iter().find_map(|document| find(document, span, key))
+        self.labels.documents(span.file).iter().find_map(|document| find(document, span, key))
     }
-}
-
-pub(super) fn is_kustomization(name: &str) -> bool {
-    KUSTOMIZATION_FILES.contains(&name.rsplit('/').next().unwrap_or_default())
 }
 
 /// What of a strategic merge patch decides whether it applies to a field: what it is a patch of, by what it knows elements of
@@ -252,17 +240,6 @@ pub(super) fn of_patch(patch: &Node, path: &[Segment], conditions: &mut FxHashSe
         }
     }
     directives(patch, conditions);
-}
-
-/// What a patch may say of a field. A patch names elements of lists in an order of its own, so each is tried.
-pub(super) fn in_patch<'n>(patch: &'n Node, path: &[Segment]) -> Vec<&'n Node> {
-    path.iter().fold(vec![patch], |nodes, segment| {
-        let below = |node: &'n Node| match segment {
-            Segment::Key(key) => node.get(key).into_iter().collect::<Vec<_>>(),
-            Segment::Index(_) => node.items().iter().collect(),
-        };
-        nodes.into_iter().flat_map(below).collect()
-    })
 }
 
 pub(super) fn directives(node: &Node, conditions: &mut FxHashSet<Site>) {

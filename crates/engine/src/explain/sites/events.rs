@@ -10,19 +10,22 @@ use crate::files::world::clean;
 use crate::pipeline::Role;
 use crate::pipeline::trace::{Cause, Event, EventKind, InputKind, Segment, at};
 use crate::resource::Track;
+use crate::transformers::split_image;
 
 impl Sites<'_> {
     pub(super) fn event(&self, event: &Event, found: &mut Found) {
         let (trace, until) = (event.trace, event.index);
-        if event.step.role != Role::Load {
+        if !event.step.role.loads() {
             self.step(event, found);
         }
-        if event.step.role != Role::Load && (event.step.role == Role::Transform || event.before.is_some()) {
+        if !event.step.role.loads() && (event.step.role == Role::Transform || event.before.is_some()) {
             self.identity(trace, until, event.resource, found);
         }
         match event.kind {
             EventKind::Moved | EventKind::Merged | EventKind::Normalised => {}
             EventKind::Removed | EventKind::Deleted => found.overwrite(),
+            // What a program printed is nowhere to be found.
+            EventKind::ByFunction | EventKind::Inflated => found.overwrite(),
             EventKind::Followed => self.followed(event, found),
             EventKind::Copied => self.copied(event, found),
             EventKind::Hashed => {
@@ -63,7 +66,7 @@ impl Sites<'_> {
 
     /// What is written where a value comes from. If that is something else than the value, it is a condition.
     pub(super) fn written(&self, event: &Event, is_part: bool, found: &mut Found) {
-        let Some(source) = self.sources.get(event.written.file) else { return };
+        let Some(source) = self.labels.sources.get(event.written.file) else { return };
         let slice = source.slice(event.written);
         if let Some(anchor) = slice.strip_prefix('*') {
             found.conditions.insert(Site::Text(event.written));
@@ -83,14 +86,14 @@ impl Sites<'_> {
 
     /// The scalar that an alias stands for.
     pub(super) fn anchored(&self, alias: Span, name: &str) -> Option<Span> {
-        let source = self.sources.get(alias.file)?;
+        let source = self.labels.sources.get(alias.file)?;
         let mark = format!("&{name}");
         let at = source.text()[..alias.start as usize]
             .rmatch_indices(&mark)
             .map(|(at, _)| at)
             .find(|at| source.text()[at + mark.len()..].starts_with([' ', '\n', '\t']))?;
         let mut first: Option<Span> = None;
-        for document in self.documents(alias.file).iter() {
+        for document in self.labels.documents(alias.file).iter() {
             scalars(document, &mut |span| {
                 let is_nearer = first.is_none_or(|first| span.start < first.start);
                 if span.start as usize >= at && is_nearer {
@@ -134,11 +137,11 @@ impl Sites<'_> {
     /// An entry of `images:` replaces the name, or the tag and digest, or both.
     pub(super) fn image(&self, event: &Event, entry: &Node, found: &mut Found) {
         let before = event.before.and_then(Node::text).unwrap_or_default();
-        let name_length = image_name(before).len();
+        let name_length = split_image(before).0.len();
         let mut pieces: Vec<(Site, Piece)> = Vec::new();
         for (site, piece) in std::mem::take(&mut found.decides) {
             let whole = match (&site, piece) {
-                (Site::Text(span), Piece::All) => self.sources.get(span.file).and_then(|source| {
+                (Site::Text(span), Piece::All) => self.labels.sources.get(span.file).and_then(|source| {
                     let offset = source.slice(*span).find(before).filter(|_| !before.is_empty())?;
                     let start = span.start as usize + offset;
                     Some((
@@ -213,7 +216,7 @@ impl Sites<'_> {
 
     /// The value of `key=value`; the key is a condition.
     pub(super) fn after_key(&self, literal: Span, found: &mut Found) -> Option<Site> {
-        let source = self.sources.get(literal.file)?;
+        let source = self.labels.sources.get(literal.file)?;
         let slice = source.slice(literal);
         let start = literal.start as usize;
         let quoted = slice.starts_with(['"', '\'']);
@@ -225,7 +228,7 @@ impl Sites<'_> {
 
     /// A file that an entry names.
     pub(super) fn file(&self, entry: Span, path: &str) -> Option<Site> {
-        let source = self.sources.get(entry.file)?;
+        let source = self.labels.sources.get(entry.file)?;
         let folder = Path::new(source.name()).parent().unwrap_or(Path::new("")).to_owned();
         Some(Site::File(clean(&folder.join(path))))
     }
@@ -251,7 +254,7 @@ impl Sites<'_> {
                 }
             }
             self.identity(event.trace, event.index, *target, found);
-            if let Some(source) = self.sources.get(rule.file) {
+            if let Some(source) = self.labels.sources.get(rule.file) {
                 found.conditions.insert(Site::File(clean(Path::new(source.name()))));
             }
         }
@@ -269,8 +272,9 @@ impl Sites<'_> {
             match cause {
                 Cause::Copied { source, entry, path } => {
                     sources.extend(source.as_ref().map(|(track, field)| (*track, field.as_str())));
-                    let text =
-                        |span: Span| self.sources.get(span.file).map(|source| source.slice(span).to_owned());
+                    let text = |span: Span| {
+                        self.labels.sources.get(span.file).map(|source| source.slice(span).to_owned())
+                    };
                     is_part |= text(*entry).is_some_and(|text| text.contains("delimiter"));
                     // A path may lead on into a text that is YAML or JSON.
                     let keys =
@@ -293,7 +297,7 @@ impl Sites<'_> {
         let others = event.step.notes.iter().filter(|note| note.resource == event.resource);
         for note in others.filter(|note| note.written != event.written) {
             let Cause::Copied { source, entry, path } = &note.cause else { continue };
-            let text = self.sources.get(path.file).map(|source| source.slice(*path).to_owned());
+            let text = self.labels.sources.get(path.file).map(|source| source.slice(*path).to_owned());
             let field = text.and_then(|text| FieldPath::parse(text.trim_matches(['"', '\''])).ok());
             let root = event.step.change(event.resource).and_then(|change| change.after.as_ref());
             let is_near = field.zip(root).is_some_and(|(field, root)| {
@@ -355,13 +359,4 @@ fn is_inserted(before: Option<&Node>, after: Option<&Node>) -> bool {
     !before.is_empty()
         && before.len() < after.len()
         && (start + end >= before.len() || after.contains(&before))
-}
-
-/// An image without tag and digest.
-fn image_name(image: &str) -> &str {
-    let image = image.split_once('@').map_or(image, |(name, _)| name);
-    match image.rsplit_once(':') {
-        Some((name, tag)) if !tag.contains('/') => name,
-        _ => image,
-    }
 }

@@ -13,15 +13,16 @@ use std::rc::Rc;
 
 use krm_function::annotations::LOCAL_CONFIG;
 use krm_function::elements::ASSOCIATIVE_KEYS;
-use krm_yaml::{FileId, Node, Sources, Span};
+use krm_yaml::{Node, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::find::{FieldPath, Where, pointer};
+use super::find::{FieldPath, Where, in_patch, pointer};
+use super::labels::Labels;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, EventKind, Segment, at};
 use crate::resource::Track;
 
-use conditions::{in_patch, of_patch};
+use conditions::of_patch;
 
 /// Where something is written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +59,7 @@ impl Part {
 
 /// Finds the places that fields depend on, for many fields of one session.
 pub struct Sites<'s> {
-    sources: &'s Sources,
-    documents: RefCell<FxHashMap<FileId, Rc<[Node]>>>,
+    labels: &'s Labels<'s>,
     fields: RefCell<FxHashMap<Key, Rc<Found>>>,
     /// The files that say which fields hold what, by trace.
     configurations: RefCell<FxHashMap<usize, Rc<[Site]>>>,
@@ -102,9 +102,9 @@ const FURTHER_KEYS: [&str; 8] =
     ["key", "port", "protocol", "kind", "apiGroup", "apiVersion", "namespace", "host"];
 
 impl<'s> Sites<'s> {
-    pub fn new(sources: &'s Sources) -> Self {
-        let (documents, fields, configurations, generated) = Default::default();
-        Self { sources, documents, fields, configurations, generated }
+    pub fn new(labels: &'s Labels<'s>) -> Self {
+        let (fields, configurations, generated) = Default::default();
+        Self { labels, fields, configurations, generated }
     }
 
     /// All places that a field depends on, in the order of [`Part`], each once.
@@ -130,7 +130,7 @@ impl<'s> Sites<'s> {
     fn position(&self, site: &Site) -> (String, usize) {
         match site {
             Site::Text(span) => {
-                let name = self.sources.get(span.file).map(|source| source.name().to_owned());
+                let name = self.labels.sources.get(span.file).map(|source| source.name().to_owned());
                 (name.unwrap_or_default(), span.start as usize)
             }
             Site::File(path) => (path.to_string_lossy().into_owned(), 0),
@@ -301,8 +301,9 @@ impl<'s> Sites<'s> {
         for step in trace.steps.iter().take(until) {
             for cause in step.causes(track, Span::NONE) {
                 let Cause::Rejected { asked, paths } = cause else { continue };
-                let text =
-                    |span: &Span| self.sources.get(span.file).map(|source| source.slice(*span).to_owned());
+                let text = |span: &Span| {
+                    self.labels.sources.get(span.file).map(|source| source.slice(*span).to_owned())
+                };
                 let leads = |span: &Span| {
                     let field =
                         text(span).and_then(|text| FieldPath::parse(text.trim_matches(['"', '\''])).ok());

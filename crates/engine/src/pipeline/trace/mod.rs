@@ -14,7 +14,7 @@ mod history;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use krm_yaml::{Node, Span, Text};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::step::{Made, entry_of};
 use super::{Role, Step, StepName, Work};
@@ -32,6 +32,8 @@ struct State {
     trace: Trace,
     /// The trees as they are now, by track.
     now: Vec<Option<Seen>>,
+    /// Those that the steps which run do not see.
+    aside: FxHashSet<Track>,
     /// What transformers said since the last step ended.
     notes: Vec<Note>,
     /// What the step that runs has made, if it is a pipeline itself: its trace, and which resource is which in there.
@@ -156,6 +158,7 @@ pub struct Operation {
     /// The JSON pointer, as it is written: positions in lists are those at this step.
     pub path: Text,
     pub span: Span,
+    pub value: Option<Node>,
     /// Where it says what to do, and on what.
     pub asked: Vec<Span>,
 }
@@ -190,6 +193,11 @@ impl Tracer {
     pub fn given(&self, items: &mut Resources) {
         let step = Step::new(StepName::of_root("given"), Span::NONE, Role::Load, Work::Nothing);
         self.ended(&step, 0, items);
+    }
+
+    /// From here on steps do not see these resources.
+    pub(super) fn aside<'r>(&self, others: impl Iterator<Item = &'r Resource>) {
+        self.0.lock().expect(HELD).aside = others.map(|r| r.track).collect();
     }
 
     /// Compares everything with what it was before a step.
@@ -297,7 +305,9 @@ impl State {
                 before.position = position;
             }
         }
-        for (at, _) in there.iter().enumerate().filter(|(_, there)| !**there) {
+        let is_gone = |(at, there): &(usize, &bool)| !**there && !self.aside.contains(&Track::new(*at));
+        let gone: Vec<usize> = there.iter().enumerate().filter(is_gone).map(|(at, _)| at).collect();
+        for at in gone {
             if let Some(before) = self.now[at].take() {
                 traced.changes.push(Change {
                     resource: Track::new(at),

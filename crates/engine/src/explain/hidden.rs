@@ -1,0 +1,444 @@
+//! What is not to be shown: the values of Secrets, and of the fields that the user names.
+
+use std::ops::Range;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use krm_yaml::{Node, Source, Sources, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::find::{FieldPath, each_scalar, pointer};
+use super::text::MASK;
+use crate::files::world::clean;
+use crate::pipeline::Trace;
+use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at};
+use crate::resource::Track;
+
+/// Where Secrets keep their values.
+const DATA: [&str; 2] = ["data", "stringData"];
+
+/// Whether a field of a resource is a value of a Secret.
+pub fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
+    kind == "Secret" && matches!(path.first(), Some(Segment::Key(key)) if DATA.contains(&key.as_str()))
+}
+
+/// The values that are not to be shown.
+///
+/// A value is known by the field it is in and by where it is written. So it stays hidden in earlier versions of the resource,
+/// in fields that a replacement or a variable copies it to, and in the lines of source files.
+pub struct Hidden {
+    sources: Sources,
+    /// The values of Secrets are hidden.
+    secrets: bool,
+    /// The values of these fields are.
+    fields: Vec<FieldPath>,
+    /// Where values that are hidden were written.
+    spans: FxHashSet<Span>,
+    /// Texts that hold such values, by the name of the file.
+    texts: FxHashMap<String, Vec<Range<usize>>>,
+    /// Files that are such values, by name.
+    files: FxHashSet<String>,
+    lines: Mutex<FxHashMap<String, Arc<HiddenLines>>>,
+}
+
+impl Hidden {
+    /// Everything is shown.
+    pub fn nothing() -> Self {
+        Self::of([], &Sources::new(), true, &[])
+    }
+
+    /// What is hidden of some builds.
+    pub fn of<'t>(
+        traces: impl IntoIterator<Item = &'t Trace>,
+        sources: &Sources,
+        show_secrets: bool,
+        fields: &[FieldPath],
+    ) -> Self {
+        let (sources, fields) = (sources.clone(), fields.to_vec());
+        let (spans, texts, files, lines) = Default::default();
+        let mut hidden = Self { sources, secrets: !show_secrets, fields, spans, texts, files, lines };
+        if !hidden.is_nothing() {
+            let mut seen = FxHashSet::default();
+            traces.into_iter().for_each(|trace| hidden.learn(trace, &mut seen));
+        }
+        hidden
+    }
+
+    fn is_nothing(&self) -> bool {
+        !self.secrets && self.fields.is_empty()
+    }
+
+    /// Whether nothing of a field is shown.
+    pub fn covers(&self, root: &Node, path: &[Segment]) -> bool {
+        self.covered(root, root).iter().any(|way| path.starts_with(way))
+            || at(root, path).is_some_and(|value| value.is_scalar() && self.spans.contains(&value.span()))
+    }
+
+    /// A field as it may be seen, and whether anything of it is hidden.
+    pub fn shown(&self, root: &Node, path: &[Segment], value: &Node) -> (Node, bool) {
+        if self.is_nothing() {
+            return (value.clone(), false);
+        }
+        if self.covers(root, path) {
+            return (mask(value), true);
+        }
+        let covered = self.covered(root, root).into_iter().filter(|way| way.starts_with(path));
+        let covered: Vec<Vec<Segment>> = covered.map(|way| way[path.len()..].to_vec()).collect();
+        let leaves = self.leaves_in(value, &covered);
+        (replaced(value, &leaves, &mut |_, leaf| mask(leaf)), !leaves.is_empty())
+    }
+
+    /// A resource as it may be seen.
+    pub fn tree(&self, root: &Node) -> Node {
+        replaced(root, &self.leaves(root), &mut |_, leaf| mask(leaf))
+    }
+
+    /// What is written at a span, as it may be seen.
+    pub fn slice(&self, span: Span) -> String {
+        let Some(source) = self.sources.get(span.file) else { return String::new() };
+        self.lines(&source).part(source.text(), span.range())
+    }
+
+    /// The lines of a file as they may be seen.
+    pub fn lines(&self, source: &Source) -> Arc<HiddenLines> {
+        let mut known = self.lines.lock().expect("no one panics while holding the files");
+        let lines = || Arc::new(self.lines_of(source.name(), source.text()));
+        known.entry(source.name().to_owned()).or_insert_with(lines).clone()
+    }
+
+    /// The same for a file with this name and text.
+    pub fn lines_of(&self, name: &str, text: &str) -> HiddenLines {
+        if self.files.contains(name) {
+            return HiddenLines(std::iter::once(0..text.len()).collect());
+        }
+        let mut ranges = self.texts.get(name).cloned().unwrap_or_default();
+        if self.secrets {
+            // Also what never came into a Secret, such as a patch that matched nothing.
+            ranges.extend(secrets_in(text));
+        }
+        ranges.sort_by_key(|range| (range.start, range.end));
+        HiddenLines(ranges)
+    }
+
+    /// The fields of a tree that are hidden as a whole. Those of a patch are hidden as in the resource it is for.
+    fn covered(&self, resource: &Node, tree: &Node) -> Vec<Vec<Segment>> {
+        let is_secret = self.secrets && resource.get("kind").and_then(Node::text) == Some("Secret");
+        let data = DATA.into_iter().filter(|_| is_secret).map(|key| vec![Segment::Key(key.into())]);
+        data.chain(self.fields.iter().flat_map(|field| field.ways(tree))).collect()
+    }
+
+    /// The ways to all scalars of a resource that are hidden.
+    pub fn leaves(&self, root: &Node) -> Vec<Vec<Segment>> {
+        self.leaves_in(root, &self.covered(root, root))
+    }
+
+    /// The same of a tree of which these fields are hidden.
+    fn leaves_in(&self, tree: &Node, covered: &[Vec<Segment>]) -> Vec<Vec<Segment>> {
+        let mut leaves = Vec::new();
+        if covered.is_empty() && self.spans.is_empty() {
+            return leaves;
+        }
+        each_scalar(tree, &mut Vec::new(), &mut |leaf, path| {
+            if self.spans.contains(&leaf.span()) || covered.iter().any(|way| path.starts_with(way)) {
+                leaves.push(path.to_vec());
+            }
+        });
+        leaves
+    }
+
+    /// Takes in where the hidden values of a build are written.
+    fn learn(&mut self, trace: &Trace, seen: &mut FxHashSet<usize>) {
+        if !seen.insert(std::ptr::from_ref(trace) as usize) {
+            return;
+        }
+        for (index, step) in trace.steps.iter().enumerate() {
+            if let Some(within) = &step.within {
+                self.learn(within, seen);
+            }
+            // What is written at these places is the name of something else, not the value.
+            let mut names: FxHashSet<Span> = FxHashSet::default();
+            for note in &step.notes {
+                match &note.cause {
+                    Cause::Copied { .. } | Cause::Expanded { .. } => {
+                        names.insert(note.written);
+                    }
+                    Cause::Generated { inputs } => {
+                        names.extend(inputs.iter().map(|input| input.entry));
+                        inputs.iter().for_each(|input| self.input(input, step));
+                    }
+                    Cause::Merged { patch } => self.patch(patch, tree(trace, index, note.resource)),
+                    Cause::Patched { operations } => {
+                        let Some(root) = tree(trace, index, note.resource) else { continue };
+                        let covered: Vec<String> =
+                            self.covered(root, root).iter().map(|way| pointer(way)).collect();
+                        let touches = |path: &str| {
+                            covered.iter().any(|way| path.starts_with(&**way) || way.starts_with(path))
+                        };
+                        let values = operations.iter().filter(|operation| touches(&operation.path));
+                        for value in values.filter_map(|operation| operation.value.as_ref()) {
+                            self.hide_all(value);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            for seen in step.changes.iter().filter_map(|change| change.after.as_ref()) {
+                let covered = self.covered(&seen.node, &seen.node);
+                for value in covered.iter().filter_map(|way| at(&seen.node, way)) {
+                    each_scalar(value, &mut Vec::new(), &mut |leaf, _| {
+                        let span = leaf.span();
+                        let is_new = !span.is_none() && !span.is_empty() && self.spans.insert(span);
+                        if is_new && !names.contains(&span) {
+                            self.hide(span);
+                        }
+                    });
+                }
+            }
+            self.copies(trace, index, step);
+        }
+    }
+
+    /// Fields that hidden values are copied to, from one to the next.
+    fn copies(&mut self, trace: &Trace, index: usize, step: &Traced) {
+        loop {
+            let known = self.spans.len();
+            for note in &step.notes {
+                let (source, field) = match &note.cause {
+                    Cause::Copied { source: Some((source, field)), .. }
+                    | Cause::Expanded { source, field, .. } => (*source, field),
+                    _ => continue,
+                };
+                let root = tree(trace, index, source);
+                if root.is_some_and(|root| self.is_in(root, field)) {
+                    let is_alike = |other: &&Note| {
+                        // Of several variables in one text, the value is written where the last one is.
+                        matches!(other.cause, Cause::Expanded { .. }) && other.resource == note.resource
+                    };
+                    self.spans.insert(note.written);
+                    if matches!(note.cause, Cause::Expanded { .. }) {
+                        self.spans.extend(step.notes.iter().filter(is_alike).map(|other| other.written));
+                    }
+                }
+            }
+            if self.spans.len() == known {
+                return;
+            }
+        }
+    }
+
+    /// Whether a field holds, or is part of, what is hidden.
+    fn is_in(&self, root: &Node, field: &str) -> bool {
+        let ways = FieldPath::parse(field).map(|field| field.ways(root)).unwrap_or_default();
+        let leaves = self.leaves(root);
+        ways.iter().any(|way| leaves.iter().any(|leaf| leaf.starts_with(way) || way.starts_with(leaf)))
+    }
+
+    /// What a generator takes in.
+    fn input(&mut self, input: &Input, step: &Traced) {
+        let way = |key: &str| [Segment::Key(key.into()), Segment::Key(input.key.clone())];
+        let is_hidden = step
+            .changes
+            .iter()
+            .filter_map(|change| change.after.as_ref())
+            .any(|seen| ["data", "binaryData"].into_iter().any(|key| self.covers(&seen.node, &way(key))));
+        let Some(source) = self.sources.get(input.entry.file).filter(|_| is_hidden) else { return };
+        match &input.kind {
+            InputKind::Literal => {
+                let value = source.slice(input.entry).find('=').map_or(0, |at| at + 1);
+                self.hide(Span { start: input.entry.start + value as u32, ..input.entry });
+            }
+            InputKind::File(path) | InputKind::Env(path, _) => {
+                let folder = Path::new(source.name()).parent().unwrap_or(Path::new(""));
+                self.files.insert(clean(&folder.join(path)).to_string_lossy().into_owned());
+            }
+        }
+    }
+
+    /// What a strategic merge patch says of hidden fields.
+    fn patch(&mut self, patch: &Node, resource: Option<&Node>) {
+        for way in self.covered(resource.unwrap_or(patch), patch) {
+            if let Some(value) = at(patch, &way) {
+                self.hide_all(value);
+            }
+        }
+    }
+
+    fn hide_all(&mut self, value: &Node) {
+        each_scalar(value, &mut Vec::new(), &mut |leaf, _| {
+            if !leaf.span().is_none() && !leaf.span().is_empty() {
+                self.spans.insert(leaf.span());
+                self.hide(leaf.span());
+            }
+        });
+    }
+
+    fn hide(&mut self, span: Span) {
+        if let Some(source) = self.sources.get(span.file) {
+            self.texts.entry(source.name().to_owned()).or_default().push(span.range());
+        }
+    }
+}
+
+/// What is hidden in one file.
+pub struct HiddenLines(Vec<Range<usize>>);
+
+impl HiddenLines {
+    /// A line, from 1, as it may be seen.
+    pub fn line(&self, source: &Source, line: usize) -> String {
+        let start = source.line_start(line).unwrap_or_default();
+        self.part(source.text(), start..start + source.line(line).len())
+    }
+
+    /// A part of the text as it may be seen.
+    fn part(&self, text: &str, part: Range<usize>) -> String {
+        let mut shown = String::with_capacity(part.len());
+        let mut at = part.start;
+        for range in self.0.iter().filter(|range| range.start < part.end && part.start < range.end) {
+            let (from, to) = (range.start.max(at), range.end.min(part.end));
+            let Some(value) = text.get(from..to).filter(|value| !value.is_empty()) else { continue };
+            shown.push_str(&text[at..from]);
+            shown.push_str(&value[..value.len() - value.trim_start().len()]);
+            if !value.trim().is_empty() {
+                shown.push_str(MASK);
+            }
+            at = to;
+        }
+        shown.push_str(text.get(at..part.end).unwrap_or_default());
+        shown
+    }
+}
+
+/// A resource as it was after a step.
+fn tree(trace: &Trace, step: usize, track: Track) -> Option<&Node> {
+    let (_, step) = trace.touching(track, step + 1).next_back()?;
+    let change = step.change(track)?;
+    change.after.as_ref().or(change.before.as_ref()).map(|seen| &seen.node)
+}
+
+fn mask(value: &Node) -> Node {
+    Node::string(MASK).with_span(value.span())
+}
+
+/// A value without what is hidden in another one, which is shown beside it.
+pub fn hidden_as(shown: &Node, value: &Node) -> Node {
+    if shown.is_scalar() && shown.text() == Some(MASK) {
+        return mask(value);
+    }
+    let mut leaves = Vec::new();
+    each_scalar(shown, &mut Vec::new(), &mut |leaf, path| {
+        if leaf.text() == Some(MASK) {
+            leaves.push(path.to_vec());
+        }
+    });
+    replaced(value, &leaves, &mut |_, leaf| mask(leaf))
+}
+
+/// A copy with some of its scalars replaced.
+pub fn replaced(
+    root: &Node,
+    leaves: &[Vec<Segment>],
+    with: &mut dyn FnMut(&[Segment], &Node) -> Node,
+) -> Node {
+    let mut copy = root.clone();
+    for leaf in leaves {
+        let place = leaf.iter().try_fold(&mut copy, |node, segment| match segment {
+            Segment::Key(key) => node.get_mut(key),
+            Segment::Index(index) => node.as_seq_mut()?.get_mut(*index),
+        });
+        if let Some(place) = place {
+            *place = with(leaf, place);
+        }
+    }
+    copy
+}
+
+/// The values of Secrets in a text, by the look of them.
+pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
+    let mut ranges = Vec::new();
+    if text.contains("Secret") || text.contains("secretGenerator") {
+        match krm_yaml::parse_str(text) {
+            Ok(documents) => {
+                documents.iter().for_each(|document| written_secrets(text, &document.root, &mut ranges));
+            }
+            Err(_) => unreadable_secrets(text, &mut ranges),
+        }
+    }
+    ranges
+}
+
+/// Of a text that is not YAML, everything that may be a value in a document that may be a Secret.
+fn unreadable_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
+    let mut start = 0;
+    for document in text.split_inclusive("\n---") {
+        let may_be_secret = document.contains("Secret") || document.contains("secretGenerator");
+        for line in document.split_inclusive('\n') {
+            let value = line.find(": ").or_else(|| line.find("- ")).filter(|_| may_be_secret);
+            ranges.extend(value.map(|at| start + at + 2..start + line.trim_end().len().max(at + 2)));
+            start += line.len();
+        }
+    }
+}
+
+/// In resources and patches, in generators, in texts within.
+fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
+    secret_values(node, false, &mut |value| ranges.push(value.span().range()));
+    if let Some(generators) = node.get("secretGenerator") {
+        let literals = generators.items().iter().filter_map(|generator| generator.get("literals"));
+        for literal in literals.flat_map(Node::items) {
+            let range = literal.span().range();
+            let value = text.get(range.clone()).and_then(|literal| literal.find('=')).map_or(0, |at| at + 1);
+            ranges.push(range.start + value..range.end);
+        }
+    }
+    let is_aimed = node.at(["target", "kind"]).and_then(Node::text) == Some("Secret");
+    for entry in node.as_map().into_iter().flatten() {
+        let is_patch = is_aimed && entry.key.text() == Some("patch");
+        match entry.value.text() {
+            Some(inner) if is_patch || inner.contains("Secret") => {
+                secrets_within(text, &entry.value, inner, is_patch, ranges)
+            }
+            _ => written_secrets(text, &entry.value, ranges),
+        }
+    }
+    node.items().iter().for_each(|item| written_secrets(text, item, ranges));
+}
+
+/// Sees the values in a resource or a patch that is one of a Secret.
+fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
+    let mut hide_all = |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf));
+    if is_patch || node.get("kind").and_then(Node::text) == Some("Secret") {
+        DATA.into_iter().filter_map(|key| node.get(key)).for_each(&mut hide_all);
+    }
+    // The operations of a JSON patch.
+    for operation in node.items().iter().filter(|_| is_patch) {
+        let path = operation.get("path").and_then(Node::text).unwrap_or_default();
+        let is_data = DATA.into_iter().any(|key| path.trim_start_matches('/').starts_with(key));
+        operation.get("value").filter(|_| is_data || path.is_empty()).into_iter().for_each(&mut hide_all);
+    }
+}
+
+/// The same for YAML in a text of a file.
+fn secrets_within(text: &str, node: &Node, inner: &str, is_patch: bool, ranges: &mut Vec<Range<usize>>) {
+    let source = Source::detached("", inner);
+    let outer = node.span().range();
+    let written = text.get(outer.clone()).unwrap_or_default();
+    for document in krm_yaml::parse(&source).unwrap_or_default() {
+        secret_values(&document.root, is_patch, &mut |value| {
+            if !written.starts_with('|') {
+                return ranges.push(outer.clone());
+            }
+            // After the line with the sign, each line is that of the text, indented.
+            let mut start = outer.start;
+            for (number, line) in written.split_inclusive('\n').enumerate() {
+                let (own, value) = (source.line(number), value.span().range());
+                let begin = source.line_start(number).unwrap_or_default();
+                let (from, to) = (value.start.max(begin), value.end.min(begin + own.len()));
+                if number > 0 && from < to {
+                    let indent = line.trim_end_matches(['\n', '\r']).len().saturating_sub(own.len());
+                    ranges.push(start + indent + from - begin..start + indent + to - begin);
+                }
+                start += line.len();
+            }
+        });
+    }
+}
