@@ -550,3 +550,23 @@ fn programs_that_the_repository_names_do_not_run() {
         fs::read_to_string(repository.0.join(".git/ran"))
     );
 }
+
+#[test]
+fn a_terminal_gets_colours_and_a_pipe_does_not() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "web:1.0.0", "web:1.1.0");
+    for (format, red) in
+        [("text", "\u{1b}[31m    - example.com/web:1.0.0\u{1b}[0m\n"), ("unified", "\u{1b}[31m-")]
+    {
+        let coloured = repository.krm(&["--color", "always", "diff", "--format", format]);
+        let plain = repository.krm(&["diff", "--format", format]);
+        let (coloured, plain) = (coloured.stdout, plain.stdout);
+        let (coloured, plain) = (String::from_utf8(coloured).unwrap(), String::from_utf8(plain).unwrap());
+        assert!(coloured.contains(red), "{coloured}");
+        let mut stripped = coloured;
+        for number in ["0", "1", "31", "32", "36"] {
+            stripped = stripped.replace(&format!("\u{1b}[{number}m"), "");
+        }
+        assert_eq!(stripped, plain);
+    }
+}

@@ -223,6 +223,32 @@ fn a_branch_that_moves_does_not_move_builds() {
     assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("two-cm"));
 }
 
+/// Each side of a difference is built with the lock file it has, and a change that comes from there is blamed on it.
+#[test]
+fn differences_see_what_was_locked_then() {
+    let place = Place::new("diff");
+    let url = place.repository("shop");
+    place.write("app/a/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.write("app/b/kustomization.yaml", "namePrefix: b-\nresources: [cm.yaml]\n");
+    place.write("app/b/cm.yaml", CONFIG_MAP);
+    place.git("app", &["init", "--quiet", "--initial-branch=main"]);
+    place.says(&["lock"]);
+    place.commit("app");
+    place.change("shop", "two");
+    let second = place.git("shop", &["rev-parse", "HEAD"]);
+    place.says(&["lock", "--update"]);
+    let wanted = format!("remote base moved: {url}?ref=main is now commit {}", &second[..12]);
+    for revisions in ["HEAD", "HEAD~1..HEAD"] {
+        let said = place.krm(&["diff", "--locked", revisions]).unwrap();
+        assert!(said.starts_with("1 overlay changes (of 2): 1 resource, 1 cause."), "{said}");
+        assert!(said.contains(&format!("krm.lock:5   {wanted}")), "{said}");
+        assert!(said.contains("one-cm → two-cm"), "{said}");
+        place.commit("app");
+    }
+    let said = place.krm(&["diff", "--format", "json", "HEAD~1..HEAD"]).unwrap();
+    assert!(said.contains(&wanted) && said.contains("\"file\": \"krm.lock\""), "{said}");
+}
+
 #[test]
 fn a_tag_that_moves_is_an_error_where_its_commit_is_gone() {
     let place = Place::new("retag");

@@ -208,7 +208,12 @@ pub struct FetchArgs {
 impl FetchArgs {
     /// The files of this machine, and what is fetched for some targets.
     pub fn disk(&self, targets: &[String]) -> Disk {
-        Disk::fetching(Fetching { targets: targets.to_vec(), locked: self.locked, offline: self.offline })
+        Disk::fetching(self.fetching(targets))
+    }
+
+    /// How to fetch for these targets.
+    pub fn fetching(&self, targets: &[String]) -> Fetching {
+        Fetching { targets: targets.to_vec(), locked: self.locked, offline: self.offline }
     }
 
     /// What this means for images. The lock file is read now.

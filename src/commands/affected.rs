@@ -13,6 +13,7 @@ use krm_engine::{Diagnostic, Node, Result, Sources, World};
 use crate::cli::{FormatArg, OutputFormat, examples};
 use crate::commands::targets::Targets;
 use crate::os::git::{Git, Range, Side};
+use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
 use crate::report::{Report, sanitize};
 
@@ -118,8 +119,8 @@ fn is_revision(git: &Git, word: &str) -> bool {
 
 impl Change {
     fn between(git: &Git, range: Range) -> Result<Self> {
-        let (world, root) = git.world(&range.to)?;
-        let (before, _) = git.world(&range.from)?;
+        let (world, root) = git.world(&range.to, &Fetching::default())?;
+        let (before, _) = git.world(&range.from, &Fetching::default())?;
         let files = git.changed(&range)?;
         let files = files.iter().flat_map(|file| real(&*world, &root.join(file))).collect();
         Ok(Self { world, files, before: Some(before), range: Some(range) })
@@ -130,7 +131,7 @@ impl Change {
 pub fn changed_files(range: &str) -> Result<(Arc<dyn World>, Vec<PathBuf>)> {
     let git = Git::open(&os::current_dir()?)?;
     let range = git.range(range)?;
-    let (world, root) = git.world(&range.to)?;
+    let (world, root) = git.world(&range.to, &Fetching::default())?;
     let files = git.changed(&range)?;
     let files = files.iter().filter_map(|file| real(&*world, &root.join(file)).pop()).collect();
     Ok((world, files))

@@ -52,6 +52,11 @@ impl Disk {
         Self { remote: Remote::new(fetching), ..Self::default() }
     }
 
+    /// The same by a lock file that is not in a folder of this machine, or by none.
+    pub fn locked_by(fetching: Fetching, locked: Option<Locked>) -> Self {
+        Self { remote: Remote::locked_by(fetching, locked), ..Self::default() }
+    }
+
     /// The same by a lock file that is being written.
     pub fn locking(locked: Locked, offline: bool) -> Self {
         Self { remote: Remote::locking(locked, offline), ..Self::default() }

@@ -35,6 +35,11 @@ impl Remote {
         Self { fetching, ..Self::default() }
     }
 
+    /// Fetches by a lock file that is not in a folder of this machine, or by none.
+    pub fn locked_by(fetching: Fetching, locked: Option<Locked>) -> Self {
+        Self { fetching, locked: OnceLock::from(Ok(locked)), ..Self::default() }
+    }
+
     /// Fetches by a lock file that is being written.
     pub fn locking(locked: Locked, offline: bool) -> Self {
         let fetching = Fetching { offline, ..Fetching::default() };

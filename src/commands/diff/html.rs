@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status};
 
-use super::text::{label, place, summary, values};
+use super::text::{heading, label, place, summary, values};
 use crate::page::{counted, escaped, plain_page};
 use crate::report::sanitize;
 
@@ -63,13 +63,6 @@ fn lists(diff: &Diff, out: &mut String) {
         (format!("t{at}"), target.directory.clone(), badge)
     });
     list("Overlays", target.collect());
-}
-
-fn heading(cause: &Cause) -> String {
-    match (&cause.place, &cause.what) {
-        (Some(at), _) => place(at),
-        (None, what) => what.clone().unwrap_or_default(),
-    }
 }
 
 /// What a cluster will make of it.

@@ -134,7 +134,8 @@ fn details(cause: &Cause, diff: &Diff, detail: Detail, overlays: &dyn Fn(&[usize
     resources.sort();
     resources.dedup();
     let head = match (&cause.place, &cause.what) {
-        (Some(at), _) => code(&place(at)),
+        (Some(at), None) => code(&place(at)),
+        (Some(at), Some(what)) => format!("{} {}", code(&place(at)), escaped(what)),
         (None, what) => escaped(what.as_deref().unwrap_or_default()),
     };
     let counts = format!(

@@ -1,5 +1,6 @@
 //! `krm diff`: what a change does to every result, and which line does it.
 
+mod colour;
 mod github;
 mod html;
 mod markdown;
@@ -145,6 +146,12 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         Format::Text if args.stat => text::stat(&diff),
         Format::Text if args.overlays.is_some() => overlays::text(&diff, args.full),
         Format::Text => text::diff(&diff, args.full),
+    };
+    let text = match args.output.format {
+        _ if args.html.is_some() || !report.colours.on_stdout() => text,
+        Format::Text => colour::text(&text),
+        Format::Unified => colour::unified(&text),
+        _ => text,
     };
     match &args.html {
         Some(file) => os::write(file, text.as_bytes())?,

@@ -17,8 +17,10 @@ pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result
         (Ok(_), trace) => Outcome::Built(trace),
         (Err(error), _) => Outcome::Failed(error.located(&report.sources)),
     };
-    let given = Given { directory: to.to_owned(), from: outcome(from), to: outcome(to), changed: Vec::new() };
-    let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
+    let (changed, lock) = Default::default();
+    let given = Given { directory: to.to_owned(), from: outcome(from), to: outcome(to), changed, lock };
+    let sources = &report.sources;
+    let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources, root: None };
     let options =
         diff::Options { opaque: Some("the two folders differ".to_owned()), ..super::options(args)? };
     Ok(Compared::new(&side(from), &side(to), vec![given], &options))

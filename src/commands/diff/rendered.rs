@@ -160,9 +160,10 @@ fn compare(
     let given: Vec<Given> = targets
         .into_iter()
         .zip(from.into_iter().zip(to))
-        .map(|(directory, (from, to))| Given { directory, from, to, changed: Vec::new() })
+        .map(|(directory, (from, to))| Given { directory, from, to, changed: Vec::new(), lock: None })
         .collect();
-    let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources };
+    let side =
+        |name: &str| Side { name: name.to_owned(), world: &*disk, sources: &report.sources, root: None };
     let options = diff::Options { opaque: Some(cause), ..super::options(args)? };
     Ok(Compared::new(&side(name), &side("krm build"), given, &options))
 }

@@ -15,6 +15,7 @@ use super::{Compared, DiffArgs};
 use crate::commands::build;
 use crate::os;
 use crate::os::git::{Git, Range};
+use crate::os::lockfile;
 use crate::report::{self, Report};
 
 /// One side: its files, and what builds them.
@@ -35,7 +36,7 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let (range, folders) = words(args, &git)?;
     let options = build::options(&args.flags)?;
     let side = |side: &os::git::Side, sources: Sources| -> Result<Built> {
-        let (world, root) = git.world(side)?;
+        let (world, root) = git.world(side, &args.flags.fetch.fetching(&[]))?;
         let session = Session::new(world.clone(), sources.clone(), options.clone());
         let workspace = OnceLock::new();
         Ok(Built { name: side.name().to_owned(), world, root, sources, session, workspace })
@@ -44,7 +45,9 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let to = side(&range.to, report.sources.clone())?;
     let changed = git.changed(&range)?;
     let targets = targets(&folders, [&from, &to])?;
-    let reached: BTreeSet<String> = match args.all {
+    let lock = changed.iter().find(|path| path.file_name().is_some_and(|name| name == lockfile::NAME));
+    // What addresses mean may be another thing now, whoever names them.
+    let reached: BTreeSet<String> = match args.all || lock.is_some() {
         true => targets.iter().cloned().collect(),
         false => [&from, &to].into_iter().flat_map(|side| side.reached(&targets, &changed)).collect(),
     };
@@ -57,12 +60,14 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
                 let changed = [&from, &to].into_iter().flat_map(inputs);
                 let changed: BTreeSet<String> = changed.collect();
                 let changed = changed.into_iter().collect();
-                Given { directory: target.clone(), from: from_outcome, to: to_outcome, changed }
+                let lock = lock.map(|path| krm_engine::files::relative(&git.top().join(path), &here));
+                Given { directory: target.clone(), from: from_outcome, to: to_outcome, changed, lock }
             }
             // Nothing it reads has changed.
             false => {
                 let nothing = || Outcome::Rendered(Vec::new());
-                Given { directory: target.clone(), from: nothing(), to: nothing(), changed: Vec::new() }
+                let (changed, lock) = Default::default();
+                Given { directory: target.clone(), from: nothing(), to: nothing(), changed, lock }
             }
         })
         .collect();
@@ -70,6 +75,7 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
         name: side.name.clone(),
         world: &*side.world,
         sources: &side.sources,
+        root: Some(&side.root),
     });
     let compared = Compared::new(&sides[0], &sides[1], given, &super::options(args)?);
     // What the sessions hold is freed faster by the system, at the end.

@@ -22,7 +22,7 @@ pub fn diff(diff: &Diff, full: bool) -> String {
     let mut out = summary(diff);
     let names = diff.short_names();
     let aligned: Vec<bool> =
-        diff.causes.iter().map(|cause| heading(cause).0.chars().count() < PLACE - 2).collect();
+        diff.causes.iter().map(|cause| heading(cause).chars().count() < PLACE - 2).collect();
     let before = |cause: &Cause| cause.before.as_deref().unwrap_or_default().chars().count();
     let width = diff.causes.iter().zip(&aligned).filter(|(_, aligned)| **aligned);
     let width = width.map(|(cause, _)| before(cause)).filter(|width| *width <= 48).max().unwrap_or(0);
@@ -108,21 +108,20 @@ pub fn place(place: &Place) -> String {
     format!("{}:{}", place.file, place.line)
 }
 
-/// Where a cause is, and what it says.
-fn heading(cause: &Cause) -> (String, String) {
-    match (cause.place.as_ref().map(place), &cause.what) {
-        (Some(place), _) => (place, String::new()),
-        (None, Some(what)) => (what.clone(), String::new()),
-        (None, None) => (String::new(), String::new()),
-    }
+/// Where a cause is, and what it is in words.
+pub fn heading(cause: &Cause) -> String {
+    let parts = [cause.place.as_ref().map(place), cause.what.clone()];
+    parts.into_iter().flatten().collect::<Vec<_>>().join("   ")
 }
 
 fn cause_line(cause: &Cause, aligned: bool, width: usize, more: usize) -> String {
-    let (place, _) = heading(cause);
+    let place = heading(cause);
     let inert = |text: &String| sanitize::inert(text).into_owned();
     let (before, after) = (cause.before.as_ref().map(inert), cause.after.as_ref().map(inert));
     let lead = if aligned { format!("{place:<PLACE$}") } else { format!("{place}   ") };
     let line = match (before, after) {
+        // Words say it better than the lines.
+        _ if cause.what.is_some() => lead,
         (Some(before), Some(after)) if aligned => format!("{lead}{before:<width$}   →   {after}"),
         (Some(before), Some(after)) => format!("{lead}{before}   →   {after}"),
         (Some(before), None) => format!("{lead}removed   {before}"),

@@ -17,6 +17,7 @@ use krm_yaml::Failure;
 
 use self::objects::{Id, Objects};
 pub use self::revision::Revision;
+use super::locked::Fetching;
 
 /// A repository.
 pub struct Git {
@@ -120,12 +121,18 @@ impl Git {
         }
     }
 
+    /// The folder of the working tree.
+    pub fn top(&self) -> &Path {
+        &self.top
+    }
+
     /// The files of a side, and the folder in which that world has the repository.
-    pub fn world(&self, side: &Side) -> Result<(Arc<dyn World>, PathBuf)> {
+    pub fn world(&self, side: &Side, fetching: &Fetching) -> Result<(Arc<dyn World>, PathBuf)> {
         match side {
-            Side::WorkTree => Ok((Arc::new(super::Disk::default()), self.top.clone())),
+            Side::WorkTree => Ok((Arc::new(super::Disk::fetching(fetching.clone())), self.top.clone())),
             Side::Revision { tree, .. } => {
-                let revision = Revision::new(self.objects.clone(), tree.clone(), &self.top, &self.prefix)?;
+                let (objects, tree) = (self.objects.clone(), tree.clone());
+                let revision = Revision::new(objects, tree, &self.top, &self.prefix, fetching)?;
                 let root = revision.root().to_owned();
                 Ok((Arc::new(revision), root))
             }

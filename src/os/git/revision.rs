@@ -10,10 +10,13 @@ use std::sync::{Arc, Mutex};
 use krm_engine::files::Repository;
 use krm_engine::files::{DirEntry, Download, EntryKind, Fetched, clean};
 use krm_engine::runtime::Scratch;
-use krm_engine::{Result, World};
+use krm_engine::workspace::VENDORED;
+use krm_engine::{Result, Sources, World};
 
 use super::objects::{Id, ObjectKind, Objects, TreeEntry};
 use crate::os::Disk;
+use crate::os::locked::{Fetching, Locked};
+use crate::os::lockfile::{self, LockFile};
 
 /// The files of a revision.
 ///
@@ -48,20 +51,43 @@ enum Place {
 }
 
 impl Revision {
-    pub fn new(objects: Arc<Objects>, tree: Id, top: &Path, prefix: &Path) -> Result<Self> {
+    pub fn new(
+        objects: Arc<Objects>,
+        tree: Id,
+        top: &Path,
+        prefix: &Path,
+        fetching: &Fetching,
+    ) -> Result<Self> {
         let root = TreeEntry { kind: ObjectKind::Folder, id: tree };
         let (folder, disk, fetched) = (Scratch::new("krm-revision")?, Disk::default(), Mutex::default());
         let written = Mutex::default();
-        Ok(Self {
-            objects,
-            root,
-            folder,
-            top: top.to_owned(),
-            prefix: prefix.to_owned(),
-            disk,
-            fetched,
-            written,
-        })
+        let (top, prefix) = (top.to_owned(), prefix.to_owned());
+        let mut revision = Self { objects, root, folder, top, prefix, disk, fetched, written };
+        // What was locked then counts, not what is locked now.
+        let locked = revision.locked(fetching.offline)?;
+        revision.disk = Disk::locked_by(fetching.clone(), locked);
+        Ok(revision)
+    }
+
+    /// The lock file that counts for the current folder.
+    fn locked(&self, offline: bool) -> Result<Option<Locked>> {
+        for folder in self.prefix.ancestors() {
+            let folder = self.root().join(folder);
+            if let Ok(bytes) = self.read(&folder.join(lockfile::NAME)) {
+                let lock = LockFile::parse(&Sources::new().add_bytes(lockfile::NAME, bytes)?)?;
+                return Ok(Some(Locked::new(lock, folder, offline)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Writes the copies that this revision holds of what it names to the disk, where they are looked for.
+    fn provide_copies(&self) -> Result<()> {
+        if let Some(locked) = self.disk.locked()? {
+            let provided = self.provide(&locked.root.join(VENDORED));
+            provided.map_err(|error| super::unreadable(&error))?;
+        }
+        Ok(())
     }
 
     /// The folder in which this world has the repository.
@@ -257,12 +283,14 @@ impl World for Revision {
     }
 
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
+        self.provide_copies()?;
         let fetched = self.disk.fetch(repository)?;
         self.fetched.lock().expect(HELD).push(fetched.folder.clone());
         Ok(fetched)
     }
 
     fn get(&self, address: &str) -> Result<Download> {
+        self.provide_copies()?;
         self.disk.get(address)
     }
 }

@@ -110,6 +110,37 @@ impl<'a> Causes<'a> {
         Some(self.cause(Hit { which, file: name.to_owned(), line, hunk: 0, column: 1 }, None))
     }
 
+    /// The cause that a lock file is: what its entries stand for is another thing now.
+    pub fn of_lock(&self, name: &str) -> Option<Cause> {
+        let file = self.file(name)?;
+        let lines = file.lines[Which::To as usize].as_deref().unwrap_or_default();
+        let value = |line: usize, keys: &[&str]| {
+            let text = lines[line].trim_start_matches(['-', ' ']);
+            keys.iter().find_map(|key| text.strip_prefix(key))
+        };
+        let mut moved: Vec<(&str, String)> = Vec::new();
+        let mut first = None;
+        for (hunk, part) in file.hunks.iter().enumerate() {
+            for line in part.new.clone() {
+                // Of an entry, the commit comes first, and says more than the hash of the content.
+                let commit = value(line, &["commit: "]).map(|commit| format!("commit {commit:.12}"));
+                let content = || value(line, &["content: ", "digest: "]).map(|hash| format!("{hash:.19}"));
+                let Some(now) = commit.or_else(content) else { continue };
+                let entry = |line| value(line, &["address: ", "name: ", "image: "]);
+                let entry = (0..=line).rev().find_map(entry).unwrap_or_default();
+                first.get_or_insert((hunk, line));
+                if moved.last().is_none_or(|(known, _)| *known != entry) {
+                    moved.push((entry, now));
+                }
+            }
+        }
+        let (hunk, line) = first?;
+        let moved: Vec<String> = moved.iter().map(|(entry, now)| format!("{entry} is now {now}")).collect();
+        let what = format!("remote base moved: {}", moved.join(", "));
+        let hit = Hit { which: Which::To, file: name.to_owned(), line, hunk, column: 1 };
+        Some(Cause { what: Some(what), ..self.cause(hit, None) })
+    }
+
     /// A cause from the line it is, and the line of the first side that decided there.
     fn cause(&self, hit: Hit, old: Option<Hit>) -> Cause {
         let file = self.file(&hit.file).expect("a changed line is in a changed file");
@@ -311,7 +342,12 @@ impl<'a> Causes<'a> {
         if let Some(known) = files.get(name) {
             return known.clone();
         }
-        let read = |side: &Side| side.world.read(Path::new(name)).ok();
+        let read = |side: &Side| {
+            let path = Path::new(name);
+            // What was fetched is as it is: that it is fetched, or what, is said elsewhere.
+            let is_own = |root: &Path| side.world.real_path(path).is_ok_and(|real| real.starts_with(root));
+            side.root.is_none_or(is_own).then(|| side.world.read(path).ok())?
+        };
         let (old, new) = (read(self.sides[0]), read(self.sides[1]));
         let change = (old != new).then(|| {
             let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();

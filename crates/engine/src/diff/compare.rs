@@ -1,6 +1,6 @@
 //! Compares the results of targets, and puts together what is the same in several of them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Node, Sources};
@@ -22,6 +22,8 @@ pub struct Side<'a> {
     pub name: String,
     pub world: &'a dyn World,
     pub sources: &'a Sources,
+    /// The folder with everything that can differ. What is elsewhere was fetched.
+    pub root: Option<&'a Path>,
 }
 
 /// A target with its results on both sides.
@@ -31,6 +33,8 @@ pub struct Given {
     pub to: Outcome,
     /// The changed files it reads: what is to blame if nothing better is known.
     pub changed: Vec<String>,
+    /// The lock file, if it changed.
+    pub lock: Option<String>,
 }
 
 /// What came of a target on one side.
@@ -394,7 +398,10 @@ impl Comparison<'_> {
         let cause = match (follows, self.given_status()) {
             (Some(_), _) => None,
             (None, Some(cause)) => Some(cause),
-            (None, None) => self.causes.of(&histories).or_else(|| self.read_cause()),
+            (None, None) => {
+                let by_lock = || self.causes.of_lock(self.given.lock.as_deref()?);
+                self.causes.of(&histories).or_else(by_lock).or_else(|| self.read_cause())
+            }
         };
         let shown = |which: Which, item: Option<&Item>, path: &[Segment], value: &Option<Node>| {
             let value = item.zip(value.as_ref());

@@ -1,0 +1,34 @@
+//! Differences in colours, for a terminal.
+
+const BOLD: u8 = 1;
+const RED: u8 = 31;
+const GREEN: u8 = 32;
+const CYAN: u8 = 36;
+
+/// The text for people, with what goes in red, what comes in green, and where it is caused in bold.
+pub fn text(text: &str) -> String {
+    painted(text, |line| match line {
+        _ if line.starts_with("    - ") => Some(RED),
+        _ if line.starts_with("    + ") => Some(GREEN),
+        _ => (!line.is_empty() && !line.starts_with(' ')).then_some(BOLD),
+    })
+}
+
+/// A unified difference, as git colours it.
+pub fn unified(text: &str) -> String {
+    painted(text, |line| match line {
+        _ if line.starts_with("--- ") || line.starts_with("+++ ") => Some(BOLD),
+        _ if line.starts_with("@@") => Some(CYAN),
+        _ if line.starts_with('-') => Some(RED),
+        _ if line.starts_with('+') => Some(GREEN),
+        _ => None,
+    })
+}
+
+fn painted(text: &str, colour: impl Fn(&str) -> Option<u8>) -> String {
+    let line = |line: &str| match colour(line) {
+        Some(number) => format!("\u{1b}[{number}m{line}\u{1b}[0m\n"),
+        None => format!("{line}\n"),
+    };
+    text.lines().map(line).collect()
+}
