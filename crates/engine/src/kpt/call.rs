@@ -256,7 +256,7 @@ impl Transformer for Calling {
         };
         let made = match fault {
             Some(fault) => {
-                called.execution_error = Some(fault.message().to_owned());
+                called = called.not_called(&fault);
                 Err(fault)
             }
             None => self.function(&shown, config).and_then(|function| {
@@ -376,7 +376,6 @@ struct Noted<'c>(Mutex<&'c mut Called>);
 impl Observer for Noted<'_> {
     fn ended(&self, _: &pipeline::Call, ran: &Ran) -> Result<()> {
         let mut called = self.0.lock().expect("no one panics while noting");
-        called.has_run = true;
         called.stderr = ran.stderr.to_owned();
         called.exit_code = ran.status.code().unwrap_or(1);
         called.elapsed = ran.elapsed;

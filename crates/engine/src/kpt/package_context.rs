@@ -88,7 +88,6 @@ impl Transformer for PackageContext {
         self.run.say(self.member, Event::Starts { shown: IMAGE.to_owned(), package, count });
         let made = self.make(items, cx);
         let mut called = Called::new(&self.function, IMAGE, self.role);
-        called.has_run = true;
         if made.is_ok() {
             let mut result =
                 Node::from_iter([("message", "generated package context"), ("severity", "info")]);

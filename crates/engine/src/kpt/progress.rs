@@ -33,8 +33,8 @@ pub struct Called {
     pub results: Vec<Node>,
     /// Why it failed, if its exit status does not say so.
     pub execution_error: Option<String>,
-    /// The program was started, or its output was known.
-    pub(super) has_run: bool,
+    /// It was not even tried, because something else was wrong.
+    pub(super) is_refused: bool,
     pub elapsed: Duration,
     /// Nothing was started: it had run on the same input before.
     pub cached: bool,
@@ -57,14 +57,14 @@ impl Called {
             exit_code: 0,
             results: Vec::new(),
             execution_error: None,
-            has_run: false,
+            is_refused: false,
             elapsed: Duration::ZERO,
             cached: false,
         }
     }
 
     pub(super) fn not_called(self, why: &Diagnostic) -> Self {
-        Self { execution_error: Some(why.message().to_owned()), exit_code: 1, ..self }
+        Self { execution_error: Some(why.message().to_owned()), exit_code: 1, is_refused: true, ..self }
     }
 
     /// The same of one that failed, whatever its program says.

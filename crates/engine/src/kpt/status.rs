@@ -105,7 +105,7 @@ pub fn results_file(calls: &[Called], failed: bool) -> String {
     list.set("exitCode", i64::from(failed));
     let items: Vec<Node> = calls
         .iter()
-        .filter(|call| call.exit_code == 0 || call.has_run)
+        .filter(|call| !call.is_refused)
         .map(|call| {
             let mut node = Node::map();
             node.set(if call.is_exec { "exec" } else { "image" }, call.shown());
