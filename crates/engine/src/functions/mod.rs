@@ -26,7 +26,7 @@ use crate::schema::Schema;
 pub(crate) use legacy::LegacyPlugin;
 pub(crate) use legacy::split_words;
 pub use locate::Locator;
-pub(crate) use spec::FunctionSpec;
+pub(crate) use spec::{Folders, FunctionSpec};
 
 /// A program and its configuration.
 #[derive(Clone)]
@@ -122,22 +122,27 @@ impl Function {
         local: Option<&Path>,
         runtime: &Arc<Runtime>,
     ) -> Result<Option<Self>> {
+        Self::declared(config, Folders { dir, local, bounds: Some(dir) }, runtime)
+    }
+
+    fn declared(config: &Node, folders: Folders, runtime: &Arc<Runtime>) -> Result<Option<Self>> {
         let Some((spec, place)) = FunctionSpec::of(config)? else { return Ok(None) };
-        let program = spec.program(dir, local, place)?;
+        let program = spec.program(folders, place)?;
         let mut function = Self::new(program, Some(config.clone()), runtime).map_err(|d| d.at(place))?;
         function.defer_failure = spec.defer_failure;
         function.place = place;
         Ok(Some(function))
     }
 
-    /// The same for a resource of a package: the program learns where its configuration is.
+    /// The same for a resource of a package: the program learns where its configuration is. Mounts it declares are below
+    /// that folder, wherever the command was given.
     pub fn from_resource(
         resource: &Resource,
         dir: &Path,
         local: Option<&Path>,
         runtime: &Arc<Runtime>,
     ) -> Result<Option<Self>> {
-        let mut function = Self::from_config(resource.node(), dir, local, runtime)?;
+        let mut function = Self::declared(resource.node(), Folders { dir, local, bounds: local }, runtime)?;
         if let Some((config, home)) =
             function.as_mut().and_then(|f| f.config.as_mut()).zip(resource.home.as_ref())
         {

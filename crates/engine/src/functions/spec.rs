@@ -97,7 +97,7 @@ impl FunctionSpec {
         refuse_odd_annotations(config)?;
         let annotation = |key| {
             let node = config.at(["metadata", "annotations", key])?;
-            node.text().filter(|text| !text.is_empty()).map(|text| (key, text, node.span()))
+            node.text().map(|text| (key, text, node.span()))
         };
         if let Some((key, text, place)) = annotation(FUNCTION).or_else(|| annotation(LEGACY_FUNCTION)) {
             // The text has lines of its own; the place to show is the annotation.
@@ -168,9 +168,9 @@ impl FunctionSpec {
         Ok(())
     }
 
-    /// The program to start. `dir` is where it runs and what its paths are relative to, `local` the folder of the
-    /// functionConfig.
-    pub fn program(&self, dir: &Path, local: Option<&Path>, place: Span) -> Result<Program> {
+    /// The program to start.
+    pub fn program(&self, folders: Folders, place: Span) -> Result<Program> {
+        let dir = folders.dir;
         if self.starlark.is_some() {
             return Err(Diagnostic::error("function-starlark", "functions in Starlark are not supported")
                 .at(place)
@@ -188,7 +188,7 @@ impl FunctionSpec {
                 .help("keep one of them"));
         }
         if let Some(container) = self.container.as_ref().filter(|container| !container.image.is_empty()) {
-            return container.program(dir, local, place);
+            return container.program(folders, place);
         }
         if let Some(exec) = self.exec.as_ref().filter(|exec| !exec.path.is_empty()) {
             let env = exec.envs.iter().map(|text| EnvVar::parse(text)).collect();
@@ -210,15 +210,26 @@ impl FunctionSpec {
     }
 }
 
+/// The folders that matter to a program.
+#[derive(Clone, Copy)]
+pub struct Folders<'a> {
+    /// Where it runs, and what its paths are relative to.
+    pub dir: &'a Path,
+    /// That of the functionConfig, which containers see at `/local`.
+    pub local: Option<&'a Path>,
+    /// What the mounts it declares must be below; without one, no file of this machine can be mounted.
+    pub bounds: Option<&'a Path>,
+}
+
 impl ContainerSpec {
-    fn program(&self, dir: &Path, local: Option<&Path>, place: Span) -> Result<Program> {
-        let mounts = self.mounts.iter().map(|mount| mount.resolve(dir, place)).collect::<Result<_>>()?;
+    fn program(&self, folders: Folders, place: Span) -> Result<Program> {
+        let mounts = self.mounts.iter().map(|mount| mount.resolve(folders, place)).collect::<Result<_>>()?;
         Ok(Program::Image(Image {
             image: self.image.clone(),
             network: matches!(self.network, Network::Wanted(true) | Network::Older { required: true }),
             mounts,
             env: self.envs.iter().map(|text| EnvVar::parse(text)).collect(),
-            local: local.map(Path::to_path_buf),
+            local: folders.local.map(Path::to_path_buf),
             args: Vec::new(),
         }))
     }
@@ -226,7 +237,7 @@ impl ContainerSpec {
 
 impl MountSpec {
     /// A file that is handed around must not reach beyond its own folder; anyone who runs it may, with `--mount`.
-    fn resolve(&self, dir: &Path, place: Span) -> Result<Mount> {
+    fn resolve(&self, folders: Folders, place: Span) -> Result<Mount> {
         if !["", "bind", "tmpfs"].contains(&self.r#type.as_str()) {
             let message = format!("a function may not declare a mount of type `{}`", self.r#type);
             return Err(Diagnostic::error("function-mount-type", message).at(place).help(
@@ -243,16 +254,24 @@ impl MountSpec {
         if source.is_absolute() || paths::leaves(source) {
             return Err(outside());
         }
+        let Folders { dir, bounds, .. } = folders;
         let mount = Mount {
             kind: self.r#type.clone(),
             source: self.src.value.clone(),
             target: self.dst.clone(),
             writable: self.rw,
         };
-        mount
-            .within(dir)
-            .really_within(dir)
-            .ok_or_else(|| outside().note("a link leads out of the folder", Span::NONE))
+        let inside = match bounds {
+            Some(bounds) => mount.within(dir).really_within(bounds),
+            None => Some(mount).filter(|mount| !mount.is_bind()),
+        };
+        inside.ok_or_else(|| {
+            let error = outside().note("links and all, it leads out of that folder", Span::NONE);
+            match bounds == Some(dir) {
+                true => error,
+                false => error.help("the path begins at the folder the command is given in"),
+            }
+        })
     }
 }
 

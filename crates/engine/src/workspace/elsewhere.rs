@@ -9,7 +9,7 @@ use super::{ReferenceTarget, Workspace, references};
 use crate::composition;
 use crate::files::repository::{Repository, is_http};
 use crate::files::world::{AddressKind, ChartAddress, Download, Fetched, World, clean};
-use crate::functions::FunctionSpec;
+use crate::functions::{Folders, FunctionSpec};
 use crate::runtime::Program;
 
 /// Everything that some layers need from elsewhere, and everything that this needs in turn.
@@ -80,8 +80,10 @@ impl Elsewhere {
 
     /// Adds the images of functions that a configuration declares.
     pub fn add_images(&mut self, config: &Node) -> Result<()> {
+        let here = Path::new(".");
         if let Some((spec, span)) = FunctionSpec::of(config)?
-            && let Ok(Program::Image(image)) = spec.program(Path::new("."), None, span)
+            && let Ok(Program::Image(image)) =
+                spec.program(Folders { dir: here, local: None, bounds: Some(here) }, span)
         {
             self.images.entry(image.image).or_insert(span);
         }
