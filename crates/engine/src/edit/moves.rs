@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, FileId, Result, Source, Sources, Span};
+use krm_yaml::{Diagnostic, FileId, Node, Result, Source, Sources, Span};
 
 use super::missing;
 use crate::files::relative;
@@ -117,11 +117,21 @@ pub(super) fn replaced(sources: &Sources, reference: &Reference, new: &str) -> R
         let message = format!("`{}` is named where it cannot be changed by itself", reference.text);
         return Err(refused(message).at(reference.span).help("change it by hand before the move"));
     };
-    let mut text = written.to_owned();
-    text.replace_range(at..at + reference.text.len(), new);
+    let with = |new: &str| {
+        let mut text = written.to_owned();
+        text.replace_range(at..at + reference.text.len(), new);
+        text
+    };
+    if written.starts_with('\'') {
+        return Ok(with(&new.replace('\'', "''")));
+    }
+    if written.starts_with('"') {
+        return Ok(with(&new.replace('\\', "\\\\").replace('"', "\\\"")));
+    }
+    let text = with(new);
     let is_plain = |c: char| c.is_alphanumeric() || "._/@+~=-".contains(c);
-    let is_quoted = written.starts_with(['"', '\'']) || written.contains('\n');
-    Ok(match is_quoted || (new.chars().all(is_plain) && !new.starts_with(['-', '@'])) {
+    let stays_text = || krm_yaml::emit::preserve::fresh(&Node::string(text.as_str())).trim_end() == text;
+    Ok(match written.contains('\n') || (new.chars().all(is_plain) && stays_text()) {
         true => text,
         false => format!("'{}'", text.replace('\'', "''")),
     })

@@ -8,7 +8,7 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Source, Sources, Span};
 
 use super::{fields, missing};
 use crate::files::world::World;
-use crate::resource::Gvk;
+use crate::resource::{Gvk, names};
 use crate::select::go_regex;
 use crate::select::near_miss::with_article;
 use crate::transformers::TransformerConfig;
@@ -22,6 +22,26 @@ pub struct Rename {
     pub new: String,
 }
 
+impl Rename {
+    /// Refuses a new name that no cluster takes, and one that needs quotes: it is written into what is there, quoted or not.
+    fn check(&self) -> Result<()> {
+        let Rename { kind, new, .. } = self;
+        let (is_right, help) = match names::may_be_any_text(kind) {
+            true => (names::is_path_segment(new), "a name may have no `/` and no `%`"),
+            false => (names::is_dns_subdomain(new), names::SUBDOMAIN),
+        };
+        if !is_right {
+            return Err(refused(format!("Kubernetes refuses {} with the name `{new}`", with_article(kind)))
+                .help(help));
+        }
+        if krm_yaml::emit::preserve::fresh(&Node::string(new.as_str())).trim_end() != new {
+            let message = format!("`{new}` is not a text in YAML unless it is in quotes");
+            return Err(refused(message).help("choose a name that needs none"));
+        }
+        Ok(())
+    }
+}
+
 /// What a rename comes to.
 #[derive(Debug, Default)]
 pub struct Renamed {
@@ -33,6 +53,7 @@ pub struct Renamed {
 
 /// Plans to rename the one resource of a kind and name in a tree.
 pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, rename: &Rename) -> Result<Renamed> {
+    rename.check()?;
     let workspace = Workspace::scan(world, sources, tree)?;
     let mut renamer = Renamer::new(world, sources, rename);
     let home = renamer.home(&workspace)?;
@@ -79,6 +100,7 @@ pub fn changes(
     home: &Path,
     rename: &Rename,
 ) -> Result<Vec<Mention>> {
+    rename.check()?;
     let mut renamer = Renamer::new(world, sources, rename);
     let renamed = together(workspace, home).into_iter().try_for_each(|layer| renamer.layer(layer));
     let mentions = renamer.mentions();

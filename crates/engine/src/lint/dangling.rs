@@ -6,10 +6,10 @@
 use krm_yaml::{Diagnostic, Fix, Node, nearest};
 
 use super::Check;
-use super::resource_fields::is_filled_in_later;
 use super::roots::{Root, in_all};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
+use crate::resource::names::is_filled_in_later;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     let found = roots.iter().map(|root| match &root.built {

@@ -5,9 +5,12 @@ use krm_yaml::{Diagnostic, Node};
 
 use super::Check;
 use super::dangling::{containers, pod_specs};
-use super::resource_fields::is_filled_in_later;
 use super::roots::{Root, in_all};
 use crate::resource::Resource;
+use crate::resource::names::{
+    SUBDOMAIN, is_dns_label, is_dns_label_of_any_length, is_dns_subdomain, is_filled_in_later, is_key,
+    is_label_value, is_path_segment, may_be_any_text,
+};
 use crate::select::near_miss::with_article;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
@@ -28,31 +31,23 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     in_all(cx, roots, found.collect(), true)
 }
 
-/// Kinds whose names may be anything that can be part of an address.
-const ANY_NAME: [&str; 6] = ["Role", "ClusterRole", "RoleBinding", "ClusterRoleBinding", "User", "Group"];
-
 fn name(r: &Resource, found: &mut Vec<Diagnostic>) {
     let Some(node) = r.node().at(["metadata", "name"]).filter(|node| !node.span().is_none()) else { return };
     let Some(name) = node.text().filter(|name| !name.is_empty() && !is_filled_in_later(name)) else { return };
     let is_core = r.gvk().group.is_empty();
     let (is_right, help) = match r.kind() {
         _ if r.gvk().group.ends_with("config.kubernetes.io") => return,
-        kind if ANY_NAME.contains(&kind) => {
-            (!matches!(name, "." | "..") && !name.contains(['/', '%']), "a name may have no `/` and no `%`")
-        }
+        kind if may_be_any_text(kind) => (is_path_segment(name), "a name may have no `/` and no `%`"),
         "Service" if is_core => (
-            is_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()),
+            is_dns_label(name) && name.starts_with(|c: char| c.is_ascii_lowercase()),
             "a Service's name has at most 63 lower-case letters, digits and `-`, begins with a letter and ends with a letter \
              or digit",
         ),
         "Namespace" if is_core => (
-            is_label(name),
+            is_dns_label(name),
             "a Namespace's name has at most 63 lower-case letters, digits and `-`, and begins and ends with a letter or digit",
         ),
-        _ => (
-            name.len() <= 253 && name.split('.').all(is_label_of_any_length),
-            "names have lower-case letters, digits, `-` and `.`, and begin and end with a letter or digit",
-        ),
+        _ => (is_dns_subdomain(name), SUBDOMAIN),
     };
     if !is_right {
         let message = format!("Kubernetes refuses {} with the name `{name}`", with_article(r.kind()));
@@ -76,7 +71,7 @@ fn in_pods(r: &Resource, found: &mut Vec<Diagnostic>) {
         "it has at most 63 lower-case letters, digits and `-`, and begins and ends with a letter or digit";
     for pod in pod_specs(r) {
         for container in containers(pod) {
-            check("container", container.get("name"), is_label, LABEL);
+            check("container", container.get("name"), is_dns_label, LABEL);
             for port in container.get("ports").map(Node::items).unwrap_or_default() {
                 const PORT: &str = "it has at most 15 lower-case letters, digits and single `-`, one letter at least, and \
                                     begins and ends with a letter or digit";
@@ -84,28 +79,17 @@ fn in_pods(r: &Resource, found: &mut Vec<Diagnostic>) {
             }
         }
         for volume in pod.get("volumes").map(Node::items).unwrap_or_default() {
-            check("volume", volume.get("name"), is_label, LABEL);
+            check("volume", volume.get("name"), is_dns_label, LABEL);
         }
     }
-    check("namespace", r.node().at(["metadata", "namespace"]), is_label, LABEL);
+    check("namespace", r.node().at(["metadata", "namespace"]), is_dns_label, LABEL);
 }
 
 fn is_port_name(name: &str) -> bool {
     name.len() <= 15
-        && is_label_of_any_length(name)
+        && is_dns_label_of_any_length(name)
         && !name.contains("--")
         && name.contains(|c: char| c.is_ascii_lowercase())
-}
-
-fn is_label(name: &str) -> bool {
-    name.len() <= 63 && is_label_of_any_length(name)
-}
-
-fn is_label_of_any_length(name: &str) -> bool {
-    let alphanumeric = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
-    name.starts_with(alphanumeric)
-        && name.ends_with(alphanumeric)
-        && name.chars().all(|c| alphanumeric(c) || c == '-')
 }
 
 /// Where labels are.
@@ -122,7 +106,7 @@ fn labels(labels: Option<&Node>, found: &mut Vec<Diagnostic>) {
         if is_filled_in_later(key) || is_filled_in_later(value) {
             continue;
         }
-        let span = match (is_label_key(key), value.is_empty() || is_qualified(value)) {
+        let span = match (is_key(key), is_label_value(value)) {
             (true, true) => continue,
             (false, _) => entry.key.span(),
             (true, false) => entry.value.span(),
@@ -135,22 +119,4 @@ fn labels(labels: Option<&Node>, found: &mut Vec<Diagnostic>) {
             ));
         }
     }
-}
-
-fn is_label_key(key: &str) -> bool {
-    match key.split_once('/') {
-        Some((domain, name)) => {
-            domain.len() <= 253 && domain.split('.').all(is_label_of_any_length) && is_qualified(name)
-        }
-        None => is_qualified(key),
-    }
-}
-
-/// At most 63 letters, digits, `-`, `_` and `.`, and letters or digits at both ends.
-fn is_qualified(text: &str) -> bool {
-    let alphanumeric = |c: char| c.is_ascii_alphanumeric();
-    text.len() <= 63
-        && text.starts_with(alphanumeric)
-        && text.ends_with(alphanumeric)
-        && text.chars().all(|c| alphanumeric(c) || matches!(c, '-' | '_' | '.'))
 }

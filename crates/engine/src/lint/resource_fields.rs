@@ -6,6 +6,7 @@ use rayon::prelude::*;
 use super::Check;
 use super::roots::{Root, in_all};
 use crate::resource::Gvk;
+use crate::resource::names::is_filled_in_later;
 use crate::schema::field_types::{FieldTypes, Fields, Shape};
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
@@ -32,16 +33,6 @@ struct Walk<'a> {
     types: &'a FieldTypes,
     gvk: Gvk,
     found: Vec<Diagnostic>,
-}
-
-/// Whether a text stands for another that is filled in later, by a variable or a template.
-pub(super) fn is_filled_in_later(text: &str) -> bool {
-    // What SOPS encrypted is a text whatever it will be.
-    text.starts_with("ENC[")
-        || text.contains("${")
-        || text.contains("$(")
-        || text.contains("{{")
-        || text.contains("<%")
 }
 
 impl Walk<'_> {

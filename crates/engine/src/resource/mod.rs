@@ -4,6 +4,7 @@ pub(crate) mod history;
 pub(crate) mod lenient;
 pub(crate) mod linked_fields;
 pub(crate) mod list;
+pub(crate) mod names;
 pub(crate) mod read;
 pub(crate) mod string_map;
 pub(crate) mod wrapper;
