@@ -68,9 +68,7 @@ impl Plan<'_> {
         folder: &Arc<Folder>,
         scope: &Inherited,
     ) -> Result<bool> {
-        let text = |key: &str| config.get(key).and_then(Node::text);
-        let is_one = text("apiVersion") == Some("builtin")
-            && matches!(text("kind"), Some("ResourceAccumulator" | "ResourceGenerator"));
+        let is_one = is_accumulator(config);
         if is_one {
             let accumulator: ResourceAccumulator = settings(config)?;
             self.load(folder, "paths", &accumulator.paths, scope)?;
@@ -152,6 +150,12 @@ impl Plan<'_> {
         plan.compose(folder, file, scope, place).map_err(|d| d.note("included here", place))?;
         Ok(Composed { pipeline: Pipeline { steps: plan.steps, schema: plan.schema }, place })
     }
+}
+
+pub(super) fn is_accumulator(config: &Node) -> bool {
+    let text = |key: &str| config.get(key).and_then(Node::text);
+    text("apiVersion") == Some("builtin")
+        && matches!(text("kind"), Some("ResourceAccumulator" | "ResourceGenerator"))
 }
 
 /// What the step of a transformer is called: its folder, kind and name.

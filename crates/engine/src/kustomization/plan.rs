@@ -1,5 +1,6 @@
 //! From kustomization to pipeline: what runs, and in what order.
 
+use std::fmt::Display;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -370,12 +371,19 @@ impl<'s> Plan<'s> {
     fn component(&mut self, here: &Here, path: &Spanned<Text>, at: usize) -> Result<()> {
         let place = path.span();
         self.warn_of_prefix(path);
-        let folder = here.folder.base(path, place)?;
-        if composition::find(&folder, place)?.is_some() {
-            let message = format!("`{}` is a Composition, not a component", folder.shown().display());
-            return Err(Diagnostic::error("composition-as-component", message).at(place).help(
+        let not_a_component = |shown: &dyn Display| {
+            let message = format!("`{shown}` is a Composition, not a component");
+            Diagnostic::error("composition-as-component", message).at(place).help(
                 "list it under `transformers:` to run it on the resources, or under `resources:` to add what it makes",
-            ));
+            )
+        };
+        let folder =
+            here.folder.base(path, place).map_err(|error| match self.composition_at(here.folder, path) {
+                Ok(Some(_)) => not_a_component(path),
+                _ => error,
+            })?;
+        if composition::find(&folder, place)?.is_some() {
+            return Err(not_a_component(&folder.shown().display()));
         }
         let file = LoadedFile::read(&folder, place).map_err(|d| d.included(place))?;
         if !file.kustomization.is_component() {

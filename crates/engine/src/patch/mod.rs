@@ -25,6 +25,19 @@ pub struct JsonPatch(Vec<Operation>);
 
 /// What an operation may do.
 const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
+/// What others call some of them.
+const OTHER_WORDS: [(&str, &str); 10] = [
+    ("append", "add"),
+    ("create", "add"),
+    ("insert", "add"),
+    ("change", "replace"),
+    ("merge", "replace"),
+    ("set", "replace"),
+    ("update", "replace"),
+    ("clear", "remove"),
+    ("delete", "remove"),
+    ("unset", "remove"),
+];
 
 #[derive(Clone, Debug)]
 struct Operation {
@@ -162,12 +175,11 @@ impl Operation {
             "" => "this operation of a JSON patch has no `op`".into(),
             op => format!("there is no JSON patch operation `{op}`"),
         };
-        let meant = match self.op.to_lowercase().as_str() {
-            "append" | "create" | "insert" => Some("add"),
-            "change" | "merge" | "set" | "update" => Some("replace"),
-            "clear" | "delete" | "unset" => Some("remove"),
-            op => krm_yaml::nearest(op, OPERATIONS),
-        };
+        let op = self.op.to_lowercase();
+        let words = || OPERATIONS.into_iter().chain(OTHER_WORDS.iter().map(|(word, _)| *word));
+        let word = words().find(|word| *word == op).or_else(|| krm_yaml::nearest(&op, words()));
+        let meant =
+            word.map(|word| OTHER_WORDS.iter().find(|(other, _)| *other == word).map_or(word, |(_, op)| op));
         let error = Diagnostic::error("json-patch-operation", message).at(self.op_span);
         let error = match meant {
             Some(meant) => error.help(format!("did you mean `{meant}`?")),

@@ -47,6 +47,8 @@ pub struct Patch {
 enum PatchForm {
     Merge(Vec<Resource>),
     Json(JsonPatch),
+    /// Where nothing is.
+    Empty(Span),
 }
 
 /// An entry of `patches:` or `patchesJson6902:`.
@@ -73,7 +75,12 @@ impl Patch {
     pub fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
         let PatchSpec { path, patch, target, options } = entry;
         let text = Text::new(path.as_ref(), patch.as_ref(), place)?;
-        let patch = classify(text.parse(loader)?).map_err(|d| text.noted(d))?;
+        let patch = match classify(text.parse(loader)?).map_err(|d| text.noted(d))? {
+            PatchForm::Merge(patches) if patches.is_empty() => {
+                PatchForm::Empty(path.as_ref().or(patch.as_ref()).map_or(place, Node::span))
+            }
+            patch => patch,
+        };
         let target = target.as_ref().map(|target| Chosen::new(target, place)).transpose()?;
         match &patch {
             PatchForm::Json(_) if target.is_none() => {
@@ -129,6 +136,10 @@ impl Transformer for Patch {
             patches.iter().for_each(|patch| warn_of_directives(patch.node(), cx));
         }
         match (&self.patch, &self.target) {
+            (PatchForm::Empty(place), _) => {
+                cx.warn(empty(*place));
+                Ok(())
+            }
             (PatchForm::Json(patch), Some(target)) => {
                 patch.paths_without_slash().for_each(|warning| cx.warn(warning));
                 let chosen = target.find(items, cx)?;
@@ -153,7 +164,7 @@ impl Transformer for Patch {
                 Ok(())
             }),
             (PatchForm::Merge(patches), Some(target)) => {
-                let Some(patch) = patches.first() else { return Ok(()) };
+                let patch = patches.first().expect("one without any is `Empty`");
                 let chosen = target.find(items, cx)?;
                 let patch = as_text(patch.node(), &["labels", "annotations"], cx);
                 items.edit_some(&chosen, |r| {
@@ -168,6 +179,13 @@ impl Transformer for Patch {
             }
         }
     }
+}
+
+/// The warning about a patch that has nothing in it, or nothing but comments.
+pub(super) fn empty(place: Span) -> Diagnostic {
+    Diagnostic::warning("patch-empty", "there is no patch in here")
+        .at(place)
+        .help("write the patch, or remove this entry")
 }
 
 /// Drops resources that a patch deleted, before anyone looks for them.

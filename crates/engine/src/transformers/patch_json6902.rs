@@ -68,7 +68,9 @@ impl PatchJson6902 {
         let trees = Text::new(path, inline, place)?.parse_whole(loader)?;
         let empty = || {
             let named = path.map_or(place, Node::span);
-            Diagnostic::error("json-patch-empty", "this JSON patch has no operations").at(named)
+            Diagnostic::error("json-patch-empty", "this JSON patch has no operations")
+                .at(named)
+                .help("write the operations, or remove this entry")
         };
         let tree = trees.into_iter().next().filter(|tree| !tree.is_null()).ok_or_else(empty)?;
         let patch = JsonPatch::read(&tree).map_err(|d| d.at(place))?;

@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, embedded, nearest};
 use serde::Deserialize;
 
-use super::patch::{as_text, drop_deleted};
+use super::patch::{as_text, drop_deleted, empty};
 use super::patch_elements::warn_of_elements;
 use super::{Setup, read_config};
 use crate::files::world::Loader;
@@ -54,7 +54,7 @@ impl PatchStrategicMerge {
 
     fn of(patches: Vec<Resource>, place: Span) -> Result<Self> {
         match patches.is_empty() {
-            true => Err(Diagnostic::error("patch-empty", "there is no patch in here").at(place)),
+            true => Err(empty(place).into_error()),
             false => Ok(Self { patches }),
         }
     }
