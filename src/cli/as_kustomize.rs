@@ -6,9 +6,6 @@ use std::path::Path;
 
 use clap::error::ErrorKind;
 
-/// The release of kustomize whose commands these are. Programs compare it with the one they need.
-pub const VERSION: &str = "v5.8.2";
-
 /// What kustomize has; everything else still works, but is not listed.
 const COMMANDS: [&str; 9] =
     ["build", "cfg", "completion", "create", "edit", "fn", "localize", "openapi", "version"];

@@ -1,6 +1,6 @@
 //! `krm version`.
 
-use krm_engine::{Node, Result};
+use krm_engine::{KUSTOMIZE_VERSION, Node, Result};
 
 use crate::cli::{DataFormat, VersionArgs, as_kustomize};
 use crate::os;
@@ -13,12 +13,12 @@ pub fn run(args: VersionArgs) -> Result<()> {
     let text = match args.output {
         None if args.short => format!("{version}\n"),
         None => {
-            format!("krm {version}{}, builds as kustomize {}\n", commit(" (", ")"), as_kustomize::VERSION)
+            format!("krm {version}{}, builds as kustomize {}\n", commit(" (", ")"), KUSTOMIZE_VERSION)
         }
         Some(format) => {
             let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);
             let mut facts: Node = [("version", version), ("platform", &platform)].into_iter().collect();
-            facts.set("kustomize", as_kustomize::VERSION);
+            facts.set("kustomize", KUSTOMIZE_VERSION);
             if let Some(commit) = COMMIT {
                 facts.set("commit", commit);
             }
@@ -40,7 +40,7 @@ fn commit(before: &str, after: &str) -> String {
 
 /// What `kustomize version` prints, for the programs that read it.
 fn of_kustomize(args: &VersionArgs) -> Result<()> {
-    let version = as_kustomize::VERSION;
+    let version = KUSTOMIZE_VERSION;
     // In the words of Go.
     let os = if std::env::consts::OS == "macos" { "darwin" } else { std::env::consts::OS };
     let arch = match std::env::consts::ARCH {

@@ -23,6 +23,7 @@ use crate::schema::{Kubernetes, Schema};
 
 pub use emit::emit;
 pub use outline::Outlined;
+pub use root::KUSTOMIZE_VERSION;
 
 /// Builds targets, and remembers what it read and built.
 ///

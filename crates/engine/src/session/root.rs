@@ -14,8 +14,8 @@ use crate::transformers::{Hash, Labels, SortOrder, TransformerConfig};
 
 /// The label `managedByLabel` asks for.
 const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
-/// What it says: the release of kustomize whose output this is, byte for byte. `CONTRIBUTING.md` says when it changes.
-const MANAGER: &str = "kustomize-v5.8.2";
+/// The release of kustomize whose output this is, byte for byte. `CONTRIBUTING.md` says when it changes.
+pub const KUSTOMIZE_VERSION: &str = "v5.8.2";
 
 /// The steps after those that fields ask for.
 pub(super) fn steps(
@@ -43,7 +43,10 @@ pub(super) fn steps(
     let managed_by = asks("managedByLabel").map(|option| option.span);
     if options.managed_by_label || managed_by.is_some() {
         let place = managed_by.unwrap_or(Span::NONE);
-        let label = [(MANAGED_BY.into(), Spanned::new(Text::from(MANAGER), place))].into_iter().collect();
+        let label =
+            [(MANAGED_BY.into(), Spanned::new(Text::from(format!("kustomize-{KUSTOMIZE_VERSION}")), place))]
+                .into_iter()
+                .collect();
         let fields = FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]);
         add("managed-by-label", place, Work::new(Labels::new(label, fields)));
     }
