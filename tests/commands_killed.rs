@@ -1,5 +1,5 @@
-//! `krm fn render`, `fn eval --save`, `pkg update` and `merge3 --write` killed at any moment: once the next command has run,
-//! the folder is as before or as after.
+//! `krm fn render`, `fn eval --save`, `fn sink`, `pkg update`, `merge3 --write`, `merge --write`, `cfg fmt` and `edit set`
+//! killed at any moment: once the next command has run, the folder is as before or as after.
 //!
 //! `KRM_KILLS=1000 cargo test --test commands_killed` is the long run; without it there are 60 of each.
 
@@ -56,7 +56,8 @@ impl Place {
     fn krm(&self, args: &[&str]) -> Command {
         let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
         krm.args(args).current_dir(&self.0).env("HOME", &self.0);
-        krm.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let input = fs::File::open(self.0.join("stdin")).map_or_else(|_| Stdio::null(), Stdio::from);
+        krm.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
         krm
     }
 
@@ -68,6 +69,7 @@ impl Place {
     /// Makes the package hold these files and no others.
     fn reset(&self, files: &BTreeMap<String, String>) {
         fs::remove_dir_all(self.package()).expect("it is ours");
+        fs::create_dir(self.package()).expect("a new folder");
         for (path, text) in files {
             let path = self.package().join(path);
             fs::create_dir_all(path.parent().expect("it is in the package")).expect("a new folder");
@@ -167,4 +169,48 @@ fn a_merge_is_all_or_nothing() {
     place.resources("after", 1);
     let merge = ["merge3", "--original", "before", "--updated", "after", "--dest", "package", "--write"];
     place.all_or_nothing(&merge);
+}
+
+#[test]
+fn a_merge_of_two_is_all_or_nothing() {
+    let place = Place::new("merge");
+    place.resources("package", 0);
+    place.resources("source", 1);
+    place.all_or_nothing(&["merge", "source", "package", "--write"]);
+}
+
+#[test]
+fn formatting_is_all_or_nothing() {
+    let place = Place::new("fmt");
+    place.resources("package", 0);
+    for path in files(&place.package()).into_keys() {
+        let path = place.package().join(path);
+        let text = fs::read_to_string(&path).expect("it was just written");
+        fs::write(
+            &path,
+            text.replace("apiVersion: v1\nkind: ConfigMap\n", "kind: ConfigMap\napiVersion: v1\n"),
+        )
+        .expect("it is ours");
+    }
+    place.all_or_nothing(&["cfg", "fmt", "package"]);
+}
+
+#[test]
+fn a_sink_is_all_or_nothing() {
+    let place = Place::new("sink");
+    place.resources("source", 1);
+    let list = place.krm(&["fn", "source", "source"]).stdout(Stdio::piped()).output().expect("krm starts");
+    fs::write(place.0.join("stdin"), list.stdout).expect("a new file");
+    place.all_or_nothing(&["fn", "sink", "package"]);
+}
+
+#[test]
+fn an_edit_of_many_kustomizations_is_all_or_nothing() {
+    let place = Place::new("edit");
+    for number in 0..FILES {
+        let dir = place.package().join(format!("{number}"));
+        fs::create_dir(&dir).expect("a new folder");
+        fs::write(dir.join("kustomization.yaml"), "namespace: old # ours\n").expect("a new file");
+    }
+    place.all_or_nothing(&["edit", "-C", "package/*", "set", "namespace", "new"]);
 }
