@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
 
-use super::compose::Discarded;
+use super::compose::{Discarded, is_accumulator};
+use super::odd_values;
 use super::origin::{append, by_config};
 use super::plan::{Here, Inherited, Plan};
 use crate::files::dependencies::Found;
@@ -103,6 +104,9 @@ impl Plan<'_> {
                 let message = format!("there is no built-in `{}`", gvk.kind);
                 let diagnostic = Diagnostic::error("unknown-builtin", message).at(place);
                 return Err(match krm_yaml::nearest(&gvk.kind, transformers::kinds()) {
+                    _ if is_accumulator(config.node()) => {
+                        diagnostic.help("it adds resources: list it under `generators:` or `transformers:`")
+                    }
                     Some(near) => diagnostic.help(format!("did you mean `{near}`?")),
                     None => diagnostic,
                 });
@@ -116,9 +120,16 @@ impl Plan<'_> {
             }
             let is_composed = defaults.is_some();
             let defaults = defaults.or(wants_defaults.then_some(&self.config));
-            let setup = Setup { loader: &loader, defaults };
+            let setup = Setup { loader: &loader, defaults, warn: &|warning| self.warn([warning]) };
             let (made, noticed) = krm_yaml::de::noticing(|| make(&node, &setup));
-            let unknown = transformers::unknown_fields(&node, noticed);
+            let is_word = node.get("fieldSpecs").is_some_and(|specs| specs.as_str().is_some());
+            let made = if is_word {
+                made.map_err(|d| d.help("or write `default` for the usual fields"))
+            } else {
+                made
+            };
+            let unknown = transformers::unknown_fields(&node, &noticed);
+            self.warn(odd_values::field_case(noticed));
             return match is_composed.then_some(()) {
                 // The reference passes over what it does not know, and so must a kustomization.
                 None => {

@@ -195,7 +195,7 @@ impl Kustomization {
         let mut warnings = fix::deprecated(root);
         warnings.extend(odd_values::field_case(noticed));
         kustomization.fix();
-        warnings.extend(odd_values::warnings(&kustomization));
+        warnings.extend(odd_values::warnings(&kustomization, root));
         Ok((kustomization, warnings))
     }
 

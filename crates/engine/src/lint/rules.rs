@@ -49,6 +49,7 @@ pub const RULES: &[Rule] = &[
 
 /// Warnings of builds, which lint shows too.
 pub const OF_BUILDS: &[&str] = &[
+    "annotation-refused",
     "build-metadata-unknown",
     "builtin-unknown-field",
     "deprecated-field",
@@ -65,6 +66,7 @@ pub const OF_BUILDS: &[&str] = &[
     "name-refused",
     "patch-element-near",
     "patch-element-no-key",
+    "patch-empty",
     "patch-null-as-text",
     "patch-target-no-match",
     "replacement-index-past-end",

@@ -14,6 +14,11 @@ pub const NAMED_FILE: Options = KUSTOMIZATION.loose_strings();
 /// a string, a date is one of RFC 3339.
 pub const CONFIGURATION: Options = INLINED_CONFIGURATION.loose_strings();
 
+/// The same for built-ins that change names.
+// quirk(prefix-transformer-minds-case): The transformers of prefixes and suffixes know their fields only as they are
+// spelled; all other built-ins read `Labels` as `labels`. (`PrefixTransformerPlugin.Config`)
+pub const EXACT_CONFIGURATION: Options = Options::STRICT.rfc3339().unknown_fields().loose_strings();
+
 /// The same for built-ins whose fields are those of a type within their own in the reference: its reader makes no strings
 /// of numbers there.
 pub const INLINED_CONFIGURATION: Options = Options::STRICT.case_insensitive().rfc3339().unknown_fields();

@@ -272,6 +272,14 @@ impl FieldSpecs {
         self.0.specs.is_empty()
     }
 
+    /// Whether one of them ends in a field with one of these names.
+    pub fn lead_to(&self, names: &[&str]) -> bool {
+        self.0
+            .specs
+            .iter()
+            .any(|spec| spec.path.as_str().rsplit('/').next().is_some_and(|last| names.contains(&last)))
+    }
+
     /// Whether both are one list, and not only equal.
     pub fn same(&self, other: &FieldSpecs) -> bool {
         Arc::ptr_eq(&self.0, &other.0)

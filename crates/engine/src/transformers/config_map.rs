@@ -50,7 +50,7 @@ impl ConfigMapGenerator {
     }
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
-        Ok(Box::new(Self(Generator::from_config(config, setup.loader)?)))
+        Ok(Box::new(Self(Generator::from_config(config, setup)?)))
     }
 }
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
 
-use super::setter;
+use super::{Setup, refused, setter};
 use crate::files::world::Loader;
 use crate::pipeline::Context;
 use crate::pipeline::trace::{Cause, Input, InputKind};
@@ -88,7 +88,7 @@ impl Generator {
     }
 
     /// From a configuration of its own, where name and namespace may be in the metadata.
-    pub fn from_config(config: &Node, loader: &Arc<dyn Loader>) -> Result<Self> {
+    pub fn from_config(config: &Node, setup: &Setup) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Metadata {
@@ -108,7 +108,8 @@ impl Generator {
         if args.namespace.is_empty() {
             args.namespace = metadata.namespace;
         }
-        Ok(Self { args, loader: loader.clone() })
+        setup.warn(refused::generator(&args, config));
+        Ok(Self { args, loader: setup.loader.clone() })
     }
 
     /// The resource without its data.

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, Value, nearest};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text, Value, nearest};
 use regex::Regex;
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -55,6 +55,20 @@ pub struct Image {
     pub digest: Spanned<Text>,
 }
 
+impl Image {
+    /// A warning about a tag in the new name: the old tag, or the new one, comes after it.
+    pub fn name_with_tag(&self) -> Option<Diagnostic> {
+        let name = &self.new_name;
+        let last = name.rsplit('/').next().unwrap_or_default();
+        let (_, tag) = last.split_once([':', '@'])?;
+        let message = format!("`newName` has the tag `{tag}`, and gets another one after it");
+        let without = &name[..name.len() - tag.len() - 1];
+        let field = if last.contains('@') { "digest" } else { "newTag" };
+        let warning = Diagnostic::warning("image-name-with-tag", message).failing(Failure::Misplaced);
+        Some(warning.at(name.span()).help(format!("write `newName: {without}` and `{field}: {tag}`")))
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Config {
@@ -80,6 +94,7 @@ impl ImageTag {
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         let Config { image_tag, field_specs } = read_config(config)?;
+        setup.warn(image_tag.name_with_tag());
         let field_specs = setup.field_specs(field_specs, |defaults| &defaults.images);
         Ok(Box::new(Self::new(vec![image_tag], field_specs)))
     }

@@ -31,6 +31,7 @@ pub(crate) mod patch_json6902;
 pub(crate) mod patch_strategic_merge;
 pub(crate) mod prefix;
 pub(crate) mod prefix_suffix;
+pub(crate) mod refused;
 pub(crate) mod replacement;
 pub(crate) mod replica_count;
 pub(crate) mod secret;
@@ -69,9 +70,15 @@ pub struct Setup<'a> {
     /// Field specs for configurations that name none. In `transformers:` of a kustomization there are no defaults, as in
     /// the reference; a Composition has them.
     pub defaults: Option<&'a TransformerConfig>,
+    /// Takes warnings about the configuration.
+    pub warn: &'a dyn Fn(Diagnostic),
 }
 
 impl Setup<'_> {
+    fn warn(&self, warnings: impl IntoIterator<Item = Diagnostic>) {
+        warnings.into_iter().for_each(self.warn);
+    }
+
     /// The field specs to work with: those that are written, or the defaults, if there are any.
     fn field_specs(
         &self,
@@ -113,7 +120,7 @@ fn read_config<'n, T: Deserialize<'n>>(config: &'n Node) -> Result<T> {
 }
 
 /// A warning for each field of a built-in's configuration that it does not know, and so does nothing.
-pub fn unknown_fields(config: &Node, noticed: Vec<Noticed>) -> Vec<Diagnostic> {
+pub fn unknown_fields(config: &Node, noticed: &[Noticed]) -> Vec<Diagnostic> {
     let keys = |node: Option<&Node>| -> Vec<Span> {
         node.and_then(Node::as_map).into_iter().flatten().map(|entry| entry.key.span()).collect()
     };
@@ -121,11 +128,11 @@ pub fn unknown_fields(config: &Node, noticed: Vec<Noticed>) -> Vec<Diagnostic> {
     let (own, metadata) = (keys(Some(config)), keys(config.get("metadata")));
     let unknown: Vec<&Noticed> =
         noticed.iter().filter(|key| key.field.is_none() && !metadata.contains(&key.place)).collect();
-    // A configuration may be read in two parts, each of which knows its own fields.
+    // A configuration may be read in two parts, each of which knows its own fields, some of them in any case.
     let known = |key: &Noticed| -> bool {
-        let names_it = |known: &[&str]| known.iter().any(|field| field.eq_ignore_ascii_case(&key.key));
-        names_it(&["apiVersion", "kind", "metadata"])
-            || unknown.iter().any(|other| own.contains(&other.place) && names_it(other.known))
+        ["apiVersion", "kind", "metadata"].iter().any(|field| field.eq_ignore_ascii_case(&key.key))
+            || noticed.iter().any(|other| other.place == key.place && other.field.is_some())
+            || unknown.iter().any(|other| own.contains(&other.place) && other.known.contains(&&*key.key))
     };
     let mut warnings: Vec<Diagnostic> = Vec::new();
     for key in unknown.iter().filter(|key| !own.contains(&key.place) || !known(key)) {

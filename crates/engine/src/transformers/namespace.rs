@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use serde::Deserialize;
 
-use super::{Setup, read_config, setter};
+use super::{Setup, read_config, refused, setter};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -84,6 +84,7 @@ impl Namespace {
                     .help("write `defaultOnly`, `allServiceAccounts` or `none`"));
             }
         };
+        setup.warn(refused::namespace(&metadata.namespace));
         let field_specs = setup.field_specs(field_specs, |defaults| &defaults.namespace);
         Ok(Box::new(Self { namespace: metadata.namespace, field_specs, unset_only, subjects }))
     }

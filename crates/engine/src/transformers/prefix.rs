@@ -3,10 +3,10 @@
 use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
 use serde::Deserialize;
 
-use super::{Setup, read_config, setter};
+use super::{Setup, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::list::Resources;
-use crate::resource::{Gvk, Resource};
+use crate::resource::{Gvk, Resource, lenient};
 use crate::select::fields::{Create, FieldSpecs};
 
 /// Puts a text before the name of every resource. Those that name it follow suit at the end of the build.
@@ -47,8 +47,11 @@ impl Prefix {
     }
 
     pub(super) fn read(config: &Node, setup: &Setup) -> Result<Self> {
-        let Config { prefix, field_specs } = read_config(config)?;
+        let Config { prefix, field_specs } = krm_yaml::from_node_with(config, lenient::EXACT_CONFIGURATION)?;
         let field_specs = required(field_specs, setup.defaults.map(|d| &d.name_prefix), config)?;
+        if names_resources(&field_specs) {
+            setup.warn(refused::prefix(&prefix));
+        }
         Ok(Self::new(prefix, field_specs))
     }
 
@@ -80,6 +83,13 @@ impl Each for Prefix {
     }
 }
 
+/// Whether resources get new names, rather than some other field a new text.
+pub(super) fn names_resources(specs: &FieldSpecs) -> bool {
+    specs.as_slice().iter().any(|spec| spec.path.as_str() == NAME)
+}
+
+const NAME: &str = "metadata/name";
+
 /// Changes its name, and keeps the old one in mind.
 pub(super) fn rename(
     r: &mut Resource,
@@ -93,7 +103,7 @@ pub(super) fn rename(
         return Ok(());
     }
     for spec in specs.fitting(&original) {
-        if spec.path.as_str() == "metadata/name" {
+        if spec.path.as_str() == NAME {
             note(r);
             r.remember_id();
         }

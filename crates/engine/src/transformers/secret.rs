@@ -38,7 +38,7 @@ impl SecretGenerator {
     }
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
-        Ok(Box::new(Self(Generator::from_config(config, setup.loader)?)))
+        Ok(Box::new(Self(Generator::from_config(config, setup)?)))
     }
 }
 

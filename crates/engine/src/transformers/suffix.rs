@@ -3,11 +3,11 @@
 use krm_yaml::{Node, Result, Spanned, Text};
 use serde::Deserialize;
 
-use super::prefix::{rename, required};
-use super::{Setup, read_config, setter};
+use super::prefix::{names_resources, rename, required};
+use super::{Setup, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
-use crate::resource::Resource;
 use crate::resource::list::Resources;
+use crate::resource::{Resource, lenient};
 use crate::select::fields::FieldSpecs;
 
 /// Puts a text after the name of every resource. Those that name it follow suit at the end of the build.
@@ -46,8 +46,11 @@ impl Suffix {
     }
 
     pub(super) fn read(config: &Node, setup: &Setup) -> Result<Self> {
-        let Config { suffix, field_specs } = read_config(config)?;
+        let Config { suffix, field_specs } = krm_yaml::from_node_with(config, lenient::EXACT_CONFIGURATION)?;
         let field_specs = required(field_specs, setup.defaults.map(|d| &d.name_suffix), config)?;
+        if names_resources(&field_specs) {
+            setup.warn(refused::suffix(&suffix));
+        }
         Ok(Self::new(suffix, field_specs))
     }
 
