@@ -72,6 +72,26 @@ fn repository(name: &str) -> PathBuf {
 }
 
 #[test]
+fn files_with_odd_names_count() {
+    let dir = folder("odd-names");
+    let files = ["a\nb.txt", "{a}.txt", "a: b.txt", "a \"b\" ä.txt"];
+    for (at, file) in files.iter().enumerate() {
+        let named = serde_json::to_string(file).expect("a text is JSON");
+        let text = format!("configMapGenerator:\n- name: c\n  files: [{}]\n", named.replacen('"', "\"x=", 1));
+        write(&dir, &[(&format!("{at}/kustomization.yaml"), &text), (&format!("{at}/{file}"), "before")]);
+    }
+    git(&dir, &["init", "-q", "-b", "main"]);
+    git(&dir, &["add", "."]);
+    git(&dir, &["commit", "-qm", "first"]);
+    for (at, file) in files.iter().enumerate() {
+        write(&dir, &[(&format!("{at}/{file}"), "after")]);
+        assert_eq!(answer(&dir, &["affected"]), format!("{at}\n"), "{file:?}");
+        assert!(answer(&dir, &["diff"]).contains("before"), "{file:?}");
+        git(&dir, &["commit", "-qam", "after"]);
+    }
+}
+
+#[test]
 fn a_revision_is_compared_with_the_files_that_are_there() {
     let dir = repository("revision");
     assert_eq!(answer(&dir, &["affected"]), "");

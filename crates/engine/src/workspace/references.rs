@@ -248,15 +248,20 @@ impl Finder<'_> {
             Some((key, path)) if !key.contains('/') && field.contains(".files[") => path,
             _ => text,
         };
-        if path.is_empty() || path.contains(['\n', '{']) || path.contains(": ") {
+        if path.is_empty() {
             return;
         }
         let place = clean(&self.folder.join(path));
-        let target =
-            self.local(&place).unwrap_or_else(|| match is_http(path) || Repository::parse(path).is_some() {
-                true => ReferenceTarget::Remote(path.to_owned()),
-                false => ReferenceTarget::Missing(place),
-            });
+        let is_inline = path.contains(['\n', '{']) || path.contains(": ");
+        let target = match self.local(&place) {
+            // A file may be called so.
+            Some(target) => target,
+            None if is_inline => return,
+            None if is_http(path) || Repository::parse(path).is_some() => {
+                ReferenceTarget::Remote(path.to_owned())
+            }
+            None => ReferenceTarget::Missing(place),
+        };
         self.found.push(Reference { field, text: path.into(), span, target, named_source: None });
     }
 
