@@ -21,3 +21,11 @@ pub fn agent_with(within: Duration, change: impl FnOnce(Settings) -> Settings) -
         .timeout_global(Some(within));
     change(settings).build().into()
 }
+
+/// Why a request failed.
+pub fn explained(error: &ureq::Error) -> String {
+    match error {
+        ureq::Error::Timeout(_) => "the server takes too long".into(),
+        error => error.to_string(),
+    }
+}

@@ -211,7 +211,7 @@ pub fn list_beside(folder: &Path) -> PathBuf {
 /// Reads a lock file.
 pub fn read(file: &Path) -> Result<LockFile> {
     let bytes = super::read(file).map_err(|error| {
-        Diagnostic::error("file-unreadable", format!("cannot read `{}`: {error}", file.display()))
+        Diagnostic::error("file-unreadable", format!("cannot read `{}`: {error}", shown(file)))
     })?;
     let sources = Sources::new();
     let source = sources.add_bytes(shown(file), bytes)?;

@@ -292,7 +292,8 @@ pub fn find(folder: &Path) -> Option<PathBuf> {
     let folder = folder.canonicalize().ok()?;
     for above in folder.ancestors() {
         let file = above.join(NAME);
-        if file.is_file() {
+        // Also one that cannot be read, such as a link to nowhere: to build as if there were none would be wrong.
+        if file.symlink_metadata().is_ok() {
             return Some(file);
         }
         if above.join(".git").exists() || is_for_everyone(above) {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use krm_engine::{Diagnostic, Node, Result};
 
 use super::content::sha256;
-use super::http::agent;
+use super::http::{agent, explained};
 
 /// An image by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -187,7 +187,7 @@ impl Registry {
     fn get(&mut self, what: &str, reference: &str) -> Result<Vec<u8>> {
         let mut response = self.response(what, reference)?;
         let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
-        body.map_err(|error| self.failed(error.to_string()))
+        body.map_err(|error| self.failed(explained(&error)))
     }
 
     fn response(&mut self, what: &str, reference: &str) -> Result<ureq::http::Response<ureq::Body>> {
@@ -215,7 +215,7 @@ impl Registry {
         if let Some(token) = &self.token {
             request = request.header("authorization", token);
         }
-        request.call().map_err(|error| self.failed(error.to_string()))
+        request.call().map_err(|error| self.failed(explained(&error)))
     }
 
     /// Gets what a registry wants to see, as it says in its challenge.
@@ -249,9 +249,9 @@ impl Registry {
         if let Some(basic) = &basic {
             request = request.header("authorization", basic);
         }
-        let mut response = request.call().map_err(|error| self.failed(error.to_string()))?;
+        let mut response = request.call().map_err(|error| self.failed(explained(&error)))?;
         let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
-        let body = read(&self.image, &body.map_err(|error| self.failed(error.to_string()))?)?;
+        let body = read(&self.image, &body.map_err(|error| self.failed(explained(&error)))?)?;
         let token = body.get("token").or_else(|| body.get("access_token")).and_then(Node::as_str);
         let token = token.ok_or_else(|| self.failed(format!("`{realm}` gives no token")))?;
         Ok(format!("Bearer {token}"))

@@ -379,7 +379,8 @@ const LONGEST: Duration = Duration::from_secs(120);
 
 fn download(address: &str, within: Duration) -> Result<Vec<u8>> {
     let failed = |error: ureq::Error| {
-        Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {error}"))
+        let why = super::http::explained(&error);
+        Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {why}"))
             .failing(Failure::NotFetched)
     };
     let mut response = super::http::agent(within).get(address).call().map_err(failed)?;
@@ -415,6 +416,7 @@ mod tests {
         let start = Instant::now();
         let error = download(&address, Duration::from_millis(300)).unwrap_err();
         assert_eq!(error.code(), "http-failed");
+        assert!(error.to_string().contains("the server takes too long"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(5));
     }
 }
