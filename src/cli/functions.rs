@@ -163,7 +163,7 @@ pub struct ProgramArgs {
 }
 
 /// What functions may reach of this machine.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct AccessArgs {
     /// Let functions be executables of this machine, with all your rights
     #[arg(long)]
@@ -194,7 +194,7 @@ pub struct AccessArgs {
 }
 
 /// What may be fetched from elsewhere.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct FetchArgs {
     /// Refuse what is not in krm.lock
     #[arg(long)]

@@ -44,7 +44,7 @@ pub struct Cli {
 }
 
 /// Options of every command.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Everywhere {
     /// How errors and warnings are written to standard error
     #[arg(long, global = true, value_enum, default_value_t, value_name = "FORMAT", display_order = 900)]
@@ -57,7 +57,28 @@ pub struct Everywhere {
     pub color: ColorChoice,
 }
 
-/// `krm build` alone: to describe all commands takes longer than a small build.
+/// Reads `krm build DIR...` without options. To describe the options of `build` takes longer than a small build.
+fn build_without_options(args: &[OsString]) -> Option<Cli> {
+    let [_, word, targets @ ..] = args else { return None };
+    if word != "build" {
+        return None;
+    }
+    let plain = |target: &OsString| target.to_str().filter(|text| !text.starts_with('-')).map(str::to_owned);
+    let mut targets: Vec<String> = targets.iter().map(plain).collect::<Option<_>>()?;
+    if targets.is_empty() {
+        targets.push(HERE.to_owned());
+    }
+    let flags = BuildFlags { helm_command: HELM.to_owned(), ..BuildFlags::default() };
+    let args = BuildArgs { targets, flags, ..BuildArgs::default() };
+    Some(Cli { command: Command::Build(Box::new(args)), everywhere: Everywhere::default() })
+}
+
+/// The folder a build is of, if none is named.
+const HERE: &str = ".";
+/// The program that inflates charts, if none is named.
+const HELM: &str = "helm";
+
+/// `krm build` alone: to describe all commands takes longer still.
 #[derive(Debug, Parser)]
 #[command(name = "krm")]
 struct BuildAlone {
@@ -96,7 +117,7 @@ impl Cli {
             let read = command.try_get_matches_from(args).and_then(|read| Self::from_arg_matches(&read));
             return read.map_err(|error| Usage { error, format });
         }
-        if let Some(build) = BuildAlone::read(&args) {
+        if let Some(build) = build_without_options(&args).or_else(|| BuildAlone::read(&args)) {
             return Ok(build);
         }
         let mut command = Self::command().color(usage::color_of(&args));
@@ -188,11 +209,11 @@ pub enum Command {
 ///
 /// Of a folder with a `kustomization.yaml`, prints byte for byte what `kustomize build` would; of one with a
 /// `composition.yaml`, what its transformers make.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(after_help = examples::BUILD)]
 pub struct BuildArgs {
     /// Folders with a kustomization or a Composition, or addresses of git repositories that hold one
-    #[arg(default_value = ".", value_name = "DIR")]
+    #[arg(default_value = HERE, value_name = "DIR")]
     pub targets: Vec<String>,
 
     /// Write to this file; or into this folder: a file per resource, or a file per target if there are several
@@ -255,7 +276,7 @@ pub struct BuildArgs {
 }
 
 /// What decides the result of a build: every command that builds takes these.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct BuildFlags {
     /// Which files a kustomization may read
     ///
@@ -279,7 +300,7 @@ pub struct BuildFlags {
     pub enable_helm: bool,
 
     /// The helm program
-    #[arg(long, default_value = "helm", value_name = "PROGRAM")]
+    #[arg(long, default_value = HELM, value_name = "PROGRAM")]
     pub helm_command: String,
 
     /// An API version helm charts may count on; may be given several times
@@ -511,5 +532,18 @@ mod tests {
     #[test]
     fn the_command_line_is_sound() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_build_without_options_is_read_as_if_all_options_were_known() {
+        for line in ["krm build", "krm build a", "krm build a ../b help"] {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            let quick = build_without_options(&args).expect("there is no option");
+            assert_eq!(format!("{quick:?}"), format!("{:?}", Cli::parse_from(&args)));
+        }
+        for line in ["krm", "krm plan a", "krm build -o b a", "krm build -- a", "krm --color never build a"] {
+            let args: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+            assert!(build_without_options(&args).is_none(), "{line}");
+        }
     }
 }

@@ -14,7 +14,7 @@ use super::functions::duration;
 use crate::os::{is_on, setting};
 
 /// Functions that run on servers of the Remote Execution API.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Remote execution")]
 pub struct RemoteExecutionArgs {
     /// Run functions on this server of the Remote Execution API: `grpc://HOST:PORT` or `grpcs://HOST:PORT`

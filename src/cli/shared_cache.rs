@@ -15,7 +15,7 @@ use super::remote_execution::RemoteExecutionArgs;
 use crate::os::{HttpCache, is_on, setting};
 
 /// A cache that machines share.
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 #[command(next_help_heading = "Shared cache")]
 pub struct SharedCacheArgs {
     /// Use the outputs that other machines uploaded to the cache at this address, `https://HOST/[PATH]` or

@@ -1,7 +1,7 @@
 //! Choosing fields in resources; resources are chosen by a [`Selector`](crate::Selector).
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, LazyLock, OnceLock};
 
 use krm_yaml::de::strict;
 use krm_yaml::path::{self, Edits, Path, Rules, Segment};
@@ -236,32 +236,39 @@ impl<'de> Deserialize<'de> for FieldPath {
 }
 
 /// Field specs in order, found by kind. Cheap to clone.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct FieldSpecs(Arc<List>);
 
-#[derive(Default)]
 struct List {
-    specs: Vec<FieldSpec>,
+    /// Read when they are first needed: most builds need few of the built-in ones.
+    specs: LazyLock<Vec<FieldSpec>, Box<dyn FnOnce() -> Vec<FieldSpec> + Send>>,
     by_kind: OnceLock<ByKind>,
-    /// No two are for the same field of the same kinds, so that taking them over one by one changes nothing.
-    distinct: bool,
+    /// There are some, and no two are for the same field of the same kinds, so that taking them over one by one changes
+    /// nothing.
+    built_in: bool,
 }
 
-/// Places in the list, in its order.
+/// Indices into the list, in its order.
 struct ByKind {
     of: FxHashMap<Text, Vec<u32>>,
     /// For kinds that no spec names.
     others: Vec<u32>,
 }
 
+/// Lists up to this length are searched one by one: that is quicker than to build an index first.
+const SHORT: usize = 16;
+
 impl FieldSpecs {
     pub fn new(specs: Vec<FieldSpec>) -> Self {
-        Self(Arc::new(List { specs, by_kind: OnceLock::new(), distinct: false }))
+        let read = Box::new(|| specs);
+        Self(Arc::new(List { specs: LazyLock::new(read), by_kind: OnceLock::new(), built_in: false }))
     }
 
-    /// A list of which nothing would be lost by [merging](FieldSpecs::merged) it into an empty one.
-    pub fn distinct(specs: Vec<FieldSpec>) -> Self {
-        Self(Arc::new(List { specs, by_kind: OnceLock::new(), distinct: true }))
+    /// A list that is read when it is first needed. It must not be empty, and [merging](FieldSpecs::merged) it into an
+    /// empty one must lose nothing.
+    pub fn built_in(read: impl FnOnce() -> Vec<FieldSpec> + Send + 'static) -> Self {
+        let read = Box::new(read);
+        Self(Arc::new(List { specs: LazyLock::new(read), by_kind: OnceLock::new(), built_in: true }))
     }
 
     pub fn as_slice(&self) -> &[FieldSpec] {
@@ -269,7 +276,7 @@ impl FieldSpecs {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.specs.is_empty()
+        !self.0.built_in && self.0.specs.is_empty()
     }
 
     /// Whether one of them ends in a field with one of these names.
@@ -287,9 +294,14 @@ impl FieldSpecs {
 
     /// Those that are meant for a kind, in order.
     pub fn fitting<'s>(&'s self, gvk: &Gvk) -> impl Iterator<Item = &'s FieldSpec> {
-        let by_kind = self.0.by_kind.get_or_init(|| ByKind::new(&self.0.specs));
-        let places = by_kind.of.get(&gvk.kind).unwrap_or(&by_kind.others);
-        places.iter().map(|at| &self.0.specs[*at as usize]).filter(|spec| spec.fits(gvk))
+        let specs = self.as_slice();
+        let indexed = (specs.len() > SHORT).then(|| {
+            let by_kind = self.0.by_kind.get_or_init(|| ByKind::new(specs));
+            by_kind.of.get(&gvk.kind).unwrap_or(&by_kind.others)
+        });
+        let count = indexed.map_or(specs.len(), Vec::len);
+        let nth = move |n| &specs[indexed.map_or(n, |places| places[n] as usize)];
+        (0..count).map(nth).filter(|spec| spec.fits(gvk))
     }
 
     /// Edits every field the specs for this kind lead to.
@@ -309,10 +321,10 @@ impl FieldSpecs {
         if more.is_empty() || self.same(more) {
             return Ok(self.clone());
         }
-        if self.is_empty() && more.0.distinct {
+        if self.is_empty() && more.0.built_in {
             return Ok(more.clone());
         }
-        let mut specs = self.0.specs.clone();
+        let mut specs = self.as_slice().to_vec();
         let before = specs.len();
         let mut by_path: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
         for (at, spec) in specs.iter().enumerate() {
@@ -352,6 +364,12 @@ impl ByKind {
             }
         }
         by_kind
+    }
+}
+
+impl Default for FieldSpecs {
+    fn default() -> Self {
+        Self::new(Vec::new())
     }
 }
 
@@ -434,11 +452,15 @@ mod tests {
         let of = |kind: &str, path: &str| FieldSpec { kind: kind.into(), ..FieldSpec::new(path) };
         let specs: FieldSpecs =
             [of("", "1"), of("A", "2"), of("", "3"), of("B", "4"), of("A", "5")].into_iter().collect();
-        let paths = |kind| {
-            let gvk = Gvk::new("v1", kind);
-            specs.fitting(&gvk).map(|s| s.path.to_string()).collect::<Vec<_>>().join("")
-        };
-        assert_eq!((paths("A"), paths("B"), paths("C")), ("1235".into(), "134".into(), "13".into()));
+        let others = (0..SHORT).map(|n| of("D", &n.to_string()));
+        let long: FieldSpecs = specs.as_slice().iter().cloned().chain(others).collect();
+        for specs in [specs, long] {
+            let paths = |kind| {
+                let gvk = Gvk::new("v1", kind);
+                specs.fitting(&gvk).map(|s| s.path.to_string()).collect::<Vec<_>>().join("")
+            };
+            assert_eq!((paths("A"), paths("B"), paths("C")), ("1235".into(), "134".into(), "13".into()));
+        }
     }
 
     #[test]

@@ -176,66 +176,94 @@ fn sort_key(gvk: &Gvk) -> (i64, String) {
 
 /// Reads our own table of defaults, whose form is explained at its top. It is ours, so mistakes in it are bugs.
 fn read_table(text: &'static str) -> TransformerConfig {
-    let mut lists: [Vec<FieldSpec>; NAMES.len()] = Default::default();
-    let mut references: Vec<(NameReference, Vec<FieldSpec>)> = Vec::new();
-    let mut sets: Vec<(&'static str, &'static str)> = Vec::new();
-    let mut list = None;
-    for line in text.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
-        if let Some(set) = line.strip_prefix('$') {
-            sets.push(set.split_once(" = ").expect("a set has kinds"));
-        } else if let Some(section) = line.strip_prefix('[') {
-            let section = section.trim_end_matches(']');
-            list = NAMES.iter().position(|name| *name == section);
-            if let Some(target) = section.strip_prefix("nameReference ") {
-                let [kind, version, group] = read_kind(target);
-                let referrers = FieldSpecs::default();
-                references.push((NameReference { group, version, kind, referrers }, Vec::new()));
-            }
+    let mut sections = text.split("\n[");
+    let sets = Arc::new(read_sets(sections.next().expect("the sets come first")));
+    let mut config = TransformerConfig::default();
+    let mut references = Vec::with_capacity(32);
+    for section in sections {
+        let (name, lines) = section.split_once("]\n").expect("a section has lines");
+        if let Some(target) = name.strip_prefix("nameReference ") {
+            let Gvk { group, version, kind } = read_kind(target);
+            let referrers = FieldSpecs::new(read_specs(lines, &sets));
+            references.push(NameReference { group, version, kind, referrers });
         } else {
-            let (path, kinds) = line.split_once(' ').expect("a path has kinds");
-            let specs = match list {
-                Some(at) => &mut lists[at],
-                None => &mut references.last_mut().expect("a section comes first").1,
-            };
-            for kind in kinds.split(' ') {
-                let set = kind.strip_prefix('$').and_then(|name| sets.iter().find(|(set, _)| *set == name));
-                specs.extend(
-                    set.map_or(kind, |(_, kinds)| kinds).split(' ').map(|kind| read_spec(path, kind)),
-                );
-            }
+            let at = NAMES.iter().position(|known| *known == name).expect("a section has a known name");
+            let sets = Arc::clone(&sets);
+            *config.lists_mut()[at] = FieldSpecs::built_in(move || read_specs(lines, &sets));
         }
     }
-    let mut config = TransformerConfig::default();
-    config.lists_mut().into_iter().zip(lists).for_each(|(to, specs)| *to = FieldSpecs::distinct(specs));
-    let finish = |(reference, specs)| NameReference { referrers: FieldSpecs::new(specs), ..reference };
-    config.name_reference = Arc::new(references.into_iter().map(finish).collect());
+    config.name_reference = Arc::new(references);
     config
 }
 
-fn read_spec(path: &'static str, kind: &'static str) -> FieldSpec {
-    let [kind, version, group] = read_kind(kind);
-    let (path, create) = path.strip_suffix('+').map_or((path, false), |path| (path, true));
-    let path = match path.strip_prefix('@') {
-        Some(rest) => {
-            let pod = match kind.as_str() {
-                "Pod" => "spec/",
-                "PodTemplate" => "template/spec/",
-                "CronJob" => "spec/jobTemplate/spec/template/spec/",
-                _ => "spec/template/spec/",
-            };
-            FieldPath::new([pod, rest].concat())
-        }
-        None => FieldPath::new(Text::from_static_str(path)),
+/// Words for several kinds, in the order of the table.
+type Sets = Vec<(&'static str, Vec<Gvk>)>;
+
+fn read_sets(lines: &'static str) -> Sets {
+    let read = |line: &'static str| {
+        let (name, kinds) = line.split_once(" = ").expect("a set has kinds");
+        (name, kinds.split(' ').map(read_kind).collect())
     };
-    FieldSpec { group, version, kind, path, create }
+    lines.lines().filter_map(|line| line.strip_prefix('$')).map(read).collect()
 }
 
-/// Kind, version and group of `Kind/version.group`.
-fn read_kind(text: &'static str) -> [Text; 3] {
+fn read_specs(lines: &'static str, sets: &Sets) -> Vec<FieldSpec> {
+    let mut specs = Vec::new();
+    for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with('#')) {
+        let (path, kinds) = line.split_once(' ').expect("a path has kinds");
+        let (path, create) = path.strip_suffix('+').map_or((path, false), |path| (path, true));
+        let mut paths = Paths { path, below_pods: Vec::new() };
+        let mut spec = |Gvk { group, version, kind }| {
+            let path = paths.of(&kind);
+            FieldSpec { group, version, kind, path, create }
+        };
+        for kind in kinds.split(' ') {
+            match kind.strip_prefix('$') {
+                Some(name) => {
+                    let (_, kinds) = sets.iter().find(|(set, _)| *set == name).expect("a set has been read");
+                    specs.extend(kinds.iter().cloned().map(&mut spec));
+                }
+                None => specs.push(spec(read_kind(kind))),
+            }
+        }
+    }
+    specs
+}
+
+/// A path of the table, which means different fields of different kinds if it starts at pods.
+struct Paths {
+    path: &'static str,
+    /// The paths already put together, by the location of the pod's spec: many kinds share one.
+    below_pods: Vec<(&'static str, FieldPath)>,
+}
+
+impl Paths {
+    fn of(&mut self, kind: &str) -> FieldPath {
+        let Some(rest) = self.path.strip_prefix('@') else {
+            return FieldPath::new(Text::from_static_str(self.path));
+        };
+        let pod = match kind {
+            "Pod" => "spec/",
+            "PodTemplate" => "template/spec/",
+            "CronJob" => "spec/jobTemplate/spec/template/spec/",
+            _ => "spec/template/spec/",
+        };
+        if let Some((_, path)) = self.below_pods.iter().find(|(known, _)| *known == pod) {
+            return path.clone();
+        }
+        let path = FieldPath::new([pod, rest].concat());
+        self.below_pods.push((pod, path.clone()));
+        path
+    }
+}
+
+/// Reads `Kind/version.group`.
+fn read_kind(text: &'static str) -> Gvk {
     let text = if text == "*" { "" } else { text };
     let (front, group) = text.split_once('.').unwrap_or((text, ""));
     let (kind, version) = front.split_once('/').unwrap_or((front, ""));
-    [kind, version, group].map(Text::from_static_str)
+    let [group, version, kind] = [group, version, kind].map(Text::from_static_str);
+    Gvk { group, version, kind }
 }
 
 #[cfg(test)]
@@ -259,9 +287,11 @@ mod tests {
     }
 
     #[test]
-    fn no_default_stands_for_another() {
+    fn built_in_lists_are_distinct_and_only_that_of_labels_is_empty() {
         let config = TransformerConfig::builtin();
-        for list in config.lists() {
+        for (list, name) in config.lists().into_iter().zip(NAMES) {
+            assert_eq!(list.is_empty(), name == "labels", "{name}");
+            assert_eq!(list.as_slice().is_empty(), name == "labels", "{name}");
             let taken_over = FieldSpecs::default().merged(&sorted(list.clone())).unwrap();
             assert_eq!(taken_over.as_slice().len(), list.as_slice().len());
         }
