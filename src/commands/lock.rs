@@ -10,7 +10,7 @@ use krm_engine::runtime::{Argument, Permission, Scratch, Tool, run_tool};
 use krm_engine::workspace::Elsewhere;
 use krm_engine::workspace::{VENDORED, Workspace};
 use krm_engine::{Diagnostic, Node, Result, Span, World, kpt, pull_args};
-use krm_yaml::Failure;
+use krm_yaml::{Failure, decode, decode_lossy};
 
 use crate::os::content::Listing;
 use crate::os::locked::{self, Locked};
@@ -120,8 +120,8 @@ fn before(file: &Path, is_check: bool) -> Result<LockFile> {
     }
     match locked::read(file) {
         Err(error) if error.failure() == Some(Failure::InConflict) && !is_check => {
-            let text = os::read(file).unwrap_or_default();
-            Ok(lockfile::resolve_conflicts(&String::from_utf8_lossy(&text)))
+            let text = decode_lossy(os::read(file).unwrap_or_default());
+            Ok(lockfile::resolve_conflicts(&text))
         }
         Err(error) if error.failure() == Some(Failure::Malformed) && !is_check => {
             eprintln!("{}: everything is looked up anew", error.message());
@@ -192,7 +192,7 @@ fn declared_functions(disk: &Disk, dir: &Path, report: &Report, found: &mut Else
 }
 
 fn functions_of(file: &Path, report: &Report, found: &mut Elsewhere) -> Result<()> {
-    let text = os::read(file).ok().and_then(|bytes| String::from_utf8(bytes).ok()).unwrap_or_default();
+    let text = os::read(file).ok().and_then(|bytes| decode(bytes).ok()).unwrap_or_default();
     let is_kptfile = file.ends_with(kpt::FILE);
     let declares = text.contains("image") && DECLARES.iter().any(|word| text.contains(word));
     if !is_kptfile && !declares {
@@ -305,7 +305,7 @@ impl Locking<'_> {
         }
         let listing = Listing::of(&folder, &name)?;
         known.put_tree(&listing, &folder);
-        let about = os::read(&folder.join("Chart.yaml")).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let about = os::read(&folder.join("Chart.yaml")).ok().and_then(|bytes| decode(bytes).ok());
         let about = about.and_then(|text| krm_yaml::parse_str(&text).ok()?.into_iter().next());
         let resolved = about.as_ref().and_then(|about| about.root.get("version")).and_then(Node::text);
         let resolved = resolved.unwrap_or(&address.version).to_owned();

@@ -347,6 +347,7 @@ pub(super) fn git_with_input(
             "git-not-started",
             format!("`{address}` is a repository, but git cannot be started: {error}"),
         )
+        .failing(Failure::NoSuchProgram)
         .help("install git; it must be in PATH")
     })?;
     // It may have ended on its own just when its time was over: late is late.
@@ -358,7 +359,9 @@ pub(super) fn git_with_input(
             Some(_) => "give it more time by adding `&timeout=120s` to the address",
             None => "give it more time by adding `?timeout=120s` to the address",
         };
-        return Err(GitFault::Other(Diagnostic::error("git-timeout", message).help(help)));
+        return Err(GitFault::Other(
+            Diagnostic::error("git-timeout", message).failing(Failure::ProgramFailed).help(help),
+        ));
     }
     if output.status.is_success() {
         return Ok(output.stdout);
@@ -367,8 +370,9 @@ pub(super) fn git_with_input(
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
     let message = format!("`{address}` could not be fetched: git {} failed", args[0]);
-    let error =
-        Diagnostic::error("git-failed", message).note(format!("git says: {said}"), krm_engine::Span::NONE);
+    let error = Diagnostic::error("git-failed", message)
+        .failing(Failure::ProgramFailed)
+        .note(format!("git says: {said}"), krm_engine::Span::NONE);
     Err(GitFault::Failed(error))
 }
 

@@ -95,7 +95,7 @@ impl Catalog {
         let bytes = world.read(Path::new(path)).map_err(|error| {
             Diagnostic::error("catalog-unreadable", format!("cannot read the catalog `{path}`: {error}"))
         })?;
-        let source = sources.add(path, String::from_utf8_lossy(&bytes).into_owned());
+        let source = sources.add_bytes(path, bytes)?;
         let root =
             krm_yaml::parse(&source)?.into_iter().next().map_or_else(Node::null, |document| document.root);
         let file: File = krm_yaml::from_node(&root)?;

@@ -123,7 +123,7 @@ pub use emit::{canonical, canonical_into, try_canonical_into, try_canonical_whol
 pub use map::{Entry, Map};
 pub use missing_space::with_space;
 pub use node::{Node, Seq, Style, Tag, Trivia, Value};
-pub use parse::{DuplicateKeys, ParseOptions, decode, documents, parse, parse_str, parse_with};
+pub use parse::{DuplicateKeys, ParseOptions, decode, decode_lossy, documents, parse, parse_str, parse_with};
 pub use path::Path;
 pub(crate) use scalar::number;
 pub use scalar::{binary, resolve};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 
-use krm_yaml::{Source, Span, Text};
+use krm_yaml::{Source, Span, Text, decode_lossy};
 use rustc_hash::FxHashMap;
 
 use super::compare::Side;
@@ -350,8 +350,7 @@ impl<'a> Causes<'a> {
         };
         let (old, new) = (read(self.sides[0]), read(self.sides[1]));
         let change = (old != new).then(|| {
-            let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-            let texts = [old.map(text), new.map(text)];
+            let texts = [old.map(decode_lossy), new.map(decode_lossy)];
             let shown = [0, 1].map(|side| {
                 let source = Source::detached(name, texts[side].as_deref().unwrap_or_default());
                 let hidden = self.hidden[side].lines_of(name, source.text());

@@ -23,7 +23,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, FileId, Sources};
+use krm_yaml::{Diagnostic, FileId, Sources, decode};
 
 use crate::composition;
 use crate::files::world::{DirEntry, World};
@@ -171,7 +171,7 @@ impl Editor {
     /// The text of a file, as it is open or saved.
     pub fn text(&self, path: &Path) -> Option<Arc<str>> {
         let path = self.world.place(path);
-        self.world.text(&path).or_else(|| Some(String::from_utf8(self.world.read(&path).ok()?).ok()?.into()))
+        self.world.text(&path).or_else(|| Some(decode(self.world.read(&path).ok()?).ok()?.into()))
     }
 
     /// Everything that is wrong in the folder, by file. Only what is out of date is found again. In a large folder, what
@@ -356,10 +356,8 @@ impl World for Repaired<'_> {
         if !is_layer_file(path) {
             return Ok(bytes);
         }
-        Ok(match std::str::from_utf8(&bytes).ok().and_then(|text| repair::repair(text, None)) {
-            Some(repaired) => repaired.into_bytes(),
-            None => bytes,
-        })
+        let text = decode(bytes.clone()).ok();
+        Ok(text.and_then(|text| repair::repair(&text, None)).map_or(bytes, String::into_bytes))
     }
 
     fn is_dir(&self, path: &Path) -> bool {

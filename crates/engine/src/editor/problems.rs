@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, FileId, Fix, Severity, Source, Sources, Span};
+use krm_yaml::{Diagnostic, Failure, FileId, Fix, Severity, Source, Sources, Span, decode_lossy};
 use rustc_hash::FxHashMap;
 
 use super::buffers::Buffers;
@@ -50,21 +50,9 @@ pub struct Repair {
     pub edits: Vec<(Place, String)>,
 }
 
-/// What was refused because an editor runs nothing and fetches nothing.
-const NOT_HERE: [&str; 8] = [
-    "exec-not-enabled",
-    "functions-not-enabled",
-    "helm-not-enabled",
-    "network-not-enabled",
-    "no-network",
-    "plugins-not-enabled",
-    "programs-not-built",
-    "tool-not-enabled",
-];
-
 /// Whether a diagnostic is about something that is not run or fetched for an editor.
 pub(super) fn is_not_here(diagnostic: &Diagnostic) -> bool {
-    NOT_HERE.contains(&diagnostic.code())
+    matches!(diagnostic.failure(), Some(Failure::NotEnabled | Failure::Offline))
 }
 
 /// Makes problems of diagnostics.
@@ -156,8 +144,7 @@ impl<'a> Reporter<'a> {
     }
 
     fn start_of(&self, file: &Path) -> Option<Place> {
-        let bytes = self.world.read(file).ok()?;
-        let text = String::from_utf8(bytes).unwrap_or_default();
+        let text = decode_lossy(self.world.read(file).ok()?);
         let source = Source::detached("", text);
         let span = source.span(0, 0);
         Some(Place { path: file.to_owned(), source, span })

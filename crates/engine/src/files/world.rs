@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Result, Source, Span};
+use krm_yaml::{Diagnostic, Failure, Result, Source, Span};
 use sha2::{Digest, Sha256};
 
 use crate::files::repository::Repository;
@@ -161,6 +161,7 @@ pub fn provide(world: &dyn World, path: &Path) -> Result<()> {
 
 fn no_network(address: &str) -> Diagnostic {
     Diagnostic::error("no-network", format!("`{address}` cannot be fetched: there is no network here"))
+        .failing(Failure::Offline)
 }
 
 /// Reads the files a configuration names, relative to its folder and within the load restrictions.

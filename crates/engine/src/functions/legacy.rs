@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use krm_function::Object;
 use krm_function::annotations::PLUGIN_ID as ID;
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text, decode_lossy};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
@@ -46,8 +46,7 @@ impl LegacyPlugin {
     ) -> Result<Option<Self>> {
         let gvk = config.gvk();
         let place = config.node().get("kind").map_or(config.span(), Node::span);
-        let fault =
-            |code, message: String, help: &str| Err(Diagnostic::error(code, message).at(place).help(help));
+        let fault = |code, message: String, help: &str| Diagnostic::error(code, message).at(place).help(help);
         let program = match plugin::find(&runtime.policy().plugin_homes, &gvk.group, &gvk.version, &gvk.kind)
         {
             Found::Nothing => return Ok(None),
@@ -56,18 +55,18 @@ impl LegacyPlugin {
                     format!("`{}` is a Go plugin, which only programs in Go can load", path.display());
                 let help = "make a program of it that reads resources and prints resources, and put it in the same \
                             folder without an ending; or make it a function, which runs everywhere";
-                return fault("plugin-go", message, help);
+                return Err(fault("plugin-go", message, help));
             }
             Found::NotExecutable(path) => {
                 let message = format!("the plugin `{}` is not executable", path.display());
-                return fault("plugin-not-executable", message, &format!("chmod +x {}", path.display()));
+                return Err(fault("plugin-not-executable", message, &format!("chmod +x {}", path.display())));
             }
             Found::Program(path) => path,
         };
         if !runtime.policy().functions {
             let message = format!("`{}` is a plugin, and plugins are not enabled", program.display());
-            let help = "it would run with your rights: where you trust this configuration, pass `--enable-alpha-plugins`";
-            return fault("plugins-not-enabled", message, help);
+            let help = "it would run with your rights: if you trust this configuration, pass `--enable-alpha-plugins`";
+            return Err(fault("plugins-not-enabled", message, help).failing(Failure::NotEnabled));
         }
         Ok(Some(Self {
             program,
@@ -79,7 +78,7 @@ impl LegacyPlugin {
         }))
     }
 
-    fn run(&self, input: Vec<u8>, cx: &Context) -> Result<String> {
+    fn run(&self, input: Vec<u8>, cx: &Context) -> Result<Vec<u8>> {
         let name = self.program.display();
         let root = self.root.display().to_string();
         let variables =
@@ -98,7 +97,7 @@ impl LegacyPlugin {
         provide(cx.world, &self.root)?;
         let output = cx.runtime.run(&Program::Tool(tool), input).map_err(|error| {
             let message = format!("the plugin `{name}` cannot be started: {error}");
-            Diagnostic::error("plugin-not-started", message).at(self.place)
+            Diagnostic::error("plugin-not-started", message).failing(Failure::NoSuchProgram).at(self.place)
         })?;
         if !output.status.is_success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
@@ -107,14 +106,18 @@ impl LegacyPlugin {
                 text => format!("the end of its stderr:\n{}", last_lines(text)),
             };
             let message = format!("the plugin `{name}` failed: {}", output.status);
-            return Err(Diagnostic::error("plugin-failed", message).at(self.place).note(said, Span::NONE));
+            return Err(Diagnostic::error("plugin-failed", message)
+                .failing(Failure::ProgramFailed)
+                .at(self.place)
+                .note(said, Span::NONE));
         }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+        Ok(output.stdout)
     }
 
-    fn read(&self, output: String, cx: &Context) -> Result<Vec<Resource>> {
-        let source = cx.sources.add(format!("output of {}", self.program.display()), output);
-        read::read(&source, cx.schema).map_err(|d| d.note("the plugin is configured here", self.place))
+    fn read(&self, output: Vec<u8>, cx: &Context) -> Result<Vec<Resource>> {
+        let source = cx.sources.add_bytes(format!("output of {}", self.program.display()), output);
+        let read = source.and_then(|source| read::read(&source, cx.schema));
+        read.map_err(|d| d.note("the plugin is configured here", self.place))
     }
 }
 
@@ -133,7 +136,7 @@ fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
     };
     if !config.args_from_file.is_empty() {
         let bytes = loader.load_bytes(&config.args_from_file, config.args_from_file.span)?;
-        let text = String::from_utf8_lossy(&bytes);
+        let text = decode_lossy(bytes);
         let lines = text.split('\n').map(|line| line.trim_start_matches(' '));
         args.extend(lines.filter(|line| !line.is_empty()).map(str::to_owned));
     }

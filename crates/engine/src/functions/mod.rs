@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use krm_function::annotations::{self, LOCAL_CONFIG};
 use krm_function::{Format, FunctionResult, Object, ResourceList};
-use krm_yaml::{Diagnostic, Node, Result, Sources, Span, Style};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Style};
 
 use crate::resource::{Home, Resource};
 use crate::runtime::{Output, Program, Runtime, Status};
@@ -243,10 +243,14 @@ impl Function {
         let fault = match (answer.status.is_success(), read) {
             (true, Ok(())) => None,
             (true, Err(fault)) => Some(fault),
-            (false, _) if answer.status.code().is_none() => {
-                Some(Diagnostic::error("function-stopped", format!("{}", answer.status)))
-            }
-            (false, _) => Some(Diagnostic::error("function-failed", format!("{}", answer.status))),
+            (false, _) if answer.status.code().is_none() => Some(
+                Diagnostic::error("function-stopped", format!("{}", answer.status))
+                    .failing(Failure::ProgramFailed),
+            ),
+            (false, _) => Some(
+                Diagnostic::error("function-failed", format!("{}", answer.status))
+                    .failing(Failure::ProgramFailed),
+            ),
         };
         answer.failure = match not_started {
             Some(fault) => Some(fault.at(self.place)),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Sources};
+use krm_yaml::{Diagnostic, Failure, Sources};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -184,6 +184,6 @@ fn is_lock(path: &Path) -> bool {
 
 /// Whether planning stopped only because nothing is fetched here: all that is named is known all the same.
 fn is_only_remote(error: &Diagnostic) -> bool {
-    const REMOTE: [&str; 2] = ["no-network", "function-env-not-given"];
-    REMOTE.contains(&error.code()) && error.others().iter().all(is_only_remote)
+    let is_remote = matches!(error.failure(), Some(Failure::Offline | Failure::NoVariable));
+    is_remote && error.others().iter().all(is_only_remote)
 }

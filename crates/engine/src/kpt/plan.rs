@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Result, Span, Spanned};
+use krm_yaml::{Diagnostic, Failure, Result, Span, Spanned};
 
 use super::call::{Asked, Calling};
 use super::kptfile::{FILE, Function, Kptfile};
@@ -175,6 +175,7 @@ impl Transformer for Refusal {
         let exec = &self.function.exec;
         let message = format!("`{}` is a program of this machine, which may not run", **exec);
         let refused = Diagnostic::error("exec-not-allowed", message)
+            .failing(Failure::NotEnabled)
             .at(exec.span())
             .help("it would run with your rights: if you trust the package, pass `--allow-exec`");
         let called = Called::new(&self.function, exec, self.role).not_called(&refused);

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use krm_function::Object;
 use krm_yaml::emit::preserve;
-use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span};
+use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span, decode};
 use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
@@ -53,7 +53,7 @@ pub fn noted(files: &Files) -> Files {
     let is_noted = |path: &str| (path.ends_with(".yaml") || path.ends_with(".yml")) && !is_kptfile(path);
     let noted = |(path, bytes): (&String, &Vec<u8>)| {
         let bytes = match is_noted(path) {
-            true => with_merge_comments(std::str::from_utf8(bytes).ok()?).ok()?.into_bytes(),
+            true => with_merge_comments(&decode(bytes.clone()).ok()?).ok()?.into_bytes(),
             false => bytes.clone(),
         };
         Some((path.clone(), bytes))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text, embedded};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text, embedded};
 
 use super::compose::{Discarded, is_accumulator};
 use super::odd_values;
@@ -167,7 +167,7 @@ impl Plan<'_> {
             }
             None => {
                 let message = format!("{} is neither a built-in nor a function", config.id());
-                Err(Diagnostic::error("plugin-unknown", message)
+                Err(Diagnostic::error("plugin-unknown", message).failing(Failure::NoSuchProgram)
                     .at(place)
                     .help("a built-in has `apiVersion: builtin`")
                     .help("a function has the annotation `config.kubernetes.io/function` or a field `runtime` that names its program")

@@ -1,6 +1,6 @@
 //! `duplicate-entry`: an entry that a list of a kustomization has twice.
 
-use krm_yaml::{Diagnostic, Fix, Node};
+use krm_yaml::{Diagnostic, Fix, Node, decode};
 
 use super::Check;
 use super::removal::without_entry;
@@ -113,7 +113,7 @@ fn adds_each_time(cx: &Check, layer: &Layer, item: &Node) -> bool {
         Some(path) => cx.lint.world.read(&clean(&layer.folder.join(path))).ok(),
         None => item.get("patch").and_then(Node::as_str).map(|text| text.as_bytes().to_vec()),
     };
-    let documents = text.and_then(|text| krm_yaml::parse_str(&String::from_utf8(text).ok()?).ok());
+    let documents = text.and_then(|text| krm_yaml::parse_str(&decode(text).ok()?).ok());
     let mut roots = documents.into_iter().flatten().map(|document| document.root).chain([item.clone()]);
     roots.any(|root| root.items().iter().any(is_one_more) || uses_part_of_a_text(&root))
 }

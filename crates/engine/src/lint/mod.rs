@@ -33,7 +33,7 @@ mod unused_generator;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
-use krm_yaml::{Diagnostic, Severity, Sources, Span};
+use krm_yaml::{Diagnostic, Severity, Sources, Span, decode_lossy};
 
 use crate::files::world::{World, clean};
 use crate::session::Session;
@@ -159,7 +159,7 @@ impl Check<'_> {
             let mut all = tree.texts.iter().chain(yaml);
             all.any(|path| {
                 let bytes = self.lint.world.read(path).unwrap_or_default();
-                String::from_utf8_lossy(&bytes).contains("set image")
+                decode_lossy(bytes).contains("set image")
             })
         })
     }

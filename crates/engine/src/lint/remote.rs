@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use krm_yaml::{Diagnostic, Fix, Span};
+use krm_yaml::{Diagnostic, Fix, Span, decode};
 
 use super::Check;
 use crate::files::repository::{Repository, is_http};
@@ -51,8 +51,7 @@ fn with_revision(address: &str, revision: &str) -> String {
 /// Whether a `krm.lock` of the folder, or of one around it, names the address: then builds get what it says.
 fn is_locked(cx: &Check, folder: &Path, address: &str) -> bool {
     let above = folder.ancestors().take_while(|above| above.starts_with(&cx.lint.tree.root));
-    let texts =
-        above.filter_map(|above| String::from_utf8(cx.lint.world.read(&above.join("krm.lock")).ok()?).ok());
+    let texts = above.filter_map(|above| decode(cx.lint.world.read(&above.join("krm.lock")).ok()?).ok());
     let entry = format!("address: {address}");
     texts.into_iter().any(|text| text.lines().any(|line| line.trim_start_matches(['-', ' ']) == entry))
 }

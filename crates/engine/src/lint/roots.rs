@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Result};
+use krm_yaml::{Diagnostic, Failure, Result};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -23,41 +23,17 @@ pub(super) struct Root<'a> {
     files: FxHashSet<PathBuf>,
 }
 
-/// Errors that say nothing of the files: what a root needs is not at hand.
-const NOT_AT_HAND: [&str; 24] = [
-    "container-engine-failed",
-    "container-engine-missing",
-    "container-engine-unknown",
-    "exec-not-allowed",
-    "exec-not-enabled",
-    "exec-not-started",
-    "function-env-not-given",
-    "function-failed",
-    "functions-not-enabled",
-    "git-failed",
-    "git-not-started",
-    "git-timeout",
-    "helm-failed",
-    "helm-not-enabled",
-    "helm-not-started",
-    "http-failed",
-    "http-status",
-    "network-not-enabled",
-    "no-network",
-    "plugin-not-started",
-    "plugin-unknown",
-    "still-remote",
-    "tool-not-enabled",
-    "wasm-not-built",
-];
+/// Whether an error says nothing about the files: what a root needs is not at hand.
+fn is_of_the_machine(error: &Diagnostic) -> bool {
+    error.failure().is_some_and(Failure::is_of_the_machine)
+}
 
 impl Root<'_> {
     /// Why it cannot be built here, if the files are not to blame.
     pub fn unbuilt(&self) -> Option<(String, Diagnostic)> {
         let error = self.built.as_ref().err()?;
-        let is_at_hand = |error: &Diagnostic| !NOT_AT_HAND.contains(&error.code());
         let mut all = std::iter::once(error).chain(error.others());
-        let missing = all.find(|error| !is_at_hand(error))?;
+        let missing = all.find(|error| is_of_the_machine(error))?;
         Some((self.layer.shown.clone(), missing.clone()))
     }
 
@@ -81,7 +57,7 @@ pub(super) fn errors_of(root: &Root) -> Vec<Diagnostic> {
     if let Err(error) = &root.built {
         flatten(error, &mut all);
     }
-    all.retain(|error| !NOT_AT_HAND.contains(&error.code()));
+    all.retain(|error| !is_of_the_machine(error));
     all
 }
 

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use krm_yaml::{Diagnostic, Node, Span};
+use krm_yaml::{Diagnostic, Node, Span, decode_lossy};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
@@ -123,7 +123,7 @@ fn entries(cx: &Check, layer: &Layer) -> Vec<Repeated> {
             if let Some(file) = file {
                 let path: PathBuf = clean(&layer.folder.join(file));
                 let Ok(bytes) = cx.lint.world.read(&path) else { continue };
-                let text = Node::from(String::from_utf8_lossy(&bytes).into_owned());
+                let text = Node::from(decode_lossy(bytes));
                 match value.is_map() {
                     true => value.set("path", text),
                     false => value = text,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use krm_yaml::Node;
+use krm_yaml::{Node, decode};
 use rayon::prelude::*;
 
 use super::stated::{self, Stated};
@@ -59,7 +59,7 @@ impl Tree {
             }
         }
         let files = yaml.into_par_iter().map(|path| {
-            let facts = world.read(&path).map(|bytes| Facts::of(&bytes)).unwrap_or_default();
+            let facts = world.read(&path).map(Facts::of).unwrap_or_default();
             (path, facts)
         });
         Self { files: files.collect(), texts, root }
@@ -69,7 +69,7 @@ impl Tree {
     pub fn update(&mut self, world: &dyn World, path: &Path) {
         match world.read(path) {
             Ok(bytes) if is_yaml(path) || is_settings(path) => {
-                self.files.insert(path.to_owned(), Facts::of(&bytes));
+                self.files.insert(path.to_owned(), Facts::of(bytes));
             }
             _ => drop(self.files.remove(path)),
         }
@@ -118,23 +118,21 @@ fn may_name_files(path: &Path) -> bool {
 }
 
 impl Facts {
-    fn of(bytes: &[u8]) -> Self {
+    fn of(bytes: Vec<u8>) -> Self {
         let mut facts = Self::default();
-        let Some(text) = std::str::from_utf8(bytes).ok().filter(|text| text.len() <= LARGEST) else {
-            return facts;
-        };
+        let Some(text) = decode(bytes).ok().filter(|text| text.len() <= LARGEST) else { return facts };
         facts.has_silence = text.contains(super::silence::MARK);
         let has = |field: &str| text.starts_with(field) || text.contains(&format!("\n{field}"));
         if !has("apiVersion:") || !has("kind:") {
             return facts;
         }
         // Most files need not be read any further than their first lines.
-        facts.api_version = first_value(text, "apiVersion:").map(str::to_owned);
+        facts.api_version = first_value(&text, "apiVersion:").map(str::to_owned);
         facts.is_local_config = text.contains("config.kubernetes.io/local-config");
         let is_type = text.contains("\nkind: CustomResourceDefinition");
         let is_stated = text.contains("kustomize.toolkit.fluxcd.io/") || text.contains("argoproj.io/");
         if is_type || is_stated {
-            for document in krm_yaml::parse_str(text).unwrap_or_default() {
+            for document in krm_yaml::parse_str(&text).unwrap_or_default() {
                 facts.stated.extend(stated::in_resource(&document.root));
                 if document.root.get("kind").and_then(Node::as_str) == Some("CustomResourceDefinition") {
                     facts.types.push(document.root);

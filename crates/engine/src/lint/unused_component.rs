@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 
-use krm_yaml::Diagnostic;
+use krm_yaml::{Diagnostic, decode_lossy};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -68,7 +68,7 @@ fn mentioned(cx: &Check, unused: &[&Layer]) -> FxHashSet<std::path::PathBuf> {
         tree.texts.par_iter().chain(tree.files.par_iter().map(|(path, _)| path).filter(|path| is_yaml(path)));
     let found = files.map(|file| {
         let Ok(bytes) = cx.lint.world.read(file) else { return Vec::new() };
-        let text = String::from_utf8_lossy(&bytes);
+        let text = decode_lossy(bytes);
         let of = |(layer, tail): &&(&Layer, String)| {
             !file.starts_with(&layer.folder) && text.contains(tail.as_str())
         };

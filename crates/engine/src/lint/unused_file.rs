@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use krm_yaml::{Diagnostic, Fix, Node, Span};
+use krm_yaml::{Diagnostic, Fix, Node, Span, decode, decode_lossy};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -191,7 +191,7 @@ fn in_configurations(cx: &Check, layer: &Layer, named: &mut Named) {
 }
 
 fn documents(cx: &Check, file: &Path) -> Vec<Node> {
-    let Some(text) = cx.lint.world.read(file).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else {
+    let Some(text) = cx.lint.world.read(file).ok().and_then(|bytes| decode(bytes).ok()) else {
         return Vec::new();
     };
     krm_yaml::parse_str(&text).unwrap_or_default().into_iter().map(|document| document.root).collect()
@@ -218,7 +218,7 @@ fn drop_mentioned(cx: &Check, candidates: &mut Vec<(PathBuf, &Layer)>) {
         tree.texts.par_iter().chain(tree.files.par_iter().map(|(path, _)| path).filter(|path| is_yaml(path)));
     let mentioned = files.map(|file| {
         let Ok(bytes) = cx.lint.world.read(file) else { return Vec::new() };
-        let text = String::from_utf8_lossy(&bytes);
+        let text = decode_lossy(bytes);
         let mut found = Vec::new();
         for (at, ending) in text.match_indices(".y").filter(|_| text.len() < LONGEST) {
             let Some(end) = ["aml", "ml"].iter().find(|rest| text[at + ending.len()..].starts_with(**rest))

@@ -1,7 +1,7 @@
 //! `unused-generator`: a generated ConfigMap or Secret that nothing refers to, though its name ends in a hash, so that no
 //! one elsewhere can.
 
-use krm_yaml::{Diagnostic, Node, Span, nearest};
+use krm_yaml::{Diagnostic, Node, Span, decode_lossy, nearest};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
@@ -146,5 +146,5 @@ fn nearly(node: &Node, name: &str) -> bool {
 /// Whether a patch or a configuration in a file has the name. What the generators take in does not count.
 fn is_in_file(cx: &Check, path: Option<&std::path::Path>, name: &str) -> bool {
     let Some(path) = path.filter(|path| super::tree::is_yaml(path)) else { return false };
-    cx.lint.world.read(path).is_ok_and(|bytes| String::from_utf8_lossy(&bytes).contains(name))
+    cx.lint.world.read(path).is_ok_and(|bytes| decode_lossy(bytes).contains(name))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use krm_yaml::{Diagnostic, Document, Node, Result, Sources};
+use krm_yaml::{Diagnostic, Document, Node, Result, Sources, decode_lossy};
 use rayon::prelude::*;
 
 use super::ignore::{BadPattern, Ignore};
@@ -194,7 +194,7 @@ impl Ignored {
         let patterns = match world.is_file(&file) {
             true => {
                 let bytes = world.read(&file).map_err(|error| unreadable(&file, &error))?;
-                Ignore::parse(&String::from_utf8_lossy(&bytes)).map_err(|BadPattern { line, why }| {
+                Ignore::parse(&decode_lossy(bytes)).map_err(|BadPattern { line, why }| {
                     let message = format!("line {line} of `{}` is not a pattern: {why}", file.display());
                     Diagnostic::error("ignore-bad-pattern", message)
                         .help("patterns are written as in `.gitignore`; put `\\` before a character that stands for itself")

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
-use krm_yaml::{Diagnostic, Result, Span};
+use krm_yaml::{Diagnostic, Failure, Result, Span};
 
 use super::digests::{describe, is_executable};
 #[cfg(target_os = "linux")]
@@ -116,6 +116,7 @@ impl Containers {
                 "container-engine-unknown",
                 format!("`{wanted}` is not a container engine krm knows"),
             )
+            .failing(Failure::NoSuchProgram)
             .help(
                 "set KRM_FN_RUNTIME to docker, podman or nerdctl; or to sandbox, which needs none of them",
             )),
@@ -167,6 +168,7 @@ fn missing() -> Diagnostic {
         "container-engine-missing",
         "the function is a container image, and no container engine works here",
     )
+    .failing(Failure::NoSuchProgram)
     .help("install docker, podman or nerdctl and see that `docker version` (or the like) succeeds")
     .help("on Linux, bubblewrap is enough: install `bwrap`")
     .help("KRM_FN_RUNTIME chooses one")
@@ -224,6 +226,7 @@ impl Engine {
         let supervisor = call.policy.supervisor.as_deref();
         process::run(command, &stop, call.input.clone(), &call.policy.limits, supervisor).map_err(|e| {
             Diagnostic::error("container-engine-failed", format!("`{}` cannot be started: {e}", self.binary))
+                .failing(Failure::NoSuchProgram)
         })
     }
 

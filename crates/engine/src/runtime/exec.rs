@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Result, Span};
+use krm_yaml::{Diagnostic, Failure, Result, Span};
 
 use super::digests::{Digests, is_executable};
 use super::{Action, Call, Exec, Identity, Output, Program, Runner, process};
@@ -136,5 +136,6 @@ impl Exec {
 
     fn refused(&self, why: &str) -> Diagnostic {
         Diagnostic::error("exec-not-started", format!("`{}` cannot be started: {why}", self.path))
+            .failing(Failure::NoSuchProgram)
     }
 }

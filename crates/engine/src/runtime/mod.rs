@@ -47,7 +47,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_yaml::{Diagnostic, Result};
+use krm_yaml::{Diagnostic, Failure, Result};
 use rustc_hash::FxHashMap;
 
 pub use action::{Action, File, Identity};
@@ -135,19 +135,23 @@ impl Runtime {
             };
             // Those who make tools say more about what is missing, and where; this is the last line.
             let message = || format!("`{name}` may not be started: nothing on the command line allows it");
-            return if allowed { Ok(()) } else { Err(Diagnostic::error("tool-not-enabled", message())) };
+            return match allowed {
+                true => Ok(()),
+                false => Err(Diagnostic::error("tool-not-enabled", message()).failing(Failure::NotEnabled)),
+            };
         }
         if !policy.functions {
             return Err(Diagnostic::error(
                 "functions-not-enabled",
                 format!("`{name}` is a function, and functions are not enabled"),
             )
+            .failing(Failure::NotEnabled)
             .help("functions run programs: if you trust this configuration, pass `--enable-alpha-plugins`"));
         }
         match program {
             Program::Exec(_) if !policy.exec => {
                 let message = format!("`{name}` is an executable, and executables are not enabled");
-                Err(Diagnostic::error("exec-not-enabled", message).help(
+                Err(Diagnostic::error("exec-not-enabled", message).failing(Failure::NotEnabled).help(
                     "it would run with your rights: if you trust this configuration, pass `--enable-exec`",
                 ))
             }
@@ -164,6 +168,7 @@ impl Runtime {
             Program::Image(image) if image.network && !policy.network => {
                 let message = format!("`{name}` asks for the network, which is not enabled");
                 Err(Diagnostic::error("network-not-enabled", message)
+                    .failing(Failure::NotEnabled)
                     .help("if you trust the function with it, pass `--network`"))
             }
             Program::Image(Image { env, .. }) | Program::Wasm(Module { env, .. }) => {
@@ -180,7 +185,7 @@ impl Runtime {
             return Ok(());
         }
         let message = format!("`{name}` asks for `{}` of your environment", var.name);
-        let error = Diagnostic::error("function-env-not-given", message);
+        let error = Diagnostic::error("function-env-not-given", message).failing(Failure::NoVariable);
         Err(match var.is_a_name() {
             true => error.help(format!("if you trust the function with it, pass `--env {}`", var.name)),
             false => error.help("a configuration names variables one by one, as `NAME=value`"),
@@ -215,6 +220,7 @@ impl Runtime {
                 "programs-not-built",
                 format!("`{}` cannot be started: this program was built without the means", program.name()),
             )
+            .failing(Failure::NotEnabled)
             .help("build it with the feature `run`")),
         }
     }

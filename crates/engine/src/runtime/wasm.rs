@@ -347,7 +347,7 @@ mod interpreter {
 mod absent {
     use std::sync::Arc;
 
-    use krm_yaml::{Diagnostic, Result};
+    use krm_yaml::{Diagnostic, Failure, Result};
 
     use crate::runtime::digests::Digests;
     use crate::runtime::{Action, Call, Output, Runner};
@@ -358,6 +358,7 @@ mod absent {
     impl Modules {
         pub(in crate::runtime) fn new(_digests: Arc<Digests>) -> Result<Self> {
             Err(Diagnostic::error("wasm-not-built", "this program was built without WebAssembly")
+                .failing(Failure::NoSuchProgram)
                 .help("build it with the feature `wasm`"))
         }
     }

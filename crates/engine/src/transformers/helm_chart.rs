@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text};
 use rayon::prelude::*;
 use serde::Deserialize;
 
@@ -164,9 +164,10 @@ impl Transformer for HelmCharts {
                 return Ok(());
             }
             let first = self.charts.first().map_or(Span::NONE, |chart| chart.name.span);
-            return Err(Diagnostic::error("helm-not-enabled", "helm charts are not enabled").at(first).help(
-                "helm runs with your rights: where you trust this configuration, pass `--enable-helm`",
-            ));
+            return Err(Diagnostic::error("helm-not-enabled", "helm charts are not enabled")
+                .failing(Failure::NotEnabled)
+                .at(first)
+                .help("helm runs with your rights: if you trust this configuration, pass `--enable-helm`"));
         };
         // Side by side: most of the time goes into waiting for helm.
         let inflated: Vec<_> = self
@@ -236,8 +237,7 @@ impl Run<'_> {
         }
         let values = (format!("{}-values.yaml", self.file_name()), self.values(&folder, cx)?);
         let output = self.run(self.template_args(&folder)?, vec![values], cx)?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        self.read(&text, cx)
+        self.read(output.stdout, cx)
     }
 
     /// The folder of the chart, pulled if it is not there.
@@ -402,6 +402,7 @@ impl Run<'_> {
         };
         let output = cx.runtime.run(&Program::Tool(tool), Vec::new()).map_err(|error| {
             Diagnostic::error("helm-not-started", error.message().to_owned())
+                .failing(Failure::NoSuchProgram)
                 .help("install helm 3 or 4, or say where it is with `--helm-command`")
         })?;
         if output.status.is_success() {
@@ -411,6 +412,7 @@ impl Run<'_> {
         let said = stderr.trim().replace('\n', "\n  ");
         let message = format!("helm {verb} failed for chart `{}`: {}", self.chart.name, output.status);
         Err(Diagnostic::error("helm-failed", message)
+            .failing(Failure::ProgramFailed)
             .note(format!("helm says: {said}"), Span::NONE)
             .help(format!("the command was `{program} {shown}`")))
     }
@@ -421,18 +423,21 @@ impl Run<'_> {
     }
 
     /// Reads what helm printed. It may have had something to say ahead of the first document.
-    fn read(&self, text: &str, cx: &Context) -> Result<Vec<Resource>> {
-        let read = |text: &str| {
-            let source = cx.sources.add(format!("helm template {}", self.chart.name), text);
-            read::read(&source, cx.schema)
+    fn read(&self, output: Vec<u8>, cx: &Context) -> Result<Vec<Resource>> {
+        let name = format!("helm template {}", self.chart.name);
+        let inflated = |error: Diagnostic| {
+            error.note(format!("in what chart `{}` was inflated to", self.chart.name), Span::NONE)
         };
-        let error = match read(text) {
+        let source = cx.sources.add_bytes(name.as_str(), output).map_err(inflated)?;
+        let error = match read::read(&source, cx.schema) {
             Ok(resources) => return Ok(resources),
             Err(error) => error,
         };
-        match text.find("\n---").map(|at| read(&text[at + 1..])) {
+        let text = source.text();
+        let rest = text.find("\n---").map(|at| cx.sources.add(name, &text[at + 1..]));
+        match rest.map(|rest| read::read(&rest, cx.schema)) {
             Some(Ok(resources)) => Ok(resources),
-            _ => Err(error.note(format!("in what chart `{}` was inflated to", self.chart.name), Span::NONE)),
+            _ => Err(inflated(error)),
         }
     }
 }

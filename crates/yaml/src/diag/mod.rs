@@ -63,6 +63,20 @@ pub enum Failure {
     Malformed,
     /// An address would have to be fetched, which is not allowed now.
     Offline,
+    /// Something needs a permission that was not given.
+    NotEnabled,
+    /// A program asks for a variable that it is not given.
+    NoVariable,
+    /// A program was started and failed.
+    ProgramFailed,
+}
+
+impl Failure {
+    /// Whether this says nothing about the input: what it needs is missing, fails or is not allowed on this machine.
+    pub fn is_of_the_machine(self) -> bool {
+        use Failure::*;
+        matches!(self, NotFetched | NoSuchProgram | Offline | NotEnabled | NoVariable | ProgramFailed)
+    }
 }
 
 /// An error or a warning, with its location and advice.

@@ -21,6 +21,11 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, BadEncoding> {
     }
 }
 
+/// The same for a text that is only searched or shown: `U+FFFD` for what cannot be read.
+pub fn decode_lossy(bytes: Vec<u8>) -> String {
+    decode(bytes).unwrap_or_else(|bad| bad.shown)
+}
+
 /// Bytes that are not text.
 #[derive(Debug)]
 pub struct BadEncoding {
