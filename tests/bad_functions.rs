@@ -247,7 +247,7 @@ fn input_ignored() {
 }
 
 #[test]
-fn what_is_no_program() {
+fn what_is_not_a_program() {
     let stderr = {
         let package = Package::new("no-program", "just text, and no way to run it\n");
         let before = package.files();

@@ -439,7 +439,7 @@ fn the_engine_is_the_one_the_environment_names() {
 }
 
 #[test]
-fn an_image_that_is_not_there_is_told() {
+fn a_missing_image_is_reported() {
     for engine in engines() {
         let output = engine.run("missing", &image("localhost/krm-test-missing:1", ""), "report", &[]);
         let stderr = text(&output.stderr);

@@ -301,7 +301,7 @@ fn the_exit_status_says_whether_there_are_differences() {
 }
 
 #[test]
-fn revisions_and_folders_are_told_apart() {
+fn revisions_and_folders_are_distinguished() {
     let repository = Repository::shop();
     repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
     repository.commit("second");

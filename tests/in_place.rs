@@ -253,7 +253,7 @@ fn a_name_may_be_as_long_as_names_can_be() {
 }
 
 #[test]
-fn a_file_that_may_not_grow_is_told() {
+fn a_file_that_may_not_grow_is_reported() {
     let place = Place::new("limit");
     place.write("pkg/a.yaml", &config_map("a", 1));
     place.write("pkg/b.yaml", &format!("{}  more: {}\n", config_map("b", 1), "x".repeat(9000)));
@@ -269,7 +269,7 @@ fn a_file_that_may_not_grow_is_told() {
 }
 
 #[test]
-fn a_name_that_is_no_text_is_told() {
+fn a_name_that_is_not_text_is_reported() {
     use std::os::unix::ffi::OsStrExt;
     let place = Place::new("no-text");
     place.write("pkg/a.yaml", &config_map("a", 1));

@@ -77,7 +77,7 @@ fn a_chain_may_be_long_but_not_endless() {
 }
 
 #[test]
-fn what_doubles_with_each_step_is_told() {
+fn what_doubles_with_each_step_is_refused() {
     let place = Place::new("double");
     place.write("b0/kustomization.yaml", CONFIG_MAP);
     place.write("c0/kustomization.yaml", &format!("{COMPONENT}namePrefix: a\n"));

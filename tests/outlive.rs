@@ -109,7 +109,7 @@ fn nothing_outlives_krm_whatever_ends_it() {
 }
 
 #[test]
-fn the_end_of_a_function_is_told_as_it_was() {
+fn the_exit_of_a_function_is_reported_as_it_was() {
     let told = |name: &str, script: &str| {
         let output = Place::new(name, script).run(&[]);
         assert_eq!(output.status.code(), Some(1));

@@ -61,7 +61,7 @@ impl Drop for Place {
 }
 
 #[test]
-fn a_generator_is_told_its_configuration_and_prints_resources() {
+fn a_generator_gets_its_configuration_and_prints_resources() {
     let place = Place::new("generator", "generators", "argsOneLiner: a 'b c'\nargsFromFile: args.txt\n");
     place.write("app/args.txt", "  d e\n\nf\n");
     place.plugin(
@@ -102,7 +102,7 @@ fn a_transformer_is_given_all_resources_and_prints_those_to_be() {
 }
 
 #[test]
-fn faults_of_plugins_are_told() {
+fn faults_of_plugins_are_reported() {
     let place = Place::new("faults", "transformers", "");
     place.refused("plugin-unknown");
     place.write("home/acme.io/v1/plug/Plug.so", "");

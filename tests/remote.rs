@@ -320,7 +320,7 @@ fn a_time_limit_ends_git_and_all_it_started() {
 }
 
 #[test]
-fn passwords_are_not_told() {
+fn passwords_are_not_shown() {
     let place = Place::new("password");
     // Nobody listens there.
     let address = "https://me:sesame@127.0.0.1:1/acme/shop.git//app";
@@ -409,7 +409,7 @@ fn files_come_by_http_once_in_a_run() {
 }
 
 #[test]
-fn a_page_that_is_no_resource_may_be_a_repository() {
+fn a_page_that_is_not_a_resource_may_be_a_repository() {
     let place = Place::new("page");
     place.repository("shop");
     let (url, _) = serve(&[("/acme/shop/base", "<html>a page about the repository</html>")]);

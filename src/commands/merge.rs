@@ -15,16 +15,16 @@ use crate::report::Report;
 pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
     let paths: Vec<&str> = args.sources.iter().chain([&args.dest]).map(String::as_str).collect();
     refuse_two_inputs(&paths)?;
-    let mut target = Target::new(&args.dest, args.write)?;
+    let mut output = MergeOutput::new(&args.dest, args.write)?;
     let (schema, options) = (Schema::of(args.lists.kube_version.into()), options(&args.lists));
     let mut merged = Outcome { files: read(&args.dest, &report.sources)?, ..Outcome::default() };
     for source in &args.sources {
         let source = read_resources(source, &report.sources)?;
-        let next = merge_files(&source, merged.files, target.destination(), &schema, options)?;
+        let next = merge_files(&source, merged.files, output.destination(), &schema, options)?;
         merged.files = next.files;
         merged.news.extend(next.news);
     }
-    target.finish(&merged, report)
+    output.finish(&merged, report)
 }
 
 pub(super) fn options(lists: &ListArgs) -> Options {
@@ -41,14 +41,14 @@ pub(super) fn refuse_two_inputs(paths: &[&str]) -> Result<()> {
 }
 
 /// Where the result goes.
-pub(super) struct Target {
+pub(super) struct MergeOutput {
     path: PathBuf,
     /// None where the result is printed.
     changes: Option<os::Changes>,
     is_folder: bool,
 }
 
-impl Target {
+impl MergeOutput {
     pub fn new(path: &str, write: bool) -> Result<Self> {
         if path == "-" && write {
             return Err(Diagnostic::error(

@@ -6,13 +6,13 @@ use krm_engine::merge::{Conflict, File, ResourceConflict, Side, merge3_files};
 use krm_engine::{Diagnostic, Node, Result, Schema};
 
 use super::input::{read, read_resources};
-use super::merge::{Target, options, refuse_two_inputs};
+use super::merge::{MergeOutput, options, refuse_two_inputs};
 use crate::cli::{Merge3Args, OnConflict};
 use crate::report::Report;
 
 pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     refuse_two_inputs(&[&args.original, &args.updated, &args.dest])?;
-    let mut target = Target::new(&args.dest, args.write)?;
+    let mut output = MergeOutput::new(&args.dest, args.write)?;
     let [original, updated] =
         [&args.original, &args.updated].map(|path| read_resources(path, &report.sources));
     let (original, updated, dest) = (original?, updated?, read(&args.dest, &report.sources)?);
@@ -25,7 +25,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
         &original,
         &updated,
         dest,
-        target.destination(),
+        output.destination(),
         side,
         &Schema::of(args.lists.kube_version.into()),
         options(&args.lists),
@@ -40,7 +40,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     } else {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
-    target.finish(&merged, report)
+    output.finish(&merged, report)
 }
 
 /// Refuses an update that would remove everything, because its folder is another than the one that was meant.

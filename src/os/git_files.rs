@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn contents_are_told_apart_by_their_sizes() {
+    fn contents_are_separated_by_their_sizes() {
         let batch = b"aa blob 3\na\nb\nbb blob 0\n\n";
         let (first, rest) = next_content(batch).expect("it is whole");
         assert_eq!(first, b"a\nb");

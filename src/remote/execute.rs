@@ -37,8 +37,8 @@ impl Client {
         let ended = self.retry(|| {
             let name = progress.lock().expect("nothing here panics").name.clone();
             let broken = match name.is_empty() {
-                true => self.follow(Step::Start { action, skip_cache }, &progress, end),
-                false => self.follow(Step::Wait { name: &name }, &progress, end),
+                true => self.follow(ExecutionCall::Start { action, skip_cache }, &progress, end),
+                false => self.follow(ExecutionCall::Wait { name: &name }, &progress, end),
             };
             let mut progress = progress.lock().expect("nothing here panics");
             match (progress.ended.take(), broken) {
@@ -62,9 +62,14 @@ impl Client {
     }
 
     /// Listens to what a server says about a call, up to its end.
-    fn follow(&self, step: Step, progress: &Arc<Mutex<Progress>>, end: Instant) -> Result<(), Status> {
+    fn follow(
+        &self,
+        step: ExecutionCall,
+        progress: &Arc<Mutex<Progress>>,
+        end: Instant,
+    ) -> Result<(), Status> {
         let (method, request) = match step {
-            Step::Start { action, skip_cache } => {
+            ExecutionCall::Start { action, skip_cache } => {
                 let request = ExecuteRequest {
                     instance_name: self.instance.clone(),
                     skip_cache_lookup: skip_cache,
@@ -72,7 +77,7 @@ impl Client {
                 };
                 ("/build.bazel.remote.execution.v2.Execution/Execute", framed(&request))
             }
-            Step::Wait { name } => {
+            ExecutionCall::Wait { name } => {
                 let request = WaitExecutionRequest { name: name.to_owned() };
                 ("/build.bazel.remote.execution.v2.Execution/WaitExecution", framed(&request))
             }
@@ -96,7 +101,7 @@ impl Client {
     }
 }
 
-enum Step<'s> {
+enum ExecutionCall<'s> {
     Start { action: &'s Digest, skip_cache: bool },
     Wait { name: &'s str },
 }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn what_grows_is_told_before_it_fills_the_memory() {
+    fn growth_is_refused_before_it_fills_the_memory() {
         let mut value = Node::from("a text of some length");
         for _ in 0..60 {
             if let Some(fault) = fault(&value) {
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_deep_is_told_before_it_overflows_the_stack() {
+    fn depth_is_refused_before_it_overflows_the_stack() {
         let wrapped = |times| (0..times).fold(Node::from("it"), |value, _| Node::from(vec![value]));
         assert_eq!(fault(&wrapped(DEEPEST)), None);
         let deep = fault(&wrapped(DEEPEST + 1));

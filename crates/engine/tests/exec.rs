@@ -37,7 +37,7 @@ fn bytes_go_in_and_come_out() {
 }
 
 #[test]
-fn the_exit_status_and_the_end_of_stderr_are_told() {
+fn the_exit_status_and_the_end_of_stderr_are_reported() {
     let output = run("yes noise | head -c 1000000 >&2; echo the reason >&2; exit 3", policy(), b"");
     assert_eq!(output.status, Status::Exited(3));
     assert!(output.stderr.ends_with(b"the reason\n"));
@@ -68,13 +68,13 @@ fn endless_output_is_cut_off() {
 }
 
 #[test]
-fn input_left_unread_is_no_error() {
+fn unread_input_is_not_an_error() {
     let input = vec![b'x'; 1 << 20];
     assert_eq!(run("exec <&-; echo ok", policy(), &input).stdout, b"ok\n");
 }
 
 #[test]
-fn a_process_left_behind_is_noticed_where_it_holds_the_output() {
+fn a_process_that_keeps_the_output_open_is_noticed() {
     let start = Instant::now();
     assert_eq!(run("sleep 30 & echo started", policy(), b"").status, Status::LeftOpen);
     assert!(start.elapsed() < Duration::from_secs(10));
@@ -92,7 +92,7 @@ fn the_environment_is_ours_and_what_was_declared() {
 }
 
 #[test]
-fn what_cannot_be_started_is_told() {
+fn what_cannot_be_started_is_reported() {
     let start = |path: &str, dir: &str| {
         let exec = Exec { path: path.into(), args: vec![], env: vec![], dir: dir.into() };
         Runtime::new(policy()).run(&Program::Exec(exec), vec![]).unwrap_err()

@@ -149,7 +149,7 @@ fn a_trap_tells_its_reason_and_stderr() {
 }
 
 #[test]
-fn addresses_outside_the_memory_are_no_way_out() {
+fn addresses_outside_the_memory_are_refused() {
     let body = "(i32.store (i32.const 100) (i32.const -16))
       (i32.store (i32.const 104) (i32.const -1))
       (call $proc_exit (call $fd_write (i32.const 1) (i32.const 100) (i32.const 1) (i32.const 108)))";
@@ -159,7 +159,7 @@ fn addresses_outside_the_memory_are_no_way_out() {
 }
 
 #[test]
-fn what_is_no_module_is_told() {
+fn what_is_not_a_module_is_reported() {
     let dir = folder("no-module");
     std::fs::write(dir.join("fn.wasm"), b"not wasm").unwrap();
     for (name, told) in

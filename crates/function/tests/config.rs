@@ -48,7 +48,7 @@ fn a_text_of_a_config_map_stays_text_where_text_is_asked_for() {
 }
 
 #[test]
-fn mistakes_are_told_by_the_field() {
+fn errors_name_the_field() {
     for (function_config, message) in [
         ("{kind: Web, spec: {count: many}}", "`spec.count`: expected an integer, found a string"),
         (

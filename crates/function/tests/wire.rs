@@ -126,7 +126,7 @@ results:
 }
 
 #[test]
-fn what_is_no_list_is_told() {
+fn what_is_not_a_list_is_reported() {
     for (text, code) in [
         ("kind: ResourceList\nitems: {a: b}\n", "list-malformed"),
         ("kind: ResourceList\nitems: [a]\n", "list-item-not-an-object"),

@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_are_merged_behind_the_own() {
+    fn merged_fields_come_after_own_ones() {
         for (text, expected) in [
             ("b: &b {p: 1, q: 2}\nx: {<<: *b, r: 3}", r#"r,p,q {"p":1,"q":2,"r":3}"#),
             ("b: &b {p: 1, q: 2}\nx: {q: 3, <<: *b}", r#"q,p {"p":1,"q":3}"#),

@@ -204,14 +204,23 @@ impl Path {
     }
 }
 
-/// The number of an item in a list of `len`, where a name is one; below zero it counts from the end, if that is allowed.
-pub fn index(name: &str, len: usize, from_end: bool) -> Option<usize> {
-    match name.strip_prefix('-') {
-        Some(back) if from_end => len.checked_sub(back.parse().ok()?),
-        Some(_) => None,
-        None if name.starts_with('+') && !from_end => None,
-        None => name.parse().ok(),
+/// The number of an item in a list of `len`, if a name is one.
+pub fn index(name: &str, len: usize, signs: Signs) -> Option<usize> {
+    match (name.strip_prefix('-'), signs) {
+        (Some(back), Signs::FromEnd) => len.checked_sub(back.parse().ok()?),
+        (Some(_), Signs::Refused) => None,
+        (None, Signs::Refused) if name.starts_with('+') => None,
+        (None, _) => name.parse().ok(),
     }
+}
+
+/// What a sign before the number of an item means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signs {
+    /// It is not the number of an item.
+    Refused,
+    /// `-1` is the last item, `+1` is 1.
+    FromEnd,
 }
 
 /// Splits a path into its names: at a delimiter, unless a backslash is before it. One at the very start does not count.

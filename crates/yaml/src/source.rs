@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_are_no_text_are_refused_at_their_place() {
+    fn bytes_that_are_not_text_are_refused_at_their_location() {
         let sources = Sources::new();
         assert_eq!(sources.add_bytes("a", "ä".into()).unwrap().text(), "ä");
         let error = sources.add_bytes("b", b"a: b\n\xC3(".to_vec()).unwrap_err();

@@ -482,7 +482,7 @@ fn comments_of_entries_within_braces_can_be_edited() {
 }
 
 #[test]
-fn what_stands_behind_a_block_scalar_does_not_become_part_of_it() {
+fn what_follows_a_block_scalar_does_not_become_part_of_it() {
     // One that moved to the end of a list.
     check(
         "a:\n- |+\n  x\n- y\n\nb: 1\nc: 2\n",

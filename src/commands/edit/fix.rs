@@ -10,7 +10,7 @@ use krm_engine::edit::{self, File};
 use krm_engine::files::Files;
 use krm_engine::{Diagnostic, Result, World};
 
-use super::Target;
+use super::EditScope;
 use crate::cli::{as_kustomize, examples};
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -31,10 +31,10 @@ pub struct FixArgs {
 }
 
 impl FixArgs {
-    pub fn run(&self, target: &Target, report: &Report) -> Result<()> {
+    pub fn run(&self, scope: &EditScope, report: &Report) -> Result<()> {
         let disk: Arc<dyn World> = Arc::new(Disk::default());
-        let dirs = target.folders(&*disk)?;
-        let mut changes = target.changes(&dirs)?;
+        let dirs = scope.folders(&*disk)?;
+        let mut changes = scope.changes(&dirs)?;
         let mut messages = Vec::new();
         for dir in &dirs {
             let fixed = self.fix(&disk, dir, report)?;
@@ -42,7 +42,7 @@ impl FixArgs {
                 messages.push(format!("nothing is deprecated in `{dir}`"));
                 continue;
             };
-            for (shown, before, after) in fixed.texts.values().filter(|_| target.diff) {
+            for (shown, before, after) in fixed.texts.values().filter(|_| scope.diff) {
                 os::print(edit::diff(shown, before, after).as_bytes())?;
             }
             messages.push(format!("fixed in `{dir}`: {}", fixed.done.join(", ")));

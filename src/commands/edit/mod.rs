@@ -54,26 +54,26 @@ enum Verb {
 }
 
 pub fn run(args: EditArgs, report: &Report) -> Result<()> {
-    let target = Target { dirs: args.dirs, diff: args.diff, dry_run: args.dry_run };
+    let scope = EditScope { dirs: args.dirs, diff: args.diff, dry_run: args.dry_run };
     match args.verb {
-        Verb::Add(args) => target.edit(report, |file| args.apply(file)),
-        Verb::Set(args) => target.edit(report, |file| args.apply(file)),
-        Verb::Remove(args) => target.edit(report, |file| args.apply(file)),
-        Verb::Fix(args) => args.run(&target, report),
-        Verb::Move(args) => args.run(&target, report),
-        Verb::Rename(args) => args.run(&target, report),
+        Verb::Add(args) => scope.edit(report, |file| args.apply(file)),
+        Verb::Set(args) => scope.edit(report, |file| args.apply(file)),
+        Verb::Remove(args) => scope.edit(report, |file| args.apply(file)),
+        Verb::Fix(args) => args.run(&scope, report),
+        Verb::Move(args) => args.run(&scope, report),
+        Verb::Rename(args) => args.run(&scope, report),
         Verb::AlphaListBuiltinPlugin => list_builtins(),
     }
 }
 
 /// Which kustomizations are edited, and whether they are written.
-struct Target {
+struct EditScope {
     dirs: Vec<String>,
     diff: bool,
     dry_run: bool,
 }
 
-impl Target {
+impl EditScope {
     /// Makes the same edit in every folder: in all of them or, if one fails, in none.
     fn edit(&self, report: &Report, apply: impl Fn(&mut File) -> Result<()>) -> Result<()> {
         let disk: Arc<dyn World> = Arc::new(Disk::default());

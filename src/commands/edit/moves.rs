@@ -7,7 +7,7 @@ use clap::Args;
 use krm_engine::edit::{self, moves};
 use krm_engine::{Diagnostic, Result};
 
-use super::Target;
+use super::EditScope;
 use crate::cli::examples;
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -33,7 +33,7 @@ pub struct MoveArgs {
 }
 
 impl MoveArgs {
-    pub fn run(&self, target: &Target, report: &Report) -> Result<()> {
+    pub fn run(&self, scope: &EditScope, report: &Report) -> Result<()> {
         let from = os::absolute(&self.from)?;
         let to = self.destination(&from)?;
         let root = match &self.root {
@@ -45,11 +45,11 @@ impl MoveArgs {
             return Err(refused(message).help("name a folder that holds both by `--root`"));
         }
         // Before anything is read, so that nobody else changes it in between.
-        let mut changes = target.changes(&[root.to_string_lossy().into_owned()])?;
+        let mut changes = scope.changes(&[root.to_string_lossy().into_owned()])?;
         let disk = Disk::default();
         let plan = moves::plan(&disk, &report.sources, &root, &from, &to)?;
         for (path, source, text) in &plan.edits {
-            if target.diff {
+            if scope.diff {
                 os::print(edit::diff(source.name(), source.text(), text).as_bytes())?;
             }
             if let Some(changes) = &mut changes

@@ -9,7 +9,7 @@ use krm_engine::edit::overlay::{self, Overlay};
 use krm_engine::edit::rename::{self, Rename};
 use krm_engine::{Diagnostic, Result, World, edit};
 
-use super::{Target, moves};
+use super::{EditScope, moves};
 use crate::cli::examples;
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -34,7 +34,7 @@ pub struct RenameArgs {
 }
 
 impl RenameArgs {
-    pub fn run(&self, target: &Target, report: &Report) -> Result<()> {
+    pub fn run(&self, scope: &EditScope, report: &Report) -> Result<()> {
         let Some((kind, name)) = self.resource.split_once('/') else {
             return Err(Diagnostic::error(
                 "rename-resource",
@@ -48,7 +48,7 @@ impl RenameArgs {
             Some(root) => os::absolute(root)?,
             None => moves::repository(&here)?,
         };
-        let mut changes = target.changes(&[root.to_string_lossy().into_owned()])?;
+        let mut changes = scope.changes(&[root.to_string_lossy().into_owned()])?;
         let disk: Arc<dyn World> = Arc::new(Disk::default());
         let plan = rename::plan(&*disk, &report.sources, &root, &rename)?;
         let new: BTreeMap<PathBuf, Option<Vec<u8>>> = plan
@@ -78,7 +78,7 @@ impl RenameArgs {
             })?;
         }
         for (path, source, text) in &plan.edits {
-            if target.diff {
+            if scope.diff {
                 os::print(
                     edit::diff(&krm_engine::files::relative(path, &here), source.text(), text).as_bytes(),
                 )?;

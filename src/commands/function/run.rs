@@ -27,13 +27,13 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     // Before anything is read: what another krm changes at the same time comes before or after.
     let in_place = args.dir.as_deref().filter(|_| !prints);
     let changing = in_place.map(|dir| Changes::in_packages(&[dir])).transpose()?;
-    let target = Target::read(args.dir.as_deref(), &disk, &report.sources)?;
-    let planned = plan(&args, &target, &dir, &runtime, &disk, report)?;
+    let input = RunInput::read(args.dir.as_deref(), &disk, &report.sources)?;
+    let planned = plan(&args, &input, &dir, &runtime, &disk, report)?;
     let progress =
         Progress::new(report, args.output, args.quiet, args.log_steps, args.results_dir.as_deref())?;
-    let resources = target.resources()?;
+    let resources = input.resources()?;
     let in_files = args.dir.is_some() || resources.iter().any(|r| r.home.is_some());
-    let limits = Limits { allow_empty: args.allow_empty, in_files, package: target.package().cloned() };
+    let limits = Limits { allow_empty: args.allow_empty, in_files, package: input.package().cloned() };
     let nothing_to_run = planned.is_empty();
     let with = Surroundings {
         world: &disk,
@@ -51,9 +51,9 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
         }
     };
     if prints {
-        os::print(target.text(resources).as_bytes())?;
+        os::print(input.text(resources).as_bytes())?;
         progress.finish(&[], true)?;
-    } else if let (Some(package), Some(changing)) = (target.package(), changing) {
+    } else if let (Some(package), Some(changing)) = (input.package(), changing) {
         let changes = package.changes(&resources, &disk)?;
         write(changing, package.root(), &changes)?;
         progress.finish(&changes, false)?;
@@ -68,42 +68,42 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
 }
 
 /// What functions work on.
-enum Target {
+enum RunInput {
     Folder(Arc<Package>),
     Stream(ResourceList),
 }
 
-impl Target {
+impl RunInput {
     fn read(dir: Option<&Path>, disk: &Disk, sources: &Sources) -> Result<Self> {
         match dir {
-            Some(dir) => Ok(Target::Folder(Arc::new(Package::read(disk, dir, sources)?))),
+            Some(dir) => Ok(RunInput::Folder(Arc::new(Package::read(disk, dir, sources)?))),
             None => {
                 let list = ResourceList::decode(&stdin(sources)?)?;
                 list.require_items()?;
-                Ok(Target::Stream(list))
+                Ok(RunInput::Stream(list))
             }
         }
     }
 
     fn package(&self) -> Option<&Arc<Package>> {
         match self {
-            Target::Folder(package) => Some(package),
-            Target::Stream(_) => None,
+            RunInput::Folder(package) => Some(package),
+            RunInput::Stream(_) => None,
         }
     }
 
     fn resources(&self) -> Result<Vec<Resource>> {
         match self {
-            Target::Folder(package) => Ok(package.resources()),
-            Target::Stream(list) => list.items.iter().cloned().map(from_list).collect(),
+            RunInput::Folder(package) => Ok(package.resources()),
+            RunInput::Stream(list) => list.items.iter().cloned().map(from_list).collect(),
         }
     }
 
     /// The resources for printing: as a list if they came as one.
     fn text(&self, resources: Vec<Resource>) -> String {
         let mut list = match self {
-            Target::Folder(_) => ResourceList::bare(Vec::new()),
-            Target::Stream(list) => list.clone(),
+            RunInput::Folder(_) => ResourceList::bare(Vec::new()),
+            RunInput::Stream(list) => list.clone(),
         };
         let tells = if list.kind().is_some() { Tells::FileAndIndex } else { Tells::File };
         list.items = resources.into_iter().map(|r| to_list(r, tells)).collect();
@@ -114,14 +114,14 @@ impl Target {
 /// The functions to run, in order.
 fn plan(
     args: &FnRunArgs,
-    target: &Target,
+    input: &RunInput,
     dir: &Path,
     runtime: &Arc<Runtime>,
     disk: &Disk,
     report: &Report,
 ) -> Result<Vec<Planned>> {
     if let Some(mut program) = program(&args.program, dir, args.sandbox.access.network) {
-        let config = config(args, target, report)?;
+        let config = config(args, input, report)?;
         if let (Program::Image(image), Some(file)) = (&mut program, &args.fn_config) {
             image.local = os::absolute(file)?.parent().map(Path::to_path_buf);
         }
@@ -129,8 +129,8 @@ fn plan(
     }
     let mut planned = Vec::new();
     if args.fn_path.is_empty() {
-        let root = target.package().map(|package| os::absolute(package.root())).transpose()?;
-        planned = Planned::declared(&target.resources()?, dir, root.as_deref(), runtime)?;
+        let root = input.package().map(|package| os::absolute(package.root())).transpose()?;
+        planned = Planned::declared(&input.resources()?, dir, root.as_deref(), runtime)?;
         if !args.global_scope {
             return Ok(planned);
         }
@@ -166,11 +166,11 @@ pub(super) fn program(args: &ProgramArgs, dir: &Path, network: bool) -> Option<P
 }
 
 /// The configuration of the function named on the command line: a file, arguments, or what came with the list.
-fn config(args: &FnRunArgs, target: &Target, report: &Report) -> Result<Option<Node>> {
+fn config(args: &FnRunArgs, input: &RunInput, report: &Report) -> Result<Option<Node>> {
     if let Some(file) = &args.fn_config {
         return read_config(file, &report.sources).map(Some);
     }
-    if let (true, Target::Stream(list)) = (args.arguments.is_empty(), target)
+    if let (true, RunInput::Stream(list)) = (args.arguments.is_empty(), input)
         && let Some(config) = &list.function_config
     {
         return Ok(Some(Node::clone(config)));

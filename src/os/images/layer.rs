@@ -12,7 +12,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt, lchown, symlink};
 use std::path::{Path, PathBuf};
 
-use super::tar::{Entry, Kind, Tar};
+use super::tar::{Tar, TarEntry, TarKind};
 
 /// What an image may take.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +25,13 @@ impl Default for Budget {
     fn default() -> Self {
         Self { files: 500_000, bytes: 16 << 30 }
     }
+}
+
+/// What to do about folders of a path that do not exist.
+#[derive(Clone, Copy, PartialEq)]
+enum Missing {
+    Make,
+    Leave,
 }
 
 /// Why a layer was not unpacked.
@@ -85,7 +92,7 @@ impl Write for Sink {
 }
 
 impl Unpacking<'_> {
-    fn take<R: Read>(&mut self, entry: &Entry, tar: &mut Tar<R>) -> Result<(), Fault> {
+    fn take<R: Read>(&mut self, entry: &TarEntry, tar: &mut Tar<R>) -> Result<(), Fault> {
         let shown = String::from_utf8_lossy(&entry.path).into_owned();
         let parts = parts(&entry.path)
             .ok_or_else(|| Fault::Unsafe(format!("`{shown}` is not a path within the image")))?;
@@ -102,13 +109,13 @@ impl Unpacking<'_> {
         let path = folder.join(name);
         let there = path.symlink_metadata().ok();
         if let Some(there) = &there
-            && !(there.is_dir() && entry.kind == Kind::Folder)
+            && !(there.is_dir() && entry.kind == TarKind::Folder)
         {
             remove(&path).map_err(Fault::Disk)?;
         }
         match entry.kind {
-            Kind::File => self.file(&path, entry, tar, &shown)?,
-            Kind::Folder => {
+            TarKind::File => self.file(&path, entry, tar, &shown)?,
+            TarKind::Folder => {
                 if there.is_none_or(|there| !there.is_dir()) {
                     fs::create_dir(&path).map_err(Fault::Disk)?;
                 }
@@ -116,11 +123,11 @@ impl Unpacking<'_> {
                 let mode = (entry.mode & 0o777) | 0o700;
                 fs::set_permissions(&path, fs::Permissions::from_mode(mode)).map_err(Fault::Disk)?;
             }
-            Kind::Link => symlink(OsStr::from_bytes(&entry.link), &path).map_err(Fault::Disk)?,
-            Kind::HardLink => self.hard_link(&path, entry, &shown)?,
-            Kind::Other => return Err(Fault::Unsafe(format!("`{shown}` is a device or a pipe"))),
+            TarKind::Link => symlink(OsStr::from_bytes(&entry.link), &path).map_err(Fault::Disk)?,
+            TarKind::HardLink => self.hard_link(&path, entry, &shown)?,
+            TarKind::Other => return Err(Fault::Unsafe(format!("`{shown}` is a device or a pipe"))),
         }
-        if entry.kind != Kind::HardLink
+        if entry.kind != TarKind::HardLink
             && super::super::system::user() == 0
             && (entry.user, entry.group) != (0, 0)
         {
@@ -133,7 +140,7 @@ impl Unpacking<'_> {
     fn file<R: Read>(
         &mut self,
         path: &Path,
-        entry: &Entry,
+        entry: &TarEntry,
         tar: &mut Tar<R>,
         shown: &str,
     ) -> Result<(), Fault> {
@@ -153,13 +160,13 @@ impl Unpacking<'_> {
         }
     }
 
-    fn hard_link(&self, path: &Path, entry: &Entry, shown: &str) -> Result<(), Fault> {
+    fn hard_link(&self, path: &Path, entry: &TarEntry, shown: &str) -> Result<(), Fault> {
         let link = String::from_utf8_lossy(&entry.link);
         let wrong = |why: &str| Fault::Unsafe(format!("`{shown}` is a link to `{link}`, which {why}"));
         let outside = || wrong("is not a path within the image");
         let parts = parts(&entry.link).ok_or_else(outside)?;
         let (name, folders) = parts.split_last().ok_or_else(outside)?;
-        let to = self.resolve(folders, shown, false)?.join(name);
+        let to = self.resolve(folders, shown, Missing::Leave)?.join(name);
         match to.symlink_metadata() {
             Ok(meta) if meta.is_dir() => Err(wrong("is a folder")),
             Ok(_) => fs::hard_link(&to, path).map_err(Fault::Disk),
@@ -206,11 +213,11 @@ impl Unpacking<'_> {
 
     /// The folder with this path in the image, made if it is missing.
     fn folder(&mut self, parts: &[&OsStr], shown: &str) -> Result<PathBuf, Fault> {
-        self.resolve(parts, shown, true)
+        self.resolve(parts, shown, Missing::Make)
     }
 
     /// Follows a path from folder to folder, and links within the root.
-    fn resolve(&self, parts: &[&OsStr], shown: &str, make: bool) -> Result<PathBuf, Fault> {
+    fn resolve(&self, parts: &[&OsStr], shown: &str, missing: Missing) -> Result<PathBuf, Fault> {
         let mut waiting: Vec<PathBuf> = parts.iter().rev().map(PathBuf::from).collect();
         let mut reached = self.root.to_owned();
         let mut links = 0;
@@ -244,7 +251,7 @@ impl Unpacking<'_> {
                 Ok(_) => {
                     return Err(Fault::Unsafe(format!("`{shown}` is below something that is not a folder")));
                 }
-                Err(_) if make => {
+                Err(_) if missing == Missing::Make => {
                     fs::DirBuilder::new().mode(0o755).create(&next).map_err(Fault::Disk)?;
                     reached = next;
                 }
@@ -278,16 +285,16 @@ mod tests {
     use super::super::tar::write;
     use super::*;
 
-    fn file<'c>(path: &str, content: &'c str) -> (Entry, &'c [u8]) {
+    fn file<'c>(path: &str, content: &'c str) -> (TarEntry, &'c [u8]) {
         let size = content.len() as u64;
-        (Entry { path: path.into(), mode: 0o4755, size, ..Entry::default() }, content.as_bytes())
+        (TarEntry { path: path.into(), mode: 0o4755, size, ..TarEntry::default() }, content.as_bytes())
     }
 
-    fn other(kind: Kind, path: &str, link: &str) -> (Entry, &'static [u8]) {
-        (Entry { path: path.into(), kind, link: link.into(), mode: 0o755, ..Entry::default() }, b"")
+    fn other(kind: TarKind, path: &str, link: &str) -> (TarEntry, &'static [u8]) {
+        (TarEntry { path: path.into(), kind, link: link.into(), mode: 0o755, ..TarEntry::default() }, b"")
     }
 
-    fn unpack_all(layers: &[Vec<(Entry, &[u8])>]) -> (Scratch, Result<(), Fault>) {
+    fn unpack_all(layers: &[Vec<(TarEntry, &[u8])>]) -> (Scratch, Result<(), Fault>) {
         let folder = Scratch::new("krm-layer").unwrap();
         let root = folder.path().join("root");
         fs::create_dir(&root).unwrap();
@@ -328,8 +335,8 @@ mod tests {
                 file("a/two", "2"),
                 file("b/three", "3"),
                 file("b/keep/deep", "4"),
-                other(Kind::Link, "link", "a"),
-                other(Kind::HardLink, "hard", "a/one"),
+                other(TarKind::Link, "link", "a"),
+                other(TarKind::HardLink, "hard", "a/one"),
                 file("turns", "file"),
             ],
             vec![
@@ -337,7 +344,7 @@ mod tests {
                 file("link/more", "through a link"),
                 file("b/own", "5"),
                 file("b/.wh..wh..opq", ""),
-                other(Kind::Folder, "turns/", ""),
+                other(TarKind::Folder, "turns/", ""),
                 file("turns/in", "6"),
                 file(".wh..wh.plnk", ""),
             ],
@@ -367,18 +374,18 @@ mod tests {
         let outside = Scratch::new("krm-outside").unwrap();
         let away = outside.path().display().to_string();
         let up = format!("{}/{}", "../".repeat(20), away.trim_start_matches('/'));
-        let hostile: Vec<Vec<(Entry, &[u8])>> = vec![
+        let hostile: Vec<Vec<(TarEntry, &[u8])>> = vec![
             vec![file("/etc/evil", "x")],
             vec![file("../evil", "x")],
             vec![file("a/../../evil", "x")],
-            vec![other(Kind::HardLink, "hard", "/etc/passwd")],
-            vec![other(Kind::HardLink, "hard", "../../etc/passwd")],
-            vec![other(Kind::HardLink, "hard", "nowhere")],
-            vec![other(Kind::Other, "dev/sda", "")],
+            vec![other(TarKind::HardLink, "hard", "/etc/passwd")],
+            vec![other(TarKind::HardLink, "hard", "../../etc/passwd")],
+            vec![other(TarKind::HardLink, "hard", "nowhere")],
+            vec![other(TarKind::Other, "dev/sda", "")],
             vec![file(".wh...", "")],
             vec![file(".wh..", "")],
             vec![file("a", "x"), file("a/b", "x")],
-            vec![other(Kind::Link, "a", "b"), other(Kind::Link, "b", "a"), file("a/c", "x")],
+            vec![other(TarKind::Link, "a", "b"), other(TarKind::Link, "b", "a"), file("a/c", "x")],
         ];
         for layer in &hostile {
             let (folder, result) = unpack_all(std::slice::from_ref(layer));
@@ -388,9 +395,9 @@ mod tests {
         // Links may say what they like, and are followed within the root.
         for target in [&away, &up] {
             let (folder, result) = unpack_all(&[
-                vec![other(Kind::Link, "out", target), file("out/evil", "x")],
+                vec![other(TarKind::Link, "out", target), file("out/evil", "x")],
                 vec![file("out/more", "x"), file("out/.wh.evil", "")],
-                vec![other(Kind::Link, "file", &format!("{target}/file")), file("file", "x")],
+                vec![other(TarKind::Link, "file", &format!("{target}/file")), file("file", "x")],
             ]);
             result.unwrap();
             assert_eq!(fs::read_dir(outside.path()).unwrap().count(), 0);
@@ -400,11 +407,11 @@ mod tests {
 
     #[test]
     fn layers_beyond_all_measure_are_refused() {
-        let huge = Entry { path: b"huge".into(), size: 1 << 32, ..Entry::default() };
+        let huge = TarEntry { path: b"huge".into(), size: 1 << 32, ..TarEntry::default() };
         let (folder, result) = unpack_all(&[vec![(huge, b"")]]);
         assert!(matches!(result, Err(Fault::TooLarge(_))));
         assert!(!folder.path().join("root/huge").exists());
-        let many: Vec<_> = (0..101).map(|number| other(Kind::Link, &number.to_string(), "x")).collect();
+        let many: Vec<_> = (0..101).map(|number| other(TarKind::Link, &number.to_string(), "x")).collect();
         assert!(matches!(unpack_all(&[many]).1, Err(Fault::TooLarge(_))));
         let half = write(&[file("a", "hello")])[..514].to_vec();
         let (folder, _) = unpack_all(&[]);

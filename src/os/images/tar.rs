@@ -14,9 +14,9 @@ pub struct Tar<R> {
 
 /// An entry, as the archive describes it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct TarEntry {
     pub path: Vec<u8>,
-    pub kind: Kind,
+    pub kind: TarKind,
     /// What a link says.
     pub link: Vec<u8>,
     pub mode: u32,
@@ -26,7 +26,7 @@ pub struct Entry {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Kind {
+pub enum TarKind {
     #[default]
     File,
     Folder,
@@ -46,7 +46,7 @@ impl<R: Read> Tar<R> {
     }
 
     /// The next entry. What is left of the one before is skipped.
-    pub fn next(&mut self) -> io::Result<Option<Entry>> {
+    pub fn next(&mut self) -> io::Result<Option<TarEntry>> {
         let mut said = Said::default();
         loop {
             self.skip()?;
@@ -65,11 +65,11 @@ impl<R: Read> Tar<R> {
                 continue;
             }
             let kind = match flag {
-                b'0' | 0 | b'7' => Kind::File,
-                b'5' => Kind::Folder,
-                b'2' => Kind::Link,
-                b'1' => Kind::HardLink,
-                _ => Kind::Other,
+                b'0' | 0 | b'7' => TarKind::File,
+                b'5' => TarKind::Folder,
+                b'2' => TarKind::Link,
+                b'1' => TarKind::HardLink,
+                _ => TarKind::Other,
             };
             let mut path = until_zero(&header[..100]);
             let prefix = until_zero(&header[345..500]);
@@ -77,12 +77,12 @@ impl<R: Read> Tar<R> {
                 path = [prefix, path].join(&b'/');
             }
             let size = said.size.unwrap_or(size);
-            self.expect(if kind == Kind::File || kind == Kind::Other { size } else { 0 });
+            self.expect(if kind == TarKind::File || kind == TarKind::Other { size } else { 0 });
             let id = |said: Option<u32>, field: &[u8]| match said {
                 Some(id) => Ok(id),
                 None => number(field).map(|id| u32::try_from(id).unwrap_or_default()),
             };
-            return Ok(Some(Entry {
+            return Ok(Some(TarEntry {
                 path: said.path.unwrap_or(path),
                 kind,
                 link: said.link.unwrap_or_else(|| until_zero(&header[157..257])),
@@ -219,7 +219,7 @@ fn number(field: &[u8]) -> io::Result<u64> {
 
 /// Writes archives, for tests.
 #[cfg(test)]
-pub fn write(entries: &[(Entry, &[u8])]) -> Vec<u8> {
+pub fn write(entries: &[(TarEntry, &[u8])]) -> Vec<u8> {
     let mut tar = Vec::new();
     for (entry, content) in entries {
         let mut header = [0_u8; BLOCK];
@@ -229,11 +229,11 @@ pub fn write(entries: &[(Entry, &[u8])]) -> Vec<u8> {
         header[116..123].copy_from_slice(format!("{:07o}", entry.group).as_bytes());
         header[124..135].copy_from_slice(format!("{:011o}", entry.size).as_bytes());
         header[156] = match entry.kind {
-            Kind::File => b'0',
-            Kind::Folder => b'5',
-            Kind::Link => b'2',
-            Kind::HardLink => b'1',
-            Kind::Other => b'3',
+            TarKind::File => b'0',
+            TarKind::Folder => b'5',
+            TarKind::Link => b'2',
+            TarKind::HardLink => b'1',
+            TarKind::Other => b'3',
         };
         header[157..157 + entry.link.len()].copy_from_slice(&entry.link);
         header[257..263].copy_from_slice(b"ustar\0");
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn damaged_archives_are_errors() {
-        let entry = Entry { path: b"a".into(), mode: 0o644, size: 5, ..Entry::default() };
+        let entry = TarEntry { path: b"a".into(), mode: 0o644, size: 5, ..TarEntry::default() };
         let tar = write(&[(entry, b"hello")]);
         assert_eq!(names(&tar).unwrap(), [("a".into(), "hello".into())]);
         for cut in [1, 300, 514] {

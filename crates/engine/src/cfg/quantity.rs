@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_quantity_does_not_compare() {
+    fn what_is_not_a_quantity_does_not_compare() {
         for text in ["", "nginx", "1x", ".", "--1", "1e99", "1-2"] {
             assert_eq!(compare(text, "1"), None, "{text:?}");
         }

@@ -138,7 +138,7 @@ impl Consolidation<'_> {
         }
         list.extend(own);
         list.extend(behind);
-        refuse_twins(&list)?;
+        refuse_duplicates(&list)?;
         order(list, &composition.transformer_order)
     }
 
@@ -400,7 +400,7 @@ fn suggest(diagnostic: Diagnostic, wanted: &Identity, imported: &[Listed]) -> Di
     }
 }
 
-fn refuse_twins(list: &[Listed]) -> Result<()> {
+fn refuse_duplicates(list: &[Listed]) -> Result<()> {
     let mut seen: FxHashMap<&Identity, &Listed> = FxHashMap::default();
     let mut errors = Vec::new();
     for entry in list {

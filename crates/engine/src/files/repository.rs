@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_no_addresses() {
+    fn paths_are_not_addresses() {
         for path in [
             "/tmp",
             "../base",

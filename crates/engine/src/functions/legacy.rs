@@ -213,7 +213,7 @@ impl Transformer for LegacyPlugin {
             }
         }
         *items = Resources::from_vec(kept.into_iter().flatten().chain(added).collect());
-        items.refuse_twins().map_err(|d| d.note("the plugin is configured here", self.place))
+        items.refuse_duplicates().map_err(|d| d.note("the plugin is configured here", self.place))
     }
 }
 

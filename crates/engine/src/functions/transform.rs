@@ -74,7 +74,7 @@ impl Function {
         }
         // In the order they had, new ones last: as the reference does it.
         *items = Resources::from_vec(kept.into_iter().flatten().chain(added).collect());
-        items.refuse_twins().map_err(|d| {
+        items.refuse_duplicates().map_err(|d| {
             Diagnostic::error("function-twins", format!("function `{}` failed: {d}", self.name()))
                 .at(self.place)
                 .help("each resource must have a kind and name of its own")

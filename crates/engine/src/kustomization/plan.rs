@@ -674,6 +674,6 @@ struct Unique;
 
 impl Transformer for Unique {
     fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
-        items.refuse_twins()
+        items.refuse_duplicates()
     }
 }

@@ -1,6 +1,6 @@
 //! JSON patches (RFC 6902), read from JSON or YAML, with the reference's reading of the standard.
 
-use krm_yaml::path::{self, Children, Edits, Rules, Segment};
+use krm_yaml::path::{self, Children, Edits, Rules, Segment, Signs};
 use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Span, Style, Tag, Text};
 
 use crate::limits;
@@ -324,7 +324,7 @@ struct Pointer;
 
 impl Rules for Pointer {
     const KEYS_INDEX: bool = true;
-    const FROM_END: bool = true;
+    const SIGNS: Signs = Signs::FromEnd;
 }
 
 /// A pointer: the way to the map or list that holds what it names, and the last part. What is before the first slash does
@@ -352,7 +352,7 @@ struct Change<'p, F, T> {
 
 impl<F, T> Rules for Change<'_, F, T> {
     const KEYS_INDEX: bool = true;
-    const FROM_END: bool = true;
+    const SIGNS: Signs = Signs::FromEnd;
 }
 
 impl<F: FnOnce(&mut Node, &str) -> Result<T>, T> Edits for Change<'_, F, T> {
@@ -374,7 +374,7 @@ fn position(key: &str, items: &[Node], path: &str) -> Result<usize> {
 
 /// An index into a list of a certain length; from the end where it is negative.
 fn index(text: &str, len: usize) -> Option<usize> {
-    path::index(text, len, true)
+    path::index(text, len, Signs::FromEnd)
 }
 
 fn bad_index(key: &str, path: &str) -> Diagnostic {

@@ -205,7 +205,7 @@ impl Step {
                 let made = Resources::from_vec(Arc::unwrap_or_clone(resources));
                 match self.role {
                     Role::Include => (Ok(made), None),
-                    _ => (made.refuse_twins().map(|()| made), None),
+                    _ => (made.refuse_duplicates().map(|()| made), None),
                 }
             }
             Work::Base(base) => {

@@ -200,7 +200,7 @@ impl Resources {
     /// Appends a resource; refuses one whose id is taken.
     pub fn push(&mut self, resource: Resource) -> Result<()> {
         if let Some(at) = self.find(resource.id()).first() {
-            return Err(twins(&self.items[*at as usize], &resource));
+            return Err(defined_twice(&self.items[*at as usize], &resource));
         }
         self.items.push(resource);
         if let Some(index) = self.index.get_mut() {
@@ -213,13 +213,13 @@ impl Resources {
     pub fn append(&mut self, other: Resources) -> Result<()> {
         if self.is_empty() {
             *self = other;
-            return self.refuse_twins();
+            return self.refuse_duplicates();
         }
         other.items.into_iter().try_for_each(|r| self.push(r))
     }
 
     /// The first resource that has the id of one before it, and that one before it.
-    pub(crate) fn twins(&self) -> Option<[&Resource; 2]> {
+    pub(crate) fn duplicates(&self) -> Option<[&Resource; 2]> {
         if self.index.get().is_none() && self.all_differ() {
             return None;
         }
@@ -237,8 +237,8 @@ impl Resources {
     }
 
     /// Refuses two resources of one id.
-    pub(crate) fn refuse_twins(&self) -> Result<()> {
-        self.twins().map_or(Ok(()), |[first, second]| Err(twins(first, second)))
+    pub(crate) fn refuse_duplicates(&self) -> Result<()> {
+        self.duplicates().map_or(Ok(()), |[first, second]| Err(defined_twice(first, second)))
     }
 
     /// Takes in what a generator made: new resources are appended; those that say `behavior: merge` or `replace` go into
@@ -393,7 +393,7 @@ fn apart<T: Send>(
     items.with_min_len(64).find_map_first(|item| edit(item).err()).map_or(Ok(()), Err)
 }
 
-fn twins(first: &Resource, second: &Resource) -> Diagnostic {
+fn defined_twice(first: &Resource, second: &Resource) -> Diagnostic {
     Diagnostic::error("duplicate-resource", format!("{} is defined twice", second.id()))
         .at(second.span())
         .note("first defined here", first.span())

@@ -31,7 +31,7 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
         Err(error) if error.failure() == Some(Failure::DuplicateKey) => {
             let options = ParseOptions::default().duplicate_keys(DuplicateKeys::Keep);
             let documents = krm_yaml::parse_with(source, options)?;
-            match documents.iter().all(|document| only_annotations_twice(&document.root, true)) {
+            match documents.iter().all(|document| only_annotations_twice(&document.root, Depth::Root)) {
                 true => Ok(documents),
                 false => Err(error),
             }
@@ -229,19 +229,26 @@ fn not_rendered(what: &str, template: &Node) -> Diagnostic {
         .help("render it first, as `helm template` does, or list the chart under `helmCharts:`")
 }
 
+/// Whether a node is the root of a resource, whose `metadata` has the annotations.
+#[derive(Clone, Copy, PartialEq)]
+enum Depth {
+    Root,
+    Below,
+}
+
 /// Whether all keys written twice are annotations.
-fn only_annotations_twice(node: &Node, is_root: bool) -> bool {
-    let fine = |entry: &Entry| match is_root && entry.key.text() == Some("metadata") {
+fn only_annotations_twice(node: &Node, depth: Depth) -> bool {
+    let fine = |entry: &Entry| match depth == Depth::Root && entry.key.text() == Some("metadata") {
         true => entry.value.as_map().is_some_and(|meta| {
             is_distinct(meta)
-                && meta
-                    .iter()
-                    .all(|e| e.key.text() == Some("annotations") || only_annotations_twice(&e.value, false))
+                && meta.iter().all(|e| {
+                    e.key.text() == Some("annotations") || only_annotations_twice(&e.value, Depth::Below)
+                })
         }),
-        false => only_annotations_twice(&entry.value, false),
+        false => only_annotations_twice(&entry.value, Depth::Below),
     };
     node.as_map().is_none_or(|map| is_distinct(map) && map.iter().all(fine))
-        && node.items().iter().all(|item| only_annotations_twice(item, false))
+        && node.items().iter().all(|item| only_annotations_twice(item, Depth::Below))
 }
 
 fn is_distinct(map: &Map) -> bool {

@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told() {
+    fn mistakes_are_reported() {
         let bad = Selector { name: text("a**"), ..Default::default() };
         assert_eq!(bad.compile().unwrap_err().code(), "bad-regex");
         let bad = Selector { label_selector: text("a in b"), ..Default::default() };

@@ -180,6 +180,13 @@ fn follow(
     Ok(changed)
 }
 
+/// What a resource without prefixes, or without suffixes, goes with.
+#[derive(Clone, Copy, PartialEq)]
+enum Unprefixed {
+    FitsAll,
+    FitsItself,
+}
+
 impl<'r> Referrer<'r> {
     fn would_change(&self, field: &Node, kind: &Gvk, spec: &FieldSpec) -> Result<bool> {
         if field.is_null() {
@@ -344,9 +351,9 @@ impl<'r> Referrer<'r> {
             candidates.retain(|r| was(r, role));
         }
         if candidates.len() > 1 {
-            candidates.retain(|r| self.same_history(r, true));
+            candidates.retain(|r| self.same_history(r, Unprefixed::FitsAll));
             if candidates.len() > 1 {
-                candidates.retain(|r| self.same_history(r, false));
+                candidates.retain(|r| self.same_history(r, Unprefixed::FitsItself));
             }
         }
         match candidates[..] {
@@ -357,10 +364,10 @@ impl<'r> Referrer<'r> {
     }
 
     /// Whether both went through the same prefixes and suffixes, as far as both went.
-    fn same_history(&self, target: &Resource, none_fits_all: bool) -> bool {
+    fn same_history(&self, target: &Resource, unprefixed: Unprefixed) -> bool {
         let same = |a: &[Text], b: &[Text]| match (a, b) {
             ([], []) => true,
-            ([], _) | (_, []) => none_fits_all,
+            ([], _) | (_, []) => unprefixed == Unprefixed::FitsAll,
             _ => a.ends_with(b) || b.ends_with(a),
         };
         let referrer = self.resource;

@@ -203,7 +203,7 @@ pub(super) fn not_a_subject(node: &Node) -> Diagnostic {
 }
 
 fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> {
-    let Some([first, r]) = items.twins() else { return Ok(()) };
+    let Some([first, r]) = items.duplicates() else { return Ok(()) };
     let id = r.id();
     let message = format!("{} `{}` comes twice into namespace `{namespace}`", id.gvk.kind, id.name);
     let error = Diagnostic::error("namespace-conflict", message).at(r.span());

@@ -173,7 +173,9 @@ impl Transformer for Patch {
                 })?;
                 drop_deleted(items, &chosen);
                 match self.may_change.name || self.may_change.kind {
-                    true => items.refuse_twins().map_err(|d| d.note("renamed by this patch", self.place)),
+                    true => {
+                        items.refuse_duplicates().map_err(|d| d.note("renamed by this patch", self.place))
+                    }
                     false => Ok(()),
                 }
             }

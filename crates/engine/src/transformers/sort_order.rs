@@ -174,7 +174,7 @@ fn places(items: &Resources, rank: impl Fn(&Text) -> i64) -> FxHashMap<Gvk, usiz
 
 /// Transformers may have made two ids equal; this is the last moment to notice.
 fn refuse_equal_ids(items: &Resources) -> Result<()> {
-    let Some([first, r]) = items.twins() else { return Ok(()) };
+    let Some([first, r]) = items.duplicates() else { return Ok(()) };
     Err(Diagnostic::error("ids-made-equal", format!("two resources end up as {}", r.id()))
         .at(r.span())
         .note("the other one is this", first.span())

@@ -234,7 +234,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_part_goes_where_it_is_told() {
+    fn a_part_goes_where_the_options_say() {
         for (path, position, result) in [
             ("", 0, "X"),
             ("/", 3, "/X"),

@@ -17,17 +17,25 @@ struct Written {
     key_start: Option<usize>,
 }
 
+/// Where the dashes of a block sequence may be.
+#[derive(Clone, Copy, PartialEq)]
+pub enum Dashes {
+    /// Further in than what holds the sequence.
+    Indented,
+    /// Right below the key, too: the sequence is the value of a map.
+    BelowKey,
+}
+
 impl Parser<'_> {
-    /// Reads the node that begins here, and pushes it. `indentless` where it is the value of a map, below whose key a
-    /// sequence may come without further indentation.
-    pub fn block_node(&mut self, indentless: bool) -> Result<()> {
+    /// Reads the node that begins here, and pushes it.
+    pub fn block_node(&mut self, dashes: Dashes) -> Result<()> {
         if self.is_word() {
             return self.block_word();
         }
         if self.at_property() {
-            return self.block_node_with_properties(indentless);
+            return self.block_node_with_properties(dashes);
         }
-        self.block_content(None, indentless)
+        self.block_content(None, dashes)
     }
 
     /// The most frequent of nodes: a plain scalar, or a map that begins with a plain key.
@@ -49,7 +57,7 @@ impl Parser<'_> {
     }
 
     #[cold]
-    fn block_node_with_properties(&mut self, indentless: bool) -> Result<()> {
+    fn block_node_with_properties(&mut self, dashes: Dashes) -> Result<()> {
         let mut written = Box::new(Written::default());
         self.comments.stem = 0;
         while self.at_property() {
@@ -64,12 +72,12 @@ impl Parser<'_> {
                 written.above = self.join(written.above, std::mem::take(&mut written.line))?;
                 written.key_start = None;
             }
-            if self.has_no_content(indentless) {
+            if self.has_no_content(dashes) {
                 self.push_nothing(end);
                 return self.apply_all(*written);
             }
         }
-        self.block_content(Some(written), indentless)
+        self.block_content(Some(written), dashes)
     }
 
     /// Gives the node on top all properties that were written before it.
@@ -81,7 +89,7 @@ impl Parser<'_> {
 
     /// Whether what comes next is not part of the node that may begin here.
     #[inline]
-    fn has_no_content(&self, indentless: bool) -> bool {
+    fn has_no_content(&self, dashes: Dashes) -> bool {
         if self.column() > self.indent {
             return self.at_document_end();
         }
@@ -89,12 +97,13 @@ impl Parser<'_> {
             return true;
         }
         // go-yaml lets the signs of block scalars be below the key they belong to.
-        let has_content = matches!(self.here(), b'|' | b'>') || indentless && self.is_indicator(b'-');
+        let may_be_dash = dashes == Dashes::BelowKey;
+        let has_content = matches!(self.here(), b'|' | b'>') || may_be_dash && self.is_indicator(b'-');
         !has_content
     }
 
     /// Reads a node whose properties have been read.
-    fn block_content(&mut self, written: Option<Box<Written>>, indentless: bool) -> Result<()> {
+    fn block_content(&mut self, written: Option<Box<Written>>, dashes: Dashes) -> Result<()> {
         let here = self.pos;
         let key_start = match &written {
             Some(written) if written.key_start.is_some() => written.key_start,
@@ -106,8 +115,8 @@ impl Parser<'_> {
                 if !self.key_allowed {
                     return Err(self.entry_not_allowed(here));
                 }
-                let is_indentless = indentless && self.column() == self.indent;
-                self.block_seq(is_indentless)?;
+                let is_indented = self.column() != self.indent;
+                self.block_seq(if is_indented { Dashes::Indented } else { dashes })?;
                 true
             }
             b'?' if self.is_blank_or_end(here + 1) => {
@@ -188,12 +197,13 @@ impl Parser<'_> {
     }
 
     /// Reads the block sequence that begins with the `-` here.
-    fn block_seq(&mut self, indentless: bool) -> Result<()> {
+    fn block_seq(&mut self, dashes: Dashes) -> Result<()> {
+        let is_indented = dashes == Dashes::Indented;
         let start = self.pos;
         let column = self.column();
         let head = self.stem(start);
         self.descend(start)?;
-        if !indentless {
+        if is_indented {
             self.indents.push(self.indent);
             self.indent = column;
         }
@@ -204,23 +214,23 @@ impl Parser<'_> {
             self.pos += 1;
             self.key_allowed = true;
             self.skip(After::lead(dash))?;
-            if self.has_no_content(false) {
+            if self.has_no_content(Dashes::Indented) {
                 self.push_nothing(dash + 1);
             } else {
-                self.block_node(false)?;
+                self.block_node(Dashes::Indented)?;
             }
             if self.at_document_end() || self.column() < column {
                 break;
             }
             let fits = self.column() == column && self.key_allowed;
             if !fits || !self.is_indicator(b'-') {
-                if fits && indentless {
+                if fits && !is_indented {
                     break;
                 }
                 return Err(self.not_an_entry(self.pos, start));
             }
         }
-        if !indentless {
+        if is_indented {
             self.indent = self.indents.pop().expect("pushed above");
             self.end_seq();
         }
@@ -306,12 +316,12 @@ impl Parser<'_> {
     #[inline]
     fn block_value(&mut self, at: usize) -> Result<()> {
         // On the line of its key there is a value, unless the text ends.
-        let is_missing = if self.key_allowed { self.has_no_content(true) } else { self.at_end() };
+        let is_missing = if self.key_allowed { self.has_no_content(Dashes::BelowKey) } else { self.at_end() };
         if is_missing {
             self.push_nothing(at);
             return Ok(());
         }
-        self.block_node(true)
+        self.block_node(Dashes::BelowKey)
     }
 
     /// Reads a key of a block map, up to its `:`. The map began at `map`. Gives where the key's last token begins.

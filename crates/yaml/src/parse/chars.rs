@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_text_have_a_place() {
+    fn bytes_that_are_not_text_have_a_location() {
         let bad = decode(b"a: b\xC3(".to_vec()).unwrap_err();
         assert_eq!((bad.offset, bad.shown.as_str()), (4, "a: b\u{fffd}("));
     }

@@ -23,7 +23,7 @@ impl Parser<'_> {
     /// In a map, where a key must be.
     pub fn not_a_key(&self, at: usize, map: usize) -> Diagnostic {
         if !self.key_allowed {
-            return self.text_behind_value(at);
+            return self.text_after_value(at);
         }
         if self.column() > self.indent {
             return self
@@ -46,7 +46,7 @@ impl Parser<'_> {
     /// In a sequence, where a `-` must be.
     pub fn not_an_entry(&self, at: usize, seq: usize) -> Diagnostic {
         if !self.key_allowed {
-            return self.text_behind_value(at);
+            return self.text_after_value(at);
         }
         if self.column() > self.indent {
             return self
@@ -68,7 +68,7 @@ impl Parser<'_> {
         self.template(error, at).help("align it with what it belongs to; a `: ` or `- ` may be missing above")
     }
 
-    fn text_behind_value(&self, at: usize) -> Diagnostic {
+    fn text_after_value(&self, at: usize) -> Diagnostic {
         let error = Diagnostic::error("yaml-trailing-text", "expected the end of the line")
             .at(self.span(at, self.line_end(at)));
         self.template(error, at)
@@ -193,7 +193,7 @@ impl Parser<'_> {
         .help("write `\\\\` for a backslash, or use single quotes, where a backslash is just that")
     }
 
-    pub fn text_behind_block_header(&self, at: usize) -> Diagnostic {
+    pub fn text_after_block_header(&self, at: usize) -> Diagnostic {
         Diagnostic::error("yaml-block-header", "expected the end of the line after the sign of a block text")
             .at(self.span(at, self.line_end(at)))
             .help("begin the text on the next line; put a value that begins with `|` or `>` in quotes")

@@ -145,11 +145,11 @@ impl Parser<'_> {
     /// Reads a node within a flow collection that began at `start`, to the token after it.
     fn flow_node(&mut self, start: usize) -> Result<()> {
         let mut properties = Properties::default();
-        let mut behind = self.pos;
+        let mut after = self.pos;
         while self.at_property() {
             let at = self.pos;
             self.property(&mut properties)?;
-            behind = self.pos;
+            after = self.pos;
             self.skip(After::other(at))?;
         }
         let here = self.pos;
@@ -164,7 +164,7 @@ impl Parser<'_> {
             b'\'' | b'"' => self.quoted()?,
             b'-' if self.is_blank_or_end(here + 1) => return Err(self.entry_in_flow(here)),
             _ if self.starts_plain() => drop(self.plain()?),
-            b':' | b',' | b']' | b'}' | b'?' if !properties.is_empty() => self.push_nothing(behind),
+            b':' | b',' | b']' | b'}' | b'?' if !properties.is_empty() => self.push_nothing(after),
             _ => return Err(self.no_flow_node(here, start)),
         }
         let token = self.last_token();

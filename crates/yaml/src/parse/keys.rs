@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_one_hash_are_told_apart() {
+    fn keys_with_equal_hashes_are_distinguished() {
         assert!(parse_str("12345678-abc-12345678: 1\n12345678-abd-12345678: 2\n[1]: a\n[2]: b\n").is_ok());
     }
 

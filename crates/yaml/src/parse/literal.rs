@@ -28,7 +28,7 @@ impl Parser<'_> {
         }
         match self.break_len(self.pos) {
             0 if self.at_end() => {}
-            0 => return Err(self.text_behind_block_header(self.pos)),
+            0 => return Err(self.text_after_block_header(self.pos)),
             len => self.pos += len,
         }
         self.line_start = self.pos;

@@ -60,7 +60,7 @@ impl Parser<'_> {
             return;
         }
         let comments = &mut self.comments;
-        comments.look_at(token, false);
+        comments.look_at(token, Token::Other);
         let [mut head, line, foot] =
             [&mut comments.head, &mut comments.line, &mut comments.foot].map(std::mem::take);
         if node.style() == Style::Flow && !is_alias {
@@ -86,7 +86,7 @@ impl Parser<'_> {
         if !self.comments.active {
             return Text::new();
         }
-        self.comments.look_at(start, false);
+        self.comments.look_at(start, Token::Other);
         self.comments.take().0
     }
 
@@ -99,7 +99,7 @@ impl Parser<'_> {
     #[cold]
     fn take_stem(&mut self, start: usize) -> Text {
         let stem = std::mem::take(&mut self.comments.stem);
-        self.comments.look_at(start, false);
+        self.comments.look_at(start, Token::Other);
         let head = std::mem::take(&mut self.comments.head);
         match head.get(stem + 1..) {
             None => head,
@@ -114,7 +114,7 @@ impl Parser<'_> {
     #[inline]
     pub fn begin_item(&mut self, dash: usize) {
         if self.comments.active {
-            self.comments.look_at(dash, false);
+            self.comments.look_at(dash, Token::Other);
             self.comments.stem = self.comments.head.len();
         }
     }
@@ -130,7 +130,7 @@ impl Parser<'_> {
     #[cold]
     fn end_map_with_comments(&mut self) {
         let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
-        self.comments.look_at(end, true);
+        self.comments.look_at(end, Token::BlockEnd);
         let (_, foot) = self.comments.take();
         let key = self.nodes.len() - 2;
         if !foot.is_empty() {
@@ -143,7 +143,7 @@ impl Parser<'_> {
     pub fn end_seq(&mut self) {
         if self.comments.active {
             let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
-            self.comments.look_at(end, true);
+            self.comments.look_at(end, Token::BlockEnd);
         }
     }
 
@@ -186,7 +186,7 @@ impl Parser<'_> {
         if !self.comments.active {
             return Text::new();
         }
-        self.comments.look_at(self.pos, false);
+        self.comments.look_at(self.pos, Token::Other);
         let head = &self.comments.head;
         let Some(gap) = head
             .strip_suffix('\n')
@@ -205,7 +205,7 @@ impl Parser<'_> {
         if !self.comments.active {
             return Text::new();
         }
-        self.comments.look_at(end, false);
+        self.comments.look_at(end, Token::Other);
         let (head, foot) = self.comments.take();
         if foot.is_empty() { head } else { foot }
     }
@@ -236,6 +236,13 @@ impl Parser<'_> {
     }
 }
 
+/// What comments are looked up for.
+#[derive(Clone, Copy, PartialEq)]
+enum Token {
+    BlockEnd,
+    Other,
+}
+
 impl Comments {
     /// Whether anything is ready, or noted for the token at `token` or an earlier one.
     fn has_for(&self, token: usize) -> bool {
@@ -243,11 +250,11 @@ impl Comments {
             || !(self.head.is_empty() && self.line.is_empty() && self.foot.is_empty())
     }
 
-    /// Readies what was noted for the token at `token` and earlier ones. The end of a block has no head.
-    fn look_at(&mut self, token: usize, is_block_end: bool) {
-        while let Some((comment, text)) = self.noted.get_mut(self.passed).filter(|(c, _)| c.token <= token) {
+    /// Readies what was noted for the token at `start` and earlier ones. The end of a block has no head.
+    fn look_at(&mut self, start: usize, token: Token) {
+        while let Some((comment, text)) = self.noted.get_mut(self.passed).filter(|(c, _)| c.token <= start) {
             let into = match comment.role {
-                Role::Head if is_block_end => break,
+                Role::Head if token == Token::BlockEnd => break,
                 Role::Head => &mut self.head,
                 Role::Line => &mut self.line,
                 Role::Foot => &mut self.foot,

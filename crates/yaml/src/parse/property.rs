@@ -91,7 +91,7 @@ impl Parser<'_> {
     /// Gives the node on top its anchor and tag.
     #[cold]
     pub fn apply(&mut self, properties: Properties) -> Result<()> {
-        let mut node = self.nodes.pop().expect("a node was read behind its properties");
+        let mut node = self.nodes.pop().expect("a node was read after its properties");
         if let Some(tag) = properties.tag {
             self.apply_tag(tag, &mut node)?;
         }

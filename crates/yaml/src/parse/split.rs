@@ -135,8 +135,8 @@ mod tests {
         let odd = "---\na: 1\r---\rb: 2\n";
         assert_eq!(count(many(odd)), 2 * many(odd).len() / odd.len());
         assert_eq!(count(format!("%YAML 1.1\n{}", many(one))), n);
-        let behind = "a: &x 1\n\n\n\nb: *x\n---\n";
-        assert_eq!(count(many(behind)), many(behind).len() / behind.len() + 1);
+        let apart = "a: &x 1\n\n\n\nb: *x\n---\n";
+        assert_eq!(count(many(apart)), many(apart).len() / apart.len() + 1);
     }
 
     #[test]

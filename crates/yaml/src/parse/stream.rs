@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::block::Dashes;
 use super::comment::After;
 use super::cursor::Parser;
 use super::json;
@@ -142,7 +143,7 @@ impl Parser<'_> {
     }
 
     fn root(&mut self) -> Result<Node> {
-        self.block_node(false)?;
+        self.block_node(Dashes::Indented)?;
         Ok(self.nodes.pop().expect("a node was read"))
     }
 

@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::walk::{self, Children, Edits, Leaf, Rules, child, child_mut, reaches, step, visit};
-use super::{Path, Segment, index};
+use super::{Path, Segment, Signs, index};
 use crate::diag::{Diagnostic, Result};
 use crate::node::{Node, Value};
 
@@ -124,7 +124,7 @@ impl Path {
                 (Segment::Last, Value::Map(_)) => node.set("-", value.clone()),
                 (Segment::Last, Value::Seq(_)) => node.as_seq_mut().expect("a sequence").push(value.clone()),
                 (Segment::Key(name), Value::Seq(items)) => {
-                    let at = index(name, items.len(), false).filter(|at| *at <= items.len());
+                    let at = index(name, items.len(), Signs::Refused).filter(|at| *at <= items.len());
                     let Some(at) = at else { return Err(self.out_of_range(name, items.len()).at(span)) };
                     node.as_seq_mut().expect("a sequence").insert(at, value.clone());
                 }
@@ -187,7 +187,7 @@ impl Path {
 /// Whether a segment leads on from a list rather than from a map.
 fn wants_seq(segment: Option<&Segment>) -> bool {
     match segment {
-        Some(Segment::Key(name)) => index(name, 0, false).is_some(),
+        Some(Segment::Key(name)) => index(name, 0, Signs::Refused).is_some(),
         Some(Segment::List | Segment::Index(_) | Segment::Match(_) | Segment::Last) => true,
         Some(Segment::Field(_) | Segment::Any) | None => false,
     }

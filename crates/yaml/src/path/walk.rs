@@ -5,7 +5,7 @@
 
 use std::ops::ControlFlow;
 
-use super::{Segment, Select, index};
+use super::{Segment, Select, Signs, index};
 use crate::diag::Result;
 use crate::map::Map;
 use crate::node::{Node, Value};
@@ -14,8 +14,8 @@ use crate::node::{Node, Value};
 pub trait Rules {
     /// Whether a [`Segment::Key`] that is a number is the index of an item where it meets a list.
     const KEYS_INDEX: bool = false;
-    /// Whether such an index may count from the end: `-1` is the last item.
-    const FROM_END: bool = false;
+    /// What a sign before such an index means.
+    const SIGNS: Signs = Signs::Refused;
     /// Whether `[k=v]` leads to the first item that matches only.
     const FIRST_MATCH: bool = false;
     /// Whether `*` is every value of a map as well as every item of a list.
@@ -126,7 +126,7 @@ pub fn step<R: Rules>(rules: &R, segment: &Segment, node: &Node) -> Result<Child
         (Segment::Field(name), Value::Map(map)) => one(field(rules, segment, name, map)?),
         (Segment::Key(name), Value::Map(map)) => one(map.position(name)),
         (Segment::Key(name), Value::Seq(items)) if R::KEYS_INDEX => {
-            one(index(name, items.len(), R::FROM_END).filter(|at| *at < items.len()))
+            one(index(name, items.len(), R::SIGNS).filter(|at| *at < items.len()))
         }
         (Segment::Index(at), Value::Seq(items)) if *at < items.len() => Children::One(*at),
         (Segment::Index(at), Value::Seq(_)) => {
@@ -450,7 +450,7 @@ fn is_new_item<E: Edits>(segment: &Segment, node: &Node) -> bool {
         Segment::Last => E::APPENDS,
         Segment::Index(at) => E::EXTENDS && *at == items.len(),
         Segment::Key(name) => {
-            E::EXTENDS && E::KEYS_INDEX && index(name, items.len(), E::FROM_END) == Some(items.len())
+            E::EXTENDS && E::KEYS_INDEX && index(name, items.len(), E::SIGNS) == Some(items.len())
         }
         _ => false,
     }
@@ -483,7 +483,7 @@ fn create<E: Edits>(
             Ok(count)
         }
         (Segment::Key(name), Value::Seq(items)) if matched == 0 && E::KEYS_INDEX => {
-            match index(name, items.len(), E::FROM_END) {
+            match index(name, items.len(), E::SIGNS) {
                 Some(at) => edits.beyond(at, node)?,
                 None => edits.mismatch(segment, node)?,
             }
@@ -506,7 +506,7 @@ pub(super) fn blank<E: Edits>(next: Option<&Segment>, leaf: Leaf) -> Node {
         None => leaf.node(),
         Some(Segment::Index(_) | Segment::Match(_) | Segment::List) => Node::seq(),
         Some(Segment::Last) if E::APPENDS => Node::seq(),
-        Some(Segment::Key(name)) if E::KEYS_INDEX && index(name, 0, false).is_some() => Node::seq(),
+        Some(Segment::Key(name)) if E::KEYS_INDEX && index(name, 0, Signs::Refused).is_some() => Node::seq(),
         Some(_) => Node::map(),
     }
 }

@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_an_error() {
+    fn what_is_not_a_tree_is_an_error() {
         assert_eq!(to_node(&u128::MAX).unwrap_err().code(), "value-not-a-tree");
     }
 }

@@ -10,7 +10,7 @@ use krm_yaml::{Diagnostic, Span};
 
 use super::cgroup::Cgroup;
 use super::confinement::{Confinement, STAGE};
-use super::root::{Step, What, inside};
+use super::root::{RootStep, What, inside};
 use super::{Bound, Room, Tried};
 use crate::pipeline::policy::Limits;
 use crate::runtime::{Call, Output, Status, process};
@@ -89,19 +89,19 @@ fn arguments(room: &Room, place: &mut dyn FnMut(&Path) -> PathBuf) -> Vec<String
     let image = place(&room.image.root);
     for step in &room.steps {
         match step {
-            Step::Folder(path) => add(&["--dir", &text(path)]),
-            Step::Link(path, to) => add(&["--symlink", &text(to), &text(path)]),
-            Step::Image(path) => add(&["--ro-bind", &text(&image.join(inside(path))), &text(path)]),
-            Step::Mount(path, What::Bind { source, writable }) => {
+            RootStep::Folder(path) => add(&["--dir", &text(path)]),
+            RootStep::Link(path, to) => add(&["--symlink", &text(to), &text(path)]),
+            RootStep::Image(path) => add(&["--ro-bind", &text(&image.join(inside(path))), &text(path)]),
+            RootStep::Mount(path, What::Bind { source, writable }) => {
                 let option = if *writable { "--bind" } else { "--ro-bind" };
                 add(&[option, &text(&place(source)), &text(path)]);
             }
-            Step::Mount(path, What::Tmpfs { mode, size }) => {
+            RootStep::Mount(path, What::Tmpfs { mode, size }) => {
                 add(&["--perms", &format!("{mode:o}"), "--size", &size.to_string(), "--tmpfs", &text(path)]);
             }
-            Step::Mount(path, What::Proc) => add(&["--proc", &text(path)]),
-            Step::Mount(path, What::Devices) => add(&["--dev", &text(path)]),
-            Step::Mount(_, What::Folder) => {}
+            RootStep::Mount(path, What::Proc) => add(&["--proc", &text(path)]),
+            RootStep::Mount(path, What::Devices) => add(&["--dev", &text(path)]),
+            RootStep::Mount(_, What::Folder) => {}
         }
     }
     // What was made for the mounts: the image is read-only already.

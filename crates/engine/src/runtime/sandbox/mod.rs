@@ -23,7 +23,7 @@ use krm_yaml::{Diagnostic, Result, Span};
 
 use self::cgroup::{Cgroup, Hierarchy};
 pub(super) use self::confinement::Confinement;
-use self::root::{Step, What};
+use self::root::{RootStep, What};
 use super::container::{NOBODY, describe_call, image, mounts};
 use super::{Action, Call, LocalImage, Output, Runner, Status};
 use crate::pipeline::policy::{Limits, Policy};
@@ -56,7 +56,7 @@ enum Bound {
 /// What a program finds: the same whichever tool makes it.
 struct Room {
     image: LocalImage,
-    steps: Vec<Step>,
+    steps: Vec<RootStep>,
     /// Numbers of user and group.
     user: (u32, u32),
     network: bool,

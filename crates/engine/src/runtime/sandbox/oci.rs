@@ -8,7 +8,7 @@ use std::process::Command;
 
 use serde_json::{Value, json};
 
-use super::root::{Step, What, inside};
+use super::root::{RootStep, What, inside};
 use super::{Room, Tried};
 use crate::runtime::container::container_name;
 use crate::runtime::tool::Scratch;
@@ -22,7 +22,7 @@ pub(super) fn run(tool: &str, binary: &Path, room: &Room, call: &Call) -> Tried 
     let root = bundle.path().join("root");
     let made = make(&root, room).and_then(|mounts| {
         // An image with room for everything needs no root around it.
-        let is_whole = room.steps.first() == Some(&Step::Image("/".into()));
+        let is_whole = room.steps.first() == Some(&RootStep::Image("/".into()));
         let config = config(if is_whole { &room.image.root } else { &root }, room, mounts, call);
         fs::write(bundle.path().join("config.json"), config.to_string())
     });
@@ -58,29 +58,29 @@ fn make(root: &Path, room: &Room) -> io::Result<Vec<Value>> {
     let mut mounts = Vec::new();
     for step in &room.steps {
         match step {
-            Step::Folder(path) => folder(&root.join(inside(path)))?,
-            Step::Link(path, to) => symlink(to, root.join(inside(path)))?,
-            Step::Image(path) if path == Path::new("/") => {}
-            Step::Image(path) => mounts.push(bind(&room.image.root.join(inside(path)), path, "ro")),
-            Step::Mount(path, What::Bind { source, writable }) => {
+            RootStep::Folder(path) => folder(&root.join(inside(path)))?,
+            RootStep::Link(path, to) => symlink(to, root.join(inside(path)))?,
+            RootStep::Image(path) if path == Path::new("/") => {}
+            RootStep::Image(path) => mounts.push(bind(&room.image.root.join(inside(path)), path, "ro")),
+            RootStep::Mount(path, What::Bind { source, writable }) => {
                 mounts.push(bind(source, path, if *writable { "rw" } else { "ro" }));
             }
-            Step::Mount(path, What::Tmpfs { mode, size }) => {
+            RootStep::Mount(path, What::Tmpfs { mode, size }) => {
                 let options = ["nosuid", "nodev", &format!("mode={mode:o}"), &format!("size={size}")];
                 mounts.push(
                     json!({"destination": path, "source": "tmpfs", "type": "tmpfs", "options": options}),
                 );
             }
-            Step::Mount(path, What::Proc) => {
+            RootStep::Mount(path, What::Proc) => {
                 mounts.push(json!({"destination": path, "source": "proc", "type": "proc"}));
             }
-            Step::Mount(path, What::Devices) => {
+            RootStep::Mount(path, What::Devices) => {
                 let options = ["nosuid", "strictatime", "mode=755", "size=65536k"];
                 mounts.push(
                     json!({"destination": path, "source": "tmpfs", "type": "tmpfs", "options": options}),
                 );
             }
-            Step::Mount(_, What::Folder) => {}
+            RootStep::Mount(_, What::Folder) => {}
         }
     }
     Ok(mounts)

@@ -29,7 +29,7 @@ pub(super) enum What {
 
 /// How to make the file system, step by step.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum RootStep {
     /// A new folder.
     Folder(PathBuf),
     /// A link of the image, and what it says.
@@ -43,7 +43,7 @@ pub(super) enum Step {
 const MOST_LINKS: usize = 40;
 
 /// The steps to an image with all this mounted.
-pub(super) fn steps(image: &Path, wanted: Vec<(PathBuf, What)>) -> Result<Vec<Step>> {
+pub(super) fn steps(image: &Path, wanted: Vec<(PathBuf, What)>) -> Result<Vec<RootStep>> {
     let mut made = BTreeSet::new();
     let mut mounts: Vec<(PathBuf, What)> = Vec::new();
     for (target, what) in wanted {
@@ -64,7 +64,7 @@ pub(super) fn steps(image: &Path, wanted: Vec<(PathBuf, What)>) -> Result<Vec<St
     }
     let mut steps = Vec::new();
     if made.is_empty() {
-        steps.push(Step::Image("/".into()));
+        steps.push(RootStep::Image("/".into()));
     } else {
         made.insert(PathBuf::from("/"));
         for folder in &made {
@@ -72,7 +72,7 @@ pub(super) fn steps(image: &Path, wanted: Vec<(PathBuf, What)>) -> Result<Vec<St
         }
     }
     let visible = mounts.into_iter().filter(|(_, what)| *what != What::Folder);
-    steps.extend(visible.map(|(target, what)| Step::Mount(target, what)));
+    steps.extend(visible.map(|(target, what)| RootStep::Mount(target, what)));
     Ok(steps)
 }
 
@@ -125,10 +125,10 @@ fn list(
     folder: &Path,
     made: &BTreeSet<PathBuf>,
     mounts: &[(PathBuf, What)],
-    steps: &mut Vec<Step>,
+    steps: &mut Vec<RootStep>,
 ) -> Result<()> {
     if folder != Path::new("/") {
-        steps.push(Step::Folder(folder.to_owned()));
+        steps.push(RootStep::Folder(folder.to_owned()));
     }
     let Ok(entries) = fs::read_dir(image.join(inside(folder))) else { return Ok(()) };
     let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
@@ -144,8 +144,8 @@ fn list(
         }
         let there = image.join(inside(&path));
         steps.push(match fs::read_link(&there) {
-            Ok(text) => Step::Link(path, text),
-            Err(_) => Step::Image(path),
+            Ok(text) => RootStep::Link(path, text),
+            Err(_) => RootStep::Image(path),
         });
     }
     Ok(())
@@ -215,7 +215,7 @@ mod tests {
     fn an_image_with_room_for_everything_is_mounted_as_it_is() {
         let image = image();
         let wanted = vec![("/proc".into(), What::Proc), ("/etc/".into(), What::Folder)];
-        let expected = [Step::Image("/".into()), Step::Mount("/proc".into(), What::Proc)];
+        let expected = [RootStep::Image("/".into()), RootStep::Mount("/proc".into(), What::Proc)];
         assert_eq!(steps(image.path(), wanted).unwrap(), expected);
     }
 
@@ -224,17 +224,17 @@ mod tests {
         let image = image();
         let wanted = vec![("/proc".into(), What::Proc), ("/etc/new/file".into(), bind("/data"))];
         let expected = [
-            Step::Image("/bin".into()),
-            Step::Link("/evil".into(), "/etc/../../../outside".into()),
-            Step::Link("/loop".into(), "loop".into()),
-            Step::Link("/sbin".into(), "bin".into()),
-            Step::Image("/tmp".into()),
-            Step::Folder("/etc".into()),
-            Step::Image("/etc/passwd".into()),
-            Step::Image("/etc/ssl".into()),
-            Step::Folder("/etc/new".into()),
-            Step::Mount("/proc".into(), What::Proc),
-            Step::Mount("/etc/new/file".into(), bind("/data")),
+            RootStep::Image("/bin".into()),
+            RootStep::Link("/evil".into(), "/etc/../../../outside".into()),
+            RootStep::Link("/loop".into(), "loop".into()),
+            RootStep::Link("/sbin".into(), "bin".into()),
+            RootStep::Image("/tmp".into()),
+            RootStep::Folder("/etc".into()),
+            RootStep::Image("/etc/passwd".into()),
+            RootStep::Image("/etc/ssl".into()),
+            RootStep::Folder("/etc/new".into()),
+            RootStep::Mount("/proc".into(), What::Proc),
+            RootStep::Mount("/etc/new/file".into(), bind("/data")),
         ];
         assert_eq!(steps(image.path(), wanted).unwrap(), expected);
         assert!(!image.path().join("etc/new").exists());

@@ -119,7 +119,7 @@ impl Editor<'_> {
         let child = children[at];
         let begin = if at == 0 { frame.start } else { self.lines.skip_to_token(before) };
         let colon = match child {
-            Child::Entry(entry) => self.behind_colon(entry),
+            Child::Entry(entry) => self.after_colon(entry),
             Child::Item(_) => begin + 1,
         };
         let end = (child.value().span().end as usize).max(colon);
@@ -140,14 +140,14 @@ impl Editor<'_> {
         Part { head, begin, end, tail }
     }
 
-    /// Right behind the `:` of an entry; behind its key where it has none.
-    fn behind_colon(&self, entry: &Entry) -> usize {
+    /// Right after the `:` of an entry; after its key if it has none.
+    fn after_colon(&self, entry: &Entry) -> usize {
         let key = entry.key.span();
-        let behind = self.lines.skip_to_token(key.end as usize);
+        let end = self.lines.skip_to_token(key.end as usize);
         let value = entry.value.span();
-        let is_there = self.lines.text.as_bytes().get(behind) == Some(&b':');
-        let is_its = value.is_empty() && value.start as usize == behind + 1 || value.start as usize > behind;
-        if is_there && is_its { behind + 1 } else { key.end as usize }
+        let is_there = self.lines.text.as_bytes().get(end) == Some(&b':');
+        let is_its = value.is_empty() && value.start as usize == end + 1 || value.start as usize > end;
+        if is_there && is_its { end + 1 } else { key.end as usize }
     }
 
     /// The beginning of the line below the last text before `next`, from the line of `end` on.
@@ -185,7 +185,7 @@ impl Editor<'_> {
         };
         match (old, new) {
             (Child::Entry(old), Child::Entry(new)) => {
-                let after = self.behind_colon(old);
+                let after = self.after_colon(old);
                 let (from, to) = (old.key.span().start as usize, old.key.span().end as usize);
                 if self.key_differs(&old.key, &new.key) {
                     let text = self.key_text(&old.key, &new.key);
@@ -356,9 +356,9 @@ impl Editor<'_> {
             }
             return;
         };
-        let behind = before.map_or("", gap);
+        let trailing = before.map_or("", gap);
         let above = after.checked_sub(1).map_or("", gap);
-        let gap = if above.len() > behind.len() { above } else { behind };
+        let gap = if above.len() > trailing.len() { above } else { trailing };
         if gap.contains(['\t', ' ']) {
             return gap.lines().for_each(|_| self.put(self.newline));
         }

@@ -114,11 +114,11 @@ impl<'d> Editor<'d> {
         if !ends_text || !bare || written[..header].contains('-') {
             return;
         }
-        if let Some(behind) = self.header_end(written, header) {
+        if let Some(after) = self.header_end(written, header) {
             if written[..header].contains('+') {
-                self.out.replace_range(behind - header..behind, &written[..header].replace('+', "-"));
+                self.out.replace_range(after - header..after, &written[..header].replace('+', "-"));
             } else {
-                self.out.insert(behind, '-');
+                self.out.insert(after, '-');
             }
         }
     }
@@ -131,9 +131,9 @@ impl<'d> Editor<'d> {
         }
         let body = &written[written.find(is_break)?..];
         let line = self.out.strip_suffix(body)?;
-        let behind = self.commented?;
-        let comment = line.get(behind..)?;
-        (line[..behind].ends_with(&written[..header]) && !comment.contains(is_break)).then_some(behind)
+        let after = self.commented?;
+        let comment = line.get(after..)?;
+        (line[..after].ends_with(&written[..header]) && !comment.contains(is_break)).then_some(after)
     }
 
     /// Takes note of how the text ends that was just written anew.
@@ -283,22 +283,22 @@ impl<'d> Editor<'d> {
         if slot.line == Line::Stays {
             return;
         }
-        let behind = self.behind_first_line(old, slot);
-        self.copy_to(behind);
+        let after = self.after_first_line(old, slot);
+        self.copy_to(after);
         self.commented = Some(self.out.len());
-        self.rest_of_line(behind, slot.line);
+        self.rest_of_line(after, slot.line);
     }
 
     /// Changes the comment after a key or a `-`, above its block. One that begins after the `-` makes room.
     fn comment_above_block(&mut self, old: &Node, slot: Slot<'_>) {
         let Line::Becomes(comment) = slot.line else { return };
         let start = old.span().start as usize;
-        let behind = self.behind_properties(old, slot);
-        if self.lines.line_end(behind) < start {
-            self.copy_to(behind);
-            self.rest_of_line(behind, slot.line);
+        let after = self.after_properties(old, slot);
+        if self.lines.line_end(after) < start {
+            self.copy_to(after);
+            self.rest_of_line(after, slot.line);
         } else if slot.role == Role::Item && !comment.is_empty() {
-            self.copy_to(behind);
+            self.copy_to(after);
             self.put(" ");
             self.put_comment_line(comment);
             self.put(self.newline);
@@ -308,7 +308,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Where the text of a node ends on the line that a comment after it is on.
-    pub fn behind_first_line(&self, old: &Node, slot: Slot<'_>) -> usize {
+    pub fn after_first_line(&self, old: &Node, slot: Slot<'_>) -> usize {
         let (start, end) = (old.span().start as usize, old.span().end as usize);
         match old.style() {
             Style::Literal | Style::Folded if old.trivia().alias.is_none() => {
@@ -322,16 +322,16 @@ impl<'d> Editor<'d> {
     }
 
     /// Where the anchor and the tag end that are in front of a node, on the line that its `:` or `-` is on.
-    pub fn behind_properties(&self, old: &Node, slot: Slot<'_>) -> usize {
+    pub fn after_properties(&self, old: &Node, slot: Slot<'_>) -> usize {
         let start = (old.span().start as usize).max(slot.after);
         let line_end = self.lines.line_end(slot.after).min(start);
-        let mut behind = slot.after;
+        let mut after = slot.after;
         for (from, to) in self.property_words(old, slot) {
             if from < line_end {
-                behind = to;
+                after = to;
             }
         }
-        behind
+        after
     }
 
     /// The places of the anchor and the tag in front of a node.

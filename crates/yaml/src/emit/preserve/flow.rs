@@ -51,7 +51,7 @@ impl Editor<'_> {
             let before = Before::Key(was.key.span().end as usize);
             // A key on several lines is one only as long as no `:` follows.
             let long = editor.lines.text[was.key.span().range()].contains(['\n', '\r']);
-            let gets_colon = long && editor.behind(before).is_none() && was.value != entry.value;
+            let gets_colon = long && editor.after_indicator(before).is_none() && was.value != entry.value;
             if editor.key_differs(&was.key, &entry.key) || gets_colon {
                 editor.copy_to(was.key.span().start as usize);
                 let layout = editor.layout();
@@ -210,7 +210,7 @@ impl Editor<'_> {
             _ => false,
         };
         if structured && !alias {
-            let after = self.behind(before).unwrap_or(old.span().start as usize);
+            let after = self.after_indicator(before).unwrap_or(old.span().start as usize);
             let slot = Slot { role, after, column: 0, line: Line::Stays, parent: None, json };
             return self.node(old, new, slot);
         }
@@ -239,24 +239,24 @@ impl Editor<'_> {
         let text = self.flow_text(&new, role, json);
         let (start, end) = (old.span().start as usize, old.span().end as usize);
         let has_properties = old.trivia().anchor.is_some() || old.trivia().tag.is_some();
-        let behind = self.behind(before);
+        let after = self.after_indicator(before);
         if start == end && !has_properties {
             // Nothing was there: `{a}`, `{a:}` or `{a: }`.
             self.copy_to(start);
-            self.put(if behind.is_some() { " " } else { ": " });
+            self.put(if after.is_some() { " " } else { ": " });
             return self.put(&text);
         }
-        let from = behind
+        let from = after
             .filter(|_| has_properties)
-            .map_or(start, |behind| self.lines.skip_to_token(behind).min(start));
+            .map_or(start, |after| self.lines.skip_to_token(after).min(start));
         self.copy_to(from);
         self.put(&text);
         self.skip_to(end);
         self.part_from_comment();
     }
 
-    /// Right after what is between a child and what is before it; `None` where a key has no `:`.
-    fn behind(&self, before: Before) -> Option<usize> {
+    /// Right after what is between a child and what is before it; `None` if a key has no `:`.
+    fn after_indicator(&self, before: Before) -> Option<usize> {
         match before {
             Before::Bracket(pos) => Some(pos),
             Before::Item(end) => Some(self.lines.skip_to_token(end) + 1),

@@ -116,10 +116,10 @@ impl<'d> Editor<'d> {
         (node, column)
     }
 
-    /// Opens a bracket with a comment above the first child. A comment behind the bracket, which is nobody's, stays.
-    pub fn open_with_comment(&mut self, behind: usize, head: &str, rows: Rows) {
-        let is_commented = self.lines.text.as_bytes().get(self.lines.skip_blanks(behind)) == Some(&b'#');
-        self.copy_to(if is_commented { self.lines.line_end(behind) } else { behind });
+    /// Opens a bracket with a comment above the first child. A comment after the bracket, which is nobody's, stays.
+    pub fn open_with_comment(&mut self, after: usize, head: &str, rows: Rows) {
+        let is_commented = self.lines.text.as_bytes().get(self.lines.skip_blanks(after)) == Some(&b'#');
+        self.copy_to(if is_commented { self.lines.line_end(after) } else { after });
         self.put(self.newline);
         self.put_comment(head, rows.column, false);
         self.put(&" ".repeat(rows.column));
@@ -135,7 +135,7 @@ impl<'d> Editor<'d> {
         gap: Option<(usize, usize)>,
         rows: Rows,
     ) {
-        self.put_comments_behind(above, end, rows.column);
+        self.put_comments_after(above, end, rows.column);
         // Without a blank line between them the comment below the one would be above the other.
         if !above.foot.is_empty() || gap.is_some_and(|(from, to)| self.has_blank_line(from, to)) {
             self.put(self.newline);
@@ -151,7 +151,7 @@ impl<'d> Editor<'d> {
         self.put(if comma { "," } else { "" });
         let broken = self.is_broken(self.cursor, bracket);
         if last.follow() {
-            self.put_comments_behind(last, end, rows.column);
+            self.put_comments_after(last, end, rows.column);
         } else if broken {
             self.put(self.newline);
         }
@@ -161,8 +161,8 @@ impl<'d> Editor<'d> {
         self.cursor = bracket;
     }
 
-    /// Writes the comments behind and below a child, as far from it as one was in the text, and ends the line.
-    fn put_comments_behind(&mut self, note: Note<'_>, end: Option<usize>, column: usize) {
+    /// Writes the comments after and below a child, as far from it as one was in the text, and ends the line.
+    fn put_comments_after(&mut self, note: Note<'_>, end: Option<usize>, column: usize) {
         if !note.line.is_empty() {
             let gap = end.map_or("", |end| self.gap_before_comment(end));
             self.put(if gap.is_empty() { " " } else { gap });
@@ -177,9 +177,9 @@ impl<'d> Editor<'d> {
         let text = self.lines.text;
         let at = |pos: usize| text.as_bytes().get(pos);
         let comma = self.lines.skip_blanks(end);
-        let behind = if at(comma) == Some(&b',') { comma + 1 } else { end };
-        let comment = self.lines.skip_blanks(behind);
-        if at(comment) == Some(&b'#') { &text[behind..comment] } else { "" }
+        let after = if at(comma) == Some(&b',') { comma + 1 } else { end };
+        let comment = self.lines.skip_blanks(after);
+        if at(comment) == Some(&b'#') { &text[after..comment] } else { "" }
     }
 
     /// Whether a line ends between two positions, without a look at what lies behind: lines can be long.

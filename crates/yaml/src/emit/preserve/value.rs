@@ -32,22 +32,22 @@ impl Editor<'_> {
             self.skip_to(self.last_line_end(old, slot));
         } else if is_block(old) {
             self.copy_to(slot.after);
-            self.put_behind(first, slot);
+            self.put_after(first, slot);
             if self.lines.line_end(slot.after) < start {
-                self.rest_of_line(self.behind_properties(old, slot), slot.line);
+                self.rest_of_line(self.after_properties(old, slot), slot.line);
             } else if let Line::Becomes(comment) = slot.line {
-                self.put_comment_behind(comment);
+                self.put_comment_after(comment);
             }
             self.skip_to(self.last_line_end(old, slot));
         } else {
             let from = self.start_with_properties(old, slot);
             self.copy_to(from.max(slot.after));
             if from <= slot.after {
-                self.put_behind(first, slot)
+                self.put_after(first, slot)
             } else {
                 self.put(first)
             }
-            self.rest_of_line(self.behind_first_line(old, slot), slot.line);
+            self.rest_of_line(self.after_first_line(old, slot), slot.line);
             if is_block_scalar {
                 self.skip_to(end);
             }
@@ -143,15 +143,15 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes a text behind a `:` or a `-`.
-    fn put_behind(&mut self, text: &str, slot: Slot<'_>) {
+    /// Writes a text after a `:` or a `-`.
+    fn put_after(&mut self, text: &str, slot: Slot<'_>) {
         if !text.is_empty() && slot.role != Role::Root {
             self.put(" ");
         }
         self.put(text);
     }
 
-    fn put_comment_behind(&mut self, comment: &str) {
+    fn put_comment_after(&mut self, comment: &str) {
         if !comment.is_empty() {
             self.put(" ");
             self.put_comment_line(comment);
@@ -216,13 +216,13 @@ impl Editor<'_> {
         let start = old.span().start as usize;
         let from = self.start_with_properties(old, slot);
         let (rest, last) = if is_block(old) {
-            let behind = self.behind_properties(old, slot);
+            let after = self.after_properties(old, slot);
             let begins_below = self.lines.line_end(slot.after) < start;
-            (begins_below.then_some(behind), self.last_line_end(old, slot))
+            (begins_below.then_some(after), self.last_line_end(old, slot))
         } else {
-            let behind = self.behind_first_line(old, slot);
+            let after = self.after_first_line(old, slot);
             let end = (old.span().end as usize).max(slot.after);
-            (Some(behind), self.lines.line_end(end))
+            (Some(after), self.lines.line_end(end))
         };
         if slot.role == Role::Root {
             self.copy_to(from.max(slot.after));
@@ -232,7 +232,7 @@ impl Editor<'_> {
             self.put(&names);
         } else {
             self.copy_to(slot.after);
-            self.put_behind(&names, slot);
+            self.put_after(&names, slot);
         }
         let before = self.out.len();
         match (rest, slot.line) {
@@ -240,7 +240,7 @@ impl Editor<'_> {
                 self.rest_of_line(rest, line);
                 self.trim_blanks(before);
             }
-            (None, Line::Becomes(comment)) => self.put_comment_behind(comment),
+            (None, Line::Becomes(comment)) => self.put_comment_after(comment),
             (None, Line::Stays) => {}
         }
         let bare = self.out.len() == before && names.is_empty();
@@ -298,7 +298,7 @@ impl Editor<'_> {
             return None;
         }
         let start = old.span().start as usize;
-        let header = &self.lines.text[start + 1..self.behind_first_line(old, slot)];
+        let header = &self.lines.text[start + 1..self.after_first_line(old, slot)];
         if let Some(digit) = header.chars().find_map(|c| c.to_digit(10)) {
             return Some(slot.column.max(0) + digit as isize);
         }

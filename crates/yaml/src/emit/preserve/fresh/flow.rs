@@ -1,5 +1,6 @@
 //! Collections within brackets.
 
+use super::pen::Gap;
 use super::{Role, Writer, is_simple_key};
 use crate::map::Entry;
 use crate::node::Node;
@@ -25,11 +26,11 @@ impl<'w> Writer<'_, 'w> {
             self.flow_separator(comma);
             if is_simple_key(&entry.key) {
                 self.node(&entry.key, Role::Key);
-                self.indicator(":", false);
+                self.indicator(":", Gap::None);
             } else {
-                self.indicator("?", true);
+                self.indicator("?", Gap::Space);
                 self.node(&entry.key, Role::LongKey);
-                self.indicator(":", true);
+                self.indicator(":", Gap::Space);
             }
             self.announce(&entry.value, "");
             comma = self.flow_value(&entry.value, Role::Value);
@@ -40,14 +41,14 @@ impl<'w> Writer<'_, 'w> {
         self.announce_end(node);
         let pending = &self.pending;
         if comma && !(pending.head.is_empty() && pending.foot.is_empty() && pending.tail.is_empty()) {
-            self.indicator(",", false);
+            self.indicator(",", Gap::None);
         }
         self.head_comment();
     }
 
     /// Opens a bracket; gives back the indentation outside of it.
     pub(super) fn flow_start(&mut self, bracket: &'static str, role: Role) -> isize {
-        self.indicator(bracket, true);
+        self.indicator(bracket, Gap::Space);
         self.whitespace = true;
         let role = if self.flow_level > 0 { Role::Value } else { role };
         let inner = self.scalar_indent(role);
@@ -58,7 +59,7 @@ impl<'w> Writer<'_, 'w> {
     /// Writes the comma before an item, and the comment above it.
     pub(super) fn flow_separator(&mut self, comma: bool) {
         if comma {
-            self.indicator(",", false);
+            self.indicator(",", Gap::None);
         }
         self.head_comment();
         if self.column() == 0 {
@@ -81,7 +82,7 @@ impl<'w> Writer<'_, 'w> {
         if self.column() == 0 && bracket == "]" {
             self.write_indent();
         }
-        self.indicator(bracket, false);
+        self.indicator(bracket, Gap::None);
         self.announce_end(node);
         self.line_comment();
         self.foot_comment();

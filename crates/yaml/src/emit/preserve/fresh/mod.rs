@@ -12,6 +12,7 @@ use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
 
+use self::pen::Gap;
 use super::Layout;
 use super::ending::Ending;
 use super::scalar::is_break;
@@ -168,7 +169,7 @@ impl<'o, 'w> Writer<'o, 'w> {
     /// Writes `key: value` as it is written within braces: see [`Writer::flow_node`].
     pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, column: usize, json: bool) {
         self.flow_node(key, Role::Key, column, json);
-        self.indicator(":", false);
+        self.indicator(":", Gap::None);
         self.node(value, Role::Value);
     }
 }
@@ -224,9 +225,9 @@ impl<'w> Writer<'_, 'w> {
         let trivia = node.trivia();
         if let Some(name) = &trivia.alias {
             if self.anchors.get(name).is_some_and(|named| named == node) {
-                self.indicator("*", true);
+                self.indicator("*", Gap::Space);
                 self.word(name);
-                self.comments_behind(role);
+                self.comments_after(role);
                 return;
             }
             self.copying += 1;
@@ -235,7 +236,7 @@ impl<'w> Writer<'_, 'w> {
             return;
         }
         if let Some(name) = trivia.anchor.as_ref().filter(|_| self.copying == 0) {
-            self.indicator("&", true);
+            self.indicator("&", Gap::Space);
             self.word(name);
         }
         self.node_itself(node, role);
@@ -254,7 +255,7 @@ impl<'w> Writer<'_, 'w> {
         match node.value() {
             Value::Scalar(_) => {
                 self.scalar(node, role);
-                self.comments_behind(role);
+                self.comments_after(role);
             }
             Value::Seq(items) if self.is_flow(node, items.is_empty()) => {
                 let outer = self.flow_start("[", role);
@@ -282,14 +283,14 @@ impl<'w> Writer<'_, 'w> {
     }
 
     /// The comments that belong directly after a scalar or the start of a block.
-    fn comments_behind(&mut self, role: Role) {
+    fn comments_after(&mut self, role: Role) {
         if matches!(role, Role::Key | Role::LongKey) {
             return;
         }
         let pending =
             !self.pending.line.is_empty() || !self.pending.foot.is_empty() || !self.pending.tail.is_empty();
         if self.flow_level > 0 && pending {
-            self.indicator(",", false);
+            self.indicator(",", Gap::None);
         }
         self.line_comment();
         self.foot_comment();
@@ -300,7 +301,7 @@ impl<'w> Writer<'_, 'w> {
         if self.copying == 0 && self.is_commented_above(node) {
             self.pending.line = &node.trivia().line;
         }
-        self.comments_behind(role);
+        self.comments_after(role);
     }
 
     /// Whether the comment of a block is above it, since at its end it would become part of a block scalar.
@@ -337,13 +338,13 @@ impl<'w> Writer<'_, 'w> {
         }
         if is_simple_key(key) {
             self.node(key, Role::Key);
-            self.indicator(":", false);
+            self.indicator(":", Gap::None);
         } else {
-            self.indicator("?", true);
+            self.indicator("?", Gap::Space);
             self.indention = true;
             self.node(key, Role::LongKey);
             self.write_indent();
-            self.indicator(":", true);
+            self.indicator(":", Gap::Space);
             self.indention = true;
         }
         self.announce(value, "");

@@ -2,6 +2,13 @@
 
 use super::Writer;
 
+/// What is between an indicator and the text before it.
+#[derive(Clone, Copy, PartialEq)]
+pub(super) enum Gap {
+    None,
+    Space,
+}
+
 /// Comments.
 impl<'w> Writer<'_, 'w> {
     pub(super) fn head_comment(&mut self) {
@@ -98,8 +105,8 @@ impl Writer<'_, '_> {
         self.foot_indent = -1;
     }
 
-    pub(super) fn indicator(&mut self, indicator: &str, needs_space: bool) {
-        if needs_space && !self.whitespace {
+    pub(super) fn indicator(&mut self, indicator: &str, before: Gap) {
+        if before == Gap::Space && !self.whitespace {
             self.put(" ");
         }
         self.put(indicator);
@@ -109,7 +116,7 @@ impl Writer<'_, '_> {
 
     pub(super) fn indicator_after_indent(&mut self, indicator: &str) {
         let indention = self.indention;
-        self.indicator(indicator, true);
+        self.indicator(indicator, Gap::Space);
         self.indention = indention;
     }
 

@@ -1,6 +1,7 @@
 //! Scalars in the style they ask for, or the next that keeps them whole.
 
 use super::super::scalar::{self, Place, Traits, is_break};
+use super::pen::Gap;
 use super::{Role, Writer};
 use crate::node::{Node, Style, Tag};
 
@@ -36,7 +37,7 @@ impl<'w> Writer<'_, 'w> {
     pub(super) fn single_quoted(&mut self, text: &str, role: Role) {
         let inner = self.scalar_indent(role);
         let outer = std::mem::replace(&mut self.indent, inner);
-        self.indicator("'", true);
+        self.indicator("'", Gap::Space);
         let mut breaks = false;
         for c in text.chars() {
             if is_break(c) {
@@ -78,7 +79,7 @@ impl<'w> Writer<'_, 'w> {
     pub(super) fn block_header(&mut self, indicator: &'static str, text: &str, role: Role) -> isize {
         let inner = self.inner.take().unwrap_or_else(|| self.scalar_indent(role));
         let hints = scalar::block_hints(text, (inner - self.indent.max(0)) as usize);
-        self.indicator(indicator, true);
+        self.indicator(indicator, Gap::Space);
         self.put(&hints);
         if self.pending.line.is_empty() || matches!(role, Role::Key | Role::LongKey) {
             self.put_break();
