@@ -5,39 +5,16 @@
 //! that one.
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 
+mod chance;
+
+use chance::{Chance, with_chance};
 use krm_yaml::emit::preserve;
 use krm_yaml::{Document, Entry, Node, Style, Value, parse_str};
 
-/// A small generator of chance (xorshift).
-struct Chance(u64);
-
-impl Chance {
-    fn of(seed: u64) -> Self {
-        let mut chance = Self(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
-        (0..8).for_each(|_| {
-            chance.next();
-        });
-        chance
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, n: usize) -> usize {
-        (self.next() >> 16) as usize % n
-    }
-
+impl Chance<'_, '_> {
     /// True once in `n` times.
     fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
-    }
-
-    fn pick<'a, T>(&mut self, all: &'a [T]) -> &'a T {
-        &all[self.below(all.len())]
     }
 }
 
@@ -46,8 +23,8 @@ fn has_gaps(seed: u64) -> bool {
 }
 
 /// Writes documents.
-struct Author {
-    chance: Chance,
+struct Author<'c, 'r, 'b> {
+    chance: &'c mut Chance<'r, 'b>,
     text: String,
     names: usize,
     comments: usize,
@@ -84,9 +61,8 @@ const SCALARS: &[&str] = &[
     "yes",
 ];
 
-impl Author {
-    fn document(seed: u64) -> String {
-        let mut chance = Chance::of(seed);
+impl<'c, 'r, 'b> Author<'c, 'r, 'b> {
+    fn document(seed: u64, chance: &'c mut Chance<'r, 'b>) -> String {
         let newline = if chance.one_in(6) { "\r\n" } else { "\n" };
         let step = if chance.one_in(4) { 4 } else { 2 };
         let wide = *chance.pick(&[0, 0, 2, step]);
@@ -471,7 +447,8 @@ fn read(text: &str, seed: u64) -> Document {
 }
 
 /// Runs a check for many seeds, or for the one in `SEED`.
-fn for_seeds(check: impl Fn(u64)) {
+fn for_seeds(check: impl Fn(u64, &mut Chance)) {
+    let check = |seed| with_chance(seed, |chance| check(seed, chance));
     if let Ok(seed) = std::env::var("SEED") {
         return check(seed.parse().expect("SEED is a number"));
     }
@@ -490,20 +467,19 @@ fn number(variable: &str) -> Option<u64> {
 
 #[test]
 fn untouched_documents_come_out_as_they_went_in() {
-    for_seeds(|seed| {
-        let text = Author::document(seed);
+    for_seeds(|seed, chance| {
+        let text = Author::document(seed, chance);
         assert_eq!(read(&text, seed).text(), text, "seed {seed}");
     });
 }
 
 #[test]
 fn edited_documents_read_back_as_the_edited_tree() {
-    for_seeds(|seed| {
-        let before = Author::document(seed);
+    for_seeds(|seed, chance| {
+        let before = Author::document(seed, chance);
         let mut doc = read(&before, seed);
-        let mut chance = Chance::of(seed ^ 0xED17);
         for fresh in 0..1 + chance.below(3) {
-            edit(&mut doc.root, &mut chance, fresh);
+            edit(&mut doc.root, chance, fresh);
         }
         let after = preserve::document_unguarded(&doc);
         let again = read(&after, seed);
@@ -518,7 +494,7 @@ fn edited_documents_read_back_as_the_edited_tree() {
         }
         let replaced = doc.root.tag() != doc.original().tag() || doc.root.is_empty();
         if replaced || doc.has_references() || before.contains("? ") {
-            // What is above the root stays, whatever the root becomes; and comments behind an anchor or a `?` are
+            // What is above the root stays, whatever the root becomes; and comments after an anchor or a `?` are
             // in odd places of the tree.
             return;
         }
@@ -531,8 +507,8 @@ fn edited_documents_read_back_as_the_edited_tree() {
 
 #[test]
 fn trees_without_a_text_read_back_with_their_comments() {
-    for_seeds(|seed| {
-        let before = Author::document(seed);
+    for_seeds(|seed, chance| {
+        let before = Author::document(seed, chance);
         let doc = read(&before, seed);
         for layout in
             [preserve::Layout::COMPACT, preserve::Layout::WIDE, preserve::Layout { step: 4, seq: 0 }]
@@ -581,15 +557,15 @@ fn at<'n>(node: &'n mut Node, path: &[usize]) -> &'n mut Node {
 
 #[test]
 fn an_edited_scalar_changes_its_line_and_no_other() {
-    for_seeds(|seed| {
-        let before = Author::document(seed);
+    for_seeds(|seed, chance| {
+        let before = Author::document(seed, chance);
         let mut doc = read(&before, seed);
         let mut places = Vec::new();
         lone_scalars(&doc.root, &before, &mut Vec::new(), &mut places);
         if places.is_empty() {
             return;
         }
-        let place = Chance::of(seed).pick(&places).clone();
+        let place = chance.pick(&places).clone();
         at(&mut doc.root, &place).assign(Node::from(770_077));
         let after = preserve::document_unguarded(&doc);
         let shown = || format!("seed {seed}\n--- before\n{before}\n--- after\n{after}");
@@ -628,15 +604,14 @@ fn a_value_below_a_key_without_a_text_can_be_replaced() {
 
 #[test]
 fn comments_within_brackets_follow_the_tree() {
-    for_seeds(|seed| {
-        let before = Author::document(seed);
+    for_seeds(|seed, chance| {
+        let before = Author::document(seed, chance);
         let mut doc = read(&before, seed);
         let mut places = Vec::new();
         bracketed_scalars(&doc.root, false, &mut Vec::new(), &mut places);
         if places.is_empty() {
             return;
         }
-        let mut chance = Chance::of(seed);
         let place = chance.pick(&places).clone();
         let comment = *chance.pick(&["", "# new"]);
         let kind = chance.below(2);
@@ -707,8 +682,8 @@ fn edited_files_read_back_as_the_edited_tree() {
     for (place, original) in found_documents().iter().filter(|(_, doc)| doc.span().len() < 100_000) {
         for round in first..first + rounds {
             let mut doc = original.clone();
-            let mut chance = Chance::of(doc.span().len() as u64 * 1000 + round);
-            edit(&mut doc.root, &mut chance, 0);
+            let seed = doc.span().len() as u64 * 1000 + round;
+            with_chance(seed, |chance| edit(&mut doc.root, chance, 0));
             let after = preserve::document_unguarded(&doc);
             let shown = || {
                 let before = &doc.source().text()[doc.span().range()];
