@@ -222,8 +222,8 @@ fn annotations_are_named_once() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// Code that goes on differently after some failures asks for the [`Failure`](krm_yaml::Failure); codes are for people. Tables
-/// of codes, such as those of lint, are another matter: they choose what people see.
+/// Code that goes on differently after some failures asks for the [`Failure`](krm_yaml::Failure); codes are for people. That
+/// also goes for tables of codes: one that lists failures by code misses the next code.
 #[test]
 fn nothing_branches_on_codes() {
     let mut faults = Vec::new();

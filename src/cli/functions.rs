@@ -46,7 +46,7 @@ pub enum FnCommand {
 #[derive(Debug, Args)]
 #[command(after_help = examples::FN_RUN)]
 pub struct FnRunArgs {
-    /// The folder; standard input where there is none
+    /// The folder; standard input if there is none
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
 

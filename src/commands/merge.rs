@@ -43,7 +43,7 @@ pub(super) fn refuse_two_inputs(paths: &[&str]) -> Result<()> {
 /// Where the result goes.
 pub(super) struct MergeOutput {
     path: PathBuf,
-    /// None where the result is printed.
+    /// None if the result is printed.
     changes: Option<os::Changes>,
     is_folder: bool,
 }

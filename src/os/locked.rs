@@ -218,7 +218,7 @@ pub fn read(file: &Path) -> Result<LockFile> {
     LockFile::parse(&source).map_err(|error| error.located(&sources))
 }
 
-/// A path as seen from the current folder, where that is shorter.
+/// A path as seen from the current folder, if that is shorter.
 pub fn shown(file: &Path) -> String {
     let Ok(here) = super::current_dir().and_then(|here| super::absolute(&here)) else {
         return file.display().to_string();

@@ -38,7 +38,7 @@ struct Stamp {
     modified: Option<SystemTime>,
     length: u64,
     is_dir: bool,
-    /// Zero where files have no number.
+    /// Zero if files have no number.
     inode: u64,
 }
 

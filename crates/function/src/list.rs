@@ -79,7 +79,7 @@ impl Format {
     }
 }
 
-/// The version this crate writes where nothing says otherwise.
+/// The version this crate writes if nothing says otherwise.
 pub const API_VERSION: &str = "config.kubernetes.io/v1";
 /// The kind of a list that can hold a functionConfig.
 pub const KIND: &str = "ResourceList";
@@ -177,7 +177,7 @@ impl ResourceList {
         self.raw_results.as_ref()
     }
 
-    /// `ResourceList`, `List`, `ConfigMapList`; `None` where objects come one after the other.
+    /// `ResourceList`, `List`, `ConfigMapList`; `None` if objects come one after the other.
     pub fn kind(&self) -> Option<&str> {
         match &self.form {
             Form::Wrapped(envelope) => envelope.get("kind").and_then(Node::text),
@@ -200,7 +200,7 @@ impl ResourceList {
         self.results.iter().any(|result| result.severity() == Severity::Error)
     }
 
-    /// The one tree it is written as; `None` where objects come one after the other.
+    /// The one tree it is written as; `None` if objects come one after the other.
     fn envelope(&self) -> Option<Node> {
         let Form::Wrapped(envelope) = &self.form else { return None };
         let mut envelope = envelope.clone();

@@ -82,7 +82,7 @@ impl Object {
         self.0.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default()
     }
 
-    /// `apps/v1`; empty where there is none.
+    /// `apps/v1`; empty if there is none.
     pub fn api_version(&self) -> &str {
         self.text_at(&["apiVersion"])
     }
@@ -92,17 +92,17 @@ impl Object {
         self.api_version().split_once('/').map_or("", |(group, _)| group)
     }
 
-    /// `Deployment`; empty where there is none.
+    /// `Deployment`; empty if there is none.
     pub fn kind(&self) -> &str {
         self.text_at(&["kind"])
     }
 
-    /// The name in its metadata; empty where there is none.
+    /// The name in its metadata; empty if there is none.
     pub fn name(&self) -> &str {
         self.text_at(&["metadata", "name"])
     }
 
-    /// Empty where none is written.
+    /// Empty if none is written.
     pub fn namespace(&self) -> &str {
         self.text_at(&["metadata", "namespace"])
     }
@@ -201,7 +201,7 @@ impl Object {
         Path::dotted(path).map(|path| path.get_all(&self.0)).unwrap_or_default()
     }
 
-    /// Reads the first node a path leads to into a type of yours; `None` where there is none, or null.
+    /// Reads the first node a path leads to into a type of yours; `None` if there is none, or null.
     ///
     /// ```
     /// use krm_function::Object;

@@ -6,7 +6,7 @@ use crate::diag::Result;
 use crate::node::{Node, Style};
 use crate::source::{Source, Span};
 
-/// Reads the documents a scalar holds. Their places are those in the file the scalar is in, where that is given and
+/// Reads the documents a scalar holds. Their places are those in the file the scalar is in, if that is given and
 /// the scalar is a literal block (`|`); otherwise they all are the scalar's own.
 ///
 /// ```

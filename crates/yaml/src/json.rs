@@ -118,7 +118,7 @@ fn scalar(node: &Node, text: &str, out: &mut String) {
     }
 }
 
-/// Appends a quoted string, escaped as Go does it so that it may stand in HTML.
+/// Appends a quoted string, escaped as Go does it so that it may be in HTML.
 fn string(text: &str, out: &mut String) {
     out.push('"');
     let mut start = 0;

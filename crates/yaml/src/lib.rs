@@ -91,8 +91,8 @@
 //! * Accepted, though invalid: a comment without a space before its `#` after a quote or bracket; quoted and flow text
 //!   less indented than the block around it; `[-]`; the escape `\'`; anything after the end of a root that is a scalar or
 //!   in brackets, when only the first document is asked for ([`documents`]).
-//! * Accepted, though go-yaml makes no value of it: keys that are collections, which become JSON in a string where JSON is
-//!   written and an error where the canonical form [is checked](try_canonical_into); a stream without any document.
+//! * Accepted, though go-yaml makes no value of it: keys that are collections, which become JSON in a string if JSON is
+//!   written and an error if the canonical form [is checked](try_canonical_into); a stream without any document.
 
 #![deny(missing_docs)]
 

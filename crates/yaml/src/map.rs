@@ -14,7 +14,7 @@ const INDEXED_FROM: usize = 24;
 #[derive(Clone, Default)]
 pub struct Map {
     entries: Vec<Entry>,
-    /// Only where there are many entries, so that the many small maps stay small.
+    /// Only if there are many entries, so that the many small maps stay small.
     index: Option<Box<OnceLock<Index>>>,
 }
 

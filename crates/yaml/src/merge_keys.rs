@@ -9,7 +9,7 @@ use crate::node::{Node, Tag, Trivia, Value};
 
 impl Document {
     /// Replaces merge keys by the fields they merge in, and makes every alias a value of its own: from here on, nothing
-    /// in the tree refers to anchors. Costs nothing where the document has none.
+    /// in the tree refers to anchors. Costs nothing if the document has none.
     ///
     /// ```
     /// let text = "base: &base {a: 1, b: 2}\nmore: {<<: *base, b: 3}\n";
@@ -36,7 +36,7 @@ pub fn resolve(node: &mut Node) -> Result<()> {
     Ok(())
 }
 
-/// The node without references; `None` where it has none, so that what needs no change stays shared.
+/// The node without references; `None` if it has none, so that what needs no change stays shared.
 fn resolved(node: &Node) -> Result<Option<Node>> {
     let value = match node.value() {
         Value::Scalar(_) => None,

@@ -1,6 +1,6 @@
 //! `key:value`, the line that looks like a field and is a text.
 
-/// A line `key:value`, in which a space is missing, with it; nothing where the colon may be meant, as in an address.
+/// A line `key:value`, in which a space is missing, with it; nothing if the colon may be meant, as in an address.
 ///
 /// ```
 /// assert_eq!(krm_yaml::with_space("namespace:shop"), Some("namespace: shop".to_owned()));

@@ -93,11 +93,11 @@ pub enum Style {
     Flow,
 }
 
-/// What surrounds a node, where anything does.
+/// What surrounds a node, if anything does.
 ///
 /// Comments attach as in go-yaml: `head` is above, `line` at the end of the line, `foot` below (after a blank line, or at the end of
 /// the block). Of a map entry, `head` and `foot` are on the key; `line` is on the value where that is a scalar or a flow
-/// collection and on the key where the value is a block collection. Each holds its `#`, and line breaks between lines.
+/// collection and on the key if the value is a block collection. Each holds its `#`, and line breaks between lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trivia {
     /// The comment above.
@@ -272,7 +272,7 @@ impl Node {
         self.style
     }
 
-    /// Comments and the like; an empty one where there are none.
+    /// Comments and the like; an empty one if there are none.
     #[inline]
     pub fn trivia(&self) -> &Trivia {
         self.trivia.as_deref().unwrap_or(NO_TRIVIA)
@@ -455,7 +455,7 @@ impl Node {
         Some(self.as_map_mut()?.remove_at(at).value)
     }
 
-    /// Makes a null into an empty map; gives the map to edit, or `None` where the node is something else.
+    /// Makes a null into an empty map; gives the map to edit, or `None` if the node is something else.
     pub fn make_map(&mut self) -> Option<&mut Map> {
         if self.is_null() {
             self.assign(Node::map());
@@ -463,7 +463,7 @@ impl Node {
         self.as_map_mut()
     }
 
-    /// Makes a null into an empty sequence; gives it to edit, or `None` where the node is something else.
+    /// Makes a null into an empty sequence; gives it to edit, or `None` if the node is something else.
     pub fn make_seq(&mut self) -> Option<&mut Seq> {
         if self.is_null() {
             self.assign(Node::seq());
@@ -471,7 +471,7 @@ impl Node {
         self.as_seq_mut()
     }
 
-    /// The map under a key, made where it is missing or null; `None` where something else is there.
+    /// The map under a key, made if it is missing or null; `None` if something else is there.
     pub fn map_at(&mut self, key: &str) -> Option<&mut Node> {
         let map = self.make_map()?;
         let at = match map.position(key) {
@@ -486,8 +486,8 @@ impl Node {
         Some(child)
     }
 
-    /// Takes the value of another node, and its span where it has one, but keeps its own comments, and its own style
-    /// where both are scalars of one type: how an edited scalar keeps its quotes and its comment.
+    /// Takes the value of another node, and its span if it has one, but keeps its own comments, and its own style
+    /// if both are scalars of one type: how an edited scalar keeps its quotes and its comment.
     pub fn assign(&mut self, new: Node) {
         if !(self.is_scalar() && new.is_scalar() && self.tag == new.tag) {
             self.style = new.style;

@@ -77,7 +77,7 @@ impl Span {
         self.file == other.file && self.start <= other.start && other.end <= self.end
     }
 
-    /// The smallest span that holds both; `self` where they are of different files.
+    /// The smallest span that holds both; `self` if they are of different files.
     pub fn to(self, other: Span) -> Span {
         if self.file != other.file {
             return self;

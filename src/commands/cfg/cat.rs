@@ -16,7 +16,7 @@ use crate::report::Report;
 #[derive(Debug, Args)]
 #[command(after_help = examples::CAT)]
 pub struct CatArgs {
-    /// The package: a folder or a file; standard input where none is named
+    /// The package: a folder or a file; standard input if none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Put fields into their usual order

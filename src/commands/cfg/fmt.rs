@@ -26,7 +26,7 @@ use crate::report::Report;
 #[derive(Debug, Args)]
 #[command(after_help = examples::FMT)]
 pub struct FmtArgs {
-    /// Packages or files; standard input to standard output where none is named, or `-`
+    /// Packages or files; standard input to standard output if none is named, or `-`
     #[arg(value_name = "PATH")]
     paths: Vec<PathBuf>,
     /// Change nothing; name the files that would change, and fail if there are any

@@ -107,7 +107,7 @@ pub(super) fn annotate(item: &mut Item) {
 #[derive(Debug, Args)]
 #[command(after_help = examples::COUNT)]
 struct CountArgs {
-    /// The package: a folder or a file; standard input where none is named
+    /// The package: a folder or a file; standard input if none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Count each kind apart
@@ -146,7 +146,7 @@ fn count(args: &CountArgs, report: &Report) -> Result<()> {
 struct GrepArgs {
     /// What to look for, as `path.to.field[=value]`
     query: String,
-    /// The package: a folder or a file; standard input where none is named
+    /// The package: a folder or a file; standard input if none is named
     #[arg(value_name = "DIR")]
     dir: Option<PathBuf>,
     /// Annotate each resource with the file it comes from, and its position there: annotations that end in `/path` and

@@ -71,7 +71,7 @@ fn indent(line: &str) -> usize {
     line.len() - line.trim_start().len()
 }
 
-/// Whether empty lines are only where formatting leaves any: one behind a comment, and within text.
+/// Whether empty lines are only where formatting leaves any: one after a comment, and within text.
 fn is_spaced(gap: &[&str], formatted: &[&str]) -> bool {
     let is_plain = |gap: &[&str]| gap.iter().all(|line| line.is_empty());
     match is_plain(gap) {

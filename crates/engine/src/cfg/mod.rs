@@ -19,7 +19,7 @@ pub(crate) use krm_function::annotations::LOCAL_CONFIG;
 /// A resource and where it is in a package.
 #[derive(Clone, Debug)]
 pub struct Item {
-    /// The file, relative to the package, with `/`; empty where there is none.
+    /// The file, relative to the package, with `/`; empty if there is none.
     pub path: String,
     /// Its place among the documents of the file.
     pub index: usize,
@@ -67,7 +67,7 @@ impl Item {
         self.path.rsplit_once('/').map_or(".", |(folder, _)| folder)
     }
 
-    /// The file without its folder; `.` where there is none.
+    /// The file without its folder; `.` if there is none.
     pub fn file(&self) -> &str {
         match self.path.rsplit_once('/') {
             Some((_, file)) => file,

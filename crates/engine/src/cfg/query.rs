@@ -217,7 +217,7 @@ impl Test {
 pub fn one_line(node: &Node) -> String {
     let mut node = node.clone();
     super::format::strip_comments(&mut node);
-    // Quotes only where the value needs them, however it was written.
+    // Quotes only if the value needs them, however it was written.
     let style = if node.is_scalar() { Style::Any } else { Style::Flow };
     krm_yaml::emit::preserve::fresh(&node.with_style(style)).trim().to_owned()
 }

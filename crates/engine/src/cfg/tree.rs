@@ -61,7 +61,7 @@ impl Branch {
     }
 }
 
-/// Makes the tree. Without a structure, that of owners is taken where any resource has one.
+/// Makes the tree. Without a structure, that of owners is taken if any resource has one.
 pub fn tree(
     root: &str,
     items: &[Item],

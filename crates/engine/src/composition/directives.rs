@@ -220,7 +220,7 @@ fn unknown_word(value: &Node) -> Diagnostic {
     }
 }
 
-/// Whether an element of a list is meant: it has the same key, or, where neither has one, all the fields that are given.
+/// Whether an element of a list is meant: it has the same key, or, if neither has one, all the fields that are given.
 fn is_same(wanted: &Node, item: &Node) -> bool {
     if !wanted.is_map() || !item.is_map() {
         return wanted.text().is_some() && wanted.text() == item.text();

@@ -196,7 +196,7 @@ impl Query {
     }
 }
 
-/// Undoes `%2F` and `+`; `None` where that cannot be done.
+/// Undoes `%2F` and `+`; `None` if that cannot be done.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -172,7 +172,7 @@ pub trait Loader: Send + Sync {
     fn load_bytes(&self, path: &str, place: Span) -> Result<Vec<u8>>;
     /// The folder paths are relative to.
     fn root(&self) -> &Path;
-    /// The file a place is in, where it is known: for showing what is wrong with a text inside a text.
+    /// The file a place is in, if it is known: for showing what is wrong with a text inside a text.
     fn source(&self, place: Span) -> Option<Arc<Source>> {
         let _ = place;
         None

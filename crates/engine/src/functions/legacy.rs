@@ -37,7 +37,7 @@ pub struct LegacyPlugin {
 const LONGEST_VARIABLE: usize = 131_071;
 
 impl LegacyPlugin {
-    /// The plugin for a configuration; `None` where there is none. Refuses one that the user did not allow.
+    /// The plugin for a configuration; `None` if there is none. Refuses one that the user did not allow.
     pub fn find(
         config: &Resource,
         role: Role,
@@ -143,7 +143,7 @@ fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
     Ok(args)
 }
 
-/// Splits a line as a shell does, comments included; `None` where a quote is not closed.
+/// Splits a line as a shell does, comments included; `None` if a quote is not closed.
 pub(crate) fn split_words(line: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let mut word = String::new();

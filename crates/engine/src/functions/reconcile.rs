@@ -76,7 +76,7 @@ struct Reconciler<'n> {
 }
 
 impl Reconciler<'_> {
-    /// The old node with the changes of the new one; `None` where there are none.
+    /// The old node with the changes of the new one; `None` if there are none.
     fn changed(&self, old: &Node, new: &Node, known: Known) -> Option<Node> {
         let value = match (old.value(), new.value()) {
             (Value::Map(a), Value::Map(b)) => self.changed_map(a, b, known).map(Node::from),

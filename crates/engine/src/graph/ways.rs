@@ -99,7 +99,7 @@ pub struct Users<'w> {
     pub layer: &'w Layer,
     /// The entry that names it.
     pub place: Span,
-    /// Who uses this layer; empty where they are shown elsewhere.
+    /// Who uses this layer; empty if they are shown elsewhere.
     pub users: Vec<Users<'w>>,
     /// Its users were given before.
     pub repeated: bool,

@@ -20,7 +20,7 @@ use crate::schema::Type;
 /// The lists, where a change of an element is seen wherever the list is: `origin` may be `dest` itself.
 struct Lists {
     dest: Vec<Node>,
-    /// `None` where the origin is the destination.
+    /// `None` if the origin is the destination.
     origin: Option<Vec<Node>>,
 }
 
@@ -30,7 +30,7 @@ impl Lists {
     }
 }
 
-/// Merges lists; `None` where the destination's elements stay as they are.
+/// Merges lists; `None` if the destination's elements stay as they are.
 pub(super) fn merge(
     visitor: &mut dyn Visitor,
     s: Sources,
@@ -109,7 +109,7 @@ fn complete(tuples: &mut [Vec<String>]) {
     }
 }
 
-/// The keys that any combination has a value for, and their columns; all where there are none.
+/// The keys that any combination has a value for, and their columns; all if there are none.
 fn used<'k>(tuples: &[Vec<String>], keys: &[&'k str]) -> (Vec<&'k str>, Vec<usize>) {
     let columns: Vec<usize> =
         (0..keys.len()).filter(|&column| tuples.iter().any(|tuple| !tuple[column].is_empty())).collect();

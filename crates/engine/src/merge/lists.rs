@@ -22,7 +22,7 @@ fn lists<'n>(s: &Sources<'n>) -> Lists<'n> {
     [s.dest, s.origin, s.updated].map(|node| node.map_or(&[][..], Node::items))
 }
 
-/// The value of an element's key: empty where it has none, as for the reference.
+/// The value of an element's key: empty if it has none, as for the reference.
 pub(super) fn key_value<'n>(element: &'n Node, key: &str) -> &'n str {
     element.get(key).filter(|value| !value.is_null()).and_then(Node::text).unwrap_or_default()
 }
@@ -63,7 +63,7 @@ fn all_different<'n, K: Eq + std::hash::Hash>(list: &'n [Node], key: impl Fn(&'n
     list.iter().all(|element| seen.insert(key(element)))
 }
 
-/// Merges lists; `None` where the destination's elements stay as they are. `list` is the destination's list as it was
+/// Merges lists; `None` if the destination's elements stay as they are. `list` is the destination's list as it was
 /// found.
 pub(super) fn merge(
     visitor: &mut dyn Visitor,

@@ -11,7 +11,7 @@ use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill,
 use super::{Merged, Options};
 use crate::schema::Schema;
 
-/// Whose change is taken where both made one.
+/// Whose change is taken if both made one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Side {
     /// The update's.
@@ -28,11 +28,11 @@ pub struct Conflict {
     pub path: Vec<Text>,
     /// What it was, if it was there.
     pub original: Option<Node>,
-    /// What the destination made of it; `None` where it was removed.
+    /// What the destination made of it; `None` if it was removed.
     pub dest: Option<Node>,
-    /// What the update made of it; `None` where it was removed.
+    /// What the update made of it; `None` if it was removed.
     pub updated: Option<Node>,
-    /// The nearest place that can be pointed at, where a side has none of its own.
+    /// The nearest place that can be pointed at, if a side has none of its own.
     pub near: Span,
     /// Whose value was taken.
     pub taken: Side,

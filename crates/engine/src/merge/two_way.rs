@@ -64,7 +64,7 @@ impl Visitor for TwoWay {
                 (_, Some(origin)) if origin.is_map() => match directive(origin) {
                     Ok(Some(Directive::Delete)) => Start::Clear,
                     Ok(Some(_)) => into_nothing(without_directive(origin)),
-                    // An unknown directive is only a field where there is nothing to merge with.
+                    // An unknown directive is only a field if there is nothing to merge with.
                     Ok(None) | Err(_) => into_nothing(Cow::Borrowed(origin)),
                 },
                 _ => Start::Clear,

@@ -23,7 +23,7 @@ pub(super) struct Sources<'n> {
 /// What becomes of a place in the destination.
 #[derive(Debug)]
 pub(super) enum Outcome {
-    /// It stays as it is, also where there is nothing.
+    /// It stays as it is, also if there is nothing.
     Keep,
     Clear,
     Set(Node),
@@ -33,7 +33,7 @@ pub(super) enum Outcome {
 pub(super) enum Start<'n> {
     Keep,
     Clear,
-    /// Merge into `dest` (into an empty one where there is none), with `origin` rid of its directives.
+    /// Merge into `dest` (into an empty one if there is none), with `origin` rid of its directives.
     From {
         dest: Option<Cow<'n, Node>>,
         origin: Option<Cow<'n, Node>>,
@@ -413,7 +413,7 @@ pub(super) fn to_fill<'n>(dest: &'n Node, from: Option<&Node>) -> Cow<'n, Node> 
     }
 }
 
-/// The keys a list is merged by; `None` where it is replaced as a whole.
+/// The keys a list is merged by; `None` if it is replaced as a whole.
 fn merge_keys<'s>(
     s: &Sources,
     ty: Option<Type<'s>>,

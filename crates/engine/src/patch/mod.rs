@@ -47,7 +47,7 @@ struct Operation {
     path: Option<Text>,
     from: Option<Text>,
     from_span: Span,
-    /// `None` where nothing is written, which most operations take for null.
+    /// `None` if nothing is written, which most operations take for null.
     value: Option<Node>,
     span: Span,
 }
@@ -372,7 +372,7 @@ fn position(key: &str, items: &[Node], path: &str) -> Result<usize> {
     at.ok_or_else(|| bad_index(key, path))
 }
 
-/// An index into a list of a certain length; from the end where it is negative.
+/// An index into a list of a certain length; from the end if it is negative.
 fn index(text: &str, len: usize) -> Option<usize> {
     path::index(text, len, Signs::FromEnd)
 }
@@ -383,7 +383,7 @@ fn bad_index(key: &str, path: &str) -> Diagnostic {
         .help("indexes count from 0; `-` is the position after the last element")
 }
 
-/// What a path leads to; `None` where a map has no such field.
+/// What a path leads to; `None` if a map has no such field.
 fn get<'n>(root: &'n Node, path: &str) -> Result<Option<&'n Node>> {
     let (parents, last) = pointer(path)?;
     let container = path::first(&Pointer, &parents, root)?.filter(|node| node.is_map() || node.is_seq());

@@ -231,7 +231,7 @@ impl Step {
     }
 }
 
-/// What a step made of nothing, and, where anyone wants to know, what happened on the way.
+/// What a step made of nothing, and, if anyone wants to know, what happened on the way.
 pub(super) type Made = (Result<Resources>, Option<Arc<Trace>>);
 
 /// Runs something on nothing, with a trace of its own.

@@ -1,7 +1,7 @@
 //! What a build remembers of a resource, as annotations: how the reference hands it to functions, and gets it back.
 //!
-//! Within the engine these are fields. They become annotations only where a resource leaves for another program, and
-//! fields again where one comes in.
+//! Within the engine these are fields. They become annotations only when a resource leaves for another program, and
+//! fields again when one comes in.
 
 use krm_function::annotations as names;
 use krm_yaml::{Diagnostic, Node, Result, Text};
@@ -68,7 +68,7 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
     Ok(())
 }
 
-/// What the text of an annotation holds, where it can be read.
+/// What the text of an annotation holds, if it can be read.
 fn held<T: for<'n> Deserialize<'n>>(annotation: &Node) -> Option<T> {
     let documents = krm_yaml::parse_str(annotation.text()?).ok()?;
     krm_yaml::from_node_with(&documents.first()?.root, super::lenient::CONFIGURATION).ok()

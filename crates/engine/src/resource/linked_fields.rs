@@ -56,7 +56,7 @@ impl Shared {
         self.0.iter().any(|group| group.key == key)
     }
 
-    /// Lets the others follow where one was changed. Where several were, the last one in the order of paths counts: that is
+    /// Lets the others follow if one was changed. Where several were, the last one in the order of paths counts: that is
     /// the order in which they are written.
     pub fn follow(&mut self, root: &mut Node) {
         self.0.retain_mut(|group| {

@@ -42,7 +42,7 @@ struct Places {
     first: u32,
     /// Which of all its ids it is.
     id: u32,
-    /// All of them, where there is more than one. In a box, since that is rare and the table has many of these.
+    /// All of them, if there is more than one. In a box, since that is rare and the table has many of these.
     #[allow(clippy::box_collection)]
     several: Option<Box<Vec<u32>>>,
 }
@@ -167,7 +167,7 @@ impl Resources {
         places(&self.index().any, id, &self.items)
     }
 
-    /// Where the resources are that have or had such a name, in order; where there are few, all of them. What selectors
+    /// Where the resources are that have or had such a name, in order; if there are few, all of them. What selectors
     /// look at, so that a thousand patches for a thousand names do not take a million comparisons.
     pub(crate) fn candidates(&self, wanted: Names) -> Vec<usize> {
         let (prefix, exact) = match wanted {
@@ -315,7 +315,7 @@ impl Resources {
         self.items.iter_mut().try_for_each(&mut edit)
     }
 
-    /// The same for edits that know nothing of each other: where there are many, they are done side by side.
+    /// The same for edits that know nothing of each other: if there are many, they are done side by side.
     pub(crate) fn edit_apart(&mut self, edit: impl Fn(&mut Resource) -> Result<()> + Sync) -> Result<()> {
         self.index.take();
         apart(self.items.par_iter_mut(), edit)
@@ -384,7 +384,7 @@ impl Resources {
     }
 }
 
-/// Edits side by side where there are many. The first error, in order, is the one given.
+/// Edits side by side if there are many. The first error, in order, is the one given.
 fn apart<T: Send>(
     items: impl IndexedParallelIterator<Item = T>,
     edit: impl Fn(T) -> Result<()> + Sync,

@@ -59,7 +59,7 @@ impl ResourceId {
         is_new
     }
 
-    /// The namespace that counts: none at all for cluster-scoped kinds, `default` where none is written.
+    /// The namespace that counts: none at all for cluster-scoped kinds, `default` if none is written.
     pub fn effective_namespace(&self) -> &str {
         match (self.cluster_scoped, self.namespace.as_str()) {
             (true, _) => NO_NAMESPACE,
@@ -134,7 +134,7 @@ impl Behavior {
         }
     }
 
-    /// Its name, where it has one.
+    /// Its name, if it has one.
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Unspecified => None,

@@ -3,7 +3,7 @@
 use krm_yaml::{Entry, Map, Node, Style, Tag, Text, Value};
 
 /// The map under a key with every value made a string and keys sorted; the last of equal keys wins. Collections have no
-/// text, and become empty strings. `None` where there is no entry at all.
+/// text, and become empty strings. `None` if there is no entry at all.
 pub fn string_map(parent: &Node, key: &str) -> Option<Map> {
     let mut entries: Vec<Entry> = parent.get(key)?.as_map()?.iter().map(as_strings).collect();
     entries.sort_by(|a, b| a.key.text().cmp(&b.key.text()));
@@ -53,7 +53,7 @@ fn as_string(node: &Node) -> Node {
     }
 }
 
-/// Puts a map under a key, or removes the key where there is none.
+/// Puts a map under a key, or removes the key if there is none.
 pub fn set_strings(parent: &mut Node, key: &str, map: Option<Map>) {
     match map {
         Some(map) => parent.set(key, Node::from(map)),

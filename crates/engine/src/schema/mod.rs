@@ -127,7 +127,7 @@ impl<'s> Type<'s> {
         Some(self.graph.get(self.at.items?))
     }
 
-    /// The fields that tell a list's elements apart when it is merged; none at all where the elements are scalars that
+    /// The fields that tell a list's elements apart when it is merged; none at all if the elements are scalars that
     /// stand for themselves. `None` of a list that is replaced as a whole.
     pub fn merge_keys(self) -> Option<&'s [Cow<'static, str>]> {
         self.at.merge.as_deref()

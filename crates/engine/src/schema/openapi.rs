@@ -11,7 +11,7 @@ use super::digest::{self, Field, Graph, KnownKind, Type};
 const GVK: &str = "x-kubernetes-group-version-kind";
 
 /// Reads the definitions and, from the paths, the scopes. What it does not understand it passes over: documents from
-/// clusters hold much that says nothing about merging. What `known` knows counts more, where it is given.
+/// clusters hold much that says nothing about merging. What `known` knows counts more, if it is given.
 pub(super) fn read(document: &Node, known: Option<&Graph>) -> Result<Graph> {
     if !document.is_map() {
         let message = format!("an OpenAPI document is a map, not {}", document.kind_name());
@@ -198,7 +198,7 @@ fn reference(schema: &Node) -> Option<&str> {
     schema.get("$ref")?.text()?.strip_prefix("#/definitions/")
 }
 
-/// The keys a list is merged by: only where the strategy says `merge`.
+/// The keys a list is merged by: only if the strategy says `merge`.
 fn merge_keys(schema: &Node) -> Option<Vec<Cow<'static, str>>> {
     let strategy = schema.get("x-kubernetes-patch-strategy")?.text()?;
     if !strategy.split(',').any(|s| s == "merge") {

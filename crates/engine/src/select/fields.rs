@@ -40,7 +40,7 @@ impl FieldSpec {
         Self { path: FieldPath::new(path), ..Self::default() }
     }
 
-    /// The same, made where it is missing.
+    /// The same, made if it is missing.
     pub fn created(path: &str) -> Self {
         Self { create: true, ..Self::new(path) }
     }
@@ -60,7 +60,7 @@ impl FieldSpec {
             && fits(&other.version, &self.version)
     }
 
-    /// Calls `edit` on every node the path leads to, whatever the tree's kind. What is missing is made where the spec says
+    /// Calls `edit` on every node the path leads to, whatever the tree's kind. What is missing is made if the spec says
     /// `create` and `create` says what; otherwise it is passed over.
     pub fn edit(
         &self,

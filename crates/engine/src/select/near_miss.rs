@@ -26,7 +26,7 @@ pub enum Part {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NearMiss {
     pub message: String,
-    /// The part to blame; none where it takes several to match nothing.
+    /// The part to blame; none if it takes several to match nothing.
     pub place: Span,
     pub help: String,
     /// The edit that writes what was probably meant.
@@ -38,7 +38,7 @@ const MOST: usize = 300;
 
 impl NearMiss {
     /// Names the first part that nothing fits of what fits the parts before it. Parts are given as they are written, and
-    /// those that are empty fit anything. The headline is given too, and the advice where there is none better.
+    /// those that are empty fit anything. The headline is given too, and the advice if there is none better.
     pub fn new(
         headline: &str,
         advice: &str,
@@ -103,7 +103,7 @@ impl Part {
         nearest(wanted, texts.iter().map(String::as_str)).filter(|near| !near.is_empty()).map(str::to_owned)
     }
 
-    /// What would fit: the nearest word, or what there is where that is little. Of a pattern nobody can tell.
+    /// What would fit: the nearest word, or what there is if that is little. Of a pattern nobody can tell.
     fn advice(self, wanted: &str, left: &[&Resource]) -> Option<String> {
         if !go_regex::is_plain(wanted) && !matches!(self, Part::Labels | Part::Annotations) {
             return None;

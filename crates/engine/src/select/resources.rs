@@ -214,7 +214,7 @@ fn fits_dots(pattern: &str, text: &str) -> bool {
     fits && text.next().is_none()
 }
 
-/// The plain characters a pattern begins with; none where another alternative may begin otherwise.
+/// The plain characters a pattern begins with; none if another alternative may begin otherwise.
 fn literal_prefix(pattern: &str) -> &str {
     if pattern.contains('|') || pattern.contains("(?") {
         return "";

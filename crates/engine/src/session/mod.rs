@@ -61,7 +61,7 @@ pub struct BuildOptions {
     pub policy: Policy,
     /// Files outside a kustomization's folder may be read.
     pub unrestricted: bool,
-    /// Resources come out as they were read where the kustomization does not say otherwise.
+    /// Resources come out as they were read if the kustomization does not say otherwise.
     pub keep_order: bool,
     /// Every resource is labelled, whatever the kustomization says.
     pub managed_by_label: bool,

@@ -169,7 +169,7 @@ fn path_in(text: &str) -> Option<(Option<&str>, &str)> {
     (is_path && !Path::new(path).is_absolute()).then_some((key, path))
 }
 
-/// A path of one folder as seen from another; `None` where it stays as it is.
+/// A path of one folder as seen from another; `None` if it stays as it is.
 fn moved(text: &str, from: &Folder, to: &Folder) -> Option<String> {
     let (key, path) = path_in(text).filter(|_| from.root() != to.root())?;
     let moved = relative(&clean(&from.root().join(path)), to.root());

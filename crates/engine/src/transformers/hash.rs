@@ -86,7 +86,7 @@ fn encode(root: &Node) -> String {
     json::compact(&content)
 }
 
-/// A map as it is, a scalar as text, and a list, where none is expected, as null.
+/// A map as it is, a scalar as text, and a list, if none is expected, as null.
 fn value(node: &Node) -> Node {
     match node.text() {
         Some(text) => Node::from(text),

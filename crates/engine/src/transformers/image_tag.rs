@@ -285,7 +285,7 @@ impl Pattern {
         Self { image, name }
     }
 
-    /// What the last part of a name must be, where that is certain.
+    /// What the last part of a name must be, if that is certain.
     fn last_part(&self) -> Option<&str> {
         let part = self.image.name.rsplit('/').next().unwrap_or_default();
         // A dot may stand for anything, also for the end of the name.
@@ -410,7 +410,7 @@ fn visit_listed<'n>(
     Ok(())
 }
 
-/// Edits the same, where they fit; trees without such stay shared.
+/// Edits the same, if they fit; trees without such stay shared.
 fn each_listed(
     root: &mut Node,
     fits: &dyn Fn(&Node) -> bool,

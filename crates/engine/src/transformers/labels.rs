@@ -11,7 +11,7 @@ use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::select::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 
-/// Adds labels to every resource and, where asked, to selectors and to what workloads make.
+/// Adds labels to every resource and, if asked, to selectors and to what workloads make.
 ///
 /// ```yaml
 /// labels:
@@ -133,7 +133,7 @@ pub(super) fn write_pairs(pairs: &Pairs, specs: &FieldSpecs, r: &mut Resource, c
         return Ok(());
     }
     let gvk = r.gvk().clone();
-    // Which pair was new in which field, where there is more than one.
+    // Which pair was new in which field, if there is more than one.
     let several = specs.fitting(&gvk).nth(1).is_some();
     let mut new: Vec<(usize, &FieldPath)> = Vec::new();
     r.edit(cx.schema, |root| {

@@ -273,7 +273,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &
     }
 }
 
-/// Gives a resource annotations where it has none; says whether it did.
+/// Gives a resource annotations if it has none; says whether it did.
 fn make_annotations(root: &mut Node) -> bool {
     let Some(meta) = root.get("metadata").filter(|meta| meta.is_map()) else { return false };
     let missing = meta.get("annotations").is_none_or(Node::is_null);
@@ -300,7 +300,7 @@ impl Chosen {
         cx.note(r.track, Span::NONE, || Cause::Matched { asked: self.place, met: r.span() });
     }
 
-    /// Where the chosen resources are; a warning where there are none.
+    /// Where the chosen resources are; a warning if there are none.
     pub fn find(&self, items: &Resources, cx: &Context) -> Result<Vec<usize>> {
         let found = self.matcher.select(items).map_err(|d| d.at(self.place))?;
         if found.is_empty() {

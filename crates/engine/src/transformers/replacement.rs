@@ -563,7 +563,7 @@ impl Place {
         }
     }
 
-    /// Writes the value into a field; `false` where the field is of another type.
+    /// Writes the value into a field; `false` if the field is of another type.
     fn set(&self, node: &mut Node, value: &Node, place: Span) -> Result<bool> {
         let FieldOptions { delimiter, index, .. } = &self.options;
         let mut text = value.text().unwrap_or_default().to_owned();

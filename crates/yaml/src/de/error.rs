@@ -180,7 +180,7 @@ fn name(unexpected: &Unexpected) -> String {
     }
 }
 
-/// Names the nearest of the known words, or all of them where none is near.
+/// Names the nearest of the known words, or all of them if none is near.
 fn suggestion(word: &str, known: &[&str], all: &str) -> String {
     match crate::similar::nearest(word, known.iter().copied()) {
         Some(name) => format!("did you mean `{name}`?"),

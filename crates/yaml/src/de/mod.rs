@@ -47,7 +47,7 @@ use crate::source::Span;
 
 pub use noticed::{Noticed, noticing};
 
-/// Reads a typed value from a tree. Unknown fields are refused where the type says `deny_unknown_fields`.
+/// Reads a typed value from a tree. Unknown fields are refused if the type says `deny_unknown_fields`.
 pub fn from_node<'n, T: Deserialize<'n>>(node: &'n Node) -> Result<T> {
     from_node_with(node, Options::default())
 }

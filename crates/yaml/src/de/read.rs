@@ -415,7 +415,7 @@ struct MapAccess<'n> {
     map: &'n [Entry],
     /// Of a struct. A null in one of them is as good as none.
     fields: &'static [&'static str],
-    /// The fields the keys stand for, where case does not matter.
+    /// The fields the keys stand for, if case does not matter.
     names: Option<Vec<Name>>,
     next: usize,
     options: Options,

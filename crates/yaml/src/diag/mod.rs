@@ -1,6 +1,6 @@
 //! What went wrong, where, and what to do about it.
 //!
-//! A [`Diagnostic`] is data: it is made where a fault is found and rendered only where it is shown. It lives at the bottom
+//! A [`Diagnostic`] is data: it is made where a fault is found and rendered only when it is shown. It lives at the bottom
 //! of the stack because a syntax error is the first thing that can go wrong.
 
 mod data;

@@ -4,7 +4,7 @@
 // scalars do not survive that: whether the break after a line is doubled depends on the first line of the text instead
 // of the line that follows. (go-yaml `yaml_emitter_write_folded_scalar`)
 
-/// The text of a folded scalar as it comes back; `None` where it comes back unharmed.
+/// The text of a folded scalar as it comes back; `None` if it comes back unharmed.
 pub fn distorted(text: &str) -> Option<String> {
     let content = text.trim_start_matches('\n');
     if !content.trim_end_matches('\n').contains('\n') && !text.ends_with("\n\n") || !is_written_folded(text) {

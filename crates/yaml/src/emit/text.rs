@@ -1,4 +1,4 @@
-//! How the canonical form writes a string: bare where that is safe, else quoted or as a block, folded past 80 columns.
+//! How the canonical form writes a string: bare if that is safe, else quoted or as a block, folded past 80 columns.
 //!
 //! These are the habits of the reference's emitter, its oddities included, since its bytes are the measure.
 

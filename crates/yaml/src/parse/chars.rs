@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::diag::{Diagnostic, Result};
 use crate::source::Source;
 
-/// Turns the bytes of a file into text: UTF-8, or UTF-16 where a byte order mark says so.
+/// Turns the bytes of a file into text: UTF-8, or UTF-16 if a byte order mark says so.
 ///
 /// See [`Sources::add_bytes`](crate::Sources::add_bytes) for an error to show to people.
 pub fn decode(bytes: Vec<u8>) -> Result<String, BadEncoding> {

@@ -4,7 +4,7 @@
 //! comment is noted with the token it is to go to, waits until the parser looks at that token, and lands on whichever
 //! event is made next. Its rules are kept here exactly, with the pieces of text that stand in for its tokens:
 //!
-//! 1. White space is read behind every token. A comment on the token's line is noted as *line* comment of the token;
+//! 1. White space is read after every token. A comment on the token's line is noted as *line* comment of the token;
 //!    other comments as *foot* of the token, or as *head* of what follows ([`Parser::read_comments`]).
 //! 2. When a node is complete, and what follows it has been skipped, it takes all comments that were noted for its
 //!    token or an earlier one ([`super::handout`]).
@@ -82,7 +82,7 @@ impl Parser<'_> {
         self.comments.noted.push((comment, text));
     }
 
-    /// Reads the comment on the line of a token, where there is one. White space began at `from`.
+    /// Reads the comment on the line of a token, if there is one. White space began at `from`.
     pub fn comment_on_line(&mut self, from: usize, after: After) -> bool {
         if after.kind == CommentKind::Lead || self.pos != from {
             return false;
@@ -103,7 +103,7 @@ impl Parser<'_> {
         let mut scan = from;
         let outer_indent = self.indent.max(0);
         // Lines are counted from this one. A comment on the first line below the token is its foot, if an empty line
-        // follows; behind the first line of a document nothing is.
+        // follows; after the first line of a document nothing is.
         let foot_line = if from <= self.first_line_end {
             None
         } else if breaks == 0 && self.column() > 1 {

@@ -169,7 +169,7 @@ impl<'s> Parser<'s> {
         Span::new(self.file, start, end)
     }
 
-    /// How many bytes the line break at `pos` has; 0 where there is none.
+    /// How many bytes the line break at `pos` has; 0 if there is none.
     #[inline]
     pub fn break_len(&self, pos: usize) -> usize {
         match self.at(pos) {
@@ -299,7 +299,7 @@ impl<'s> Parser<'s> {
             && (self.pos - start <= MAX_KEY || self.text[start..self.pos].chars().count() <= MAX_KEY)
     }
 
-    /// Goes one level down; an error where that is too deep.
+    /// Goes one level down; an error if that is too deep.
     #[inline]
     pub fn descend(&mut self, at: usize) -> Result<()> {
         self.depth += 1;

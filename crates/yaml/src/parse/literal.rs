@@ -6,7 +6,7 @@ use crate::node::{Style, Tag};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Chomp {
-    /// One line break at the end, where there is any.
+    /// One line break at the end, if there is any.
     Clip,
     /// `-`: none.
     Strip,

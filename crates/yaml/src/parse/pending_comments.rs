@@ -36,7 +36,7 @@ impl Parser<'_> {
         if is_flow { span.end as usize - 1 } else { span.start as usize }
     }
 
-    /// Gives the node on top its comments, where it is a scalar, an alias or a flow collection. To be called when what
+    /// Gives the node on top its comments, if it is a scalar, an alias or a flow collection. To be called when what
     /// is after it was skipped.
     #[inline]
     pub fn comment_on(&mut self) {

@@ -49,7 +49,7 @@ pub enum Stop {
 }
 
 impl Parser<'_> {
-    /// Whether a byte is here that can begin nothing but a plain scalar. Says no where that is not plain to see.
+    /// Whether a byte is here that can begin nothing but a plain scalar. Says no if that is not plain to see.
     #[inline]
     pub fn is_word(&self) -> bool {
         CLASSES[self.here() as usize] & WORD != 0

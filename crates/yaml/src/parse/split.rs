@@ -46,7 +46,7 @@ pub fn parse(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Result<Vec<
 }
 
 /// Where documents begin that can be read by themselves: in front of lines `---`, since at the beginning of a line
-/// nothing but a document begins so. Nothing where documents depend on more than that.
+/// nothing but a document begins so. Nothing if documents depend on more than that.
 fn starts(text: &str) -> Vec<usize> {
     let bytes = text.as_bytes();
     let starts_odd = matches!(bytes.first(), Some(b'%' | b'.'));

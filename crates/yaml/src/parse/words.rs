@@ -6,7 +6,7 @@
 const ONES: u64 = 0x0101_0101_0101_0101;
 const HIGHS: u64 = 0x8080_8080_8080_8080;
 
-/// The eight bytes at `at`, the first lowest; none where fewer are left.
+/// The eight bytes at `at`, the first lowest; none if fewer are left.
 #[inline]
 pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let eight = bytes.get(at..at + 8)?;

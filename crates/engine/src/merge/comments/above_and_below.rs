@@ -108,7 +108,7 @@ fn start<'n>(s: &Sources<'n>) -> Start<'n> {
 }
 
 impl Around<'_> {
-    /// A node with what is above and below it settled; `None` where that is what it has.
+    /// A node with what is above and below it settled; `None` if that is what it has.
     fn settle(&mut self, dest: &Node, before: Option<&Node>, theirs: &Node, wins: Theirs) -> Option<Node> {
         let mut settled: Option<Node> = None;
         for side in Side::BOTH {

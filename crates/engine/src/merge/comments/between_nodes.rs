@@ -110,7 +110,7 @@ impl Gaps {
         }
     }
 
-    /// Says something on a side of a node in place of what is there, and gives what is there then; `None` where that
+    /// Says something on a side of a node in place of what is there, and gives what is there then; `None` if that
     /// is what was there before.
     pub fn say(&mut self, node: &Node, side: Side, comment: &Text) -> Option<Text> {
         let gap = self.gaps.entry(self.places.get(&std::ptr::from_ref(node))?[side as usize]).or_default();
@@ -127,7 +127,7 @@ impl Gaps {
         Some(comment)
     }
 
-    /// Takes back what a side of a node says. `false` where it has to stay: others rely on it, or there is no telling which
+    /// Takes back what a side of a node says. `false` if it has to stay: others rely on it, or there is no telling which
     /// is meant, because it is here twice or at the end of the text, where the document may have a comment of its own.
     pub fn take_back(&mut self, node: &Node, side: Side) -> bool {
         let Some(places) = self.places.get(&std::ptr::from_ref(node)) else { return false };

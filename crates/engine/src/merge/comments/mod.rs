@@ -44,7 +44,7 @@ pub(in crate::merge) fn same(a: &Node, b: &Node) -> bool {
     (!a.has_trivia() && !b.has_trivia()) || comments(a) == comments(b)
 }
 
-/// The destination with the comments the source has in place of its own; `None` where that changes nothing.
+/// The destination with the comments the source has in place of its own; `None` if that changes nothing.
 pub(in crate::merge) fn overridden(dest: &Node, source: &Node) -> Option<Node> {
     combined(dest, source, |dest, source| if source.is_empty() { dest } else { source })
 }
@@ -57,12 +57,12 @@ pub(in crate::merge) fn overridden_around(dest: &Node, source: &Node) -> Option<
     (!same(&node, dest)).then_some(node)
 }
 
-/// The destination with comments of the source where it has none of its own; `None` where that changes nothing.
+/// The destination with comments of the source where it has none; `None` if that changes nothing.
 pub(in crate::merge) fn joined(dest: &Node, source: &Node) -> Option<Node> {
     combined(dest, source, |dest, source| if dest.is_empty() { source } else { dest })
 }
 
-/// The destination with the comments of the source and none of its own; `None` where that changes nothing.
+/// The destination with the comments of the source and none of its own; `None` if that changes nothing.
 pub(in crate::merge) fn replaced(dest: &Node, source: &Node) -> Option<Node> {
     combined(dest, source, |_, source| source)
 }
@@ -100,7 +100,7 @@ impl Theirs {
 }
 
 /// The destination with the comment after it on its line that a merge gives it: theirs where they changed it, else its own. Where both
-/// changed it, `wins` says whether theirs is taken, and one they removed stays. `None` where that changes nothing.
+/// changed it, `wins` says whether theirs is taken, and one they removed stays. `None` if that changes nothing.
 pub(in crate::merge) fn with_line_comment(
     dest: &Node,
     before: Option<&Node>,
@@ -128,7 +128,7 @@ pub(in crate::merge) fn with_line_comments(
 }
 
 /// Gives comments to all that is within a destination, paired with a tree that holds the [same values](same_values) and,
-/// where it does too, with the one before that; `None` where nothing changes.
+/// where it does too, with the one before that; `None` if nothing changes.
 pub(in crate::merge) fn throughout(
     dest: &Node,
     before: Option<&Node>,

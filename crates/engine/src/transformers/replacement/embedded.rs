@@ -23,7 +23,7 @@ pub(super) enum Outcome {
     No,
 }
 
-/// Sets a value within a text on the path, where there is one that can be read, and writes the text anew.
+/// Sets a value within a text on the path, if there is one that can be read, and writes the text anew.
 pub(super) fn set(
     root: &mut Node,
     path: &FieldPath,

@@ -165,7 +165,7 @@ fn wrong_kind(wanted: &str, node: &Node) -> Diagnostic {
 
 /// What is done to every node a path leads to.
 pub(super) struct Edit<'e> {
-    /// What to make of the last field where it is missing; `None` to make nothing.
+    /// What to make of the last field if it is missing; `None` to make nothing.
     create: Option<Leaf>,
     set: &'e mut dyn FnMut(&mut Node) -> Result<bool>,
     /// Whether some of them were in a text within a text, or under a null: written, and lost.

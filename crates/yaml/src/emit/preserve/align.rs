@@ -17,7 +17,7 @@ use crate::source::Span;
 pub(super) struct Piece {
     /// Its position in the edited collection.
     pub new: usize,
-    /// Its position in the original; `None` where it has no text yet.
+    /// Its position in the original; `None` if it has no text yet.
     pub old: Option<usize>,
 }
 

@@ -13,11 +13,11 @@ use crate::node::{Node, Seq, Style, Value};
 /// The lines of one child of a block collection.
 #[derive(Clone, Copy, Debug)]
 struct Part {
-    /// Where the comments above it begin, or it itself where it has none.
+    /// Where the comments above it begin, or it itself if it has none.
     head: usize,
     /// Its first character: of the key, or the `-`.
     begin: usize,
-    /// Behind its last character.
+    /// After its last character.
     end: usize,
     /// The beginning of the line below it and the comments that belong to it.
     tail: usize,
@@ -46,7 +46,7 @@ impl<'n> Child<'n> {
         }
     }
 
-    /// The comment behind it: on the value, or on the key where the value is a block.
+    /// The comment after it: on the value, or on the key if the value is a block.
     fn line(self) -> &'n str {
         match self {
             Child::Entry(entry) if entry.value.trivia().line.is_empty() => &entry.key.trivia().line,
@@ -164,12 +164,12 @@ impl Editor<'_> {
         last.min(next)
     }
 
-    /// Edits a child in its place: the comment above, the key, the value, the comments behind and below.
+    /// Edits a child in its place: the comment above, the key, the value, the comments after and below.
     fn child(&mut self, old: Child<'_>, new: Child<'_>, part: Part, frame: Frame<'_>) {
         let (was, is) = (old.bearer().trivia(), new.bearer().trivia());
         if let Line::Becomes(head) = self.change(&was.head, &is.head) {
             self.copy_to(part.head);
-            // Behind a `- ` there is no need for the indentation of the line.
+            // After a `- ` there is no need for the indentation of the line.
             let inline = !self.out.is_empty() && !self.out.ends_with(is_break);
             self.put_comment(head, frame.column, inline);
             self.skip_to(if inline { part.begin } else { self.lines.line_start(part.begin) });
@@ -280,7 +280,7 @@ impl Editor<'_> {
         let enough = if matches!(olds[0], Child::Entry(_)) { 2 } else { 1 };
         let airy = last >= enough && (0..last).all(|at| parts[at].tail < parts[at + 1].head);
         self.copy_to(parts[0].head);
-        // Where the lines go on behind the last piece of the original that was written.
+        // Where the lines go on after the last piece of the original that was written.
         let mut gap_of = None;
         let (mut ending, mut anew) = (Ending::Other, false);
         for (at, piece) in pieces.iter().enumerate() {
@@ -307,7 +307,7 @@ impl Editor<'_> {
                     if (moved || anew) && ending.is_block_scalar() {
                         self.outdent_comments(frame.column);
                     }
-                    // What follows in the text follows here only behind the last.
+                    // What follows in the text follows here only after the last.
                     let end = self.end;
                     if old != last || at + 1 < pieces.len() {
                         self.end = parts[old].tail;
@@ -343,7 +343,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Writes the blank lines between two pieces: those that stood behind the one or before the other.
+    /// Writes the blank lines between two pieces: those that were after the one or before the other.
     fn separate(&mut self, before: Option<usize>, after: Option<usize>, airy: bool, parts: &[Part]) {
         let text = self.lines.text;
         let gap = |at: usize| match parts.get(at + 1) {
@@ -365,7 +365,7 @@ impl Editor<'_> {
         self.put(if gap.is_empty() && airy { self.newline } else { gap });
     }
 
-    /// Puts a blank line behind a comment that stands below a child, without which it would stand above the next.
+    /// Puts a blank line after a comment that is below a child, without which it would be above the next.
     fn part_comment(&mut self, before: Child<'_>) {
         let blank = self.out.ends_with("\n\n") || self.out.ends_with("\n\r\n");
         if tail_lines(before) > 0 && !blank {
@@ -373,7 +373,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Puts a blank line behind a comment that was just written below a child, where it would else stand above the next.
+    /// Puts a blank line after a comment that was just written below a child, which would otherwise be above the next.
     fn part_new_comment(&mut self, column: usize) {
         let below = match self.lines.line_start(self.cursor) == self.cursor {
             true => self.cursor,
@@ -416,7 +416,7 @@ struct Frame<'n> {
 }
 
 impl Frame<'_> {
-    /// The first line that a comment above the first child may stand on.
+    /// The first line that a comment above the first child may be on.
     fn floor(self, editor: &Editor<'_>) -> usize {
         let after = self.slot.after;
         let whole_line = self.slot.role == Role::Root && editor.lines.line_start(after) == after;
@@ -424,7 +424,7 @@ impl Frame<'_> {
     }
 }
 
-/// How many lines of comments stand below a child that are its own or of something in it.
+/// How many lines of comments are below a child that are its own or of something in it.
 fn tail_lines(child: Child<'_>) -> usize {
     let own = comment_lines(&child.bearer().trivia().foot);
     match child {
@@ -433,7 +433,7 @@ fn tail_lines(child: Child<'_>) -> usize {
     }
 }
 
-/// How many lines of comments stand below a node that are of something in it.
+/// How many lines of comments are below a node that are of something in it.
 pub(super) fn own_tail_lines(node: &Node) -> usize {
     if node.style() == Style::Flow || node.trivia().alias.is_some() {
         return 0;

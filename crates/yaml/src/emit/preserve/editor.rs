@@ -208,7 +208,7 @@ impl<'d> Editor<'d> {
         }
     }
 
-    /// Edits the text of a node. The cursor ends up at or before the end of its text where nothing changed, else right
+    /// Edits the text of a node. The cursor ends up at or before the end of its text if nothing changed, else right
     /// after it.
     pub fn node(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         if self.is_same(old, new) && slot.line == Line::Stays {
@@ -278,7 +278,7 @@ impl<'d> Editor<'d> {
         wants && !new.is_empty() && !slot.json && (slot.parent.is_some() || slot.role == Role::Root)
     }
 
-    /// Changes the comment behind a text that stays.
+    /// Changes the comment after a text that stays.
     fn line_comment(&mut self, old: &Node, slot: Slot<'_>) {
         if slot.line == Line::Stays {
             return;

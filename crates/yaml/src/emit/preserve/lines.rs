@@ -11,7 +11,7 @@ impl Lines<'_> {
         self.text.as_bytes().get(pos).copied().unwrap_or(0)
     }
 
-    /// How long the line break at a position is; 0 where there is none.
+    /// How long the line break at a position is; 0 if there is none.
     pub fn break_len(self, pos: usize) -> usize {
         match &self.text.as_bytes()[pos.min(self.text.len())..] {
             [b'\n', ..] => 1,
@@ -45,7 +45,7 @@ impl Lines<'_> {
         end
     }
 
-    /// Where the line below that of a position begins; the end of the text where there is none.
+    /// Where the line below that of a position begins; the end of the text if there is none.
     pub fn next_line(self, pos: usize) -> usize {
         let end = self.line_end(pos);
         end + self.break_len(end)
@@ -83,7 +83,7 @@ impl Lines<'_> {
         }
     }
 
-    /// The column of a position, and whether only spaces stand before it on its line.
+    /// The column of a position, and whether only spaces are before it on its line.
     pub fn column(self, pos: usize) -> (usize, bool) {
         let start = self.line_start(pos);
         let before = &self.text[start..pos];

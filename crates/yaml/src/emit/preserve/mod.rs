@@ -17,7 +17,7 @@
 //!   comments above, beside and below them; blank lines go on parting what they parted;
 //! - where the order has changed, whole blocks of lines move, comments included;
 //! - flow collections stay so, and JSON stays JSON; but brackets around nothing give way to a block;
-//! - an alias is written out where it no longer says what the edited tree says, and anchors stay;
+//! - an alias is written out if it no longer says what the edited tree says, and anchors stay;
 //! - comments follow the edited tree: one that was removed there is removed from the text.
 //!
 //! Trees are compared by value. A tree that went through another program and came back equal leaves the text as it is,

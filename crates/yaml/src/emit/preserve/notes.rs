@@ -29,7 +29,7 @@ impl<'n> Note<'n> {
         Self { head: &key.head, line: either(&value.line, &key.line), foot: either(&key.foot, &value.foot) }
     }
 
-    /// Whether there are any behind or below the child.
+    /// Whether there are any after or below the child.
     pub fn follow(self) -> bool {
         !self.line.is_empty() || !self.foot.is_empty()
     }
@@ -47,12 +47,12 @@ impl Notes<'_> {
     }
 }
 
-/// Whether what stands between two neighbours of the original has the comments it is to have.
+/// Whether what is between two neighbours of the original has the comments it is to have.
 pub(super) fn fits(above: Note<'_>, below: Note<'_>, was_above: Note<'_>, was_below: Note<'_>) -> bool {
     (above.line, above.foot, below.head) == (was_above.line, was_above.foot, was_below.head)
 }
 
-/// Where lines begin within a pair of brackets, and where the closing one stands on a line of its own.
+/// Where lines begin within a pair of brackets, and where the closing one is on a line of its own.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Rows {
     column: usize,
@@ -97,7 +97,7 @@ impl<'d> Editor<'d> {
         Rows { column: column.unwrap_or(outer + Layout::COMPACT.step), bracket: bracket.unwrap_or(outer) }
     }
 
-    /// The column of the text on the line being written, behind any `- `.
+    /// The column of the text on the line being written, after any `- `.
     fn line_indent(&self) -> usize {
         let line = self.out.rsplit(is_break).next().unwrap_or_default();
         let mut text = line;
@@ -107,11 +107,11 @@ impl<'d> Editor<'d> {
         line.len() - text.len()
     }
 
-    /// A node without the comments around it, which stand outside of its text; and the column that lines within it have
+    /// A node without the comments around it, which are outside of its text; and the column that lines within it have
     /// to be deeper than.
     pub fn for_brackets(&self, node: Node) -> (Node, usize) {
         let node = without_notes(node);
-        // A long line is looked over only where one will be broken.
+        // A long line is looked over only if one will be broken.
         let column = if has_comments(&node) { self.line_indent() } else { 0 };
         (node, column)
     }
@@ -125,7 +125,7 @@ impl<'d> Editor<'d> {
         self.put(&" ".repeat(rows.column));
     }
 
-    /// Writes what stands between two children, behind the comma. `end` is where the first of them ends in the text, `gap`
+    /// Writes what is between two children, after the comma. `end` is where the first of them ends in the text, `gap`
     /// what lies between them there if they were neighbours.
     pub fn part_with_comments(
         &mut self,
@@ -144,7 +144,7 @@ impl<'d> Editor<'d> {
         self.put(&" ".repeat(rows.column));
     }
 
-    /// Writes what stands between the last child and the bracket. `end` is where that child ends in the text; the cursor
+    /// Writes what is between the last child and the bracket. `end` is where that child ends in the text; the cursor
     /// is where the last one does.
     pub fn close_with_comments(&mut self, last: Note<'_>, end: Option<usize>, rows: Rows, bracket: usize) {
         let comma = self.lines.text.as_bytes().get(self.lines.skip_to_token(self.cursor)) == Some(&b',');
@@ -172,7 +172,7 @@ impl<'d> Editor<'d> {
         self.put_comment(note.foot, column, false);
     }
 
-    /// The blanks in front of the comment behind a child, and behind its comma.
+    /// The blanks in front of the comment after a child, and after its comma.
     fn gap_before_comment(&self, end: usize) -> &'d str {
         let text = self.lines.text;
         let at = |pos: usize| text.as_bytes().get(pos);
@@ -182,7 +182,7 @@ impl<'d> Editor<'d> {
         if at(comment) == Some(&b'#') { &text[after..comment] } else { "" }
     }
 
-    /// Whether a line ends between two positions, without a look at what lies behind: lines can be long.
+    /// Whether a line ends between two positions, without a look at what comes after: lines can be long.
     fn is_broken(&self, from: usize, to: usize) -> bool {
         self.lines.text[from..to].contains(is_break)
     }

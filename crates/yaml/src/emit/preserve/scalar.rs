@@ -3,7 +3,7 @@
 use crate::node::{Node, Style, Tag};
 use crate::resolve;
 
-/// Where a scalar is to stand.
+/// Where a scalar is to be.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Place {
     /// Within `[]` or `{}`.
@@ -123,7 +123,7 @@ pub(super) fn unquote_only_if_safe(node: &mut Node) {
     }
 }
 
-/// What may stand in a text unescaped, tabs apart.
+/// What may be in a text unescaped, tabs apart.
 pub(super) fn is_printable(c: char) -> bool {
     matches!(c, '\n' | ' '..='~' | '\u{A0}'..='\u{FFFD}') && c != '\u{FEFF}'
 }

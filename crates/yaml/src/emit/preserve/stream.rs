@@ -29,7 +29,7 @@ pub(super) fn stream(docs: &[Document]) -> String {
     out
 }
 
-/// Whether a document stands right behind another in the same text.
+/// Whether a document comes right after another in the same text.
 fn follows(previous: &Document, doc: &Document) -> bool {
     std::sync::Arc::ptr_eq(previous.source(), doc.source()) && previous.span().end == doc.span().start
 }
@@ -119,7 +119,7 @@ impl Editor<'_> {
             false => content,
         };
         if was > 0 {
-            // They may stand above a `---`, too.
+            // They may be above a `---`, too.
             from = doc.span().start as usize;
             while from < root && lines.kind(from) != lines::LineKind::Comment {
                 from = lines.next_line(from);
@@ -135,7 +135,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Where the content of a document may begin: behind its `---`, or at its first line.
+    /// Where the content of a document may begin: after its `---`, or at its first line.
     fn content_start(&self, doc: &Document) -> usize {
         let bytes = self.lines.text.as_bytes();
         let mut start = doc.span().start as usize;
@@ -165,7 +165,7 @@ impl Editor<'_> {
         let text = self.fresh(layout, |writer| writer.document("", &doc.root, ""));
         let end = self.end;
         let lines = self.lines;
-        // In front of a `...`, where there is one.
+        // In front of a `...`, if there is one.
         let mut line = doc.span().start as usize;
         let mut place = end;
         while line < end {

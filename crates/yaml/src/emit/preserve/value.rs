@@ -19,7 +19,7 @@ impl Editor<'_> {
         let inner = self.inner_indent(old, slot);
         let text = self.fresh(layout, |writer| writer.inline(new, slot.role, slot.column, inner));
         let is_block_scalar = is_block_scalar(old);
-        // A block scalar has its comment behind its first line.
+        // A block scalar has its comment after its first line.
         let sign = text.split(' ').find(|word| !word.starts_with(['&', '!']));
         let (first, further) = match text.find(self.newline) {
             Some(at) if sign.is_some_and(|sign| sign.starts_with(['|', '>'])) => (&text[..at], &text[at..]),
@@ -56,7 +56,7 @@ impl Editor<'_> {
         self.clear_tabs();
     }
 
-    /// Empties the blank lines that follow of tabs: behind some values they would be taken for bad indentation.
+    /// Empties the blank lines that follow of tabs: after some values they would be taken for bad indentation.
     pub fn clear_tabs(&mut self) {
         let here = self.cursor;
         let mut line = if self.lines.line_start(here) == here { here } else { self.lines.next_line(here) };
@@ -70,7 +70,7 @@ impl Editor<'_> {
         }
     }
 
-    /// Ends what was written with the further lines of a block scalar. The break behind the last is that of the text.
+    /// Ends what was written with the further lines of a block scalar. The break after the last is that of the text.
     fn put_further_lines(&mut self, new: &Node, further: &str, slot: Slot<'_>) {
         if further.is_empty() {
             return self.ends_in(Ending::Other);
@@ -81,7 +81,7 @@ impl Editor<'_> {
         self.end_block(new, ended, slot);
     }
 
-    /// Looks after the line breaks behind a block that was written anew: there must be one at the end where the block
+    /// Takes care of the line breaks after a block that was written anew: there must be one at the end where the block
     /// ends in a line break, and neither those of blank lines nor comments may become part of it.
     fn end_block(&mut self, new: &Node, ended: bool, slot: Slot<'_>) {
         let ending = Ending::of(new);
@@ -158,7 +158,7 @@ impl Editor<'_> {
         }
     }
 
-    /// The new node, with what it takes over from the one it replaces: the anchor, the style where it has none of its
+    /// The new node, with what it takes over from the one it replaces: the anchor, the style if it has none of its
     /// own; without the comments, which are looked after elsewhere.
     fn dressed(&self, old: &Node, new: &Node, slot: Slot<'_>) -> Node {
         let mut dressed = new.clone();
@@ -284,7 +284,7 @@ impl Editor<'_> {
         if tail <= below {
             return self.lines.line_end(end);
         }
-        // Behind the text of the line above.
+        // After the text of the line above.
         let mut line = below;
         while self.lines.next_line(line) < tail {
             line = self.lines.next_line(line);

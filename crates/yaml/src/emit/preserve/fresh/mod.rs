@@ -51,7 +51,7 @@ pub(super) struct Writer<'o, 'w> {
     json: bool,
     /// A whole document is being written.
     whole: bool,
-    /// The indentation of the lines of a block scalar, where that is given.
+    /// The indentation of the lines of a block scalar, if that is given.
     inner: Option<isize>,
 }
 

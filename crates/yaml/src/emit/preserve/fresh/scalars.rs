@@ -9,7 +9,7 @@ impl<'w> Writer<'_, 'w> {
     pub(super) fn scalar(&mut self, node: &'w Node, role: Role) {
         let text = node.text().unwrap_or("");
         let place = Place { flow: self.flow_level > 0, key: role == Role::Key };
-        // Nothing at all is null only where a block says so.
+        // Nothing at all is null only if a block says so.
         let text = if text.is_empty() && node.is_null() && (place.flow || place.key) { "null" } else { text };
         let traits = Traits::of(text);
         let json_string = self.json && (node.tag() == Tag::Str || role == Role::Key);
@@ -145,7 +145,7 @@ impl<'w> Writer<'_, 'w> {
     }
 }
 
-/// Whether a text ends in one line break. The reference puts an empty line behind it where it folds.
+/// Whether a text ends in one line break. The reference puts an empty line after it where it folds.
 fn ends_once(text: &str) -> bool {
     text.strip_suffix('\n').is_some_and(|rest| !rest.ends_with(is_break))
 }
