@@ -233,7 +233,7 @@ impl Function {
         let read = match stdout == input {
             // A validator that found nothing to say prints what it was given.
             true => Ok(unchanged(items)),
-            false => self.read(stdout, sources).and_then(|list| {
+            false => self.read(stdout, items.is_empty(), sources).and_then(|list| {
                 answer.raw_results = list.raw_results().cloned();
                 answer.results = list.results;
                 decode::items(items, list.items, self.puts_back_comments)
@@ -259,7 +259,9 @@ impl Function {
         answer
     }
 
-    fn read(&self, stdout: Vec<u8>, sources: &Sources) -> Result<ResourceList> {
+    /// Reads what it printed. `items` may be missing only if it was given none: functions written with Go leave out an empty
+    /// list, and then there is nothing to lose.
+    fn read(&self, stdout: Vec<u8>, was_given_none: bool, sources: &Sources) -> Result<ResourceList> {
         if stdout.iter().all(u8::is_ascii_whitespace) {
             return Err(Diagnostic::error("function-printed-nothing", "it printed nothing")
                 .help("a function must print a ResourceList, even one without items"));
@@ -279,9 +281,10 @@ impl Function {
         let source = sources
             .add_bytes(name, stdout)
             .map_err(|e| not_a_list(e.to_string()).at(e.place()).help("a function prints UTF-8"))?;
-        let mut list = ResourceList::decode(&source)
-            .and_then(|list| list.require_items().map(|()| list))
-            .map_err(refused)?;
+        let mut list = ResourceList::decode(&source).map_err(refused)?;
+        if !was_given_none {
+            list.require_items().map_err(refused)?;
+        }
         // Comments alone, or `null`: nobody says so to mean that nothing is left.
         if list.kind().is_none() && list.items.is_empty() {
             return Err(not_a_list("there is no list and no resource".to_owned())
