@@ -238,13 +238,15 @@ fn differences_see_what_was_locked_then() {
     let second = place.git("shop", &["rev-parse", "HEAD"]);
     place.says(&["lock", "--update"]);
     let wanted = format!("remote base moved: {url}?ref=main is now commit {}", &second[..12]);
-    for revisions in ["HEAD", "HEAD~1..HEAD"] {
+    let check = |revisions: &str| {
         let said = place.krm(&["diff", "--locked", revisions]).unwrap();
         assert!(said.starts_with("1 overlay changes (of 2): 1 resource, 1 cause."), "{said}");
         assert!(said.contains(&format!("krm.lock:5   {wanted}")), "{said}");
         assert!(said.contains("one-cm → two-cm"), "{said}");
-        place.commit("app");
-    }
+    };
+    check("HEAD");
+    place.commit("app");
+    check("HEAD~1..HEAD");
     let said = place.krm(&["diff", "--format", "json", "HEAD~1..HEAD"]).unwrap();
     assert!(said.contains(&wanted) && said.contains("\"file\": \"krm.lock\""), "{said}");
 }

@@ -8,7 +8,7 @@ use krm_engine::package::{self, Limits, Package, Planned, Surroundings};
 use krm_engine::policy::Policy;
 use krm_engine::runtime::Runtime;
 use krm_engine::trace::Tracer;
-use krm_engine::{Resources, Result, Trace, World};
+use krm_engine::{Diagnostic, Resources, Result, Trace, World};
 
 use super::ExplainArgs;
 use crate::commands::diff::is_layer;
@@ -92,7 +92,10 @@ impl Packages<'_> {
             trace: Some(tracer),
         };
         let outcome = package::run(package::pipeline(planned, &limits), resources, with);
-        Some(outcome.finished().map(|(resources, _)| Resources::from_vec(resources)))
+        Some(outcome.finished().and_then(|(resources, deferred)| match Diagnostic::join(deferred) {
+            Some(error) => Err(error),
+            None => Ok(Resources::from_vec(resources)),
+        }))
     }
 
     /// What functions of packages may do: what is asked for is to run them, but only within what the command line allows.

@@ -390,7 +390,10 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
             ranges.push(range.start + value..range.end);
         }
     }
-    let is_aimed = node.at(["target", "kind"]).and_then(Node::text) == Some("Secret");
+    // The kind of a target is a regular expression.
+    let kind = node.at(["target", "kind"]).and_then(Node::text);
+    let is_aimed =
+        kind.is_some_and(|kind| kind.split(['|', '(', ')', '^', '$']).any(|kind| kind == "Secret"));
     for entry in node.as_map().into_iter().flatten() {
         let is_patch = is_aimed && entry.key.text() == Some("patch");
         match entry.value.text() {

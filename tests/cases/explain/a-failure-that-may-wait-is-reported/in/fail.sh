@@ -1,0 +1,3 @@
+#!/bin/sh
+echo 'not good' >&2
+exit 3
