@@ -203,6 +203,16 @@ fn values_of_secrets_are_not_in_a_page() {
 }
 
 #[test]
+fn a_package_is_a_layer_and_its_functions_are_steps() {
+    let folder = Folder::new("package");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = folder.page(root, &["examples/package", "--allow-exec"], "package.html");
+    assert!(page.contains("this folder</bdi><span class=\"tag\">package</span>"), "the root package");
+    assert!(page.contains("db</bdi><span class=\"tag\">package</span>"), "the one below");
+    assert!(page.contains("pipeline.mutators[0]") && !page.contains("<bdi>finish</bdi>"));
+}
+
+#[test]
 fn nothing_of_a_name_becomes_markup() {
     let folder = Folder::new("hostile");
     let page = hostile(&folder);

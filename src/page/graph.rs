@@ -37,6 +37,7 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
             let tag = match (layer.kind, layer.again) {
                 (LayerKind::Component, _) => "<span class=\"tag\">component</span>",
                 (LayerKind::Composition, _) => "<span class=\"tag\">composition</span>",
+                (LayerKind::Package, _) => "<span class=\"tag\">package</span>",
                 (_, true) => "<span class=\"tag\">again</span>",
                 _ => "",
             };

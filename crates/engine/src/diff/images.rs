@@ -3,6 +3,7 @@
 use krm_yaml::Node;
 
 use super::{Change, ImageChange};
+use crate::transformers::split_image;
 
 /// The images among some changes, each with the targets it changes in.
 pub fn of(changes: &[Change]) -> Vec<ImageChange> {
@@ -30,16 +31,10 @@ pub fn of(changes: &[Change]) -> Vec<ImageChange> {
     images
 }
 
-/// The name of an image, and its tag or digest.
+/// The name of an image, and its tag and digest as they are written.
 pub fn split(image: &str) -> (&str, &str) {
-    if let Some((name, _)) = image.split_once('@') {
-        let name = split(name).0;
-        return (name, &image[name.len() + 1..]);
-    }
-    match image.rsplit_once(':') {
-        Some((name, tag)) if !tag.contains('/') => (name, tag),
-        _ => (image, ""),
-    }
+    let (name, ..) = split_image(image);
+    (name, image.get(name.len() + 1..).unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -188,6 +188,7 @@ impl<'t> Flattening<'t, '_> {
             let again = !self.seen.insert((trace, step.name.folder.clone()));
             let name = match kind {
                 LayerKind::Finish => "finish".to_owned(),
+                LayerKind::Package if step.name.folder.is_empty() => "files".to_owned(),
                 _ => step.name.folder.to_string(),
             };
             self.flat.layers.push(Layer { name, kind, depth, again });
@@ -199,16 +200,18 @@ impl<'t> Flattening<'t, '_> {
     }
 
     fn kind(&self, step: &Traced) -> LayerKind {
-        let Some(source) = self.sources.get(step.place.file) else { return LayerKind::Finish };
-        if step.name.folder.is_empty() {
+        if step.name.folder.is_empty() && !step.role.loads() {
             return LayerKind::Finish;
         }
+        // The resources of a package are read because they are there, not because an entry names them.
+        let Some(source) = self.sources.get(step.place.file) else { return LayerKind::Package };
         let name = source.name().rsplit('/').next().unwrap_or_default();
         let kind = self.labels.root(step.place.file);
         let kind = kind.as_ref().and_then(|root| root.get("kind")?.text());
         match kind {
             Some("Component") => LayerKind::Component,
             Some("Composition") => LayerKind::Composition,
+            Some("Kptfile") => LayerKind::Package,
             _ if COMPOSITIONS.contains(&name) => LayerKind::Composition,
             _ => LayerKind::Kustomization,
         }

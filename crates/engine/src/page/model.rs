@@ -107,6 +107,8 @@ pub enum LayerKind {
     Kustomization,
     Component,
     Composition,
+    /// A folder of resources that functions work on.
+    Package,
     /// What comes at the end of every build.
     Finish,
 }

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Sets what it always sets.
+sed "s/key: none/key: large/"
