@@ -183,7 +183,7 @@ fn a_merge_of_two_is_all_or_nothing() {
 fn formatting_is_all_or_nothing() {
     let place = Place::new("fmt");
     place.resources("package", 0);
-    for path in files(&place.package()).into_keys() {
+    for path in texts(&place.package()).into_keys() {
         let path = place.package().join(path);
         let text = fs::read_to_string(&path).expect("it was just written");
         fs::write(
