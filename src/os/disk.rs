@@ -15,7 +15,7 @@ use super::journal;
 use super::locked::{Fetching, Locked, missing_offline};
 use super::lockfile::chart_name;
 use super::remote::Remote;
-use super::targets::{link_state, listing_state};
+use super::states::{self, States};
 
 /// Files that a command begins with: it reads others because they name them.
 const STARTS: [&str; 5] =
@@ -29,6 +29,7 @@ pub struct Disk {
     settled: Mutex<FxHashSet<PathBuf>>,
     /// The states of files and folders when they were read, if anyone wants to know.
     states: OnceLock<Mutex<FxHashMap<PathBuf, String>>>,
+    paths: States,
 }
 
 impl Disk {
@@ -70,6 +71,11 @@ impl Disk {
     /// Remembers from now on what files and folders were when they were read.
     pub fn record_reading(&self) {
         self.states.get_or_init(Mutex::default);
+    }
+
+    /// States of paths now.
+    pub fn paths(&self) -> &States {
+        &self.paths
     }
 
     /// The state of a path or of the list of a folder when it was read; `None` if it was not.
@@ -123,7 +129,7 @@ impl World for Disk {
             self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
         }
         let bytes = super::read(path)?;
-        self.record(path.to_owned(), || link_state(path, sha256(&bytes)));
+        self.record(path.to_owned(), || self.paths.of_file(path, sha256(&bytes)));
         Ok(bytes)
     }
 
@@ -137,7 +143,7 @@ impl World for Disk {
 
     fn list(&self, dir: &Path) -> io::Result<Vec<DirEntry>> {
         self.settle(dir).map_err(|error| io::Error::other(error.message().to_owned()))?;
-        self.record(dir.join("*"), || listing_state(dir));
+        self.record(dir.join("*"), || states::of_list(dir));
         let mut entries = Vec::new();
         for entry in std::fs::read_dir(dir)? {
             let entry = entry?;

@@ -1,6 +1,13 @@
 //! One way to make connections: with the certificates of the system, and limits on everything.
 
+use std::sync::Mutex;
 use std::time::Duration;
+
+use rustc_hash::FxHashMap;
+use ureq::config::Config;
+use ureq::http::Uri;
+use ureq::unversioned::resolver::{DefaultResolver, ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
 
 type Settings = ureq::config::ConfigBuilder<ureq::typestate::AgentScope>;
 
@@ -19,7 +26,34 @@ pub fn agent_with(within: Duration, change: impl FnOnce(Settings) -> Settings) -
         .timeout_connect(Some(Duration::from_secs(27).min(within)))
         .timeout_recv_response(Some(Duration::from_secs(60).min(within)))
         .timeout_global(Some(within));
-    change(settings).build().into()
+    ureq::Agent::with_parts(change(settings).build(), DefaultConnector::default(), Remembered::default())
+}
+
+/// Looks up the address of a server once in a run, not before every request, also of a connection that is open already.
+#[derive(Debug, Default)]
+struct Remembered {
+    names: DefaultResolver,
+    known: Mutex<FxHashMap<String, ResolvedSocketAddrs>>,
+}
+
+impl Resolver for Remembered {
+    fn resolve(
+        &self,
+        uri: &Uri,
+        config: &Config,
+        timeout: NextTimeout,
+    ) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let known = || self.known.lock().expect("no one panics while holding the addresses");
+        let server = uri.scheme().zip(uri.authority());
+        let server = server.and_then(|(scheme, authority)| DefaultResolver::host_and_port(scheme, authority));
+        let server = server.unwrap_or_default();
+        if let Some(addresses) = known().get(&server) {
+            return Ok(addresses.clone());
+        }
+        let addresses = self.names.resolve(uri, config, timeout)?;
+        known().insert(server, addresses.clone());
+        Ok(addresses)
+    }
 }
 
 /// Why a request failed.

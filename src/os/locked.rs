@@ -61,14 +61,11 @@ impl Locked {
         let local: Vec<&String> =
             fetching.targets.iter().filter(|target| Repository::parse(target).is_none()).collect();
         let targets = if local.is_empty() { here.iter().collect() } else { local };
-        let mut files: Vec<PathBuf> =
-            targets.into_iter().filter_map(|target| lockfile::find(Path::new(target))).collect();
-        files.sort();
-        files.dedup();
-        let Some((first, others)) = files.split_first() else { return Ok(None) };
-        let lock = read(first)?;
-        for other in others {
-            if read(other)? != lock {
+        let mut files = lockfile::find_all(targets.into_iter().map(Path::new)).into_iter();
+        let Some(first) = files.next() else { return Ok(None) };
+        let lock = read(&first)?;
+        for other in files {
+            if read(&other)? != lock {
                 let message = "these targets have different lock files";
                 return Err(Diagnostic::error("lock-of-each", message)
                     .note(format!("`{}` and `{}`", first.display(), other.display()), Span::NONE)

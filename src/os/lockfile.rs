@@ -1,6 +1,6 @@
 //! `krm.lock`: what was asked for, what it was, and the digest of its content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use krm_engine::files::{Repository, is_http};
 use krm_engine::workspace::repository_key;
 use krm_engine::{Diagnostic, Node, Result, Source, Spanned};
 use krm_yaml::Failure;
+use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -289,18 +290,29 @@ fn malformed(source: &Source, error: &Diagnostic) -> Diagnostic {
 
 /// The lock file that counts for a folder: the nearest upwards, in the same repository.
 pub fn find(folder: &Path) -> Option<PathBuf> {
-    let folder = folder.canonicalize().ok()?;
-    for above in folder.ancestors() {
-        let file = above.join(NAME);
-        // Also one that cannot be read, such as a link to nowhere: to build as if there were none would be wrong.
-        if file.symlink_metadata().is_ok() {
-            return Some(file);
-        }
-        if above.join(".git").exists() || is_for_everyone(above) {
-            break;
-        }
+    nearest(&folder.canonicalize().ok()?, &mut FxHashMap::default())
+}
+
+/// The lock files that count for some folders, each once.
+pub fn find_all<'a>(folders: impl Iterator<Item = &'a Path>) -> BTreeSet<PathBuf> {
+    let mut known = FxHashMap::default();
+    folders.filter_map(|folder| nearest(&folder.canonicalize().ok()?, &mut known)).collect()
+}
+
+/// The nearest lock file upwards, by what is known of folders above.
+fn nearest(folder: &Path, known: &mut FxHashMap<PathBuf, Option<PathBuf>>) -> Option<PathBuf> {
+    if let Some(found) = known.get(folder) {
+        return found.clone();
     }
-    None
+    let file = folder.join(NAME);
+    // Also one that cannot be read, such as a link to nowhere: to build as if there were none would be wrong.
+    let found = match file.symlink_metadata().is_ok() {
+        true => Some(file),
+        false if folder.join(".git").exists() || is_for_everyone(folder) => None,
+        false => folder.parent().and_then(|above| nearest(above, known)),
+    };
+    known.insert(folder.to_owned(), found.clone());
+    found
 }
 
 /// Where the lock file of a folder belongs, if there is none: the top of its repository, or the folder itself.

@@ -18,6 +18,7 @@ mod read;
 pub mod registry;
 mod remote;
 pub mod shared_cache;
+mod states;
 pub mod store;
 #[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
@@ -37,7 +38,7 @@ pub use environment::{
 };
 pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
-pub use read::read;
+pub use read::{read, read_with_metadata};
 pub use system::{clock, exit, survive_file_limits};
 pub use watch::Watch;
 

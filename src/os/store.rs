@@ -13,7 +13,7 @@
 //! Nothing in it is believed: whatever is read is compared with its name. So it does not matter who wrote an entry, whether
 //! the disk was full or the process killed on the way; and another layout would have another number.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Metadata, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -48,6 +48,9 @@ const GIVEN_UP: Duration = Duration::from_secs(3600);
 /// An entry that is used is marked as such once in a while.
 const MARKED_AGAIN: Duration = Duration::from_secs(3600);
 
+/// The digest of no bytes: most builds have no warnings.
+const NOTHING: &str = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+
 impl Store {
     /// Opens the store of this user; `None` if there is no folder for caches.
     pub fn open() -> Option<Self> {
@@ -80,11 +83,14 @@ impl Store {
 
     /// The bytes with this digest, `sha256:...`.
     pub fn file(&self, digest: &str) -> Kept<Vec<u8>> {
+        if digest == NOTHING {
+            return Kept::Sound(Vec::new());
+        }
         let Some(path) = self.place("files", digest) else { return Kept::Missing };
-        let Ok(bytes) = super::read(&path) else { return Kept::Missing };
+        let Ok((bytes, meta)) = super::read_with_metadata(&path) else { return Kept::Missing };
         match sha256(&bytes) == digest {
             true => {
-                mark_used(&path);
+                mark_used(&path, &meta);
                 Kept::Sound(bytes)
             }
             false => Kept::Damaged(format!("`{}` does not have the content its name says", path.display())),
@@ -107,8 +113,9 @@ impl Store {
     /// A file with this digest, to be read piece by piece. It is for the reader to compare it: see [`Hashing`].
     pub fn open_file(&self, digest: &str) -> Option<File> {
         let path = self.place("files", digest)?;
-        let file = File::open(&path).ok().filter(|file| file.metadata().is_ok_and(|meta| meta.is_file()))?;
-        mark_used(&path);
+        let file = File::open(&path).ok()?;
+        let meta = file.metadata().ok().filter(|meta| meta.is_file())?;
+        mark_used(&path, &meta);
         Some(file)
     }
 
@@ -153,8 +160,9 @@ impl Store {
 
     /// The folder kept for something of this kind, if there is one. Nothing is verified.
     pub fn folder(&self, kind: &str, digest: &str) -> Option<PathBuf> {
-        let place = self.place(kind, digest).filter(|place| place.is_dir())?;
-        mark_used(&place);
+        let place = self.place(kind, digest)?;
+        let meta = place.metadata().ok().filter(|meta| meta.is_dir())?;
+        mark_used(&place, &meta);
         Some(place)
     }
 
@@ -186,13 +194,11 @@ impl Store {
     /// The folder whose list has this digest.
     pub fn tree(&self, digest: &str) -> Kept<PathBuf> {
         let Some(place) = self.place("trees", digest) else { return Kept::Missing };
-        if !place.is_dir() {
-            return Kept::Missing;
-        }
+        let Some(meta) = place.metadata().ok().filter(|meta| meta.is_dir()) else { return Kept::Missing };
         let folder = place.join("files");
         match check(&folder, &place.join("list"), digest) {
             Ok(()) => {
-                mark_used(&place);
+                mark_used(&place, &meta);
                 Kept::Sound(folder)
             }
             Err(why) => Kept::Damaged(why),
@@ -242,8 +248,8 @@ impl Store {
     /// Something that is kept by another name than its digest.
     pub fn record(&self, kind: &str, key: &str) -> Option<Vec<u8>> {
         let path = self.place(kind, &format!("sha256:{key}"))?;
-        let bytes = super::read(&path).ok()?;
-        mark_used(&path);
+        let (bytes, meta) = super::read_with_metadata(&path).ok()?;
+        mark_used(&path, &meta);
         Some(bytes)
     }
 
@@ -361,8 +367,7 @@ pub fn check(folder: &Path, list: &Path, digest: &str) -> Result<(), String> {
 }
 
 /// Notes that an entry was used, by its time. It need not succeed.
-fn mark_used(path: &Path) {
-    let Ok(meta) = path.metadata() else { return };
+fn mark_used(path: &Path, meta: &Metadata) {
     let is_recent = meta.modified().is_ok_and(|at| at.elapsed().is_ok_and(|ago| ago < MARKED_AGAIN));
     if !is_recent && let Ok(file) = File::open(path) {
         let _ = file.set_modified(SystemTime::now());

@@ -12,7 +12,6 @@
 //! that is, the last lists of what was looked at, by the name of the record. A list is a hint: a wrong one finds nothing.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::SystemTime;
@@ -278,7 +277,11 @@ impl<'d> Targets<'d> {
 
     /// The name of a target's record.
     fn key(&self, target: &str) -> String {
-        let path = Path::new(target).canonicalize().unwrap_or_else(|_| target.into());
+        let path = clean(&self.here.join(target));
+        let path = match self.disk.paths().is_direct(&path) {
+            true => path,
+            false => Path::new(target).canonicalize().unwrap_or_else(|_| target.into()),
+        };
         // The path as written is part of warnings.
         hex(&Sha256::digest(format!("{}{}\n{target}\n", self.options, self.name(&path))))
     }
@@ -302,16 +305,19 @@ impl<'d> Targets<'d> {
     fn state(&self, thing: &str) -> String {
         let cell = {
             let mut states = self.states.lock().expect("no one panics while holding the states");
-            states.entry(thing.to_owned()).or_default().clone()
+            match states.get(thing) {
+                Some(cell) => cell.clone(),
+                None => states.entry(thing.to_owned()).or_default().clone(),
+            }
         };
         cell.get_or_init(|| {
             let (kind, name) = thing.split_once(' ').unwrap_or(("path", thing));
             match kind {
                 "remote" => self.locked_content(name),
                 "image" => self.locked_image(name),
-                "list" => listing_state(&self.path(name)),
+                "list" => super::states::of_list(&self.path(name)),
                 "tree" => Listing::of(&self.path(name), name).map_or(String::new(), |list| list.digest()),
-                _ => path_state(&self.path(name)),
+                _ => self.disk.paths().of_path(&self.path(name)),
             }
         })
         .clone()
@@ -340,50 +346,6 @@ impl<'d> Targets<'d> {
         let Ok(meta) = path.metadata() else { return false };
         meta.is_file() && meta.modified().is_ok_and(|at| at >= self.started)
     }
-}
-
-/// What is at a path, links followed; and where they lead.
-pub fn path_state(path: &Path) -> String {
-    let Ok(meta) = path.metadata() else { return "nothing".to_owned() };
-    let what = match meta.is_dir() {
-        true => "folder".to_owned(),
-        false => match super::read(path) {
-            Ok(bytes) => sha256(&bytes),
-            Err(_) => return String::new(),
-        },
-    };
-    link_state(path, what)
-}
-
-/// The same with the content known.
-pub fn link_state(path: &Path, what: String) -> String {
-    match path.canonicalize() {
-        Ok(real) if real != path => {
-            let way = krm_engine::files::relative(&real, path.parent().unwrap_or(path));
-            format!("{what} {way}")
-        }
-        Ok(_) => what,
-        Err(_) => String::new(),
-    }
-}
-
-/// The names in a folder, and what they are.
-pub fn listing_state(folder: &Path) -> String {
-    let Ok(entries) = fs::read_dir(folder) else { return "nothing".to_owned() };
-    let mut names: Vec<String> = entries
-        .flatten()
-        .map(|entry| {
-            let kind = entry.file_type().map_or('?', |kind| match kind {
-                kind if kind.is_dir() => 'd',
-                kind if kind.is_file() => 'f',
-                kind if kind.is_symlink() => 'l',
-                _ => 'o',
-            });
-            format!("{kind} {}\n", entry.file_name().to_string_lossy())
-        })
-        .collect();
-    names.sort();
-    sha256(names.concat().as_bytes())
 }
 
 /// Lists as text: a line for each thing, an empty one after each list.

@@ -148,7 +148,8 @@ impl Download {
 
 /// Bytes as text.
 pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    let digit = |half: u8| char::from(b"0123456789abcdef"[usize::from(half)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// Makes sure that a program finds a file or folder, as far as this world has it.
