@@ -7,6 +7,8 @@ use std::process::Command;
 
 struct Place(PathBuf);
 
+const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cm\n";
+
 impl Place {
     /// Two clusters on one base, each with a folder of its own for settings.
     fn new(name: &str) -> Self {
@@ -14,7 +16,7 @@ impl Place {
         fs::create_dir_all(&path).unwrap();
         let place = Self(path.canonicalize().unwrap());
         place.write("base/kustomization.yaml", "resources: [cm.yaml]\n");
-        place.write("base/cm.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cm\n");
+        place.write("base/cm.yaml", CONFIG_MAP);
         for cluster in ["eu", "us"] {
             let text = format!(
                 "namePrefix: {cluster}-\nresources: [../../base]\nconfigMapGenerator:\n- name: s\n  files: [s.txt]\n"
@@ -142,6 +144,79 @@ fn a_damaged_cache_costs_time() {
     assert!(said.len() == 2 && said[0].contains("yours alone"), "{said:?}");
     open(0o755);
     assert!(place.build().is_empty());
+}
+
+#[test]
+fn a_full_disk_costs_time() {
+    let place = Place::new("full");
+    place.write("base/cm.yaml", &format!("{CONFIG_MAP}data:\n  a: {}\n", "x".repeat(8000)));
+    // No file may have more than some blocks; standard output is a pipe.
+    let krm = env!("CARGO_BIN_EXE_krm");
+    let mut shell = Command::new("bash");
+    let command = format!("ulimit -f 2; {krm} build clusters/eu --cache --explain-cache");
+    shell.args(["-c", &command]).current_dir(&place.0);
+    let output = shell.env("XDG_CACHE_HOME", place.0.join("cache")).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("the cache cannot be written to"), "{said}");
+    let (_, plain, _) = place.krm(&["build", "clusters/eu"]);
+    assert_eq!(String::from_utf8_lossy(&output.stdout), plain);
+    assert_eq!(place.build().len(), 2, "nothing was kept");
+    assert!(place.build().is_empty());
+}
+
+#[test]
+fn a_clock_that_is_wrong_does_not_matter() {
+    let place = Place::new("clock");
+    place.build();
+    let date = |path: &Path, seconds: u64| {
+        let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+        fs::File::open(path).unwrap().set_modified(time).unwrap();
+    };
+    let date_all = |seconds| {
+        let mut open = vec![place.0.clone()];
+        while let Some(folder) = open.pop() {
+            for entry in fs::read_dir(folder).unwrap() {
+                let path = entry.unwrap().path();
+                if path.is_dir() {
+                    open.push(path);
+                } else {
+                    date(&path, seconds);
+                }
+            }
+        }
+    };
+    for (year, seconds) in [("1970", 1), ("2099", 4_070_908_800)] {
+        date_all(seconds);
+        assert!(place.build().is_empty(), "{year}: times do not count");
+        place.write("clusters/eu/s.txt", year);
+        date(&place.0.join("clusters/eu/s.txt"), seconds);
+        assert_eq!(place.build().len(), 1, "{year}: content does");
+        assert!(place.build().is_empty(), "{year}: and it was kept");
+    }
+}
+
+#[test]
+fn two_versions_share_a_cache() {
+    let place = Place::new("versions");
+    place.build();
+    // What comes after the end of a program does not matter to the system.
+    let mut other = fs::read(env!("CARGO_BIN_EXE_krm")).unwrap();
+    other.extend(b"another version");
+    let path = place.0.join("krm");
+    fs::write(&path, other).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    let build = || {
+        let mut krm = Command::new(&path);
+        krm.current_dir(&place.0).args(["build", "clusters/eu", "--cache", "--explain-cache"]);
+        let output = krm.env("XDG_CACHE_HOME", place.0.join("cache")).output().unwrap();
+        assert!(output.status.success());
+        let (_, plain, _) = place.krm(&["build", "clusters/eu"]);
+        assert_eq!(String::from_utf8(output.stdout).unwrap(), plain);
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert!(build().contains("it was not built before"), "one does not take what the other made");
+    assert!(build().contains("unchanged"), "each has its own");
+    assert!(place.build().is_empty(), "neither loses anything");
 }
 
 #[test]

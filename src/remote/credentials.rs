@@ -130,7 +130,8 @@ fn expiry(text: &str) -> Option<SystemTime> {
     let offset = match zone.as_bytes() {
         [b'Z' | b'z'] => 0,
         [sign @ (b'+' | b'-'), ..] if zone.len() == 6 => {
-            let minutes = zone[1..3].parse::<i64>().ok()? * 60 + zone[4..6].parse::<i64>().ok()?;
+            let part = |range: std::ops::Range<usize>| zone.get(range)?.parse::<i64>().ok();
+            let minutes = part(1..3)? * 60 + part(4..6)?;
             if *sign == b'-' { -minutes } else { minutes }
         }
         _ => return None,
@@ -161,6 +162,7 @@ mod tests {
         assert_eq!(seconds("2024-02-29T05:30:45-05:00"), Some(1_709_202_645));
         assert_eq!(seconds("tomorrow"), None);
         assert_eq!(seconds("2024-02-29T05:30:45"), None);
+        assert_eq!(seconds("2024-02-29T05:30:45+0é:0"), None);
     }
 
     #[test]
