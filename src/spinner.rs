@@ -23,7 +23,7 @@ impl Spinner {
         if !std::io::stderr().is_terminal() || report::is_document() {
             return None;
         }
-        let text = sanitize::inert(&text).replace('\n', " ");
+        let text = clipped(&sanitize::shown(&text).replace('\n', " "));
         let (stop, stopped) = mpsc::channel::<()>();
         let thread = std::thread::spawn(move || {
             let start = Instant::now();
@@ -33,7 +33,7 @@ impl Spinner {
             }
             for frame in ['|', '/', '-', '\\'].into_iter().cycle() {
                 let seconds = start.elapsed().as_secs();
-                os::say(&format!("\r{frame} {text} ({seconds} s)"));
+                os::say(&format!("\r{frame} {text} ({seconds} s{})\x1b[K", calls()));
                 if !goes_on(Duration::from_millis(120)) {
                     break;
                 }
@@ -42,6 +42,24 @@ impl Spinner {
         });
         Some(Self { stop: Some(stop), thread: Some(thread) })
     }
+}
+
+/// A line that wraps cannot be wiped away.
+fn clipped(text: &str) -> String {
+    const MOST: usize = 48;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// What becomes of calls on servers.
+fn calls() -> String {
+    #[cfg(feature = "remote")]
+    if let Some(calls) = crate::remote::calls_in_flight() {
+        return format!("; {calls}");
+    }
+    String::new()
 }
 
 impl Drop for Spinner {

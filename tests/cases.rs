@@ -1,7 +1,8 @@
 //! The one case runner: every folder under `tests/cases` that holds an `in/` is a test.
 //!
 //! ```text
-//! in/       what a user would have; the command runs in a copy of its parent. Plugins of the old kind are in `in/plugins`
+//! in/       what a user would have; the command runs in a copy of its parent. Plugins of the old kind are in `in/plugins`,
+//!           and settings of the user in `in/config`
 //! args      the command line, quoted as in a shell; `build in` if there is none
 //! env       variables for the command, a line `NAME=value` each
 //! stdin     what is given on standard input; nothing if there is none
@@ -95,6 +96,10 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
     let plugins = scratch.0.join("in/plugins");
     if plugins.is_dir() {
         krm.env("KUSTOMIZE_PLUGIN_HOME", plugins);
+    }
+    let settings = scratch.0.join("in/config");
+    if settings.join("krm").is_dir() {
+        krm.env("XDG_CONFIG_HOME", settings);
     }
     for line in fs::read_to_string(case.join("env")).unwrap_or_default().lines() {
         let (name, value) = line.split_once('=').ok_or("a line of `env` is `NAME=value`")?;

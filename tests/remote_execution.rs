@@ -16,6 +16,8 @@ use prost::Message;
 
 #[path = "remote_execution/cache.rs"]
 mod cache;
+#[path = "remote_execution/everywhere.rs"]
+mod everywhere;
 #[path = "remote_execution/fake.rs"]
 mod fake;
 // The fake server speaks in the same messages; that they are the published ones is shown by the real servers.
@@ -134,70 +136,6 @@ fn programs() -> &'static Path {
         assert!(build.status().expect("cargo starts").success());
         Path::new(env!("CARGO_BIN_EXE_krm")).parent().expect("it is in a folder").to_owned()
     })
-}
-
-const FUNCTIONS: [&str; 5] = ["nginx", "set-size", "require-limits", "match-selectors", "inject-sidecar"];
-
-/// The website of the examples, with all five example functions, each started as `start` says.
-fn website(name: &str, start: &dyn Fn(&str) -> String) -> Folder {
-    let folder = Folder::new(name);
-    let copied = Command::new("cp")
-        .arg("-r")
-        .arg(root().join("examples/website/."))
-        .arg(folder.0.join("pkg"))
-        .status();
-    assert!(copied.expect("cp starts").success());
-    let sidecar = "apiVersion: example.com/v1\nkind: Sidecar\nmetadata:\n  name: shipper\n  annotations:\n    \
-                   config.kubernetes.io/function: |\n      exec:\n        path: examples/functions/run/inject-sidecar\n    \
-                   config.kubernetes.io/local-config: \"true\"\nspec:\n  pod:\n    containers:\n    - name: shipper\n      image: shipper:1\n";
-    folder.write("pkg/functions/50-sidecar.yaml", sidecar);
-    let search = fs::read_to_string(folder.0.join("pkg/search.yaml")).expect("the example has it");
-    let asks = search.replacen("  annotations:\n", "  annotations:\n    example.com/inject: shipper\n", 1);
-    folder.write("pkg/search.yaml", &asks);
-    for (file, declared) in folder.files("pkg/functions") {
-        let function =
-            FUNCTIONS.iter().find(|name| declared.contains(&format!("run/{name}\n"))).expect("one of them");
-        let line = format!("exec:\n        path: examples/functions/run/{function}\n");
-        folder.write(&file, &declared.replace(&line, &start(function)));
-    }
-    folder
-}
-
-fn as_executable(function: &str) -> String {
-    format!("exec:\n        path: {}\n", programs().join(function).display())
-}
-
-/// What the functions make of the website, here.
-fn made_here() -> &'static BTreeMap<String, String> {
-    static MADE: OnceLock<BTreeMap<String, String>> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let here = website("here", &as_executable);
-        succeeded(&here.krm(&["fn", "run", "pkg", "--enable-exec"]));
-        without_declarations(here.files("pkg"))
-    })
-}
-
-fn without_declarations(mut files: BTreeMap<String, String>) -> BTreeMap<String, String> {
-    files.retain(|name, _| !name.starts_with("pkg/functions/"));
-    assert!(files["pkg/search.yaml"].contains("image: shipper:1"), "all functions ran");
-    assert!(files.contains_key("pkg/config/website_deployment.yaml"), "all functions ran");
-    files
-}
-
-#[test]
-fn executables_make_the_same_bytes_on_two_unrelated_servers() {
-    for (name, more) in
-        [("KRM_TEST_REAPI_PROGRAMS", &[][..]), ("KRM_TEST_REAPI_2", &["--remote-trust-sandbox"])]
-    {
-        let Some(server) = server(name) else { continue };
-        let there = website(name, &as_executable);
-        let args =
-            ["fn", "run", "pkg", "--enable-exec", "--remote-executor", &server, "--remote-executables"];
-        let output = there.krm(&[&args[..], more].concat());
-        succeeded(&output);
-        assert!(!text(&output.stderr).contains("runs on this machine"), "{}", text(&output.stderr));
-        assert_eq!(&without_declarations(there.files("pkg")), made_here(), "{name}");
-    }
 }
 
 #[test]
@@ -327,32 +265,6 @@ fn with_libraries(program: &Path, target: &str) -> Vec<(PathBuf, String)> {
     files
 }
 
-#[test]
-fn images_without_a_shell_make_the_same_bytes() {
-    let (Some(server), Some(registry)) = (server("KRM_TEST_REAPI"), server("KRM_TEST_REGISTRY")) else {
-        return;
-    };
-    let images = Images { registry };
-    let pushed: BTreeMap<&str, String> = FUNCTIONS
-        .iter()
-        .map(|function| {
-            let files = with_libraries(&programs().join(function), &format!("/opt/functions/{function}"));
-            let files: Vec<(&Path, &str)> = files.iter().map(|(from, to)| (from.as_path(), to.as_str())).collect();
-            // Found in the image's PATH, started in its folder.
-            let config = format!(
-                "{{\"Entrypoint\":[\"{function}\"],\"Env\":[\"PATH=/usr/bin:/opt/functions\"],\"WorkingDir\":\"/opt/functions\"}}"
-            );
-            (*function, images.push(function, &files, &config))
-        })
-        .collect();
-    let start = |function: &str| format!("container:\n        image: {}\n", pushed[function]);
-    let there = website("images", &start);
-    let output = there.krm_with(&["fn", "run", "pkg"], &[("KRM_REMOTE_EXECUTOR", &server)]);
-    succeeded(&output);
-    assert!(!text(&output.stderr).contains("runs on this machine"), "{}", text(&output.stderr));
-    assert_eq!(&without_declarations(there.files("pkg")), made_here());
-}
-
 /// The function that reports what it can see and do, as an image.
 fn probe(images: &Images) -> String {
     let folder = Folder::new("probe");
@@ -463,6 +375,58 @@ fn the_fake_works_as_the_real_ones_do() {
     assert_eq!(call.arguments, [".krm/start", ".krm/stdin", "", ".krm/program/fn", "", ".krm/program/fn"]);
     let names: Vec<&str> = call.environment_variables.iter().map(|variable| variable.name.as_str()).collect();
     assert_eq!(names, ["LOG_TO_STDERR", "PATH", "STRUCTURED_RESULTS"], "nothing of this machine is sent");
+}
+
+#[test]
+fn as_many_calls_are_in_flight_as_the_user_says() {
+    const CALLS: usize = 200;
+    let folder = Folder::with_function("in-flight");
+    let function = format!(
+        "apiVersion: v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    config.kubernetes.io/function: |\n      \
+         exec: {{path: {}}}\n",
+        folder.0.join("fn").display()
+    );
+    let targets: Vec<String> = (0..CALLS).map(|number| format!("clusters/c{number}")).collect();
+    for target in &targets {
+        let resource =
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  from: {target}\n");
+        folder.write(&format!("{target}/a.yaml"), &resource);
+        folder.write(&format!("{target}/fn.yaml"), &function);
+        folder
+            .write(&format!("{target}/kustomization.yaml"), "resources: [a.yaml]\ntransformers: [fn.yaml]\n");
+    }
+    let fake = Fake::start(SANDBOX, well);
+    // Nobody gets an answer before all have asked.
+    fake.state.lock().unwrap().together = Some(std::sync::Arc::new(tokio::sync::Barrier::new(CALLS)));
+    let flags = ["--enable-alpha-plugins", "--enable-exec", "--remote-executor", &fake.address];
+    let more =
+        ["--remote-executables", "--remote-jobs", "200", "--remote-timeout", "20s", "--remote-retries", "0"];
+    let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
+    let built = succeeded(&folder.krm(&[&["build"], &targets[..], &flags, &more].concat()));
+    assert_eq!(built.matches(RENAMED).count(), CALLS);
+}
+
+#[test]
+fn a_terminal_shows_what_becomes_of_calls_and_a_pipe_does_not() {
+    let folder = Folder::with_function("progress");
+    let fake = Fake::start(SANDBOX, well);
+    fake.state.lock().unwrap().takes = std::time::Duration::from_millis(1500);
+    let piped = folder.remotely(&fake.address, &[]);
+    assert!(succeeded(&piped).contains(RENAMED));
+    assert!(!text(&piped.stderr).contains("1 running"), "{}", text(&piped.stderr));
+    let command = format!(
+        "{} fn run pkg --dry-run --enable-exec --exec-path ./fn --remote-executor {} --remote-executables",
+        env!("CARGO_BIN_EXE_krm"),
+        fake.address
+    );
+    let mut script = Command::new("script");
+    script.args(["-qec", &command, "/dev/null"]).current_dir(&folder.0).stdin(Stdio::null());
+    let Ok(screen) = script.env("XDG_CACHE_HOME", folder.0.join("cache")).output() else {
+        eprintln!("left out: there is no `script` here");
+        return;
+    };
+    let screen = text(&screen.stdout);
+    assert!(screen.contains(" s; 1 running)") && screen.contains("name: b"), "{screen}");
 }
 
 #[test]
@@ -640,6 +604,25 @@ fn certificates_are_checked() {
 }
 
 #[test]
+fn what_gives_access_is_not_shown() {
+    let folder = Folder::with_function("shown");
+    for arguments in [
+        ["--remote-header", "Authorization: Bearer hunter2"],
+        ["--remote-cache", "me:hunter2@example.com"],
+        ["--remote-cache", "https://me:hunter2@example.com/?x"],
+        ["--remote-cache", "grpcs://me:hunter2@example.com"],
+        ["--remote-executor", "hunter2@example.com"],
+        ["--remote-executor", "grpcs://me:hunter2@example.com"],
+    ] {
+        let fixed = ["--remote-cache", "http://127.0.0.1:1"];
+        let fixed = if arguments[0] == "--remote-cache" { &[][..] } else { &fixed };
+        let output = folder.krm(&[&["fn", "run", "pkg", "--dry-run"], fixed, &arguments].concat());
+        let said = failed(&output);
+        assert!(said.contains(arguments[0]) && !said.contains("hunter2"), "{said}");
+    }
+}
+
+#[test]
 fn a_header_is_sent() {
     let folder = Folder::with_function("header");
     let answers = |asked: &fake::Asked, _: &mut fake::State| {
@@ -719,7 +702,14 @@ fn both_sides_show_their_certificates() {
     assert!(succeeded(&output).contains(RENAMED));
     // Nobody the system trusts has signed for it.
     let said = failed(&folder.remotely(&fake.address, &["--remote-retries", "0"]));
-    assert!(said.contains("no connection over TLS"), "{said}");
+    assert!(said.contains("no connection over TLS") && said.contains("--remote-tls-ca"), "{said}");
+    assert!(!said.contains("token"), "it is not about tokens: {said}");
+    let run = ["fn", "run", "pkg", "--dry-run", "--enable-exec", "--exec-path", "./fn", "--cache=all"];
+    let cached = folder.krm(&[&run[..], &["--remote-cache", &fake.address]].concat());
+    assert!(succeeded(&cached).contains(RENAMED));
+    let said = text(&cached.stderr);
+    assert!(said.contains("no connection over TLS") && said.contains("--remote-tls-ca"), "{said}");
+    assert!(!said.contains("token"), "it is not about tokens: {said}");
 
     let asks = Fake::start_with(Some(config(true)), SANDBOX, well);
     let own = [

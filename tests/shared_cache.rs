@@ -179,6 +179,34 @@ fn the_environment_says_the_same_as_flags() {
     assert!(server.requests().is_empty(), "a repository decides where nothing is sent");
 }
 
+#[cfg(unix)]
+#[test]
+fn settings_of_the_user_say_the_same_as_the_environment() {
+    use std::os::unix::fs::PermissionsExt;
+    let (place, server) = (Place::new("settings"), Server::start());
+    let text = format!("[remote]\ncache = '{}'\nupload = true\nheader = ['X-Team=two']\n", server.address);
+    place.write("config/krm/krm.toml", &text);
+    let config = place.0.join("config");
+    let config = ("XDG_CONFIG_HOME", config.to_str().unwrap());
+    let ran = place.run_with("ci", &[config], &[]);
+    assert!(ran.good, "{}", ran.stderr);
+    let asked = server.requests();
+    assert_eq!(asked.len(), 3, "{asked:?}");
+    for request in &asked {
+        assert!(request.headers.iter().any(|given| given.eq_ignore_ascii_case("x-team: two")), "{request:?}");
+    }
+    // A variable wins, also an empty one, and so does a flag.
+    place.run_with("two", &[config, ("KRM_REMOTE_CACHE", "")], &["--cache"]);
+    place.run_with("three", &[config], &["--remote-cache", ""]);
+    assert!(server.requests().is_empty());
+    // What others can write to is not believed.
+    let file = place.0.join("config/krm/krm.toml");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    let ran = place.run_with("four", &[config], &[]);
+    assert!(!ran.good && ran.stderr.contains("error[user-settings-unusable]"), "{}", ran.stderr);
+    assert!(server.requests().is_empty());
+}
+
 #[test]
 fn secrets_are_not_sent() {
     let (place, server) = (Place::new("secrets"), Server::start());

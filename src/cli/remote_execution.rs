@@ -11,7 +11,8 @@ use clap::Args;
 use krm_engine::{Diagnostic, Policy};
 
 use super::functions::duration;
-use crate::os::{is_on, setting};
+use crate::os::certificates::Certificates;
+use crate::os::{self, is_on, setting};
 
 /// Functions that run on servers of the Remote Execution API.
 #[derive(Debug, Default, Args)]
@@ -82,8 +83,8 @@ pub struct RemoteExecutionArgs {
     ///
     /// Others on this machine can read command lines: put tokens into the environment, one header in each line of
     /// KRM_REMOTE_HEADER.
-    #[arg(long, value_name = "NAME=VALUE", value_parser = header)]
-    pub remote_header: Vec<(String, String)>,
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub remote_header: Vec<String>,
 
     /// Who may sign for servers: a file of certificates, in place of those the system trusts
     ///
@@ -118,6 +119,7 @@ const JOBS: usize = 64;
 impl RemoteExecutionArgs {
     /// Adds the server to a policy that allows functions. Nothing is sent yet; without connections there is none.
     pub fn apply(&self, policy: Policy, offline: bool) -> krm_engine::Result<Policy> {
+        os::user_settings::check()?;
         let address = self.remote_executor.clone().or_else(|| setting("KRM_REMOTE_EXECUTOR"));
         match address {
             Some(address) if policy.functions && !offline => self.with_executor(&address, policy),
@@ -158,6 +160,21 @@ impl RemoteExecutionArgs {
     /// How to speak to servers.
     #[cfg(feature = "remote")]
     pub fn connection(&self) -> krm_engine::Result<crate::remote::Connection> {
+        Ok(crate::remote::Connection {
+            headers: self.headers()?,
+            credential_helper: self
+                .remote_credential_helper
+                .clone()
+                .or_else(|| setting("KRM_REMOTE_CREDENTIAL_HELPER")),
+            instance: self.remote_instance_name.clone().or_else(|| setting("KRM_REMOTE_INSTANCE_NAME")),
+            certificates: self.certificates()?,
+            timeout: self.timeout()?.unwrap_or(TIMEOUT),
+            retries: read(self.remote_retries, "KRM_REMOTE_RETRIES", number)?.unwrap_or(RETRIES),
+        })
+    }
+
+    /// The certificates of servers, and ours.
+    pub fn certificates(&self) -> krm_engine::Result<Certificates> {
         let file =
             |flag: &Option<PathBuf>, name: &str| flag.clone().or_else(|| setting(name).map(PathBuf::from));
         let own = (
@@ -171,17 +188,7 @@ impl RemoteExecutionArgs {
             (None, Some(file)) => return Err(unpaired(&file, "--remote-tls-cert")),
         };
         let authority = file(&self.remote_tls_ca, "KRM_REMOTE_TLS_CA");
-        Ok(crate::remote::Connection {
-            headers: self.headers()?,
-            credential_helper: self
-                .remote_credential_helper
-                .clone()
-                .or_else(|| setting("KRM_REMOTE_CREDENTIAL_HELPER")),
-            instance: self.remote_instance_name.clone().or_else(|| setting("KRM_REMOTE_INSTANCE_NAME")),
-            certificates: crate::remote::Certificates { authority, own },
-            timeout: self.timeout()?.unwrap_or(TIMEOUT),
-            retries: read(self.remote_retries, "KRM_REMOTE_RETRIES", number)?.unwrap_or(RETRIES),
-        })
+        Ok(Certificates { authority, own })
     }
 
     /// How long one request may take, if that is said.
@@ -193,10 +200,10 @@ impl RemoteExecutionArgs {
     pub fn headers(&self) -> krm_engine::Result<Vec<(String, String)>> {
         let lines = setting("KRM_REMOTE_HEADER").unwrap_or_default();
         let given = lines.lines().filter(|line| !line.trim().is_empty());
+        let given = given.map(|line| ("KRM_REMOTE_HEADER", line.trim()));
+        let given = given.chain(self.remote_header.iter().map(|text| ("--remote-header", text.as_str())));
         // The value may be a secret: it is not shown.
-        let given =
-            given.map(|line| header(line.trim()).map_err(|why| unusable("KRM_REMOTE_HEADER", "...", &why)));
-        given.chain(self.remote_header.iter().cloned().map(Ok)).collect()
+        given.map(|(name, text)| header(text).map_err(|why| unusable(name, "...", &why))).collect()
     }
 
     /// How many threads wait for functions that run elsewhere; `None` if none does.
@@ -226,10 +233,18 @@ fn number<T: std::str::FromStr>(text: &str) -> Result<T, String> {
 }
 
 fn unusable(name: &str, value: &str, why: &str) -> Diagnostic {
+    let value = without_login(value);
     Diagnostic::error("remote-setting", format!("`{value}` cannot be the value of {name}: {why}"))
 }
 
-#[cfg(feature = "remote")]
+/// An address as it may be shown. What is before `@` without a scheme before it may be a password as well.
+pub fn without_login(address: &str) -> String {
+    match address.rsplit_once('@') {
+        Some((_, host)) if !address.contains("://") => format!("***@{host}"),
+        _ => address.to_owned(),
+    }
+}
+
 fn unpaired(file: &std::path::Path, lacks: &str) -> Diagnostic {
     let message = format!("`{}` is one of a pair: a certificate and its private key", file.display());
     Diagnostic::error("remote-setting", message).help(format!("name the other with `{lacks}`"))

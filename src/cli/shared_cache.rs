@@ -11,7 +11,7 @@ use krm_engine::runtime::Store;
 use krm_engine::{Diagnostic, Policy, Result};
 
 use super::functions::Cache;
-use super::remote_execution::RemoteExecutionArgs;
+use super::remote_execution::{RemoteExecutionArgs, without_login};
 use crate::os::{HttpCache, is_on, setting};
 
 /// A cache that machines share.
@@ -79,7 +79,8 @@ impl SharedCacheArgs {
             return grpc_store(address, upload, servers);
         }
         let within = servers.timeout()?.unwrap_or(TIMEOUT);
-        let cache = HttpCache::connect(address, servers.headers()?, upload, within)
+        let tls = servers.certificates()?.for_http()?;
+        let cache = HttpCache::connect(address, tls, servers.headers()?, upload, within)
             .map_err(|why| unusable("--remote-cache", address, &why))?;
         Ok(Arc::new(cache))
     }
@@ -100,5 +101,6 @@ fn grpc_store(address: &str, _upload: bool, _servers: &RemoteExecutionArgs) -> R
 }
 
 fn unusable(name: &str, value: &str, why: &str) -> Diagnostic {
+    let value = without_login(value);
     Diagnostic::error("remote-cache-setting", format!("`{value}` cannot be the value of {name}: {why}"))
 }

@@ -2,14 +2,15 @@
 
 use std::path::PathBuf;
 
-/// A variable, unless it is empty.
+/// A variable, or what the user's settings say in its place. An empty variable says nothing, and takes back a setting.
 pub fn setting(name: &str) -> Option<String> {
-    super::variable(name).filter(|value| !value.is_empty())
+    let value = super::variable(name).or_else(|| super::user_settings::instead_of(name));
+    value.filter(|value| !value.is_empty())
 }
 
-/// Whether a variable turns something on.
+/// Whether a variable, or the user's settings, turn something on.
 pub fn is_on(name: &str) -> bool {
-    matches!(super::variable(name).as_deref(), Some("true" | "1"))
+    matches!(setting(name).as_deref(), Some("true" | "1"))
 }
 
 /// A variable that names a file or a folder.
@@ -19,9 +20,19 @@ fn path(name: &str) -> Option<PathBuf> {
 
 /// The folder in which krm keeps what it can make again.
 pub fn cache_dir() -> Option<PathBuf> {
+    user_dir("XDG_CACHE_HOME", ".cache")
+}
+
+/// The folder for what the user sets.
+pub fn config_dir() -> Option<PathBuf> {
+    user_dir("XDG_CONFIG_HOME", ".config")
+}
+
+/// The folder of krm where a variable says, or else in this folder of the user's home.
+fn user_dir(variable: &str, otherwise: &str) -> Option<PathBuf> {
     let absolute = |name| path(name).filter(|path| path.is_absolute());
-    let caches = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
-    Some(caches.join("krm"))
+    let folder = absolute(variable).or_else(|| Some(absolute("HOME")?.join(otherwise)))?;
+    Some(folder.join("krm"))
 }
 
 /// The program that runs containers, if the user names one. kpt has the same choice under another name.

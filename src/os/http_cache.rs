@@ -11,7 +11,9 @@ use base64::Engine as _;
 use krm_engine::runtime::reapi::{ActionResult, Digest, Message};
 use krm_engine::runtime::{Outputs, Stream};
 use percent_encoding::percent_decode_str;
+use ureq::tls::TlsConfig;
 
+use super::certificates::CHECK_CERTIFICATES;
 use super::shared_cache::{Fault, INLINED, Server, SharedCache, Then};
 
 /// No result is larger.
@@ -33,6 +35,7 @@ impl HttpCache {
     /// Nothing is sent yet. The error says what is wrong with the address.
     pub fn connect(
         address: &str,
+        tls: TlsConfig,
         headers: Vec<(String, String)>,
         upload: bool,
         within: Duration,
@@ -42,6 +45,7 @@ impl HttpCache {
         // A cache that sends us elsewhere would get our headers sent there.
         let agent = super::http::agent_with(within * 6, |config| {
             config
+                .tls_config(tls)
                 .timeout_connect(Some(CONNECTING.min(within)))
                 .timeout_recv_response(Some(within))
                 .max_redirects(0)
@@ -167,6 +171,11 @@ impl HttpCache {
     fn unreachable(&self, error: &ureq::Error) -> Fault {
         match error {
             ureq::Error::Timeout(_) => self.slow(),
+            // What the layer of TLS says about the other side comes as bytes that cannot be read.
+            ureq::Error::Io(why) if why.kind() == std::io::ErrorKind::InvalidData => {
+                Fault::new(format!("cannot be reached: no connection over TLS: {why}"), Then::GiveUp)
+                    .help(CHECK_CERTIFICATES)
+            }
             error => Fault::new(format!("cannot be reached: {error}"), Then::Continue),
         }
     }

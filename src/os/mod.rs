@@ -1,5 +1,6 @@
 //! The machine: standard output and error, changes to files, and a [`World`] of real files.
 
+pub mod certificates;
 mod changes;
 pub mod content;
 mod disk;
@@ -23,6 +24,7 @@ pub mod store;
 #[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
 pub mod targets;
+pub mod user_settings;
 mod watch;
 
 use std::io::{ErrorKind, Write};

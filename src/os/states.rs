@@ -44,13 +44,12 @@ impl States {
 
     /// Whether a path is that of a folder, without links in it.
     pub fn is_direct(&self, folder: &Path) -> bool {
-        if let Some(known) = self.direct.lock().expect("no one panics while holding the folders").get(folder) {
+        if let Some(known) = self.direct.lock().expect("no one panics while holding the folders").get(folder)
+        {
             return *known;
         }
         let is_direct = match folder.parent() {
-            Some(above) => {
-                self.is_direct(above) && folder.symlink_metadata().is_ok_and(|meta| meta.is_dir())
-            }
+            Some(above) => self.is_direct(above) && folder.symlink_metadata().is_ok_and(|meta| meta.is_dir()),
             None => folder.has_root(),
         };
         self.remember(folder, is_direct);
@@ -117,7 +116,8 @@ mod tests {
 
     #[test]
     fn the_short_way_gives_what_following_links_gives() {
-        let top = std::env::temp_dir().canonicalize().unwrap().join(format!("krm-states-{}", std::process::id()));
+        let top =
+            std::env::temp_dir().canonicalize().unwrap().join(format!("krm-states-{}", std::process::id()));
         let _ = fs::remove_dir_all(&top);
         fs::create_dir_all(top.join("a/b")).unwrap();
         fs::write(top.join("a/b/file"), "text").unwrap();
@@ -127,8 +127,17 @@ mod tests {
         symlink("nowhere", top.join("a/b/broken")).unwrap();
         let states = States::default();
         for path in [
-            "a", "a/b", "a/b/file", "a/b/missing", "a/b/out", "a/b/broken", "a/linked", "a/linked/file",
-            "a/linked/out", "a/b/file/below", "missing/x",
+            "a",
+            "a/b",
+            "a/b/file",
+            "a/b/missing",
+            "a/b/out",
+            "a/b/broken",
+            "a/linked",
+            "a/linked/file",
+            "a/linked/out",
+            "a/b/file/below",
+            "missing/x",
         ] {
             let path = top.join(path);
             assert_eq!(states.of_path(&path), followed(&path), "{}", path.display());

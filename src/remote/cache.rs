@@ -12,6 +12,7 @@ use super::blobs::{Blob, Blobs};
 use super::client::Client;
 use super::status::{Code, Status};
 use super::{Address, Connection};
+use crate::os::certificates::CHECK_CERTIFICATES;
 use crate::os::shared_cache::{Fault, INLINED, Server, SharedCache, Then};
 
 /// A cache is there to save time: what takes more attempts is computed.
@@ -69,6 +70,9 @@ fn fault(status: &Status, if_denied: Then) -> Fault {
         Code::UNAUTHENTICATED | Code::PERMISSION_DENIED => {
             Fault::new(format!("denies access: {status}"), if_denied)
                 .help("check `--remote-header`, KRM_REMOTE_HEADER or `--remote-credential-helper`: a token may have expired, or may only read")
+        }
+        Code::NOT_TRUSTED => {
+            Fault::new(format!("cannot be reached: {status}"), Then::GiveUp).help(CHECK_CERTIFICATES)
         }
         Code::UNIMPLEMENTED => Fault::new(format!("is not one that krm can use: {status}"), if_denied),
         Code::DEADLINE_EXCEEDED => Fault::new(format!("is too slow: {status}"), Then::GiveUp),

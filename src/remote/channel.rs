@@ -269,7 +269,7 @@ impl Server {
             .map_err(|error| Status::new(Code::INVALID_ARGUMENT, error.to_string()))?;
         let secure = TlsConnector::from(tls.clone()).connect(name, tcp).await.map_err(|error| {
             // Trying again does not make a certificate better.
-            let code = if error.get_ref().is_some() { Code::PERMISSION_DENIED } else { Code::UNAVAILABLE };
+            let code = if error.get_ref().is_some() { Code::NOT_TRUSTED } else { Code::UNAVAILABLE };
             Status::new(code, format!("no connection over TLS: {error}"))
         })?;
         if secure.get_ref().1.alpn_protocol() != Some(b"h2") {

@@ -9,19 +9,21 @@ use prost::Message;
 use super::channel::{decode, framed};
 use super::client::Client;
 use super::messages::{
-    ExecuteRequest, ExecuteResponse, Operation, PreconditionFailure, RpcStatus, WaitExecutionRequest,
+    EXECUTING, ExecuteOperationMetadata, ExecuteRequest, ExecuteResponse, Operation, PreconditionFailure,
+    RpcStatus, WaitExecutionRequest,
 };
+use super::progress::InFlight;
 use super::status::{Code, Status};
 
 /// How long a call may wait for its turn on a server.
 const TO_WAIT: Duration = Duration::from_secs(30 * 60);
 
 /// What is known of a call that a server makes.
-#[derive(Default)]
 struct Progress {
     /// What the server calls it.
     name: String,
     ended: Option<Result<ExecuteResponse, Status>>,
+    in_flight: InFlight,
 }
 
 impl Client {
@@ -33,7 +35,8 @@ impl Client {
         takes: Duration,
     ) -> Result<ExecuteResponse, Status> {
         let end = Instant::now() + takes + TO_WAIT;
-        let progress = Arc::new(Mutex::new(Progress::default()));
+        let progress =
+            Arc::new(Mutex::new(Progress { name: String::new(), ended: None, in_flight: InFlight::new() }));
         let ended = self.retry(|| {
             let name = progress.lock().expect("nothing here panics").name.clone();
             let broken = match name.is_empty() {
@@ -86,6 +89,9 @@ impl Client {
         let sink = Box::new(move |message| {
             let operation: Operation = decode(message)?;
             let mut progress = progress.lock().expect("nothing here panics");
+            if is_executing(&operation) {
+                progress.in_flight.runs();
+            }
             if operation.done {
                 progress.ended = Some(outcome(operation));
             } else if !operation.name.is_empty() {
@@ -104,6 +110,13 @@ impl Client {
 enum ExecutionCall<'s> {
     Start { action: &'s Digest, skip_cache: bool },
     Wait { name: &'s str },
+}
+
+/// Whether a worker has the call.
+fn is_executing(operation: &Operation) -> bool {
+    let metadata = operation.metadata.as_ref();
+    let metadata = metadata.and_then(|any| ExecuteOperationMetadata::decode(&any.value[..]).ok());
+    metadata.is_some_and(|metadata| metadata.stage == EXECUTING)
 }
 
 fn is_lost(status: &Status) -> bool {

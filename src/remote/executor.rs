@@ -19,10 +19,12 @@ use super::action::{Describer, Prepared, mounts};
 use super::client::Client;
 use super::execute::lacks_blobs;
 use super::messages::ExecuteResponse;
+use super::progress;
 use super::sandbox::{self, Sandbox};
 use super::status::{Code, Status};
 use super::{Address, Connection};
 use crate::os;
+use crate::os::certificates::CHECK_CERTIFICATES;
 use crate::os::registry::{ImageConfig, ImageName, Registry};
 
 /// How much of stderr is kept: its end, where the reason is.
@@ -136,6 +138,7 @@ impl Executor {
             ),
             Code::UNAUTHENTICATED | Code::PERMISSION_DENIED => error
                 .help("pass a token with `--remote-header` or a program that gives one with `--remote-credential-helper`"),
+            Code::NOT_TRUSTED => error.help(CHECK_CERTIFICATES),
             _ => error,
         }
     }
@@ -150,6 +153,7 @@ impl Executor {
         let most = call.policy.limits.output_for(call.input.len());
         let mut output = self.result_of(&prepared, most)?;
         output.elapsed = start.elapsed();
+        progress::ended(output.cached);
         if output.status == Ended::Exited(127)
             && output.stderr.starts_with(b"krm: the program cannot be started")
         {

@@ -172,6 +172,9 @@ pub struct WaitExecutionRequest {
 pub struct Operation {
     #[prost(string, tag = "1")]
     pub name: String,
+    /// An [`ExecuteOperationMetadata`].
+    #[prost(message, optional, tag = "2")]
+    pub metadata: Option<Any>,
     #[prost(bool, tag = "3")]
     pub done: bool,
     #[prost(message, optional, tag = "4")]
@@ -180,6 +183,15 @@ pub struct Operation {
     #[prost(message, optional, tag = "5")]
     pub response: Option<Any>,
 }
+
+#[derive(Clone, PartialEq, Message)]
+pub struct ExecuteOperationMetadata {
+    #[prost(int32, tag = "1")]
+    pub stage: i32,
+}
+
+/// The stage of a call that a worker has; before it the call is looked up in the cache, and queued.
+pub const EXECUTING: i32 = 3;
 
 #[derive(Clone, PartialEq, Message)]
 pub struct ExecuteResponse {

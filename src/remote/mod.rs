@@ -3,7 +3,7 @@
 //! From the wire up: [`channel`] carries messages, with what [`tls`] and [`credentials`] say; [`client`] knows what a server
 //! can do and repeats what may succeed later; [`blobs`], [`results`] and [`execute`] are the services. On top of it
 //! [`cache`] keeps outputs for the engine, and [`executor`] runs what the engine gives it: [`action`] describes a call for the server,
-//! [`starter`] starts programs there, and [`sandbox`] finds out beforehand what the server keeps them from.
+//! [`starter`] starts programs there, [`sandbox`] finds out beforehand what the server keeps them from, and [`progress`] counts calls.
 //!
 //! Nothing a server says is taken for true: blobs are compared with their digests, sizes are limited before anything is
 //! read, and a status is looked at before a result.
@@ -18,6 +18,7 @@ mod credentials;
 mod execute;
 mod executor;
 mod messages;
+mod progress;
 mod results;
 mod sandbox;
 mod starter;
@@ -28,10 +29,12 @@ use std::time::Duration;
 
 use krm_engine::Diagnostic;
 
+use crate::os::certificates::Certificates;
+
 pub use address::Address;
 pub use cache::GrpcCache;
 pub use executor::{Execution, Executor};
-pub use tls::Certificates;
+pub use progress::shown as calls_in_flight;
 
 /// How to speak to a server.
 #[derive(Clone, Debug)]

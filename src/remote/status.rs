@@ -31,6 +31,8 @@ impl Code {
     pub const UNAVAILABLE: Code = Code(14);
     pub const DATA_LOSS: Code = Code(15);
     pub const UNAUTHENTICATED: Code = Code(16);
+    /// Not of gRPC: one side does not accept the certificate of the other.
+    pub const NOT_TRUSTED: Code = Code(-1);
 
     /// Whether the same call may succeed a little later.
     pub fn is_passing(self) -> bool {
@@ -91,6 +93,7 @@ impl fmt::Display for Status {
             self.message.chars().map(|c| if c.is_control() { ' ' } else { c }).take(500).collect();
         match message.trim() {
             "" => write!(f, "{}", self.code),
+            message if self.code == Code::NOT_TRUSTED => f.write_str(message),
             message => write!(f, "{message} ({})", self.code),
         }
     }

@@ -106,3 +106,35 @@ fn a_cache_that_is_down_or_wrong_costs_a_warning() {
     assert!(succeeded(&computed).contains(RENAMED));
     assert!(!text(&computed.stderr).contains("warning"), "{}", text(&computed.stderr));
 }
+
+#[test]
+fn a_cache_over_https_takes_certificates() {
+    use super::everywhere::Bazel;
+    let folder = Folder::with_function("https");
+    if !certificates(&folder) {
+        eprintln!("left out: openssl makes no certificates here");
+        return;
+    }
+    let file = |name: &str| folder.0.join(name).display().to_string();
+    let tls = ["--tls_cert_file", &file("server.pem"), "--tls_key_file", &file("server.key")];
+    let Some(bazel) = Bazel::start_with("https", &tls) else { return };
+    let trusting = ["--remote-tls-ca", "server.pem"];
+    let filled = cached(&folder, &bazel.address, &[&trusting[..], &["--remote-upload"]].concat());
+    assert!(succeeded(&filled).contains(RENAMED) && !text(&filled.stderr).contains("warning"));
+    let found = cached(&folder, &bazel.address, &trusting);
+    assert!(was_cached(&found), "{}", text(&found.stderr));
+    // Nobody the system trusts has signed for it.
+    let computed = cached(&folder, &bazel.address, &[]);
+    assert_eq!(succeeded(&computed), succeeded(&found));
+    let said = text(&computed.stderr);
+    assert!(said.contains("no connection over TLS") && said.contains("--remote-tls-ca"), "{said}");
+
+    let asks = Bazel::start_with("https", &[&tls[..], &["--tls_ca_file", &file("client.pem")]].concat());
+    let asks = asks.expect("there is one");
+    let own = ["--remote-tls-cert", "client.pem", "--remote-tls-key", "client.key"];
+    let own = [&trusting[..], &own].concat();
+    cached(&folder, &asks.address, &[&own[..], &["--remote-upload"]].concat());
+    assert!(was_cached(&cached(&folder, &asks.address, &own)), "it takes our certificate");
+    let said = text(&cached(&folder, &asks.address, &trusting).stderr);
+    assert!(said.contains("remote-cache-failed"), "it takes nobody else: {said}");
+}

@@ -6,6 +6,7 @@
 use std::collections::HashMap;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use http::{HeaderMap, HeaderValue, Response};
@@ -17,9 +18,10 @@ use tokio_rustls::rustls::ServerConfig;
 
 use crate::messages::{
     ActionCacheUpdateCapabilities, Any, BatchReadBlobsRequest, BatchReadBlobsResponse,
-    BatchUpdateBlobsRequest, BlobRead, CacheCapabilities, ExecuteRequest, ExecuteResponse,
-    ExecutionCapabilities, FindMissingBlobsRequest, FindMissingBlobsResponse, GetActionResultRequest,
-    Operation, RpcStatus, SHA256, ServerCapabilities, UpdateActionResultRequest,
+    BatchUpdateBlobsRequest, BlobRead, CacheCapabilities, EXECUTING, ExecuteOperationMetadata,
+    ExecuteRequest, ExecuteResponse, ExecutionCapabilities, FindMissingBlobsRequest,
+    FindMissingBlobsResponse, GetActionResultRequest, Operation, RpcStatus, SHA256, ServerCapabilities,
+    UpdateActionResultRequest,
 };
 
 /// What a server says about itself that keeps functions from the network.
@@ -57,6 +59,10 @@ pub struct State {
     /// Every action that was executed, by what its command says.
     pub executed: Vec<Command>,
     pub sandbox: String,
+    /// Functions are answered when so many are in flight, and fail if fewer come.
+    pub together: Option<Arc<tokio::sync::Barrier>>,
+    /// How long a function takes.
+    pub takes: Duration,
 }
 
 pub struct Fake {
@@ -76,7 +82,9 @@ pub fn running() -> Vec<u8> {
 }
 
 fn operation() -> Operation {
-    Operation { name: "operations/1".into(), ..Operation::default() }
+    let stage = ExecuteOperationMetadata { stage: EXECUTING };
+    let metadata = Some(Any { type_url: String::new(), value: stage.encode_to_vec() });
+    Operation { name: "operations/1".into(), metadata, ..Operation::default() }
 }
 
 impl Fake {
@@ -157,14 +165,21 @@ async fn serve(
     let authorization =
         head.headers.get("authorization").and_then(|value| value.to_str().ok()).unwrap_or_default();
     let message = bytes.get(5..).unwrap_or_default();
-    let instead = {
+    let (mut instead, together, takes) = {
         let mut state = state.lock().unwrap();
         let count = state.asked.entry(method.clone()).or_default();
         *count += 1;
         let asked = Asked { method: &method, before: *count - 1, message, authorization };
+        let is_function = method == "Execute" && asked.before > 0;
         let instead = hook.lock().unwrap()(&asked, &mut state);
-        instead.unwrap_or_else(|| answer(&method, message, &mut state))
+        let instead = instead.unwrap_or_else(|| answer(&method, message, &mut state));
+        (instead, state.together.clone().filter(|_| is_function), state.takes)
     };
+    if let Some(together) = together
+        && tokio::time::timeout(Duration::from_secs(30), together.wait()).await.is_err()
+    {
+        instead = Instead::Status(9, "too few calls are in flight");
+    }
     let head = Response::builder().header("content-type", "application/grpc").body(()).unwrap();
     let Ok(mut stream) = respond.send_response(head, false) else { return };
     let (messages, status, text) = match instead {
@@ -175,7 +190,10 @@ async fn serve(
             return;
         }
     };
-    for message in messages {
+    for (index, message) in messages.into_iter().enumerate() {
+        if index > 0 {
+            tokio::time::sleep(takes).await;
+        }
         let mut frame = BytesMut::new();
         frame.put_u8(0);
         frame.put_u32(message.len() as u32);

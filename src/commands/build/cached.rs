@@ -154,7 +154,7 @@ fn options(args: &BuildArgs) -> String {
             (flags.enable_alpha_plugins, access.network, &access.network_name, access.as_current_user),
             (&access.mount, env.collect::<Vec<_>>(), flags.fetch.locked),
             // What runs elsewhere runs in another sandbox.
-            (&access.remote.remote_executor, value("KRM_REMOTE_EXECUTOR")),
+            (&access.remote.remote_executor, crate::os::setting("KRM_REMOTE_EXECUTOR")),
         )
     )
 }

@@ -56,7 +56,10 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     let shared = options.policy.shared_cache.clone();
     let disk = Arc::new(disk);
     let session = Session::new(disk.clone(), report.sources.clone(), options);
-    let spinner = Spinner::start(format!("building {}", args.targets.join(", ")));
+    let spinner = Spinner::start(match &args.targets[..] {
+        [target] => format!("building {target}"),
+        targets => format!("building {} targets", targets.len()),
+    });
     let to = Destination::of(&args, &all)?;
     if args.cache.is_some() && !matches!(to, Destination::FilePerResource(_)) {
         let cached::Built { texts, warnings } = cached::build(&args, &disk, session, shared, report)?;
