@@ -1,6 +1,6 @@
 //! The history of a value, as data and as text.
 
-use krm_engine::explain::{self, FieldPath, Labels, ResourceName, Where, json, text};
+use krm_engine::explain::{self, FieldPath, Hidden, Labels, ResourceName, Telling, Where, json, text};
 use krm_engine::{Diagnostic, Node, Session, Sources};
 
 /// What is to be explained.
@@ -44,11 +44,14 @@ pub fn explain(
     };
     if let (true, Some(name), Some(field)) = (places.is_empty(), &wanted.resource, &wanted.field) {
         let message = format!("`{name}` has no field `{field}`, and never had");
-        return Err(Diagnostic::error("explain-no-field", message));
+        return Err(Diagnostic::error("explain-no-field", message)
+            .help("check the spelling; leave out the field to see the whole resource"));
     }
+    let hidden = Hidden::of([&*trace], sources, false, &[]);
+    let with = Telling { labels: &labels, hidden: &hidden, depth: DEPTH };
     let histories = places.iter().map(|place| {
-        let history = explain::explain(place, &labels, DEPTH);
-        let mut node = json::explanation(&history, target, sources);
+        let history = explain::explain(place, with);
+        let mut node = json::explanation(&history, target, sources, &hidden);
         node.set("text", text::explanation(&history, sources).as_str());
         node
     });
