@@ -204,6 +204,119 @@ fn names_and_paths_lead_to_what_they_mean_and_back() {
     assert_eq!(links[0]["range"], json!({"start": position((1, 2)), "end": position((1, 12))}));
 }
 
+const COMPOSED: &[(&str, &str)] = &[
+    (
+        "base/composition.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\ntransformers:\n- kind: ResourceGenerator\n  \
+         files: [web.yaml]\n- apiVersion: builtin\n  kind: PrefixTransformer\n  metadata:\n    name: prefix\n  prefix: a-\n",
+    ),
+    (
+        "base/web.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 1\n",
+    ),
+    (
+        "top/composition.yaml",
+        "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\ntransformersFrom:\n- path: ../base\n\
+         transformerOverrides:\n- apiVersion: builtin\n  kind: PrefixTransformer\n  metadata:\n    name: prefix\n  prefix: b-\n\
+         transformerOrder:\n- name: resource-generator\n- name: prefix\n",
+    ),
+    (
+        "package/Kptfile",
+        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: package\npipeline:\n  mutators:\n  - image: example.com/label:v1\n    \
+         configPath: labels.yaml\n    selectors:\n    - kind: ConfigMap\n      name: one\n",
+    ),
+    ("package/labels.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: labels\n"),
+    ("package/parts/one.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: one\n"),
+    ("package/inner/Kptfile", "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: inner\n"),
+    ("package/inner/other.yaml", "apiVersion: v1\nkind: Secret\nmetadata:\n  name: other\n"),
+];
+
+#[test]
+fn compositions_and_packages_are_understood_too() {
+    let root = folder("composed", COMPOSED);
+    let mut client = Client::start(&root, &[]);
+    let (base, top, kptfile) = ("base/composition.yaml", "top/composition.yaml", "package/Kptfile");
+    for (file, position, leads_to) in [
+        // A Composition, a file, a transformer that is overridden, and one in the order.
+        (top, (3, 10), "base/composition.yaml 0:0"),
+        (base, (4, 12), "base/web.yaml 0:0"),
+        (top, (8, 12), "base/composition.yaml 8:10"),
+        (top, (12, 10), "base/composition.yaml 8:10"),
+        // A file of a package, and a resource that a function is for.
+        (kptfile, (7, 20), "package/labels.yaml 0:0"),
+        (kptfile, (10, 13), "package/parts/one.yaml 3:8"),
+    ] {
+        let found = client.at("textDocument/definition", file, position, json!({}));
+        assert_eq!(places(&found), [leads_to], "{file} {position:?}");
+    }
+    let others = json!({"context": {"includeDeclaration": false}});
+    let uses = client.at("textDocument/references", base, (8, 12), others);
+    assert_eq!(places(&uses), ["top/composition.yaml 8:10", "top/composition.yaml 12:8"]);
+    let hover = client.at("textDocument/hover", "base/web.yaml", (3, 9), json!({}));
+    let hover = hover["contents"]["value"].as_str().unwrap_or_default();
+    assert!(hover.contains("In `top`: `b-web`"), "{hover}");
+    // Nothing says what else names a resource of a package, so it is not renamed.
+    assert_eq!(client.at("textDocument/prepareRename", kptfile, (10, 13), json!({})), Value::Null);
+
+    let mut complete = |file: &str, text: &str| {
+        client.open(file, "");
+        completions(&mut client, file, text)
+    };
+    let kind = "apiVersion: kustomize.config.k8s.io/v1alpha1\nkind: Composition\n";
+    let head = format!("{kind}transformersFrom: [{{path: ../base}}]\n");
+    let order = format!("{head}transformerOrder:\n- name: |\n");
+    assert_eq!(complete(top, &order), ["prefix"]);
+    let overridden = "transformerOverrides:\n- kind: PrefixTransformer\n  metadata: {name: |}\n";
+    assert_eq!(complete(top, &format!("{head}{overridden}")), ["prefix"]);
+    let generator = format!("{kind}transformers:\n- kind: ResourceGenerator\n  files: [|]\n");
+    assert_eq!(complete(base, &generator), ["web.yaml"]);
+    let package =
+        "kind: Kptfile\npipeline:\n  mutators:\n  - selectors:\n    - kind: ConfigMap\n      name: |\n";
+    assert_eq!(complete(kptfile, package), ["labels", "one"]);
+}
+
+#[test]
+fn what_is_longer_than_a_line_can_be_folded() {
+    let root = folder("folding", SHOP);
+    let mut client = Client::start(&root, &[]);
+    let mut folds = |file: &str| {
+        let params = json!({"textDocument": {"uri": client.uri(file)}});
+        let answer = client.request("textDocument/foldingRange", params);
+        let all = answer["result"].as_array().cloned();
+        let lines = |fold: &Value| (fold["startLine"].clone(), fold["endLine"].clone());
+        all.map(|all| all.iter().map(lines).collect::<Vec<_>>())
+    };
+    let lines =
+        |pairs: &[(u64, u64)]| Some(pairs.iter().map(|(a, b)| (json!(a), json!(b))).collect::<Vec<_>>());
+    assert_eq!(folds("overlays/staging/kustomization.yaml"), lines(&[(0, 1), (3, 5), (4, 5)]));
+    std::fs::write(root.join("notes.yaml"), "a:\n- b\n").expect("a file");
+    assert_eq!(folds("notes.yaml"), None);
+}
+
+#[test]
+fn hints_name_the_elements_that_positions_mean() {
+    let patch = "resources:\n- ../../base\npatches:\n- target: {kind: Deployment}\n  patch: |-\n    - op: replace\n      path: \
+                 /spec/template/spec/containers/0/image\n      value: nginx:1.28\n";
+    let mut files = SHOP.to_vec();
+    files.retain(|(name, _)| *name != "overlays/production/kustomization.yaml");
+    files.push(("overlays/production/kustomization.yaml", patch));
+    let root = folder("hints", &files);
+    let ask = |options: Value| {
+        let mut client = Client::start_with(&root, &[], options);
+        let params = json!({
+            "textDocument": {"uri": client.uri("overlays/production/kustomization.yaml")},
+            "range": {"start": position((0, 0)), "end": position((20, 0))},
+        });
+        (client.capabilities["inlayHintProvider"].clone(), client.request("textDocument/inlayHint", params))
+    };
+    let (offered, answer) = ask(json!({"inlayHints": true}));
+    assert_eq!(offered, true);
+    assert_eq!(answer["result"][0]["label"], "web", "{answer}");
+    assert_eq!(answer["result"][0]["position"], position((6, 50)));
+    let (offered, answer) = ask(json!({}));
+    assert_eq!((offered, answer["result"].clone()), (Value::Null, json!([])));
+}
+
 #[test]
 fn a_resource_is_renamed_in_every_file_or_not_at_all() {
     let root = folder("rename", SHOP);
@@ -280,6 +393,17 @@ fn hover_says_what_a_field_means_and_where_a_value_comes_from() {
     assert!(patched.contains("`1` → `5`"), "{patched}");
 }
 
+/// What is offered at the `|` of a text that is open.
+fn completions(client: &mut Client, file: &str, text: &str) -> Vec<String> {
+    let (before, after) = text.split_once('|').expect("a cursor");
+    client.change(file, json!([{"text": format!("{before}{after}")}]));
+    let line = before.matches('\n').count() as u64;
+    let character = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count() as u64;
+    let found = client.at("textDocument/completion", file, (line, character), json!({}));
+    let items = found["items"].as_array().cloned().unwrap_or_default();
+    items.iter().map(|item| item["textEdit"]["newText"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
 #[test]
 fn completion_knows_fields_files_and_names() {
     let root = folder("completion", SHOP);
@@ -287,15 +411,7 @@ fn completion_knows_fields_files_and_names() {
     let mut client = Client::start(&root, &[]);
     let file = "base/kustomization.yaml";
     client.open(file, "");
-    let mut complete = |text: &str| -> Vec<String> {
-        let (before, after) = text.split_once('|').expect("a cursor");
-        client.change(file, json!([{"text": format!("{before}{after}")}]));
-        let line = before.matches('\n').count() as u64;
-        let character = before.rsplit('\n').next().unwrap_or_default().encode_utf16().count() as u64;
-        let found = client.at("textDocument/completion", file, (line, character), json!({}));
-        let items = found["items"].as_array().cloned().unwrap_or_default();
-        items.iter().map(|item| item["textEdit"]["newText"].as_str().unwrap_or_default().to_owned()).collect()
-    };
+    let mut complete = |text: &str| completions(&mut client, file, text);
     let fields = complete("resources:\n- web.yaml\nname|\n");
     for field in ["namespace: ", "namePrefix: ", "images:", "patches:"] {
         assert!(fields.contains(&field.to_owned()), "{field} is not in {fields:?}");
@@ -329,6 +445,10 @@ fn completion_knows_the_fields_of_resources_and_the_names_they_take() {
     let found = client.at("textDocument/completion", web, (14, 20), json!({}));
     assert_eq!(found["items"][0]["label"], "settings", "{found}");
     assert_eq!(found["items"].as_array().map(Vec::len), Some(1), "{found}");
+    let kinds = completions(&mut client, web, "apiVersion: apps/v1\nkind: |\n");
+    assert!(kinds.contains(&"StatefulSet".to_owned()) && !kinds.contains(&"Service".to_owned()), "{kinds:?}");
+    let versions = completions(&mut client, web, "kind: Ingress\napiVersion: |\n");
+    assert!(versions.contains(&"networking.k8s.io/v1".to_owned()), "{versions:?}");
 }
 
 #[test]
@@ -350,6 +470,8 @@ fn lint_looks_over_the_shoulder() {
     let found = client.diagnostics_of(file);
     assert_eq!(found[0]["code"], "deprecated-field", "{found:?}");
     assert_eq!(found[0]["tags"], json!([2]));
+    let explained = found[0]["codeDescription"]["href"].as_str().unwrap_or_default();
+    assert!(explained.ends_with("/docs/reference/codes.md#deprecated-field"), "{explained}");
     let params = json!({
         "textDocument": {"uri": client.uri(file)},
         "range": found[0]["range"],
@@ -358,6 +480,13 @@ fn lint_looks_over_the_shoulder() {
     let answer = client.request("textDocument/codeAction", params);
     assert_eq!(answer["result"][0]["kind"], "source.fixAll.krm", "{answer}");
     assert!(answer["result"][0]["edit"].to_string().contains("resources"), "{answer}");
+    // So is what could as well be removed.
+    client.change(
+        file,
+        json!([{"text": text(file).replace("- name: web\n", "- name: web\n  count: 9\n- name: web\n")}]),
+    );
+    let found = client.diagnostics_of(file);
+    assert_eq!((&found[0]["code"], &found[0]["tags"]), (&json!("duplicate-entry"), &json!([1])), "{found:?}");
 }
 
 #[test]

@@ -7,12 +7,15 @@ const { LanguageClient } = require('vscode-languageclient/node');
 let client;
 
 async function start() {
-  const command = vscode.workspace.getConfiguration('krm').get('path') || 'krm';
+  const settings = vscode.workspace.getConfiguration('krm');
+  const command = settings.get('path') || 'krm';
   const server = { command, args: ['lsp'] };
-  const codeLens = vscode.workspace.getConfiguration('krm').get('codeLens') === true;
   const options = {
     documentSelector: [{ scheme: 'file', language: 'yaml' }],
-    initializationOptions: { codeLens },
+    initializationOptions: {
+      codeLens: settings.get('codeLens') === true,
+      inlayHints: settings.get('inlayHints') === true,
+    },
     middleware: { executeCommand },
   };
   client = new LanguageClient('krm', 'krm', server, options);

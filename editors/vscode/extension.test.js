@@ -53,7 +53,7 @@ Module._load = (request, ...rest) => ({
 
 test('the result of a build is shown, whatever asks for it', async () => {
   await require('./extension.js').activate({ subscriptions: [] });
-  assert.deepStrictEqual(options.initializationOptions, { codeLens: true });
+  assert.deepStrictEqual(options.initializationOptions, { codeLens: true, inlayHints: false });
   await commands['krm.preview']('file:///shop/base/kustomization.yaml');
   assert.deepStrictEqual(shown, ['kind: Service\n']);
   await commands['krm.showResult']();

@@ -12,7 +12,8 @@ pub struct InitializeParams {
     pub root_path: Option<String>,
     pub workspace_folders: Option<Vec<WorkspaceFolder>>,
     pub capabilities: Value,
-    /// `{"codeLens": true}` shows above a kustomization how many roots use it.
+    /// `{"codeLens": true}` shows above a kustomization how many roots use it; `{"inlayHints": true}` shows after a
+    /// position in a JSON patch which element it means.
     pub initialization_options: Value,
 }
 
@@ -131,6 +132,14 @@ pub struct CodeActionContext {
     pub only: Option<Vec<String>>,
 }
 
+/// Of requests that are about what is shown of a document.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InRange {
+    pub text_document: DocumentId,
+    pub range: Range,
+}
+
 #[derive(Debug, Deserialize)]
 pub struct Query {
     pub query: String,
@@ -164,12 +173,25 @@ pub struct Diagnostic {
     pub range: Range,
     pub severity: u8,
     pub code: &'static str,
+    pub code_description: CodeDescription,
     pub source: &'static str,
     pub message: String,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<u8>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub related_information: Vec<Related>,
+}
+
+/// Where a code is explained.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct CodeDescription {
+    pub href: String,
+}
+
+impl CodeDescription {
+    pub fn of(code: &str) -> Self {
+        Self { href: format!("{}/blob/main/docs/reference/codes.md#{code}", env!("CARGO_PKG_REPOSITORY")) }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -197,8 +219,8 @@ pub struct ExecuteCommand {
     pub arguments: Vec<Value>,
 }
 
-/// What the server can do. Code lenses are for those who ask for them.
-pub fn capabilities(encoding: Encoding, shows_usage: bool) -> Value {
+/// What the server can do. Code lenses and hints are for those who ask for them.
+pub fn capabilities(encoding: Encoding, shows_usage: bool, shows_hints: bool) -> Value {
     let any_file = json!({"filters": [{"scheme": "file", "pattern": {"glob": "**/*"}}]});
     let mut all = json!({
         "capabilities": {
@@ -212,6 +234,7 @@ pub fn capabilities(encoding: Encoding, shows_usage: bool) -> Value {
             "renameProvider": {"prepareProvider": true},
             "codeActionProvider": {"codeActionKinds": ["quickfix", "source.fixAll.krm"]},
             "documentFormattingProvider": true,
+            "foldingRangeProvider": true,
             "documentSymbolProvider": true,
             "workspaceSymbolProvider": true,
             "documentLinkProvider": {"resolveProvider": false},
@@ -223,6 +246,9 @@ pub fn capabilities(encoding: Encoding, shows_usage: bool) -> Value {
         },
         "serverInfo": {"name": "krm", "version": env!("CARGO_PKG_VERSION")},
     });
+    if shows_hints {
+        all["capabilities"]["inlayHintProvider"] = json!(true);
+    }
     if shows_usage {
         all["capabilities"]["codeLensProvider"] = json!({"resolveProvider": false});
     }

@@ -41,6 +41,8 @@ impl Server {
             "textDocument/codeAction" => read(params).and_then(|params| self.code_actions(&params)),
             "textDocument/documentSymbol" => read(params).and_then(|params| self.symbols(&params)),
             "textDocument/documentLink" => read(params).and_then(|params| self.links(&params)),
+            "textDocument/foldingRange" => read(params).and_then(|params| self.folds(&params)),
+            "textDocument/inlayHint" => read(params).and_then(|params| self.hints(&params)),
             "textDocument/codeLens" => read(params).and_then(|params| self.lenses(&params)),
             "workspace/executeCommand" => read(params).and_then(|params| self.execute(&params)),
             "textDocument/formatting" => read(params).and_then(|params| self.format(&params)),
@@ -252,6 +254,32 @@ impl Server {
         let symbols = self.folders[editor].symbols(&path);
         let converter = Converter::new(self);
         Ok(json!(symbols.iter().map(|symbol| document_symbol(symbol, &converter)).collect::<Vec<_>>()))
+    }
+
+    /// Of files that are not ours the editor knows as much as we do.
+    fn folds(&mut self, params: &p::OfDocument) -> Answer {
+        let Some((editor, path)) = self.file(&params.text_document.uri) else { return Ok(Value::Null) };
+        let Some(folds) = self.folders[editor].folds(&path) else { return Ok(Value::Null) };
+        let converter = Converter::new(self);
+        let folds = folds
+            .iter()
+            .map(|place| converter.range(place))
+            .map(|range| json!({"startLine": range.start.line, "endLine": range.end.line}));
+        Ok(json!(folds.collect::<Vec<_>>()))
+    }
+
+    /// After a position in a JSON patch, the name of the element it means. Only for those who ask for it when the server starts.
+    fn hints(&mut self, params: &p::InRange) -> Answer {
+        let file = self.file(&params.text_document.uri).filter(|_| self.shows_hints);
+        let Some((editor, path)) = file else { return Ok(json!([])) };
+        let hints = self.folders[editor].hints(&path);
+        let converter = Converter::new(self);
+        let hints = hints.iter().map(|hint| (hint, converter.range(&hint.place).end));
+        let shown = hints.filter(|(_, end)| params.range.start <= *end && *end <= params.range.end);
+        let shown = shown.map(|(hint, end)| {
+            json!({"position": end, "label": hint.text, "tooltip": hint.description, "paddingLeft": true})
+        });
+        Ok(json!(shown.collect::<Vec<_>>()))
     }
 
     /// As `krm cfg fmt` would.

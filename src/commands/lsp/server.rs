@@ -29,6 +29,8 @@ pub struct Server {
     pub(super) takes_document_changes: bool,
     /// Code lenses are wanted.
     pub(super) shows_usage: bool,
+    /// Hints are wanted.
+    pub(super) shows_hints: bool,
     pub(super) folders: Vec<Editor>,
     /// By address, as the client writes it.
     documents: BTreeMap<String, Document>,
@@ -72,6 +74,7 @@ impl Server {
             watches: false,
             takes_document_changes: false,
             shows_usage: false,
+            shows_hints: false,
             folders: Vec::new(),
             documents: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -147,8 +150,8 @@ impl Server {
         self.encoding = params.encoding();
         self.watches = params.can("/workspace/didChangeWatchedFiles/dynamicRegistration");
         self.takes_document_changes = params.can("/workspace/workspaceEdit/documentChanges");
-        self.shows_usage =
-            params.initialization_options.get("codeLens").and_then(Value::as_bool) == Some(true);
+        let is_wanted = |option: &str| params.initialization_options.get(option) == Some(&Value::Bool(true));
+        (self.shows_usage, self.shows_hints) = (is_wanted("codeLens"), is_wanted("inlayHints"));
         let folders = params.workspace_folders.iter().flatten().filter_map(|folder| uri::path(&folder.uri));
         let mut folders: Vec<PathBuf> = folders.collect();
         if folders.is_empty() {
@@ -157,7 +160,7 @@ impl Server {
         }
         folders.iter().for_each(|folder| self.open_folder(folder));
         self.state = State::Running;
-        Ok(p::capabilities(self.encoding, self.shows_usage))
+        Ok(p::capabilities(self.encoding, self.shows_usage, self.shows_hints))
     }
 
     fn open_folder(&mut self, folder: &Path) {
@@ -353,6 +356,11 @@ pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
     serde_json::from_value(params).map_err(|error| Refused(Fault::InvalidParams, error.to_string()))
 }
 
+const UNNECESSARY_TAG: u8 = 1;
+const DEPRECATED: u8 = 2;
+/// What the codes begin with of text that could as well be removed; editors show it faded.
+const UNNECESSARY: [&str; 5] = ["dead-write", "duplicate-entry", "no-op", "silence-unused", "unused-"];
+
 /// Turns places into addresses and positions. The lines of a text are looked for once.
 pub(super) struct Converter<'a> {
     server: &'a Server,
@@ -387,7 +395,11 @@ impl<'a> Converter<'a> {
             Level::Warning => 2,
             Level::Information => 3,
         };
-        let is_deprecated = problem.code.starts_with("deprecated");
+        let tags = match problem.code {
+            code if code.starts_with("deprecated") => vec![DEPRECATED],
+            code if UNNECESSARY.iter().any(|start| code.starts_with(start)) => vec![UNNECESSARY_TAG],
+            _ => Vec::new(),
+        };
         let related = problem
             .notes
             .iter()
@@ -396,9 +408,10 @@ impl<'a> Converter<'a> {
             range: self.range(&problem.place),
             severity,
             code: problem.code,
+            code_description: p::CodeDescription::of(problem.code),
             source: "krm",
             message: problem.message.clone(),
-            tags: if is_deprecated { vec![2] } else { Vec::new() },
+            tags,
             related_information: related.collect(),
         }
     }

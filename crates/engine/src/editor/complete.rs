@@ -11,7 +11,8 @@ use super::facts::{Definition, Role};
 use super::fields::FileKind;
 use super::navigate::named;
 use super::slot::Slot;
-use super::{Editor, builtins, is_layer_file};
+use super::transformers::NamedTransformer;
+use super::{Editor, builtins, is_kptfile, is_layer_file};
 use crate::explain;
 use crate::files::relative;
 use crate::files::world::{EntryKind, World, clean};
@@ -115,19 +116,43 @@ impl Editor {
             items.extend(builtin_kinds());
         }
         match kind {
-            FileKind::Kptfile => {
-                if keys.last() == Some(&"configPath") {
+            FileKind::Kptfile => match keys[..] {
+                ["pipeline", _, "*", "configPath"] => {
                     items.extend(self.files(path, &slot.typed, &|_| true));
                 }
-            }
+                ["pipeline", _, "*", "selectors" | "exclude", "*", field] => {
+                    items.extend(self.selected(path, cursor, field));
+                }
+                _ => {}
+            },
             FileKind::Composition | FileKind::Kustomization => {
                 items.extend(self.paths(path, slot, kind, &keys));
-                if kind == FileKind::Kustomization {
-                    items.extend(self.names(path, cursor, &keys));
+                match kind {
+                    FileKind::Kustomization => items.extend(self.names(path, cursor, &keys)),
+                    _ => items.extend(self.transformer_names(path, cursor)),
                 }
             }
         }
         items
+    }
+
+    /// Names of transformers, where a Composition refers to those it imports.
+    fn transformer_names(&self, path: &Path, cursor: &Cursor) -> Vec<Completion> {
+        let keys = cursor.keys();
+        let kind = match keys[..] {
+            ["transformerOrder", "*", "name"] => "",
+            ["transformerOverrides", "*", "metadata", "name"] => {
+                let entry = cursor.above(2);
+                entry.and_then(|entry| entry.get("kind")).and_then(Node::text).unwrap_or_default()
+            }
+            _ => return Vec::new(),
+        };
+        let all = self.transformers_below(path).into_iter();
+        let all = all.filter(|transformer| kind.is_empty() || transformer.kind == kind);
+        let of = |transformer: NamedTransformer| {
+            Completion::new(transformer.name.as_str(), CompletionKind::Value, transformer.kind.as_str())
+        };
+        all.map(of).collect()
     }
 
     /// The fields of a map that it does not have yet. `steps` is how far above the cursor the map is.
@@ -163,7 +188,16 @@ impl Editor {
     /// Files and folders, where a field takes them.
     fn paths(&mut self, path: &Path, slot: &Slot, kind: FileKind, keys: &[&str]) -> Vec<Completion> {
         let of = if kind == FileKind::Composition { "Composition" } else { "Kustomization" };
-        let takes_path = PATH_FIELDS.iter().any(|(kind, fields)| *kind == of && *fields == keys)
+        // Within a transformer, its kind says which of its fields are paths.
+        let (of, fields) = match keys {
+            ["transformers" | "transformerOverrides" | "generators" | "validators", "*", fields @ ..] => {
+                let entry = slot.cursor.above(fields.len());
+                let kind = entry.and_then(|entry| entry.get("kind")).and_then(Node::text);
+                (kind.unwrap_or(of), if kind.is_some() { fields } else { keys })
+            }
+            _ => (of, keys),
+        };
+        let takes_path = PATH_FIELDS.iter().any(|(kind, path)| *kind == of && *path == fields)
             || matches!(keys, ["transformersFrom", "*", "path"] | ["transformers", "*"]);
         if !takes_path {
             return Vec::new();
@@ -338,6 +372,11 @@ impl Editor {
             }
         }
         let text = |key: &str| cursor.root.get(key).and_then(Node::text).unwrap_or_default().to_owned();
+        match keys[..] {
+            ["kind"] if role == Role::Resource => return self.kubernetes_kinds(&text("apiVersion")),
+            ["apiVersion"] if role == Role::Resource => return self.kubernetes_versions(&text("kind")),
+            _ => {}
+        }
         if role == Role::Patch {
             let kind = text("kind");
             let known = self.known(path).into_iter();
@@ -380,6 +419,26 @@ impl Editor {
             .collect()
     }
 
+    /// The kinds of resources that Kubernetes has of a version; of all if none is written yet.
+    fn kubernetes_kinds(&self, api_version: &str) -> Vec<Completion> {
+        let all = self.schemas.kinds().into_iter();
+        let all = all.filter(|gvk| api_version.is_empty() || gvk.api_version() == api_version);
+        let mut items: Vec<Completion> = all
+            .map(|gvk| Completion::new(gvk.kind.as_str(), CompletionKind::ResourceKind, gvk.api_version()))
+            .collect();
+        items.sort_by(|a, b| a.label.cmp(&b.label));
+        items
+    }
+
+    /// The versions of a kind; all that there are if none is written yet.
+    fn kubernetes_versions(&self, kind: &str) -> Vec<Completion> {
+        let all = self.schemas.kinds().into_iter().filter(|gvk| kind.is_empty() || gvk.kind == kind);
+        let mut items: Vec<Completion> =
+            all.map(|gvk| Completion::new(gvk.api_version(), CompletionKind::Value, kind)).collect();
+        items.sort_by(|a, b| a.label.cmp(&b.label));
+        items
+    }
+
     /// The fields of a map in a resource that it does not have yet.
     fn resource_fields(&self, cursor: &Cursor, path: &[&str], steps: usize) -> Vec<Completion> {
         let there = cursor.above(steps).filter(|node| node.is_map());
@@ -410,8 +469,21 @@ impl Editor {
 
     /// The resources that a layer works on, by every name they have on the way.
     fn known(&mut self, path: &Path) -> Vec<Known> {
-        let folders = self.below(path);
+        let as_written = |d: Definition| Known {
+            group: d.group.to_string(),
+            version: String::new(),
+            kind: d.kind.to_string(),
+            namespace: d.namespace.to_string(),
+            name: d.name.to_string(),
+        };
         let mut known: Vec<Known> = Vec::new();
+        if is_kptfile(path) {
+            known.extend(self.defined_in_package(path).into_iter().map(as_written));
+            known.sort();
+            known.dedup();
+            return known;
+        }
+        let folders = self.below(path);
         let Some(first) = folders.first().cloned() else { return known };
         if let Some(trace) = self.trace(&first) {
             for (track, _, _) in trace.resources() {
@@ -426,13 +498,7 @@ impl Editor {
         }
         if known.is_empty() {
             // It cannot be built yet: what is written is known all the same.
-            known.extend(self.definitions(&folders).into_iter().map(|d| Known {
-                group: d.group.to_string(),
-                version: String::new(),
-                kind: d.kind.to_string(),
-                namespace: d.namespace.to_string(),
-                name: d.name.to_string(),
-            }));
+            known.extend(self.definitions(&folders).into_iter().map(as_written));
         }
         known.sort();
         known.dedup();

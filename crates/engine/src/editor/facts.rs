@@ -10,7 +10,9 @@ use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, is_kptfile, repair};
 use crate::files::relative;
-use crate::files::world::World;
+use crate::files::world::{EntryKind, World};
+use crate::kpt;
+use crate::lint::tree::is_yaml;
 use crate::pipeline::Trace;
 use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
@@ -98,7 +100,7 @@ impl Editor {
         for (_, reference) in self.workspace.users(file) {
             let field = reference.field.split(['[', '.']).next().unwrap_or_default();
             role = match field {
-                "resources" | "bases" => return Role::Resource,
+                _ if reference.is_resource => return Role::Resource,
                 "patches" | "patchesStrategicMerge" | "patchesJson6902" => Role::Patch,
                 "replacements" => Role::Replacement,
                 _ if role == Role::Stranger => Role::Named,
@@ -106,6 +108,11 @@ impl Editor {
             };
         }
         role
+    }
+
+    /// Whether a file is part of a build.
+    pub(super) fn is_built(&self, file: &Path) -> bool {
+        !self.workspace.reached_from(&[file.to_owned()]).is_empty()
     }
 
     /// The layer a file makes its folder.
@@ -131,15 +138,32 @@ impl Editor {
         for folder in folders {
             let Some(layer) = self.workspace.layer(folder) else { continue };
             let mut files = vec![layer.file.clone()];
-            for reference in &layer.references {
-                let is_resource =
-                    reference.field.starts_with("resources[") || reference.field.starts_with("bases[");
-                if let (ReferenceTarget::File(file), true) = (&reference.target, is_resource) {
+            for reference in layer.references.iter().filter(|reference| reference.is_resource) {
+                if let ReferenceTarget::File(file) = &reference.target {
                     files.push(file.clone());
                 }
             }
             for file in files {
                 all.extend(self.defined_in(&file).iter().cloned());
+            }
+        }
+        all
+    }
+
+    /// What is defined in the package of a Kptfile: below its folder, up to the next package.
+    pub(super) fn defined_in_package(&mut self, kptfile: &Path) -> Vec<Definition> {
+        let mut folders: Vec<PathBuf> = kptfile.parent().map(Path::to_owned).into_iter().collect();
+        let mut all = Vec::new();
+        while let Some(folder) = folders.pop() {
+            let mut entries = self.world.list(&folder).unwrap_or_default();
+            entries.sort_by(|a, b| a.name.cmp(&b.name));
+            for entry in entries {
+                let path = folder.join(&entry.name);
+                match entry.kind {
+                    EntryKind::Folder if !self.world.is_file(&path.join(kpt::FILE)) => folders.push(path),
+                    EntryKind::File if is_yaml(&path) => all.extend(self.defined_in(&path).iter().cloned()),
+                    _ => {}
+                }
             }
         }
         all

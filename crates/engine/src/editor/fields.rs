@@ -99,6 +99,11 @@ impl Schemas {
         values
     }
 
+    /// The kinds of resources whose fields are known.
+    pub fn kinds(&self) -> Vec<&Gvk> {
+        self.kubernetes.get_or_init(FieldTypes::builtin).kinds().collect()
+    }
+
     /// The fields of the map at a path in a resource, and what they hold.
     pub fn of_resource(&self, gvk: &Gvk, path: &[&str]) -> Vec<(&str, &'static str)> {
         let types = self.kubernetes.get_or_init(FieldTypes::builtin);

@@ -23,7 +23,7 @@ pub struct Hover {
 }
 
 /// So many builds are described; of others there is a count.
-const MOST_BUILDS: usize = 5;
+pub(super) const MOST_BUILDS: usize = 5;
 
 impl Editor {
     /// What is known about the text at a byte of a file.

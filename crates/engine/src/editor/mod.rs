@@ -9,6 +9,7 @@ mod complete;
 mod cursor;
 mod facts;
 mod fields;
+mod hints;
 mod hover;
 mod navigate;
 mod outline;
@@ -17,6 +18,7 @@ mod problems;
 mod rename;
 mod repair;
 mod slot;
+mod transformers;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsStr;
@@ -36,6 +38,7 @@ use crate::workspace::{Layer, Workspace};
 
 pub use buffers::Buffers;
 pub use complete::{Completion, CompletionKind, Completions};
+pub use hints::Hint;
 pub use hover::Hover;
 pub use outline::{Link, Symbol};
 pub use preview::Usage;

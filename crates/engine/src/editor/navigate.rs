@@ -8,7 +8,7 @@ use super::cursor::Cursor;
 use super::facts::{Definition, GENERATORS, Role};
 use super::fields::FileKind;
 use super::problems::Place;
-use super::{Editor, Repaired};
+use super::{Editor, Repaired, is_kptfile};
 use crate::edit::rename::{self, Rename};
 use crate::resource::Gvk;
 use crate::select::go_regex;
@@ -57,7 +57,12 @@ impl Editor {
         if role == Role::Ours(FileKind::Kptfile) {
             let file = cursor.node.text().filter(|_| cursor.keys().last() == Some(&"configPath"));
             let file = file.zip(path.parent()).map(|(file, folder)| folder.join(file));
-            return file.and_then(|file| self.start_of(&file)).into_iter().collect();
+            if let Some(file) = file {
+                return self.start_of(&file).into_iter().collect();
+            }
+        }
+        if role == Role::Ours(FileKind::Composition) {
+            return self.transformers_meant(&path, &cursor);
         }
         if cursor.keys() == ["images", "*", "name"] && role == Role::Ours(FileKind::Kustomization) {
             return self.image_uses(&path, cursor.node.text().unwrap_or_default());
@@ -76,7 +81,11 @@ impl Editor {
             return self.users(&target);
         }
         let Some(cursor) = self.cursor(&path, offset) else { return Vec::new() };
-        let Some(named) = named(&cursor, self.role(&path)) else { return Vec::new() };
+        let role = self.role(&path);
+        if role == Role::Ours(FileKind::Composition) {
+            return self.transformer_uses(&path, &cursor, with_definition);
+        }
+        let Some(named) = named(&cursor, role) else { return Vec::new() };
         let mut found = Vec::new();
         for definition in self.defined_as(&path, &named) {
             let rename = Rename {
@@ -110,7 +119,7 @@ impl Editor {
         let named = named(&cursor, self.role(&path))?;
         let span = named.name_span.filter(|span| contains(*span, offset))?;
         let defined = self.defined_as(&path, &named);
-        let definition = defined.first()?;
+        let definition = defined.first().filter(|definition| self.is_built(&definition.place.path))?;
         (named.name == definition.name).then(|| {
             let place = Place { path, source: cursor.source.clone(), span: unquoted(&cursor, span) };
             (place, definition.name.to_string())
@@ -119,6 +128,11 @@ impl Editor {
 
     /// The resources that a name means: those that are built together with the file it is in.
     pub(super) fn defined_as(&mut self, path: &Path, named: &Named) -> Vec<Definition> {
+        if is_kptfile(path) {
+            let mut found = self.defined_in_package(path);
+            found.retain(|definition| named.means(definition));
+            return found;
+        }
         let below: Vec<PathBuf> = match self.layer_of(path) {
             Some(layer) => {
                 self.workspace.closure(layer).into_iter().map(|layer| layer.folder.clone()).collect()
@@ -192,7 +206,7 @@ impl Editor {
         let mut files: Vec<PathBuf> = Vec::new();
         for folder in folders {
             let Some(layer) = self.workspace.layer(folder) else { continue };
-            let named = layer.references.iter().filter(|reference| reference.field.starts_with("resources"));
+            let named = layer.references.iter().filter(|reference| reference.is_resource);
             files.extend(named.filter_map(|reference| match &reference.target {
                 ReferenceTarget::File(file) => Some(file.clone()),
                 _ => None,
@@ -252,9 +266,10 @@ pub(super) fn named(cursor: &Cursor, role: Role) -> Option<Named> {
     }
     match role {
         Role::Ours(FileKind::Kustomization) => in_kustomization(cursor, &keys),
+        Role::Ours(FileKind::Kptfile) => in_kptfile(cursor, &keys),
         Role::Replacement => in_replacement(cursor, keys.strip_prefix(&["*"]).unwrap_or(&keys)),
         Role::Resource | Role::Patch => in_resource(cursor, &keys),
-        Role::Ours(_) | Role::Named | Role::Stranger => None,
+        Role::Ours(FileKind::Composition) | Role::Named | Role::Stranger => None,
     }
 }
 
@@ -268,6 +283,16 @@ fn in_kustomization(cursor: &Cursor, keys: &[&str]) -> Option<Named> {
         [list, "*", "name"] => {
             let (_, kind) = GENERATORS.iter().find(|(name, _)| name == list)?;
             Some(plain(&cursor.node, vec![(*kind).into()]))
+        }
+        _ => None,
+    }
+}
+
+/// Selectors of a Kptfile have names, not patterns.
+fn in_kptfile(cursor: &Cursor, keys: &[&str]) -> Option<Named> {
+    match keys {
+        ["pipeline", _, "*", "selectors" | "exclude", "*", "kind" | "name"] => {
+            selector(cursor).map(|named| Named { is_pattern: false, ..named })
         }
         _ => None,
     }

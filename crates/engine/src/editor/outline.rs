@@ -50,6 +50,25 @@ impl Editor {
         documents.flat_map(of).collect()
     }
 
+    /// What can be folded away: fields and items of lists that take more than a line. `None` for files that are not ours.
+    pub fn folds(&mut self, path: &Path) -> Option<Vec<Place>> {
+        self.sync();
+        let path = self.world.place(path);
+        let text = self.text(&path).filter(|_| self.role(&path) != Role::Stranger)?;
+        let mut found = Vec::new();
+        for document in repair::documents(&text, None) {
+            let source = document.source();
+            folds(&document.root, &mut |span| {
+                let end = source.slice(span).trim_end().len() as u32;
+                let span = Span { end: span.start + end, ..span };
+                if source.slice(span).contains('\n') {
+                    found.push(Place { path: path.clone(), source: source.clone(), span });
+                }
+            });
+        }
+        Some(found)
+    }
+
     /// Every resource that is defined in the folder and whose kind or name holds a text.
     pub fn find_symbols(&mut self, query: &str) -> Vec<Symbol> {
         self.sync();
@@ -143,6 +162,17 @@ impl Outline<'_> {
             })
         });
         entries.collect()
+    }
+}
+
+fn folds(node: &Node, see: &mut dyn FnMut(Span)) {
+    for entry in node.as_map().into_iter().flatten() {
+        see(entry.key.span().to(entry.value.span()));
+        folds(&entry.value, see);
+    }
+    for item in node.items() {
+        see(item.span());
+        folds(item, see);
     }
 }
 

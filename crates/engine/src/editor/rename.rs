@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
 
+use super::facts::Definition;
 use super::navigate::named;
 use super::problems::Place;
 use super::{Editor, Repaired};
@@ -22,12 +23,12 @@ impl Editor {
         let refused = |message: String| Diagnostic::error("edit-refused", message);
         let named = self.cursor(&path, offset).and_then(|cursor| named(&cursor, self.role(&path)));
         let definitions = named.map(|named| self.defined_as(&path, &named)).unwrap_or_default();
-        let Some(definition) = definitions.first() else {
+        let is_built = |definition: &&Definition| self.is_built(&definition.place.path);
+        let Some(definition) = definitions.first().filter(is_built) else {
             return Err(refused("there is no resource here that can be renamed".into()));
         };
-        let is_other = |other: &crate::editor::facts::Definition| {
-            (&other.kind, &other.name) != (&definition.kind, &definition.name)
-        };
+        let is_other =
+            |other: &Definition| (&other.kind, &other.name) != (&definition.kind, &definition.name);
         if definitions.iter().any(is_other) {
             return Err(refused("this selects several resources".into()));
         }

@@ -9,9 +9,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Check;
 use super::removal::without_value;
 use super::roots::Root;
-use super::steps::each;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::Traced;
+use crate::pipeline::trace::{Traced, each_step};
 
 /// Fields whose steps write what patches say.
 pub(super) const PATCHES: [&str; 3] = ["patches", "patchesStrategicMerge", "patchesJson6902"];
@@ -57,7 +56,7 @@ struct Ended {
 /// The values that are lost in one root.
 pub(super) fn in_trace(trace: &Arc<Trace>) -> Vec<Diagnostic> {
     let mut writes = Writes::default();
-    each(trace, &mut |step| writes.of_step(step));
+    each_step(trace, &mut |step| writes.of_step(step));
     let mut alive = FxHashSet::default();
     for (_, seen) in &trace.result {
         scalars(&seen.node, &mut |node| {

@@ -12,10 +12,10 @@ use rustc_hash::FxHashSet;
 use super::dead_write::PATCHES;
 use super::removal::{layer_of, without_entry};
 use super::roots::Root;
-use super::steps::{acts, each};
+use super::steps::acts;
 use super::{Check, duplicates};
 use crate::pipeline::Trace;
-use crate::pipeline::trace::Traced;
+use crate::pipeline::trace::{Traced, each_step};
 use crate::workspace::{LayerKind, ReferenceTarget};
 
 pub(super) fn may_be(cx: &Check, root: &Root) -> bool {
@@ -32,7 +32,7 @@ pub(super) fn in_trace(root: &Root, trace: &Arc<Trace>) -> Vec<Diagnostic> {
     let unmatched: FxHashSet<Span> = root.warnings.iter().map(Diagnostic::place).collect();
     let mut idle: Vec<Span> = Vec::new();
     let mut acting: FxHashSet<Span> = FxHashSet::default();
-    each(trace, &mut |step| {
+    each_step(trace, &mut |step| {
         for (entry, is_idle) in entries(step) {
             match is_idle {
                 true => idle.push(entry),

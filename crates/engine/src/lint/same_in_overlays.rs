@@ -71,10 +71,7 @@ fn repeated(cx: &Check, overlays: &[&Layer]) -> Vec<Vec<Span>> {
 
 /// Whether a layer takes resources from one other alone, apart from files.
 fn is_made_of_one(layer: &Layer) -> bool {
-    let from = layer
-        .references
-        .iter()
-        .filter(|reference| reference.field.starts_with("resources") || reference.field.starts_with("bases"));
+    let from = layer.references.iter().filter(|reference| reference.is_resource);
     let others = from.filter(|reference| !matches!(reference.target, ReferenceTarget::File(_)));
     layer.kind == LayerKind::Kustomization && others.count() == 1
 }

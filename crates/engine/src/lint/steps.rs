@@ -1,22 +1,18 @@
 //! The rules that look at what each step of a build changed: every root is built once more for all of them.
 
-use std::sync::Arc;
-
 use krm_yaml::{Diagnostic, Node};
 use rayon::prelude::*;
-use rustc_hash::FxHashSet;
 
 use super::roots::{Root, in_all};
 use super::{Check, dead_write, json_patch_position, no_op};
-use crate::pipeline::Trace;
-use crate::pipeline::trace::Traced;
+use crate::pipeline::trace::{Position, Traced, positions};
 
 /// What one root has to say.
 #[derive(Default)]
 struct Found {
     idle: Vec<Diagnostic>,
     lost: Vec<Diagnostic>,
-    indexes: Vec<json_patch_position::Meant>,
+    indexes: Vec<Position>,
 }
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
@@ -46,28 +42,8 @@ fn in_root(cx: &Check, root: &Root) -> Found {
     Found {
         idle: no_op::in_trace(root, &trace),
         lost: if overwrites { dead_write::in_trace(&trace) } else { Vec::new() },
-        indexes: json_patch_position::in_trace(&trace),
+        indexes: positions(&trace),
     }
-}
-
-/// Calls a function with every step, those of bases included, each base once.
-pub(super) fn each<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) {
-    fn visit<'t>(
-        trace: &'t Arc<Trace>,
-        known: &mut FxHashSet<*const Trace>,
-        call: &mut dyn FnMut(&'t Traced),
-    ) {
-        if !known.insert(Arc::as_ptr(trace)) {
-            return;
-        }
-        for step in &trace.steps {
-            if let Some(within) = &step.within {
-                visit(within, known, call);
-            }
-            call(step);
-        }
-    }
-    visit(trace, &mut FxHashSet::default(), call);
 }
 
 /// Whether a step changed anything, comments and places apart.

@@ -86,7 +86,7 @@ impl Tree {
     }
 }
 
-pub(super) fn is_yaml(path: &Path) -> bool {
+pub(crate) fn is_yaml(path: &Path) -> bool {
     matches!(path.extension().and_then(OsStr::to_str), Some("yaml" | "yml"))
 }
 

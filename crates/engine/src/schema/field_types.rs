@@ -66,6 +66,11 @@ impl FieldTypes {
         all
     }
 
+    /// All kinds, in no order.
+    pub fn kinds(&self) -> impl Iterator<Item = &Gvk> {
+        self.kinds.keys()
+    }
+
     /// The fields of a kind, if they are known.
     pub fn of(&self, gvk: &Gvk) -> Option<&Fields> {
         Some(self.fields((*self.kinds.get(gvk)?)?))

@@ -20,6 +20,8 @@ pub struct Reference {
     /// Where it is written.
     pub span: Span,
     pub target: ReferenceTarget,
+    /// What is there becomes part of the build: a resource or a base.
+    pub is_resource: bool,
     /// Of a configuration that may name files itself: the text it was read from.
     pub named_source: Option<FileId>,
 }
@@ -147,8 +149,12 @@ const DEEPEST: usize = 4;
 
 impl Finder<'_> {
     fn object(&mut self, kind: &str, root: &Node, depth: usize) {
-        for (_, path) in PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
+        for (of, path) in PATH_FIELDS.iter().filter(|(of, _)| of.is_empty() || *of == kind) {
+            let before = self.found.len();
             self.field(root, path, String::new());
+            let takes_resources = matches!(*of, "ResourceAccumulator" | "ResourceGenerator")
+                || matches!((*of, path[0]), ("Kustomization", "resources" | "bases"));
+            self.found[before..].iter_mut().for_each(|reference| reference.is_resource = takes_resources);
         }
         match kind {
             "Kustomization" => self.charts(root),
@@ -203,7 +209,14 @@ impl Finder<'_> {
                 let (field, text) =
                     (format!("helmCharts[{at}].name"), name.text().unwrap_or_default().into());
                 let target = ReferenceTarget::Folder(folder);
-                self.found.push(Reference { field, text, span: name.span(), target, named_source: None });
+                self.found.push(Reference {
+                    field,
+                    text,
+                    span: name.span(),
+                    target,
+                    is_resource: false,
+                    named_source: None,
+                });
             }
         }
     }
@@ -262,7 +275,14 @@ impl Finder<'_> {
             }
             None => ReferenceTarget::Missing(place),
         };
-        self.found.push(Reference { field, text: path.into(), span, target, named_source: None });
+        self.found.push(Reference {
+            field,
+            text: path.into(),
+            span,
+            target,
+            is_resource: false,
+            named_source: None,
+        });
     }
 
     /// What is there, by the real path.

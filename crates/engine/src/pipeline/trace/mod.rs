@@ -10,6 +10,7 @@
 //! it, [`Trace::history`] follows one field from the result back to where it was first written.
 
 mod history;
+mod positions;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -22,6 +23,7 @@ use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
 
 pub use history::{Event, EventKind, Segment, at, path_before};
+pub use positions::{Position, positions};
 
 /// Takes note of what steps change while they run.
 #[derive(Debug, Default)]
@@ -94,6 +96,26 @@ pub struct Change {
     pub from: Option<Track>,
 }
 
+/// Calls a function with every step, those of bases included, each base once.
+pub fn each_step<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) {
+    fn visit<'t>(
+        trace: &'t Arc<Trace>,
+        known: &mut FxHashSet<*const Trace>,
+        call: &mut dyn FnMut(&'t Traced),
+    ) {
+        if !known.insert(Arc::as_ptr(trace)) {
+            return;
+        }
+        for step in &trace.steps {
+            if let Some(within) = &step.within {
+                visit(within, known, call);
+            }
+            call(step);
+        }
+    }
+    visit(trace, &mut FxHashSet::default(), call);
+}
+
 /// A cause that cannot be seen from what changed.
 #[derive(Clone, Debug)]
 pub struct Note {
@@ -159,7 +181,7 @@ pub struct Operation {
     pub path: Text,
     pub span: Span,
     pub value: Option<Node>,
-    /// Where it says what to do, and on what.
+    /// Where it says what to do, and on what: its `op`, its path, and more if there is more.
     pub asked: Vec<Span>,
 }
 

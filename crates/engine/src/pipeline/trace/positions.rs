@@ -1,0 +1,77 @@
+//! Which elements of lists the positions in the paths of JSON patches mean.
+
+use std::sync::Arc;
+
+use krm_yaml::{Node, Span};
+
+use super::{Cause, Operation, Trace, each_step};
+use crate::patch::decode;
+
+/// What the position in the path of an operation means in one build.
+#[derive(Clone, Debug)]
+pub struct Position {
+    /// Where the operation is written.
+    pub operation: Span,
+    /// Where its path is.
+    pub written: Span,
+    /// The resource it is applied to.
+    pub resource: String,
+    /// The path up to the position.
+    pub path: String,
+    /// The name of the element that is there.
+    pub element: String,
+}
+
+/// The positions in all JSON patches of a build that are in lists of named elements.
+pub fn positions(trace: &Arc<Trace>) -> Vec<Position> {
+    let mut found = Vec::new();
+    each_step(trace, &mut |step| {
+        for note in &step.notes {
+            let Cause::Patched { operations } = &note.cause else { continue };
+            let Some(before) = step.change(note.resource).and_then(|change| change.before.as_ref()) else {
+                continue;
+            };
+            let resource = format!("{} `{}`", before.id.gvk.kind, before.id.name);
+            for operation in operations {
+                if let Some((path, element)) = element(&before.node, operation) {
+                    found.push(Position {
+                        operation: operation.span,
+                        written: operation.asked.get(1).copied().unwrap_or(Span::NONE),
+                        resource: resource.clone(),
+                        path,
+                        element,
+                    });
+                }
+                // What comes after it sees other positions.
+                if !matches!(&*operation.name, "replace" | "test") {
+                    break;
+                }
+            }
+        }
+    });
+    found
+}
+
+/// The last position in a path that is in a list of named elements, and the name of the one that is there.
+fn element(root: &Node, operation: &Operation) -> Option<(String, String)> {
+    let mut node = root;
+    let mut path = String::new();
+    let mut found = None;
+    for part in operation.path.split('/').skip(1) {
+        path = format!("{path}/{part}");
+        let part = decode(part);
+        let below = match node.is_seq() {
+            false => node.get(&part),
+            true => part.parse::<usize>().ok().and_then(|at| node.items().get(at)),
+        };
+        // What the operation adds is not there yet.
+        let Some(below) = below else { break };
+        if node.is_seq()
+            && let Some(name) = below.get("name").and_then(Node::as_str)
+        {
+            found = Some((path.clone(), name.to_owned()));
+        }
+        node = below;
+    }
+    found
+}
