@@ -1,21 +1,27 @@
 //! `krm localize`.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use krm_engine::edit::localize;
+use krm_engine::edit::localize::{self, Localized};
 use krm_engine::edit::overlay::{self, Overlay};
 use krm_engine::files::Repository;
-use krm_engine::{Diagnostic, Result, World};
+use krm_engine::runtime::Scratch;
+use krm_engine::{BuildOptions, Diagnostic, Result, World};
 
+use super::build;
+use crate::cli::BuildFlags;
 use crate::os::{self, Disk};
 use crate::report::Report;
 
 /// Copy a kustomization, with everything it fetches from elsewhere as files of the copy
 ///
-/// The copy builds to the same output without a network, which is checked before it is written. What is fetched is in
-/// `localized-files`, each repository and file once. Comments and the order of fields stay.
+/// The copy builds to the same output without a network, which is checked before it is written, with the flags that the
+/// build needs. What is fetched is in `localized-files`, each repository and file once; charts are where helm pulls them
+/// to. Comments and the order of fields stay.
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::LOCALIZE)]
 pub struct LocalizeArgs {
@@ -34,11 +40,15 @@ pub struct LocalizeArgs {
     /// Do not check that the copy builds to the same output
     #[arg(long)]
     no_verify: bool,
+
+    #[command(flatten)]
+    flags: BuildFlags,
 }
 
 pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
     let disk: Arc<dyn World> = Arc::new(Disk::default());
-    let copy = localize::plan(&*disk, &report.sources, &args.target, args.scope.as_deref())?;
+    let plan = || localize::plan(&*disk, &report.sources, &args.target, args.scope.as_deref());
+    let mut copy = plan()?;
     let destination = match &args.destination {
         Some(destination) => destination.clone(),
         None => default_name(args)?.into(),
@@ -47,13 +57,14 @@ pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
         let message = format!("`{}` exists already", destination.display());
         return Err(Diagnostic::error("localize-exists", message).help("name a new folder"));
     }
-    let root = krm_engine::files::clean(&os::current_dir()?.join(&destination));
     if !args.no_verify {
-        let files = copy.files.iter().map(|(path, bytes)| (root.join(path), Some(bytes.clone()))).collect();
-        let offline = Arc::new(Overlay::new(disk.clone(), files).offline());
-        let before = overlay::build(disk, &args.target)?;
-        let after = overlay::build(offline, &root.join(&copy.target).to_string_lossy())?;
-        if before != after {
+        let options = build::options(&args.flags)?;
+        let before = overlay::build_with(disk.clone(), &args.target, options.clone())?;
+        // The build may have pulled charts, which belong to the copy.
+        if options.policy.helm.is_some() {
+            copy = plan()?;
+        }
+        if built(&copy, disk.clone(), options)? != before {
             let message = format!("the copy of `{}` would not build to the same output", args.target);
             return Err(
                 Diagnostic::error("localize-differs", message).help("`--no-verify` writes it all the same")
@@ -68,6 +79,18 @@ pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
     copy.notes.iter().for_each(|note| eprintln!("{note}"));
     eprintln!("`{}` is now in `{}`", args.target, destination.join(&copy.target).display());
     Ok(())
+}
+
+/// What a copy builds to without a network. It is written to a folder for that, where programs see it.
+fn built(copy: &Localized, disk: Arc<dyn World>, options: BuildOptions) -> Result<String> {
+    let folder = Scratch::new("krm-localize")?;
+    for (path, bytes) in &copy.files {
+        let path = folder.path().join(path);
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
+        written.map_err(|error| os::not_written(&path, &error))?;
+    }
+    let offline = Arc::new(Overlay::new(disk, BTreeMap::new()).offline());
+    overlay::build_with(offline, &folder.path().join(&copy.target).to_string_lossy(), options)
 }
 
 /// As the reference calls it.

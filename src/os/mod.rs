@@ -103,7 +103,7 @@ pub fn write(path: &Path, bytes: &[u8]) -> Result<()> {
     changes.commit()
 }
 
-fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
+pub fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error("file-not-written", format!("cannot write `{}`: {error}", path.display()))
 }
 

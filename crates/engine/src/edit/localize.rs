@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use krm_yaml::{Diagnostic, FileId, Result, Sources, Span};
+use krm_yaml::{Diagnostic, FileId, Node, Result, Sources, Span};
 
 use super::moves::{refused, replaced};
 use crate::files::relative;
 use crate::files::repository::{Repository, is_http};
-use crate::files::world::{EntryKind, World, clean};
+use crate::files::world::{ChartAddress, EntryKind, World, clean};
+use crate::transformers::home_of_chart;
 use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
 /// The folder of the copy that holds what was fetched, each repository and file once.
@@ -128,16 +129,37 @@ impl Localizer<'_> {
             let text = replaced(self.sources, reference, &relative(&place, &here))?;
             self.edits.entry(reference.span.file).or_default().push((reference.span, text));
         }
-        let charts =
-            layer.root.as_ref().and_then(|root| root.get("helmCharts")).map(|charts| charts.items().to_vec());
-        for chart in charts.unwrap_or_default() {
-            if let (Some(name), Some(repo)) =
-                (chart.get("name").and_then(|n| n.text()), chart.get("repo").and_then(|r| r.text()))
-            {
-                self.result.notes.push(format!("chart `{name}` is still pulled from {repo}"));
+        self.charts(layer)?;
+        Ok(fetched)
+    }
+
+    /// Charts that were pulled and are kept elsewhere join the copy. Those in the tree are folders that the layer names.
+    fn charts(&mut self, layer: &Layer) -> Result<()> {
+        let Some(root) = &layer.root else { return Ok(()) };
+        let text = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
+        let home = text(root.at(["helmGlobals", "chartHome"]));
+        for chart in root.get("helmCharts").map(Node::items).unwrap_or_default() {
+            let [name, repository, version] = ["name", "repo", "version"].map(|key| text(chart.get(key)));
+            let folder = home_of_chart(&layer.folder, &home, &name, &version, &repository).join(&name);
+            if repository.is_empty() || self.world.is_dir(&folder) {
+                continue;
+            }
+            let span = chart.get("name").map_or(Span::NONE, Node::span);
+            let address = ChartAddress { name, repository, version };
+            // One that may not be fetched is as good as one that was not.
+            match self.world.chart(&address).unwrap_or_default() {
+                Some(kept) => {
+                    let place = self.place(&folder, span)?;
+                    self.trees.push((kept.clone(), place));
+                    self.copy_folder(&kept, span)?;
+                }
+                None => {
+                    let ChartAddress { name, repository, .. } = address;
+                    self.result.notes.push(format!("chart `{name}` is still pulled from {repository}"));
+                }
             }
         }
-        Ok(fetched)
+        Ok(())
     }
 
     fn fetch(&mut self, address: &str, place: Span) -> Result<Fetched> {

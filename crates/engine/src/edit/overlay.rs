@@ -126,7 +126,12 @@ impl World for Overlay {
 
 /// What a folder builds to in a world. Nothing is run for it; what needs a program fails.
 pub fn build(world: Arc<dyn World>, dir: &str) -> Result<String> {
-    let options = BuildOptions { unrestricted: true, ..BuildOptions::default() };
+    build_with(world, dir, BuildOptions::default())
+}
+
+/// The same with programs, if the options allow them.
+pub fn build_with(world: Arc<dyn World>, dir: &str, options: BuildOptions) -> Result<String> {
+    let options = BuildOptions { unrestricted: true, ..options };
     let session = Session::new(world, Sources::new(), options);
     let built = session.build(&[dir.to_owned()]).into_result()?;
     Ok(emit(&built)?.concat())

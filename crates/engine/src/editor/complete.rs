@@ -148,7 +148,7 @@ impl Editor {
             _ => return Vec::new(),
         };
         let all = self.transformers_below(path).into_iter();
-        let all = all.filter(|transformer| kind.is_empty() || transformer.kind == kind);
+        let all = all.filter(|transformer| kind.is_empty() || transformer.kind.as_str() == kind);
         let of = |transformer: NamedTransformer| {
             Completion::new(transformer.name.as_str(), CompletionKind::Value, transformer.kind.as_str())
         };
@@ -432,7 +432,7 @@ impl Editor {
 
     /// The versions of a kind; all that there are if none is written yet.
     fn kubernetes_versions(&self, kind: &str) -> Vec<Completion> {
-        let all = self.schemas.kinds().into_iter().filter(|gvk| kind.is_empty() || gvk.kind == kind);
+        let all = self.schemas.kinds().into_iter().filter(|gvk| kind.is_empty() || gvk.kind.as_str() == kind);
         let mut items: Vec<Completion> =
             all.map(|gvk| Completion::new(gvk.api_version(), CompletionKind::Value, kind)).collect();
         items.sort_by(|a, b| a.label.cmp(&b.label));

@@ -220,6 +220,16 @@ pub fn pull_args(chart: &ChartAddress, home: &Path) -> Vec<String> {
     args
 }
 
+/// The folder that the folder of a chart is in: `charts` of the kustomization if no other is named, and in it one for each
+/// version that is pulled.
+pub fn home_of_chart(root: &Path, chart_home: &str, name: &str, version: &str, repo: &str) -> PathBuf {
+    let home = root.join(if chart_home.is_empty() { "charts" } else { chart_home });
+    match version.is_empty() || repo.is_empty() {
+        true => clean(&home),
+        false => clean(&home.join(format!("{name}-{version}"))),
+    }
+}
+
 /// The inflation of one chart.
 struct Run<'a> {
     chart: &'a Chart,
@@ -271,12 +281,7 @@ impl Run<'_> {
     /// The folder charts are in.
     fn home(&self) -> PathBuf {
         let Chart { name, version, repo, .. } = self.chart;
-        let home = if self.globals.chart_home.is_empty() { "charts" } else { &self.globals.chart_home };
-        let home = self.loader.root().join(home);
-        match version.is_empty() || repo.is_empty() {
-            true => clean(&home),
-            false => clean(&home.join(format!("{name}-{version}"))),
-        }
+        home_of_chart(self.loader.root(), &self.globals.chart_home, name, version, repo)
     }
 
     fn pull(&self, home: &Path, folder: &Path, cx: &Context) -> Result<()> {

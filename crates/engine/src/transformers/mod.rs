@@ -47,6 +47,7 @@ pub use config_map::ConfigMapGenerator;
 pub use generator::{GeneratorArgs, GeneratorOptions};
 pub use hash::Hash;
 pub use helm_chart::HelmCharts;
+pub(crate) use helm_chart::home_of_chart;
 pub use iam_policy::IamPolicy;
 pub use image_tag::{Image, ImageTag, split as split_image};
 pub use labels::{Label, Labels, Pairs};

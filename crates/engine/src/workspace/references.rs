@@ -9,6 +9,7 @@ use crate::composition;
 use crate::files::repository::{Repository, is_http};
 use crate::files::world::{World, clean};
 use crate::files::{KUSTOMIZATION_FILES, relative};
+use crate::transformers::home_of_chart;
 
 /// A file, folder or address that is named somewhere.
 #[derive(Clone, Debug)]
@@ -200,11 +201,13 @@ impl Finder<'_> {
 
     /// Charts that are kept in the tree: the chart home, and the name of the chart in it.
     fn charts(&mut self, root: &Node) {
-        let text = |node: Option<&Node>| node.and_then(Node::as_str).map(str::to_owned);
-        let home = text(root.at(["helmGlobals", "chartHome"])).unwrap_or_else(|| "charts".into());
+        let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
+        let home = text(root.at(["helmGlobals", "chartHome"]));
         for (at, chart) in root.get("helmCharts").map(Node::items).unwrap_or_default().iter().enumerate() {
             let Some(name) = chart.get("name").filter(|name| name.as_str().is_some()) else { continue };
-            let folder = clean(&self.folder.join(&home).join(name.as_str().unwrap_or_default()));
+            let (version, repo) = (text(chart.get("version")), text(chart.get("repo")));
+            let as_text = name.as_str().unwrap_or_default();
+            let folder = home_of_chart(self.folder, &home, as_text, &version, &repo).join(as_text);
             if self.world.is_dir(&folder) {
                 let (field, text) =
                     (format!("helmCharts[{at}].name"), name.text().unwrap_or_default().into());
