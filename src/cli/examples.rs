@@ -80,6 +80,9 @@ pub const EDIT_RENAME: &str = "Examples:
   krm edit rename Deployment/web front --root examples/shop --diff
   krm edit rename ConfigMap/settings shop-settings --root examples/shop";
 
+pub const EDIT_EXTRACT: &str = "Examples:
+  krm edit -C examples/shop/overlays/production extract patches[0] --to limits.yaml --diff";
+
 pub const LINT: &str = "Examples:
   krm lint examples/shop
   krm lint examples/shop --fix --diff

@@ -1,6 +1,7 @@
 //! `krm edit`: changes of kustomization files, by the words of `kustomize edit`.
 
 mod add;
+mod extract;
 mod fix;
 mod moves;
 mod remove;
@@ -49,6 +50,7 @@ enum Verb {
     Fix(fix::FixArgs),
     Move(moves::MoveArgs),
     Rename(rename::RenameArgs),
+    Extract(extract::ExtractArgs),
     #[command(hide = true)]
     AlphaListBuiltinPlugin,
 }
@@ -62,6 +64,7 @@ pub fn run(args: EditArgs, report: &Report) -> Result<()> {
         Verb::Fix(args) => args.run(&scope, report),
         Verb::Move(args) => args.run(&scope, report),
         Verb::Rename(args) => args.run(&scope, report),
+        Verb::Extract(args) => args.run(&scope, report),
         Verb::AlphaListBuiltinPlugin => list_builtins(),
     }
 }

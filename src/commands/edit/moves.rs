@@ -120,6 +120,6 @@ fn count(files: usize) -> String {
     if files == 1 { "1 file".into() } else { format!("{files} files") }
 }
 
-fn refused(message: impl Into<String>) -> Diagnostic {
+pub(super) fn refused(message: impl Into<String>) -> Diagnostic {
     Diagnostic::error("edit-refused", message)
 }

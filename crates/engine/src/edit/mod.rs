@@ -6,6 +6,7 @@
 
 pub mod create;
 mod diff;
+mod extract;
 mod fields;
 pub mod fix;
 pub mod generators;
