@@ -559,6 +559,32 @@ fn what_was_probably_meant_is_one_action_away() {
 }
 
 #[test]
+fn an_inline_patch_becomes_a_file() {
+    let root = folder("extract", SHOP);
+    let file = "overlays/production/kustomization.yaml";
+    let edits = json!({"documentChanges": true, "resourceOperations": ["create"]});
+    let capabilities = json!({"workspace": {"workspaceEdit": edits}});
+    let ask = |client: &mut Client| {
+        let params = json!({
+            "textDocument": {"uri": client.uri(file)},
+            "range": {"start": position((9, 10)), "end": position((9, 10))},
+            "context": {"diagnostics": []},
+        });
+        let answer = client.request("textDocument/codeAction", params);
+        client.relative(&answer["result"])
+    };
+    let actions = ask(&mut Client::start_as(&root, capabilities, json!({})));
+    assert_eq!(actions[0]["title"], "Move `patches[0]` to a file", "{actions}");
+    let changes = &actions[0]["edit"]["documentChanges"];
+    assert_eq!(changes[0], json!({"kind": "create", "uri": "overlays/production/patch.yaml"}));
+    let patch = "- op: replace\n  path: /spec/replicas\n  value: 5\n";
+    assert_eq!(changes[1]["edits"][0]["newText"], patch);
+    assert_eq!(changes[2]["edits"][0]["newText"], "  path: patch.yaml\n");
+    // Not for a client that cannot make files.
+    assert_eq!(ask(&mut Client::start(&root, &[])), json!([]));
+}
+
+#[test]
 fn a_request_that_was_cancelled_is_answered_as_such() {
     let root = folder("cancelled", SHOP);
     let mut client = Client::start(&root, &[]);

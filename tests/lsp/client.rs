@@ -32,9 +32,13 @@ impl Client {
 
     /// The same, with options for the server.
     pub fn start_with(root: &Path, encodings: &[&str], options: Value) -> Self {
+        Self::start_as(root, json!({"general": {"positionEncodings": encodings}}), options)
+    }
+
+    /// The same, for a client that can do these things.
+    pub fn start_as(root: &Path, capabilities: Value, options: Value) -> Self {
         let root = root.canonicalize().expect("a folder");
         let mut client = Self::start_bare(&root);
-        let capabilities = json!({"general": {"positionEncodings": encodings}});
         let answer = client.request(
             "initialize",
             json!({

@@ -232,7 +232,7 @@ pub fn capabilities(encoding: Encoding, shows_usage: bool, shows_hints: bool) ->
             "declarationProvider": true,
             "referencesProvider": true,
             "renameProvider": {"prepareProvider": true},
-            "codeActionProvider": {"codeActionKinds": ["quickfix", "source.fixAll.krm"]},
+            "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.extract", "source.fixAll.krm"]},
             "documentFormattingProvider": true,
             "foldingRangeProvider": true,
             "documentSymbolProvider": true,

@@ -214,6 +214,7 @@ impl Server {
         let Some((editor, path)) = self.file(&params.text_document.uri) else { return Ok(Value::Null) };
         let path = self.folders[editor].place(&path);
         let problems: Vec<Problem> = self.folders[editor].problems().get(&path).cloned().unwrap_or_default();
+        let extracted = self.extraction(&params.text_document.uri, params.range.start);
         let wants = |kind: &str| {
             let only = params.context.only.as_ref();
             only.is_none_or(|only| {
@@ -221,7 +222,7 @@ impl Server {
             })
         };
         let converter = Converter::new(self);
-        let mut actions = Vec::new();
+        let mut actions: Vec<Value> = extracted.into_iter().filter(|_| wants("refactor.extract")).collect();
         for problem in problems.iter().filter(|_| wants("quickfix")) {
             let range = converter.range(&problem.place);
             if range.end < params.range.start || params.range.end < range.start {
@@ -247,6 +248,24 @@ impl Server {
             }));
         }
         Ok(json!(actions))
+    }
+
+    /// The action that makes a file of the entry at a position.
+    fn extraction(&mut self, uri: &str, position: Position) -> Option<Value> {
+        let asked = self.asked(uri, position).filter(|_| self.makes_files)?;
+        let found = self.folders[asked.editor].extraction(&asked.path, asked.offset)?;
+        let new = uri::of(&found.path);
+        let start = Range::default();
+        let mut edit = self.workspace_edit(&found.edits);
+        let changes = edit["documentChanges"].as_array_mut()?;
+        changes.insert(0, json!({"kind": "create", "uri": new}));
+        let text = json!([{"range": start, "newText": found.text}]);
+        changes.insert(1, json!({"textDocument": {"uri": new, "version": null}, "edits": text}));
+        Some(json!({
+            "title": format!("Move `{}` to a file", found.entry),
+            "kind": "refactor.extract",
+            "edit": edit,
+        }))
     }
 
     fn symbols(&mut self, params: &p::OfDocument) -> Answer {

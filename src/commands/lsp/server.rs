@@ -27,6 +27,8 @@ pub struct Server {
     watches: bool,
     /// The client takes edits with the versions of the files they are for.
     pub(super) takes_document_changes: bool,
+    /// The client takes edits that make new files.
+    pub(super) makes_files: bool,
     /// Code lenses are wanted.
     pub(super) shows_usage: bool,
     /// Hints are wanted.
@@ -73,6 +75,7 @@ impl Server {
             encoding: Encoding::default(),
             watches: false,
             takes_document_changes: false,
+            makes_files: false,
             shows_usage: false,
             shows_hints: false,
             folders: Vec::new(),
@@ -150,6 +153,9 @@ impl Server {
         self.encoding = params.encoding();
         self.watches = params.can("/workspace/didChangeWatchedFiles/dynamicRegistration");
         self.takes_document_changes = params.can("/workspace/workspaceEdit/documentChanges");
+        let operations = params.capabilities.pointer("/workspace/workspaceEdit/resourceOperations");
+        let mut operations = operations.and_then(Value::as_array).into_iter().flatten();
+        self.makes_files = self.takes_document_changes && operations.any(|operation| operation == "create");
         let is_wanted = |option: &str| params.initialization_options.get(option) == Some(&Value::Bool(true));
         (self.shows_usage, self.shows_hints) = (is_wanted("codeLens"), is_wanted("inlayHints"));
         let folders = params.workspace_folders.iter().flatten().filter_map(|folder| uri::path(&folder.uri));

@@ -7,6 +7,7 @@ mod buffers;
 mod builtins;
 mod complete;
 mod cursor;
+mod extract;
 mod facts;
 mod fields;
 mod hints;
@@ -38,6 +39,7 @@ use crate::workspace::{Layer, Workspace};
 
 pub use buffers::Buffers;
 pub use complete::{Completion, CompletionKind, Completions};
+pub use extract::Extraction;
 pub use hints::Hint;
 pub use hover::Hover;
 pub use outline::{Link, Symbol};

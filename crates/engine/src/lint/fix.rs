@@ -227,7 +227,7 @@ impl Trial<'_> {
 }
 
 /// Adds to a fix what turns one text into another: the lines from the first to the last that differ.
-pub(super) fn as_edits(fix: Fix, source: &Arc<Source>, new: &str) -> Fix {
+pub(crate) fn as_edits(fix: Fix, source: &Arc<Source>, new: &str) -> Fix {
     let old = source.text();
     if old == new {
         return fix;
