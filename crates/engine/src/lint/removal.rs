@@ -43,7 +43,7 @@ pub(super) fn without_value(cx: &Check, span: Span) -> Option<Fix> {
 
 fn text_without(source: &Arc<Source>, span: Span) -> Option<String> {
     let mut documents = krm_yaml::parse(source).ok()?;
-    let document = documents.iter_mut().find(|document| holds(document.span(), span))?;
+    let document = documents.iter_mut().find(|document| document.span().holds(span))?;
     let path = path_to(&document.root, span)?;
     let value = at(&document.root, &path)?;
     if value.span() == span {
@@ -55,14 +55,14 @@ fn text_without(source: &Arc<Source>, span: Span) -> Option<String> {
             patches.iter().enumerate().find_map(|(which, patch)| Some((which, path_to(patch, span)?)))?;
         let mut inner = krm_yaml::parse_str(value.text()?).ok()?;
         remove(&mut inner.get_mut(which)?.root, &within)?;
-        let text = Node::from(preserve::stream(&inner)).with_style(value.style());
+        let mut text = preserve::stream(&inner);
+        if !value.text()?.ends_with('\n') {
+            text.truncate(text.trim_end().len());
+        }
+        let text = Node::from(text).with_style(value.style());
         at_mut(&mut document.root, &path)?.assign(text);
     }
     Some(preserve::stream(&documents))
-}
-
-fn holds(outer: Span, inner: Span) -> bool {
-    outer.start <= inner.start && inner.end <= outer.end
 }
 
 /// The way to the scalar that a span is, or is part of.
@@ -70,21 +70,20 @@ fn path_to(root: &Node, span: Span) -> Option<Vec<Segment>> {
     let mut path = Vec::new();
     let mut node = root;
     while !node.is_scalar() {
-        let field = node.as_map().into_iter().flatten().find(|entry| holds(entry.value.span(), span));
+        let field = node.as_map().into_iter().flatten().find(|entry| entry.value.span().holds(span));
         node = match field {
             Some(entry) => {
                 path.push(Segment::Key(entry.key.text()?.into()));
                 &entry.value
             }
             None => {
-                let (at, item) =
-                    node.items().iter().enumerate().find(|(_, item)| holds(item.span(), span))?;
+                let (at, item) = node.items().iter().enumerate().find(|(_, item)| item.span().holds(span))?;
                 path.push(Segment::Index(at));
                 item
             }
         };
     }
-    holds(node.span(), span).then_some(path)
+    node.span().holds(span).then_some(path)
 }
 
 /// Removes a field, and those around it that have no other.
