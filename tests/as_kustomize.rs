@@ -145,6 +145,10 @@ fn usage_is_as_that_of_kustomize() {
     {
         assert_eq!(repository.run(".", args).status.code(), Some(1), "{args:?}");
     }
+    // Nor are mistakes passed over that kustomize does not mind.
+    for args in [&["edit", "nope"][..], &["cfg", "nope"], &["create", "extra"], &["version", "extra"]] {
+        assert_eq!(repository.run("app", args).status.code(), Some(1), "{args:?}");
+    }
     let facts = repository.done(".", &["version", "-o", "json"]);
     assert!(facts.contains("\"version\": \"v5.8.2\""), "{facts}");
 }
