@@ -128,7 +128,7 @@ pub use path::Path;
 pub(crate) use scalar::number;
 pub use scalar::{binary, resolve};
 pub use ser::to_node;
-pub use similar::nearest;
+pub use similar::{distance, nearest};
 pub use source::{FileId, Position, Source, Sources, Span};
 pub use text::Text;
 

@@ -14,10 +14,15 @@ pub fn nearest<'c>(word: &str, candidates: impl IntoIterator<Item = &'c str>) ->
     candidates
         .into_iter()
         .filter(|candidate| candidate.len().abs_diff(word.len()) <= most.max(1) * 4)
-        .map(|candidate| (strsim::osa_distance(&wanted, &candidate.to_lowercase()), candidate))
+        .map(|candidate| (distance(&wanted, candidate), candidate))
         .filter(|(distance, _)| *distance <= most)
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// How many slips one word is away from another, whatever the case of its letters.
+pub fn distance(word: &str, other: &str) -> usize {
+    strsim::osa_distance(&word.to_lowercase(), &other.to_lowercase())
 }
 
 #[cfg(test)]

@@ -279,11 +279,16 @@ impl Answerer<'_> {
         let id = &found.seen.id;
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
         let error = Diagnostic::error("explain-no-field", message);
-        self.misses(one, field).iter().fold(error, |error, miss| {
+        let error = self.misses(one, field).iter().fold(error, |error, miss| {
             let note = format!("this patch would have written it: {}", miss.message());
             let error = error.note(note, miss.place());
             miss.advice().iter().fold(error, |error, advice| error.help(advice.clone()))
-        })
+        });
+        let near = explain::near_fields(&found.seen.node, field);
+        match near.is_empty() {
+            true => error,
+            false => error.help(format!("did you mean `{}`?", near.join("`, `"))),
+        }
     }
 
     /// Whether a patch that an entry of a kustomization holds or names writes a field.

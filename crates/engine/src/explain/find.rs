@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::path::{Path, Rules, child, visit};
-use krm_yaml::{Diagnostic, Node, Result, Text, nearest};
+use krm_yaml::{Diagnostic, Node, Result, Text, distance, nearest};
 
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Seen, Segment, at};
@@ -50,12 +50,58 @@ impl ResourceName {
         let is = |wanted: &Option<String>, text: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(text))
         };
-        let of_kind = |id: &&&ResourceId| is(&self.kind, &id.gvk.kind) && is(&self.group, &id.gvk.group);
+        let is_kind = |id: &ResourceId| {
+            is(&self.kind, &id.gvk.kind)
+                || self.kind.as_ref().is_some_and(|kind| is_short_for(kind, &id.gvk.kind))
+        };
+        let of_kind = |id: &&&ResourceId| is_kind(id) && is(&self.group, &id.gvk.group);
         let in_namespace = |id: &&&ResourceId| is(&self.namespace, &id.namespace);
         ids.iter().any(|id| of_kind(&id))
             && ids.iter().any(|id| in_namespace(&id))
             && ids.iter().any(|id| id.name == self.name)
     }
+}
+
+/// The names that `kubectl` takes for kinds.
+const SHORT_NAMES: [(&str, &str); 26] = [
+    ("cj", "CronJob"),
+    ("cm", "ConfigMap"),
+    ("crd", "CustomResourceDefinition"),
+    ("csr", "CertificateSigningRequest"),
+    ("deploy", "Deployment"),
+    ("ds", "DaemonSet"),
+    ("ep", "Endpoints"),
+    ("ev", "Event"),
+    ("hpa", "HorizontalPodAutoscaler"),
+    ("ing", "Ingress"),
+    ("limits", "LimitRange"),
+    ("netpol", "NetworkPolicy"),
+    ("no", "Node"),
+    ("ns", "Namespace"),
+    ("pc", "PriorityClass"),
+    ("pdb", "PodDisruptionBudget"),
+    ("po", "Pod"),
+    ("pv", "PersistentVolume"),
+    ("pvc", "PersistentVolumeClaim"),
+    ("quota", "ResourceQuota"),
+    ("rc", "ReplicationController"),
+    ("rs", "ReplicaSet"),
+    ("sa", "ServiceAccount"),
+    ("sc", "StorageClass"),
+    ("sts", "StatefulSet"),
+    ("svc", "Service"),
+];
+
+/// Whether a word is what `kubectl` takes for a kind: a short name, or the kind as a plural.
+fn is_short_for(word: &str, kind: &str) -> bool {
+    let word = word.to_lowercase();
+    let kind = kind.to_lowercase();
+    let plural = match kind.strip_suffix('y') {
+        Some(stem) if !stem.ends_with(['a', 'e', 'o']) => format!("{stem}ies"),
+        _ if kind.ends_with(['s', 'x']) => format!("{kind}es"),
+        _ => format!("{kind}s"),
+    };
+    word == plural || SHORT_NAMES.iter().any(|(short, of)| word == *short && kind == of.to_lowercase())
 }
 
 /// A resource of a trace.
@@ -88,18 +134,75 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<
     };
     let error =
         Diagnostic::error("explain-no-resource", format!("there is no resource `{wanted}`, and never was"));
-    let names: Vec<String> = all.iter().map(shown).collect();
-    let names_alone = all.iter().map(|found| found.seen.id.name.as_str());
-    let near = nearest(&wanted, names.iter().map(String::as_str)).map(str::to_owned);
-    let near = near.or_else(|| {
-        let name = nearest(&name.name, names_alone)?;
-        all.iter().find(|found| found.seen.id.name == name).map(shown)
-    });
-    Err(match near {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
-        None if names.is_empty() => error.help("nothing is built here"),
-        None => error.help(format!("there are: {}", listed(&names))),
+    // By any name it ever had, as those that are found.
+    let called = |found: &Found| -> Vec<String> {
+        let ids = trace.ids(found.track);
+        let called = ids.iter().map(|id| match &name.kind {
+            Some(_) => format!("{}/{}", id.gvk.kind, id.name),
+            None => id.name.to_string(),
+        });
+        called.collect()
+    };
+    let slips = |found: &Found| called(found).iter().map(|other| distance(&wanted, other)).min();
+    let mut near = all;
+    near.sort_by_cached_key(slips);
+    let is_near = |found: &&Found| nearest(&wanted, called(found).iter().map(String::as_str)).is_some();
+    Err(match near.first() {
+        Some(_) if let Some(found) = near.iter().find(is_near) => {
+            error.help(format!("did you mean `{}`?", shown(found)))
+        }
+        Some(_) => {
+            let names: Vec<String> = near.iter().map(shown).collect();
+            error.help(format!("there are: {}", listed(&names)))
+        }
+        None => error.help("nothing is built here"),
     })
+}
+
+/// Fields of a resource that were perhaps meant by one that it does not have, as they are written.
+pub fn near_fields(root: &Node, field: &FieldPath) -> Vec<String> {
+    let mut all = Vec::new();
+    every_field(root, &mut Vec::new(), &mut all);
+    let text = field.text().trim_start_matches('/').replace('/', ".");
+    // Without elements of lists: leaving them out means all of them.
+    let is_key = |part: &&str| !part.is_empty() && !part.contains('=') && part.parse::<usize>().is_err();
+    let parts = text.split(['.', '[']).map(|part| part.trim_end_matches(']'));
+    let wanted: Vec<&str> = parts.filter(is_key).collect();
+    let Some(last) = wanted.last().copied() else { return Vec::new() };
+    let wanted = wanted.join(".");
+    let keys = |path: &[Segment]| -> String {
+        let keys = path.iter().filter_map(|segment| match segment {
+            Segment::Key(key) => Some(&**key),
+            Segment::Index(_) => None,
+        });
+        keys.collect::<Vec<_>>().join(".")
+    };
+    let texts: Vec<String> = all.iter().map(|path| keys(path)).collect();
+    let of = |is_meant: &dyn Fn(&str) -> bool| -> Vec<String> {
+        let meant = all.iter().zip(&texts).filter(|(_, text)| is_meant(text));
+        meant.take(3).map(|(path, _)| shown(root, path)).collect()
+    };
+    let last_of = |text: &str| text.rsplit('.').next().unwrap_or_default().to_owned();
+    let near = nearest(&wanted, texts.iter().map(String::as_str));
+    match near {
+        Some(near) => of(&|text| text == near),
+        None => of(&|text| last_of(text).eq_ignore_ascii_case(last)),
+    }
+}
+
+/// The ways to everything in a tree, but for the elements of lists themselves.
+fn every_field(node: &Node, way: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
+    for entry in node.as_map().into_iter().flatten() {
+        way.push(Segment::Key(entry.key.text().unwrap_or_default().into()));
+        found.push(way.clone());
+        every_field(&entry.value, way, found);
+        way.pop();
+    }
+    for (index, item) in node.items().iter().enumerate() {
+        way.push(Segment::Index(index));
+        every_field(item, way, found);
+        way.pop();
+    }
 }
 
 fn listed(names: &[String]) -> String {

@@ -12,7 +12,9 @@ pub mod lines;
 mod sites;
 pub mod text;
 
-pub use find::{FieldPath, Found, ResourceName, Where, each_scalar, locate, resources, shown as shown_path};
+pub use find::{
+    FieldPath, Found, ResourceName, Where, each_scalar, locate, near_fields, resources, shown as shown_path,
+};
 pub use hidden::{Hidden, HiddenLines, hidden_as, is_secret_value, replaced, secrets_in};
 pub use history::{
     Because, Entry, Explanation, Moment, Move, Moves, Opaque, State, Suffered, Telling, changes_value,
