@@ -268,12 +268,17 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
     }
     let (mut node, mut reached) = (root, String::new());
     let mut rest = path;
+    let mut element = None;
     for part in path.split('/') {
         let next = match path::step(&Pointer, &Segment::Key(decode(part)), node) {
-            Ok(Children::One(at)) => Some(path::child(node, at)),
+            Ok(Children::One(at)) => Some((at, path::child(node, at))),
             _ => None,
         };
-        let Some(next) = next else {
+        let Some((at, next)) = next else {
+            let error = match element {
+                Some((at, item)) => which_element(error, at, item),
+                None => error,
+            };
             if let Some(escaped) = unescaped_key(node, rest) {
                 return error
                     .help(format!("write `{reached}/{escaped}`: a `/` within a key is written `~1`"));
@@ -290,11 +295,21 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
                 (None, None) => error.help(format!("it leads as far as `{reached}`")),
             };
         };
+        if node.is_seq() {
+            element = Some((at, next));
+        }
         node = next;
         reached = format!("{reached}/{part}");
         rest = rest.get(part.len() + 1..).unwrap_or_default();
     }
     error
+}
+
+/// Adds which element of a list a position means: others may have put theirs before it.
+fn which_element(error: Diagnostic, at: usize, item: &Node) -> Diagnostic {
+    let name = item.get("name").and_then(Node::text);
+    let name = name.map_or("this one".to_owned(), |name| format!("`{name}`"));
+    error.note(format!("element {at} is {name}"), item.span())
 }
 
 /// The rest of a path, where it begins with a key whose slash was not escaped.
