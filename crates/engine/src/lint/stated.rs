@@ -1,6 +1,7 @@
 //! Paths that are deployed without any kustomization naming them: `spec.path` of Flux Kustomizations, and the paths of
 //! Argo CD Applications.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use krm_yaml::Node;
@@ -41,8 +42,9 @@ pub fn in_resource(resource: &Node) -> Vec<Stated> {
     match (text("apiVersion"), text("kind")) {
         (version, "Kustomization") if version.starts_with("kustomize.toolkit.fluxcd.io/") => flux(resource),
         (version, "Application" | "ApplicationSet" | "AppProject") if version.starts_with("argoproj.io/") => {
-            let mut found = Vec::new();
-            argo_cd(resource, &mut found);
+            let (mut found, mut given) = (Vec::new(), Given::default());
+            given.by_generators(resource);
+            argo_cd(resource, &given, &mut found);
             found.sort();
             found.dedup();
             found.into_iter().map(|path| Stated { path, by: By::ArgoCd }).collect()
@@ -61,16 +63,74 @@ fn flux(resource: &Node) -> Vec<Stated> {
     all.map(|path| Stated { path: with_stars(&path), by: By::Flux }).collect()
 }
 
-/// Every `path`, and whatever the elements of a list generator say, since templates take paths from there.
-fn argo_cd(node: &Node, found: &mut Vec<String>) {
-    for entry in node.as_map().into_iter().flatten() {
-        match (entry.key.text(), entry.value.as_str()) {
-            (Some("path"), Some(path)) if !path.is_empty() => found.push(with_stars(path)),
-            (Some("elements"), None) => texts(&entry.value, found),
-            _ => argo_cd(&entry.value, found),
+/// What the generators of an ApplicationSet put into its template, by the name that the template has for it.
+#[derive(Default)]
+struct Given(BTreeMap<String, Vec<String>>);
+
+impl Given {
+    fn by_generators(&mut self, node: &Node) {
+        for entry in node.as_map().into_iter().flatten() {
+            let items = entry.value.items().iter().filter(|item| !is_excluded(item));
+            match entry.key.text() {
+                Some("directories") => items.for_each(|item| self.add_path(item, |path| path)),
+                // Of a file the template gets the folder.
+                Some("files") => items.for_each(|item| {
+                    self.add_path(item, |path| path.rsplit_once('/').map_or(".", |(folder, _)| folder));
+                }),
+                Some("elements") => {
+                    for field in items.flat_map(|item| item.as_map().into_iter().flatten()) {
+                        if let (Some(name), Some(value)) = (field.key.text(), field.value.as_str()) {
+                            self.add(name, value);
+                        }
+                    }
+                }
+                _ => self.by_generators(&entry.value),
+            }
+        }
+        node.items().iter().for_each(|item| self.by_generators(item));
+    }
+
+    fn add_path(&mut self, item: &Node, part: impl Fn(&str) -> &str) {
+        let Some(path) = item.get("path").and_then(Node::as_str) else { return };
+        // The one name is that of plain templates, the other that of Go templates.
+        ["path", "path.path"].iter().for_each(|name| self.add(name, part(path)));
+    }
+
+    fn add(&mut self, name: &str, value: &str) {
+        self.0.entry(name.to_owned()).or_default().push(with_stars(value));
+    }
+
+    /// The paths that a template means. One that begins with a whole path would otherwise match everything.
+    fn paths(&self, template: &str) -> Vec<String> {
+        let start = template.strip_prefix("{{").and_then(|rest| rest.split_once("}}"));
+        let given = start.and_then(|(name, rest)| {
+            let name = name.trim().trim_start_matches('.');
+            Some((self.0.get(name)?, with_stars(rest)))
+        });
+        match given {
+            Some((values, rest)) => values.iter().map(|value| format!("{value}{rest}")).collect(),
+            None => vec![with_stars(template)],
         }
     }
-    node.items().iter().for_each(|item| argo_cd(item, found));
+}
+
+fn is_excluded(item: &Node) -> bool {
+    item.get("exclude").and_then(Node::as_bool) == Some(true)
+}
+
+/// Every `path`, and whatever the elements of a list generator say, since templates take paths from there.
+fn argo_cd(node: &Node, given: &Given, found: &mut Vec<String>) {
+    if is_excluded(node) {
+        return;
+    }
+    for entry in node.as_map().into_iter().flatten() {
+        match (entry.key.text(), entry.value.as_str()) {
+            (Some("path"), Some(path)) if !path.is_empty() => found.extend(given.paths(path)),
+            (Some("elements"), None) => texts(&entry.value, found),
+            _ => argo_cd(&entry.value, given, found),
+        }
+    }
+    node.items().iter().for_each(|item| argo_cd(item, given, found));
 }
 
 fn texts(node: &Node, found: &mut Vec<String>) {
@@ -112,6 +172,19 @@ mod tests {
                    apps/*}]}\n  - list: {elements: [{folder: teams/a}]}\n  template:\n    spec:\n      source: {path: \
                    'c/{{ name }}/x'}\n";
         assert_eq!(stated(set), ["apps/*", "c/*/x", "teams/a"]);
+        let plain = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec:\n  generators:\n  - git:\n      \
+                     directories: [{path: overlays/*/*}, {path: overlays/old/*, exclude: true}]\n  template: {spec: \
+                     {source: {path: '{{path}}'}}}\n";
+        assert_eq!(stated(plain), ["overlays/*/*"]);
+        let go = plain.replace("'{{path}}'", "'{{ .path.path }}/app'");
+        assert_eq!(stated(&go), ["overlays/*/*", "overlays/*/*/app"]);
+        let files = plain.replace("directories: [{path: overlays/*/*}", "files: [{path: c/*/config.json}");
+        assert_eq!(stated(&files), ["c/*", "c/*/config.json"]);
+        let elements = "apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nspec:\n  generators:\n  - list: \
+                        {elements: [{folder: teams/a}]}\n  template: {spec: {source: {path: '{{folder}}'}}}\n";
+        assert_eq!(stated(elements), ["teams/a"]);
+        let unknown = plain.replace("{{path}}", "{{ metadata.annotations.folder }}");
+        assert_eq!(stated(&unknown), ["*", "overlays/*/*"], "a cluster may say anything");
         assert!(stated("apiVersion: v1\nkind: Pod\nspec: {path: a}\n").is_empty());
     }
 }
