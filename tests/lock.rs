@@ -439,7 +439,7 @@ fn copies_in_the_tree_come_first_and_are_checked() {
     flip(&folder.join("base/cm.yaml"));
     let file = names.iter().find(|name| name.contains("cm.yaml")).unwrap();
     flip(&place.0.join("app/vendor/krm").join(file));
-    place.fails(&["build", "--offline"], "vendor-damaged");
+    place.fails(&["build", "--offline"], "vendor-outdated");
     flip(&place.0.join("app/vendor/krm").join(file));
     // What cannot be had is not replaced by less.
     place.write("app/vendor/krm/stale-0123abcd", "x");

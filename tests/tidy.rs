@@ -373,7 +373,6 @@ const OUT_OF_REACH: &[&str] = &[
     "file-not-kept",
     "file-not-provided",
     "file-unreadable",
-    "folder-not-found",
     "folder-unreadable",
     "function-config",
     "git-missing",

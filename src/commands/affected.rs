@@ -12,7 +12,7 @@ use krm_engine::{Diagnostic, Node, Result, Sources, World};
 
 use crate::cli::{FormatArg, OutputFormat, examples};
 use crate::commands::targets::Targets;
-use crate::os::git::{Git, Range, Side};
+use crate::os::git::{Git, Range, Side, SideFiles};
 use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
 use crate::report::{Report, sanitize};
@@ -89,7 +89,7 @@ impl AffectedArgs {
     /// The change that is meant, and the folders that are left of the command line.
     fn change(&self) -> Result<(Change, &[String])> {
         if !self.files.is_empty() {
-            let world: Arc<dyn World> = Arc::new(Disk::default());
+            let world: Arc<dyn World> = Arc::new(Disk::around(&self.words));
             let here = os::current_dir()?;
             let mut files = Vec::new();
             for file in &self.files {
@@ -107,7 +107,7 @@ impl AffectedArgs {
             (None, Some((first, rest))) if is_revision(&git, first) => (first.as_str(), rest),
             (None, _) => ("HEAD", &self.words[..]),
         };
-        Ok((Change::between(&git, git.range(revision)?)?, dirs))
+        Ok((Change::between(&git, git.range(revision)?, dirs)?, dirs))
     }
 }
 
@@ -118,9 +118,10 @@ fn is_revision(git: &Git, word: &str) -> bool {
 }
 
 impl Change {
-    fn between(git: &Git, range: Range) -> Result<Self> {
-        let (world, root) = git.world(&range.to, &Fetching::default())?;
-        let (before, _) = git.world(&range.from, &Fetching::default())?;
+    fn between(git: &Git, range: Range, dirs: &[String]) -> Result<Self> {
+        let fetching = Fetching { targets: dirs.to_vec(), ..Fetching::default() };
+        let before = git.files(&range.from, fetching.clone())?.world;
+        let SideFiles { world, root, .. } = git.files(&range.to, fetching)?;
         let files = git.changed(&range)?;
         let files = files.iter().flat_map(|file| real(&*world, &root.join(file))).collect();
         Ok(Self { world, files, before: Some(before), range: Some(range) })
@@ -131,7 +132,7 @@ impl Change {
 pub fn changed_files(range: &str) -> Result<(Arc<dyn World>, Vec<PathBuf>)> {
     let git = Git::open(&os::current_dir()?)?;
     let range = git.range(range)?;
-    let (world, root) = git.world(&range.to, &Fetching::default())?;
+    let SideFiles { world, root, .. } = git.files(&range.to, Fetching::default())?;
     let files = git.changed(&range)?;
     let files = files.iter().filter_map(|file| real(&*world, &root.join(file)).pop()).collect();
     Ok((world, files))
@@ -151,7 +152,7 @@ pub fn changed_since(
     }
     let git = Git::open(&os::current_dir()?)?;
     let range = git.range(revision)?;
-    let change = Change::between(&git, Range { from: range.from, to: Side::WorkTree })?;
+    let change = Change::between(&git, Range { from: range.from, to: Side::WorkTree }, dirs)?;
     let targets = Targets::find(&*change.world, sources, dirs)?;
     let options = InputsOptions::default();
     let inputs = Inputs::of(change.world.clone(), sources, &targets.workspace, &targets.names, options);

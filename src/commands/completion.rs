@@ -148,7 +148,7 @@ fn has_target_below(folder: &Path, left: &mut usize) -> bool {
 
 /// The resources that a folder builds to, as `Deployment/web`. No program is run, and nothing is fetched.
 fn resources(dir: &str) -> Vec<String> {
-    let disk: Arc<dyn World> = Arc::new(Disk::default());
+    let disk: Arc<dyn World> = Arc::new(Disk::around(&[dir.to_owned()]));
     let world: Arc<dyn World> = Arc::new(krm_engine::files::Offline(disk));
     let session = Session::new(world, Sources::new(), BuildOptions::default());
     let built = session.build(&[dir.to_owned()]).into_result().unwrap_or_default();

@@ -48,10 +48,16 @@ fn page(code: &str) -> Option<&'static str> {
     Some(CODES[start..end].trim_end_matches('\n')).map(|page| &CODES[start..start + page.len() + 1])
 }
 
+/// Every code.
+pub fn codes() -> impl Iterator<Item = &'static str> {
+    CODES.lines().filter_map(|line| line.strip_prefix("## "))
+}
+
 fn unknown(topic: &str, commands: &[String]) -> Diagnostic {
     let error = Diagnostic::error("help-unknown", format!("there is neither a command nor a code `{topic}`"));
-    let codes = CODES.lines().filter_map(|line| line.strip_prefix("## "));
-    match krm_yaml::nearest(topic, commands.iter().map(String::as_str).chain(codes)) {
+    let mut known: Vec<&str> = commands.iter().map(String::as_str).collect();
+    codes().for_each(|code| known.push(code));
+    match krm_yaml::nearest(topic, known) {
         Some(near) => error.help(format!("did you mean `{near}`?")),
         None => error.help(
             "`krm help` lists the commands; codes are the words in brackets after `error` and `warning`",

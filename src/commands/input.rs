@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
 use std::path::Path;
 
+use krm_engine::files::unreadable_because;
 use krm_engine::functions::from_list;
 use krm_engine::merge::File;
 use krm_engine::{Diagnostic, Node, Result, Sources, for_each_resource, package};
@@ -112,5 +113,6 @@ fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result
 }
 
 fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {
-    Diagnostic::error("path-unreadable", format!("cannot read `{path}`: {error}"))
+    let message = format!("cannot read `{path}`: {}", unreadable_because(error));
+    os::with_near_path(Diagnostic::error("path-unreadable", message), Path::new(path))
 }

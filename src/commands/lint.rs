@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use krm_engine::edit::overlay::Overlay;
-use krm_engine::files::relative;
+use krm_engine::files::{Offline, relative};
 use krm_engine::lint::fix::{Fixed, Trial};
 use krm_engine::lint::stated::By;
 use krm_engine::lint::tree::Tree;
@@ -16,8 +16,9 @@ use krm_engine::{BuildOptions, Result, Session, World, edit};
 use krm_yaml::{Failure, Severity};
 
 use super::build;
+use super::help::codes;
 use crate::cli::{BuildFlags, examples};
-use crate::os::{self, Disk};
+use crate::os;
 use crate::report::Report;
 
 /// Find what is silently wrong in a tree of kustomizations
@@ -26,7 +27,8 @@ use crate::report::Report;
 /// overwrites, names that nothing has, remote bases that may change, fields and values that Kubernetes refuses. A finding
 /// holds in every root that uses the file. `docs/lint.md` explains every code.
 ///
-/// Nothing is fetched, and no program is started, unless flags allow it.
+/// Nothing is fetched, and no program is started, unless flags allow it. Copies of what `krm.lock` names are used if they are
+/// on this machine.
 #[derive(Debug, Args)]
 #[command(after_help = examples::LINT)]
 pub struct LintArgs {
@@ -47,19 +49,30 @@ pub struct LintArgs {
     diff: bool,
 
     /// Look for this code alone; may be given several times
-    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code)]
     select: Vec<String>,
 
     /// Leave out this code; may be given several times
-    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    #[arg(long, value_name = "CODE", value_delimiter = ',', value_parser = code)]
     ignore: Vec<String>,
 
     /// Fetch remote bases and files, as a build does
-    #[arg(long)]
+    #[arg(long, conflicts_with = "offline")]
     fetch: bool,
 
     #[command(flatten)]
     flags: BuildFlags,
+}
+
+/// Reads a code, which must be one that exists: a misspelled one would select nothing.
+fn code(text: &str) -> Result<String, String> {
+    if codes().any(|code| code == text) {
+        return Ok(text.to_owned());
+    }
+    Err(match krm_yaml::nearest(text, codes()) {
+        Some(near) => format!("there is no code `{text}`; did you mean `{near}`?"),
+        None => format!("there is no code `{text}`; `docs/lint.md` lists them"),
+    })
 }
 
 /// Says whether there was an error among the findings.
@@ -68,9 +81,10 @@ pub fn run(args: LintArgs, report: &Report) -> Result<bool> {
     let root = common_root(&paths);
     // Before anything is read, so that nobody else changes it in between.
     let changes = (args.fix && !args.diff).then(|| os::Changes::in_packages(&[&root])).transpose()?;
-    let disk: Arc<dyn World> = Arc::new(Disk::default());
-    let none = Overlay::new(disk.clone(), BTreeMap::new());
-    let world: Arc<dyn World> = if args.fetch { Arc::new(none) } else { Arc::new(none.offline()) };
+    let targets: Vec<String> = args.paths.iter().map(|path| path.to_string_lossy().into_owned()).collect();
+    let (disk, build) = build::world_and_options(&args.flags, &targets)?;
+    let disk: Arc<dyn World> = Arc::new(disk);
+    let world: Arc<dyn World> = if args.fetch { disk } else { Arc::new(Offline(disk)) };
     let only = paths.into_iter().filter(|path| *path != root).collect();
     let options = Options {
         only,
@@ -79,7 +93,6 @@ pub fn run(args: LintArgs, report: &Report) -> Result<bool> {
         strict: args.flags.strict,
         quick: false,
     };
-    let build = build::options(&args.flags)?;
     let outcome = match changes {
         None if !args.fix => look(&world, report, &root, &options, &build)?.outcome,
         changes => fix(&args, world, report, &root, &options, &build, changes)?,

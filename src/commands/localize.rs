@@ -46,7 +46,7 @@ pub struct LocalizeArgs {
 }
 
 pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
-    let disk: Arc<dyn World> = Arc::new(Disk::default());
+    let disk: Arc<dyn World> = Arc::new(Disk::around(std::slice::from_ref(&args.target)));
     let plan = || localize::plan(&*disk, &report.sources, &args.target, args.scope.as_deref());
     let mut copy = plan()?;
     let destination = match &args.destination {

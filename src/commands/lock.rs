@@ -12,6 +12,7 @@ use krm_engine::workspace::{VENDORED, Workspace};
 use krm_engine::{Diagnostic, Node, Result, Span, World, kpt, pull_args};
 use krm_yaml::{Failure, decode, decode_lossy};
 
+use super::vendor;
 use crate::os::content::Listing;
 use crate::os::locked::{self, Locked};
 use crate::os::lockfile::{self, Chart, LockFile, Remote};
@@ -65,7 +66,8 @@ pub fn run(args: &LockArgs, report: &Report) -> Result<()> {
     let root = file.parent().unwrap_or(Path::new("/")).to_owned();
     let before = before(&file, args.check)?;
     let stays = without_updated(&before, args.update.as_deref())?;
-    let disk = Disk::locking(Locked::new(stays, root.clone(), args.offline), args.offline);
+    let disk =
+        Disk::locking(Locked::new(stays, root.clone(), args.offline).with_current_copies(), args.offline);
     let spinner = Spinner::start("fetching what kustomizations name".to_owned());
     let scanned = if args.dirs.is_empty() { vec![root.clone()] } else { args.dirs.clone() };
     let found = find(&disk, &scanned, report)?;
@@ -97,6 +99,7 @@ pub fn run(args: &LockArgs, report: &Report) -> Result<()> {
     let text = after.text()?;
     if os::read(&file).is_ok_and(|there| there == text.as_bytes()) {
         eprintln!("`{}` is up to date", locked::shown(&file));
+        say_what_follows(&root, &after);
         return Ok(());
     }
     let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -110,7 +113,15 @@ pub fn run(args: &LockArgs, report: &Report) -> Result<()> {
         count(charts, "chart"),
         count(images, "image")
     );
+    say_what_follows(&root, &after);
     Ok(())
+}
+
+/// Copies in the tree do not follow by themselves: they are committed, and the person who does that has to know.
+fn say_what_follows(root: &Path, lock: &LockFile) {
+    if vendor::is_outdated(root, lock) {
+        eprintln!("`{}` is out of date now: run `krm vendor`", locked::shown(&root.join(VENDORED)));
+    }
 }
 
 /// The lock file as it is. Writing it anew mends one that cannot be read; checking does not.

@@ -43,7 +43,11 @@ impl OutputFormat for Format {
 }
 
 pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
-    let session = Session::new(Arc::new(Disk::default()), report.sources.clone(), BuildOptions::default());
+    let session = Session::new(
+        Arc::new(Disk::around(std::slice::from_ref(&args.target))),
+        report.sources.clone(),
+        BuildOptions::default(),
+    );
     if args.deep {
         let steps = tree(&session.pipeline(&args.target)?, report);
         return os::print(

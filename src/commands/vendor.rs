@@ -9,8 +9,8 @@ use krm_engine::files::Repository;
 use krm_engine::workspace::VENDORED;
 use krm_engine::{Diagnostic, Result, Span, World};
 
-use crate::os::content::{Listing, sha256};
-use crate::os::locked::{self, Locked, list_beside};
+use crate::os::content::Listing;
+use crate::os::locked::{self, CopyFault, Locked, list_beside};
 use crate::os::lockfile::{self, LockFile, chart_name, is_vendor_name, vendor_name};
 use crate::os::{self, Disk};
 
@@ -48,9 +48,8 @@ pub fn run(args: &VendorArgs) -> Result<()> {
         return match faults.is_empty() {
             true => Ok(()),
             false => {
-                let error = Diagnostic::error("vendor-outdated", "`vendor/krm` is not what krm.lock says");
-                let error = faults.into_iter().fold(error, |error, fault| error.note(fault, Span::NONE));
-                Err(error.help("run `krm vendor`, and commit what it writes"))
+                let error = locked::vendor_outdated("`vendor/krm` is not what krm.lock says");
+                Err(faults.into_iter().fold(error, |error, fault| error.note(fault, Span::NONE)))
             }
         };
     }
@@ -89,23 +88,25 @@ fn wanted(lock: &LockFile) -> BTreeMap<String, (String, String, bool)> {
     remotes.chain(charts).collect()
 }
 
+/// Whether there are copies, and they are not those that a lock file names.
+pub fn is_outdated(root: &Path, lock: &LockFile) -> bool {
+    let folder = root.join(VENDORED);
+    folder.is_dir() && !faults(&folder, lock).is_empty()
+}
+
 /// What is wrong with the copies.
 fn faults(folder: &Path, lock: &LockFile) -> Vec<String> {
     let wanted = wanted(lock);
     let mut faults = Vec::new();
     for (name, (address, content, is_folder)) in &wanted {
         let path = folder.join(name);
-        let sound = match is_folder {
-            _ if !path.exists() => Err("it is missing".to_owned()),
-            true => os::store::check(&path, &list_beside(&path), content),
-            false => match os::read(&path).is_ok_and(|bytes| sha256(&bytes) == *content) {
-                true => Ok(()),
-                false => Err(format!("`{}` was changed", locked::shown(&path))),
-            },
+        let why = match locked::check_copy(&path, content, *is_folder) {
+            Ok(()) => continue,
+            Err(_) if !path.exists() => "it is missing".to_owned(),
+            Err(CopyFault::Outdated) => format!("`{}` has another content", locked::shown(&path)),
+            Err(CopyFault::Damaged(why)) => why,
         };
-        if let Err(why) = sound {
-            faults.push(format!("{address}: {why}"));
-        }
+        faults.push(format!("{address}: {why}"));
     }
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -265,12 +265,12 @@ fn digest(path: &Path, kind: FileKind) -> io::Result<String> {
 }
 
 #[cfg(unix)]
-fn make_link(target: &Path, link: &Path) -> io::Result<()> {
+pub fn make_link(target: &Path, link: &Path) -> io::Result<()> {
     std::os::unix::fs::symlink(target, link)
 }
 
 #[cfg(not(unix))]
-fn make_link(_target: &Path, _link: &Path) -> io::Result<()> {
+pub fn make_link(_target: &Path, _link: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "links in repositories are not supported on this system"))
 }
 

@@ -53,14 +53,19 @@ impl Disk {
         Self { remote: Remote::new(fetching), ..Self::default() }
     }
 
-    /// The same by a lock file that is not in a folder of this machine, or by none.
-    pub fn locked_by(fetching: Fetching, locked: Option<Locked>) -> Self {
-        Self { remote: Remote::locked_by(fetching, locked), ..Self::default() }
+    /// Real files; what is fetched follows the lock files around these folders.
+    pub fn around(targets: &[String]) -> Self {
+        Self::fetching(Fetching { targets: targets.to_vec(), ..Fetching::default() })
     }
 
     /// The same by a lock file that is being written.
     pub fn locking(locked: Locked, offline: bool) -> Self {
         Self { remote: Remote::locking(locked, offline), ..Self::default() }
+    }
+
+    /// The same by a lock file that is not on the disk.
+    pub fn with_lock(locked: Result<Option<Locked>>, fetching: Fetching) -> Self {
+        Self { remote: Remote::with_lock(locked, fetching), ..Self::default() }
     }
 
     /// The lock file that counts here.
@@ -169,6 +174,14 @@ impl World for Disk {
 
     fn get(&self, address: &str) -> Result<Download> {
         self.remote.get(address)
+    }
+
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        self.remote.kept(repository)
+    }
+
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        self.remote.kept_file(address)
     }
 
     fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {

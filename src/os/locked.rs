@@ -1,5 +1,6 @@
 //! What a lock file says about what is fetched: which content, and where a copy of it is kept.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
@@ -31,11 +32,21 @@ pub struct Locked {
     /// The folder it is in.
     pub root: PathBuf,
     offline: bool,
-    /// Copies in the tree count.
-    uses_vendored: bool,
+    vendored: Vendored,
     store: OnceLock<Option<Store>>,
     /// Where charts are pulled to that a repository in the store names.
     charts: Mutex<Option<Scratch>>,
+}
+
+/// Which copies in the tree count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Vendored {
+    /// All: one that is out of date is an error.
+    All,
+    /// Those that are up to date: the lock file is being written, and they follow.
+    Current,
+    /// None: they are being written.
+    None,
 }
 
 /// Content that is on this machine.
@@ -47,21 +58,42 @@ pub enum Copy<T> {
 
 impl Locked {
     pub fn new(lock: LockFile, root: PathBuf, offline: bool) -> Self {
-        Self { lock, root, offline, uses_vendored: true, store: OnceLock::new(), charts: Mutex::default() }
+        Self {
+            lock,
+            root,
+            offline,
+            vendored: Vendored::All,
+            store: OnceLock::new(),
+            charts: Mutex::default(),
+        }
+    }
+
+    /// The same for writing the lock file: copies in the tree that are out of date do not count.
+    pub fn with_current_copies(self) -> Self {
+        Self { vendored: Vendored::Current, ..self }
     }
 
     /// The same, copies in the tree apart: they are about to be written.
     pub fn without_vendored(self) -> Self {
-        Self { uses_vendored: false, ..self }
+        Self { vendored: Vendored::None, ..self }
     }
 
     /// The lock file that counts for some targets; `None` if there is none. Two that disagree are an error.
     pub fn find(fetching: &Fetching) -> Result<Option<Self>> {
+        Self::find_by(fetching, |folders| lockfile::find_all(folders.into_iter()), read)
+    }
+
+    /// The same among files that may be elsewhere than on the disk: `find` gives the lock files of some folders.
+    pub fn find_by(
+        fetching: &Fetching,
+        find: impl FnOnce(Vec<&Path>) -> BTreeSet<PathBuf>,
+        read: impl Fn(&Path) -> Result<LockFile>,
+    ) -> Result<Option<Self>> {
         let here = [".".to_owned()];
         let local: Vec<&String> =
             fetching.targets.iter().filter(|target| Repository::parse(target).is_none()).collect();
         let targets = if local.is_empty() { here.iter().collect() } else { local };
-        let mut files = lockfile::find_all(targets.into_iter().map(Path::new)).into_iter();
+        let mut files = find(targets.into_iter().map(Path::new).collect()).into_iter();
         let Some(first) = files.next() else { return Ok(None) };
         let lock = read(&first)?;
         for other in files {
@@ -83,9 +115,7 @@ impl Locked {
     /// A copy of a repository or chart with this content, in the tree or in the store.
     pub fn tree(&self, address: &str, content: &str) -> Result<Copy<PathBuf>> {
         let vendored = self.vendored(address);
-        if self.uses_vendored && vendored.is_dir() {
-            let list = list_beside(&vendored);
-            store::check(&vendored, &list, content).map_err(|why| damaged_copy(address, &why))?;
+        if self.vendored != Vendored::None && vendored.is_dir() && self.is_sound(address, content, true)? {
             return Ok(Copy::Here(vendored));
         }
         let kept = self.store().map_or(Kept::Missing, |store| store.tree(content));
@@ -94,14 +124,11 @@ impl Locked {
 
     /// A copy of a file with this content.
     pub fn file(&self, address: &str, content: &str) -> Result<Copy<Vec<u8>>> {
-        let vendored = self.vendored(address);
-        if self.uses_vendored
-            && let Ok(bytes) = super::read(&vendored)
+        if self.vendored != Vendored::None
+            && let Ok(bytes) = super::read(&self.vendored(address))
+            && self.is_sound(address, content, false)?
         {
-            return match sha256(&bytes) == content {
-                true => Ok(Copy::Here(bytes)),
-                false => Err(damaged_copy(address, &format!("`{}` was changed", vendored.display()))),
-            };
+            return Ok(Copy::Here(bytes));
         }
         let kept = self.store().map_or(Kept::Missing, |store| store.file(content));
         self.sound(address, kept)
@@ -110,6 +137,18 @@ impl Locked {
     /// Where the copy of an entry is in the tree.
     pub fn vendored(&self, address: &str) -> PathBuf {
         self.root.join(VENDORED).join(vendor_name(address))
+    }
+
+    /// Whether a copy in the tree has the content that is locked. `false` if it is out of date and does not count.
+    fn is_sound(&self, address: &str, content: &str, is_folder: bool) -> Result<bool> {
+        match check_copy(&self.vendored(address), content, is_folder) {
+            Ok(()) => Ok(true),
+            Err(CopyFault::Outdated) if self.vendored == Vendored::Current => Ok(false),
+            Err(CopyFault::Outdated) => Err(vendor_outdated(format!(
+                "the copy of `{address}` in vendor/krm is not what krm.lock says"
+            ))),
+            Err(CopyFault::Damaged(why)) => Err(damaged_copy(address, &why)),
+        }
     }
 
     fn sound<T>(&self, address: &str, kept: Kept<T>) -> Result<Copy<T>> {
@@ -199,6 +238,35 @@ impl Locked {
     }
 }
 
+/// What is wrong with a copy in `vendor/krm`.
+pub enum CopyFault {
+    /// It is of another content than the one that is locked: the lock file was updated since.
+    Outdated,
+    /// Its files are not those it was written with, for this reason.
+    Damaged(String),
+}
+
+/// Compares a copy in `vendor/krm` with the content that is locked.
+pub fn check_copy(copy: &Path, content: &str, is_folder: bool) -> Result<(), CopyFault> {
+    if !is_folder {
+        // A file has no list beside it: whether it or the lock file changed cannot be seen.
+        let is_sound = super::read(copy).is_ok_and(|bytes| sha256(&bytes) == content);
+        return if is_sound { Ok(()) } else { Err(CopyFault::Outdated) };
+    }
+    let list = list_beside(copy);
+    let Err(why) = store::check(copy, &list, content) else { return Ok(()) };
+    let own = super::read(&list).map(|bytes| sha256(&bytes)).unwrap_or_default();
+    match own != content && store::check(copy, &list, &own).is_ok() {
+        true => Err(CopyFault::Outdated),
+        false => Err(CopyFault::Damaged(why)),
+    }
+}
+
+/// The diagnostic for copies in the tree that the lock file no longer means.
+pub fn vendor_outdated(message: impl Into<String>) -> Diagnostic {
+    Diagnostic::error("vendor-outdated", message).help("run `krm vendor`, and commit what it writes")
+}
+
 /// Where the list of a folder in `vendor/krm` is.
 pub fn list_beside(folder: &Path) -> PathBuf {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
@@ -210,8 +278,13 @@ pub fn read(file: &Path) -> Result<LockFile> {
     let bytes = super::read(file).map_err(|error| {
         Diagnostic::error("file-unreadable", format!("cannot read `{}`: {error}", shown(file)))
     })?;
+    parse(shown(file), bytes)
+}
+
+/// Reads the text of a lock file.
+pub fn parse(shown: String, bytes: Vec<u8>) -> Result<LockFile> {
     let sources = Sources::new();
-    let source = sources.add_bytes(shown(file), bytes)?;
+    let source = sources.add_bytes(shown, bytes)?;
     LockFile::parse(&source).map_err(|error| error.located(&sources))
 }
 

@@ -31,6 +31,7 @@ use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
+use krm_engine::files::{near_path, unreadable_because};
 use krm_engine::{Diagnostic, Result};
 
 pub use changes::Changes;
@@ -156,8 +157,17 @@ pub fn current_dir() -> Result<PathBuf> {
 /// The same path from whatever folder.
 pub fn absolute(path: &Path) -> Result<PathBuf> {
     path.canonicalize().map_err(|error| {
-        Diagnostic::error("folder-not-found", format!("cannot find `{}`: {error}", path.display()))
+        let message = format!("cannot find `{}`: {}", path.display(), unreadable_because(&error));
+        with_near_path(Diagnostic::error("folder-not-found", message), path)
     })
+}
+
+/// An error about a path, with the one that was perhaps meant if it is not there.
+pub fn with_near_path(error: Diagnostic, path: &Path) -> Diagnostic {
+    match near_path(&Disk::default(), &path.to_string_lossy()) {
+        Some(near) => error.help(format!("did you mean `{near}`?")),
+        None => error,
+    }
 }
 
 /// A name as the system has it, which need not be UTF-8.

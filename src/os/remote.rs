@@ -23,6 +23,8 @@ use super::{lockfile, note, supervisor};
 pub struct Remote {
     repositories: Once<(String, String, bool), Arc<Checkout>>,
     files: Once<String, Download>,
+    /// Copies that are on this machine, checked once in a run.
+    kept: Once<(String, String, bool), Option<Fetched>>,
     fetching: Fetching,
     /// Looked for when something is to be fetched, and not before.
     locked: OnceLock<Result<Option<Locked>>>,
@@ -35,15 +37,15 @@ impl Remote {
         Self { fetching, ..Self::default() }
     }
 
-    /// Fetches by a lock file that is not in a folder of this machine, or by none.
-    pub fn locked_by(fetching: Fetching, locked: Option<Locked>) -> Self {
-        Self { fetching, locked: OnceLock::from(Ok(locked)), ..Self::default() }
-    }
-
     /// Fetches by a lock file that is being written.
     pub fn locking(locked: Locked, offline: bool) -> Self {
         let fetching = Fetching { offline, ..Fetching::default() };
-        Self { fetching, locked: OnceLock::from(Ok(Some(locked))), is_locking: true, ..Self::default() }
+        Self { is_locking: true, ..Self::with_lock(Ok(Some(locked)), fetching) }
+    }
+
+    /// Fetches by a lock file that is not on the disk.
+    pub fn with_lock(locked: Result<Option<Locked>>, fetching: Fetching) -> Self {
+        Self { fetching, locked: OnceLock::from(locked), ..Self::default() }
     }
 
     /// The lock file that counts here.
@@ -58,8 +60,7 @@ impl Remote {
 
     /// The folder a repository is cloned to, and the commit that is checked out there.
     pub fn fetch(&self, repository: &Repository) -> Result<Fetched> {
-        let key = (repository.url.clone(), repository.reference.clone(), repository.submodules);
-        let checkout = self.repositories.get(key, || self.checkout(repository).map(Arc::new))?;
+        let checkout = self.repositories.get(key(repository), || self.checkout(repository).map(Arc::new))?;
         let folder = match &checkout.folder {
             Place::Cloned(folder) => folder.path().to_owned(),
             Place::Kept(folder) => folder.clone(),
@@ -74,11 +75,10 @@ impl Remote {
             self.may_fetch(&lockfile::repository_address(repository), locked)?;
             return Checkout::of(repository);
         };
-        let commit = entry.commit.as_deref().unwrap_or_default();
-        if let Copy::Here(folder) = locked.tree(address, &entry.content)? {
-            let folder = folder.canonicalize().unwrap_or(folder);
-            return Ok(Checkout { folder: Place::Kept(folder), revision: commit.to_owned() });
+        if let Some(Fetched { folder, revision }) = self.kept(repository)? {
+            return Ok(Checkout { folder: Place::Kept(folder), revision });
         }
+        let commit = entry.commit.as_deref().unwrap_or_default();
         if self.fetching.offline {
             return Err(missing_offline(address, Some(locked)));
         }
@@ -88,6 +88,27 @@ impl Remote {
         match kept == cloned.path() {
             true => Ok(checkout),
             false => Ok(Checkout { folder: Place::Kept(kept), revision: checkout.revision }),
+        }
+    }
+
+    /// A copy of a repository that is locked, if there is one on this machine.
+    pub fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        self.kept.get(key(repository), || {
+            let Some(locked) = self.locked()? else { return Ok(None) };
+            let Some((address, entry)) = locked.lock.repository(repository) else { return Ok(None) };
+            let Copy::Here(folder) = locked.tree(address, &entry.content)? else { return Ok(None) };
+            let folder = folder.canonicalize().unwrap_or(folder);
+            Ok(Some(Fetched { folder, revision: entry.commit.clone().unwrap_or_default() }))
+        })
+    }
+
+    /// A copy of a file that is locked, if there is one on this machine.
+    pub fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        let Some(locked) = self.locked()? else { return Ok(None) };
+        let Some(entry) = locked.lock.file(address) else { return Ok(None) };
+        match locked.file(&lockfile::without_secrets(address), &entry.content)? {
+            Copy::Here(bytes) => Ok(Some(Download::new(bytes))),
+            Copy::Elsewhere => Ok(None),
         }
     }
 
@@ -115,10 +136,10 @@ impl Remote {
             self.may_fetch(&lockfile::without_secrets(address), locked)?;
             return download(address, LONGEST).map(Download::new);
         };
-        let shown = lockfile::without_secrets(address);
-        if let Copy::Here(bytes) = locked.file(&shown, &entry.content)? {
-            return Ok(Download::new(bytes));
+        if let Some(kept) = self.kept_file(address)? {
+            return Ok(kept);
         }
+        let shown = lockfile::without_secrets(address);
         if self.fetching.offline {
             return Err(missing_offline(&shown, Some(locked)));
         }
@@ -140,6 +161,11 @@ impl Remote {
         }
         Ok(())
     }
+}
+
+/// What makes two addresses one repository.
+fn key(repository: &Repository) -> (String, String, bool) {
+    (repository.url.clone(), repository.reference.clone(), repository.submodules)
 }
 
 /// A repository on this machine.

@@ -3,6 +3,7 @@
 
 mod ci;
 mod colour;
+mod repeated;
 mod sarif;
 
 use std::sync::Mutex;
@@ -88,6 +89,16 @@ impl Report {
                 all(&diagnostic.clone().located(&self.sources)).iter().map(line).collect()
             }
         });
+    }
+
+    /// Makes one diagnostic of the errors of several targets. One that many targets have is shown once, except to programs
+    /// that read each for itself.
+    pub fn joined<'t>(&self, errors: impl IntoIterator<Item = (&'t str, Diagnostic)>) -> Option<Diagnostic> {
+        if self.format == ErrorFormat::Json {
+            return Diagnostic::join(errors.into_iter().map(|(_, error)| error));
+        }
+        let located = errors.into_iter().map(|(target, error)| (target, error.located(&self.sources)));
+        Diagnostic::join(repeated::once_each(located))
     }
 
     /// Ends the report: writes the document, if the format is one.

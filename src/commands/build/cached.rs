@@ -71,7 +71,7 @@ pub fn build(
         let items = match one.result {
             Ok(items) => items,
             Err(error) => {
-                errors.push(error);
+                errors.push((target.as_str(), error));
                 continue;
             }
         };
@@ -85,7 +85,7 @@ pub fn build(
     }
     let mut known = BTreeSet::new();
     result.warnings.retain(|warning| known.insert(warning.render(&report.sources)));
-    match Diagnostic::join(errors) {
+    match report.joined(errors) {
         None => Ok(result),
         Some(errors) => {
             result.warnings.iter().for_each(|warning| report.show(warning));

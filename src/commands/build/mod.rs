@@ -78,8 +78,9 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     if built.iter().any(Result::is_err) {
         // What is merely odd goes first: the last line on the screen is the one that matters.
         warnings.iter().for_each(|warning| report.show(warning));
-        let errors = built.into_iter().filter_map(Result::err);
-        return Err(Diagnostic::join(errors).expect("there is an error"));
+        let errors =
+            args.targets.iter().zip(built).filter_map(|(target, built)| Some((&**target, built.err()?)));
+        return Err(report.joined(errors).expect("there is an error"));
     }
     judge(&args, warnings, report)?;
     let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
@@ -171,10 +172,16 @@ fn write(path: &Path, files: Vec<(PathBuf, String)>, gone: Vec<PathBuf>) -> Resu
 /// The files, and how to build, by the flags that every command takes which builds.
 pub fn world_and_options(flags: &BuildFlags, targets: &[String]) -> Result<(Disk, BuildOptions)> {
     let disk = flags.fetch.disk(targets);
+    let options = options_for(flags, &disk)?;
+    Ok((disk, options))
+}
+
+/// How to build, by the flags and by the lock file that counts.
+pub fn options_for(flags: &BuildFlags, disk: &Disk) -> Result<BuildOptions> {
     let options = options(flags)?;
-    let policy = flags.fetch.restrict(options.policy, &disk)?;
+    let policy = flags.fetch.restrict(options.policy, disk)?;
     let policy = flags.access.remote.apply(policy, flags.fetch.offline)?;
-    Ok((disk, BuildOptions { policy, ..options }))
+    Ok(BuildOptions { policy, ..options })
 }
 
 /// How to build, whatever may be fetched.

@@ -10,25 +10,26 @@ mod revisions;
 mod text;
 mod unified;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use krm_engine::diff::{self, Diff, Given, Side, Status};
+use krm_engine::edit::expand;
 use krm_engine::explain::{FieldPath, Hidden, ResourceName};
-use krm_engine::{Diagnostic, Result};
+use krm_engine::files::KUSTOMIZATION_FILES;
+use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Sources, World};
 
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
+use crate::commands::targets::Targets;
 use crate::os;
 use crate::report::Report;
-
-pub use revisions::is_layer;
 
 /// Show what differs between two results, and which line of the sources makes it so
 ///
 /// `krm diff REV` compares a revision with the working tree, `A..B` two revisions, `A...B` what B changed since it left A
 /// (what a pull request does); nothing is checked out. Without a revision, `HEAD` is compared with the working tree. Folders
-/// are those named, or every one in the current folder that no other includes; only those that a changed file reaches are
-/// built.
+/// are those named, or every one in the current folder that no other includes; a folder without a kustomization means those
+/// below it. Only those that a changed file reaches are built.
 #[derive(Debug, Args)]
 #[command(after_help = examples::DIFF)]
 pub struct DiffArgs {
@@ -159,8 +160,11 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
     }
     // The system takes the memory back faster than we could free every node.
     std::mem::forget(given);
-    let errors: Vec<Diagnostic> = diff.targets.iter().flat_map(failures).collect();
-    match Diagnostic::join(errors) {
+    let errors = diff
+        .targets
+        .iter()
+        .flat_map(|target| failures(target).into_iter().map(|error| (target.directory.as_str(), error)));
+    match report.joined(errors) {
         Some(error) => Err(error),
         None if args.exit_code && diff.differs() => Ok(DIFFERS),
         None => Ok(0),
@@ -185,9 +189,36 @@ impl Compared {
 
 impl DiffArgs {
     /// The folders that were named, where no revision can be.
-    fn named(&self) -> Vec<String> {
-        self.words.iter().chain(&self.folders).cloned().collect()
+    fn named(&self) -> impl Iterator<Item = &String> {
+        self.words.iter().chain(&self.folders)
     }
+}
+
+/// The folders that a path or a pattern means: those that can be built and, of any other, all below it that nothing
+/// includes.
+fn meant(world: &dyn World, name: &str) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for path in expand(world, Path::new("."), name.trim_end_matches('/'))? {
+        if is_layer(world, &path) {
+            found.push(path);
+        } else if world.is_dir(Path::new(&path)) {
+            found.extend(Targets::find(world, &Sources::new(), &[path])?.names);
+        }
+    }
+    Ok(found)
+}
+
+/// Whether a folder can be built.
+pub fn is_layer(world: &dyn World, folder: &str) -> bool {
+    let mut names = KUSTOMIZATION_FILES.iter().chain(&COMPOSITION_FILES);
+    names.any(|name| world.is_file(&Path::new(folder).join(name)))
+}
+
+fn no_target(folder: &str, sides: &str) -> Diagnostic {
+    let message = format!("there is no kustomization in or below `{folder}`{sides}");
+    Diagnostic::error("diff-no-target", message).help(
+        "name folders with a kustomization or a Composition; without any, all are compared that no other includes",
+    )
 }
 
 /// What is to be said of a target that cannot be built. One that fails on both sides alike was not broken by the change.

@@ -7,12 +7,12 @@ use krm_engine::{Result, Session};
 
 use super::{Compared, DiffArgs, text};
 use crate::commands::build;
-use crate::os::Disk;
 use crate::report::Report;
 
 pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result<Compared> {
-    let disk = Arc::new(Disk::default());
-    let session = Session::new(disk.clone(), report.sources.clone(), build::options(&args.flags)?);
+    let (disk, options) = build::world_and_options(&args.flags, &[from.to_owned(), to.to_owned()])?;
+    let disk = Arc::new(disk);
+    let session = Session::new(disk.clone(), report.sources.clone(), options);
     let outcome = |target: &str| match session.trace(target) {
         (Ok(_), trace) => Outcome::Built(trace),
         (Err(error), _) => Outcome::Failed(error.located(&report.sources)),

@@ -4,13 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use krm_engine::diff::{self, Given, Outcome, Rendered, Side};
+use krm_engine::files::Repository;
 use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use krm_engine::workspace::Workspace;
 use krm_engine::{Diagnostic, Node, ResourceId, Result, Schema, Session, Source, for_each_resource};
 use rayon::prelude::*;
 
-use super::{Compared, DiffArgs};
+use super::{Compared, DiffArgs, meant, no_target};
 use crate::commands::{build, input};
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -18,10 +19,10 @@ use crate::report::Report;
 /// Rendered files against what is built now.
 pub fn against(args: &DiffArgs, path: &str, report: &Report) -> Result<Compared> {
     let is_folder = Path::new(path).is_dir();
-    let targets = match (args.named(), is_folder) {
-        (named, _) if !named.is_empty() => named,
-        (_, true) => roots(report)?,
-        (_, false) => vec![".".to_owned()],
+    let targets = match is_folder {
+        _ if args.named().next().is_some() => named(args)?,
+        true => roots(report)?,
+        false => vec![".".to_owned()],
     };
     let schema = Schema::of(build::options(&args.flags)?.kubernetes);
     let read = |path: &str| -> Result<Outcome> {
@@ -64,9 +65,9 @@ fn rendered_as(folder: &str, target: &str) -> Option<String> {
 
 /// The output of another program for the same folders.
 pub fn with(args: &DiffArgs, command: &str, report: &Report) -> Result<Compared> {
-    let targets = match args.named() {
-        named if named.is_empty() => roots(report)?,
-        named => named,
+    let targets = match args.named().next() {
+        None => roots(report)?,
+        Some(_) => named(args)?,
     };
     let Some((program, words)) = shlex::split(command).and_then(|words| {
         let (program, words) = words.split_first()?;
@@ -132,6 +133,27 @@ fn resources<'n>(roots: impl Iterator<Item = &'n Node>, schema: &Schema) -> Vec<
     all
 }
 
+/// The folders that were named, by themselves or by those around them, each once.
+fn named(args: &DiffArgs) -> Result<Vec<String>> {
+    let disk = Disk::default();
+    let mut all: Vec<String> = Vec::new();
+    for name in args.named() {
+        let found = match Repository::parse(name) {
+            Some(_) => vec![name.clone()],
+            None => meant(&disk, name)?,
+        };
+        if found.is_empty() {
+            return Err(no_target(name, ""));
+        }
+        for target in found {
+            if !all.contains(&target) {
+                all.push(target);
+            }
+        }
+    }
+    Ok(all)
+}
+
 /// All folders that no other includes.
 fn roots(report: &Report) -> Result<Vec<String>> {
     let workspace = Workspace::scan(&Disk::default(), &report.sources, Path::new("."))?;
@@ -148,8 +170,9 @@ fn compare(
     name: &str,
     cause: String,
 ) -> Result<Compared> {
-    let disk = Arc::new(Disk::default());
-    let session = Session::new(disk.clone(), report.sources.clone(), build::options(&args.flags)?);
+    let (disk, options) = build::world_and_options(&args.flags, &targets)?;
+    let disk = Arc::new(disk);
+    let session = Session::new(disk.clone(), report.sources.clone(), options);
     let to: Vec<Outcome> = targets
         .par_iter()
         .map(|target| match session.trace(target) {

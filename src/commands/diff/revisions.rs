@@ -5,16 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use krm_engine::diff::{Given, Outcome, Side};
-use krm_engine::edit::expand;
-use krm_engine::files::KUSTOMIZATION_FILES;
 use krm_engine::workspace::Workspace;
-use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Session, Sources, World};
+use krm_engine::{Diagnostic, Result, Session, Sources, World};
 use rayon::prelude::*;
 
-use super::{Compared, DiffArgs};
+use super::{Compared, DiffArgs, is_layer, meant, no_target};
 use crate::commands::build;
 use crate::os;
-use crate::os::git::{Git, Range};
+use crate::os::git::{Git, Range, SideFiles};
 use crate::os::lockfile;
 use crate::report::{self, Report};
 
@@ -34,10 +32,11 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let here = os::current_dir()?;
     let git = Git::open(&here)?;
     let (range, folders) = words(args, &git)?;
-    let options = build::options(&args.flags)?;
+    let fetching = args.flags.fetch.fetching(&plain_parts(&folders));
     let side = |side: &os::git::Side, sources: Sources| -> Result<Built> {
-        let (world, root) = git.world(side, &args.flags.fetch.fetching(&[]))?;
-        let session = Session::new(world.clone(), sources.clone(), options.clone());
+        let SideFiles { world, root, disk } = git.files(side, fetching.clone())?;
+        let options = build::options_for(&args.flags, &disk)?;
+        let session = Session::new(world.clone(), sources.clone(), options);
         let workspace = OnceLock::new();
         Ok(Built { name: side.name().to_owned(), world, root, sources, session, workspace })
     };
@@ -46,7 +45,7 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let changed = git.changed(&range)?;
     let targets = targets(&folders, [&from, &to])?;
     let lock = changed.iter().find(|path| path.file_name().is_some_and(|name| name == lockfile::NAME));
-    // What addresses mean may be another thing now, whoever names them.
+    // What addresses mean may be another thing now, in any target.
     let reached: BTreeSet<String> = match args.all || lock.is_some() {
         true => targets.iter().cloned().collect(),
         false => [&from, &to].into_iter().flat_map(|side| side.reached(&targets, &changed)).collect(),
@@ -113,6 +112,20 @@ fn words(args: &DiffArgs, git: &Git) -> Result<(Range, Vec<String>)> {
     Ok((range, words))
 }
 
+/// Paths and patterns as far as they name one folder.
+fn plain_parts(folders: &[String]) -> Vec<String> {
+    let plain = |folder: &String| {
+        let parts = Path::new(folder).components();
+        let plain: PathBuf =
+            parts.take_while(|part| !part.as_os_str().to_string_lossy().contains(['*', '?', '['])).collect();
+        match plain.as_os_str().is_empty() {
+            true => ".".to_owned(),
+            false => plain.to_string_lossy().into_owned(),
+        }
+    };
+    folders.iter().map(plain).collect()
+}
+
 /// The folders to compare, in order: those named, also by patterns; or all that nobody includes.
 fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
     let mut targets: BTreeSet<String> = BTreeSet::new();
@@ -132,23 +145,14 @@ fn targets(folders: &[String], sides: [&Built; 2]) -> Result<Vec<String>> {
     for folder in folders {
         let mut found = BTreeSet::new();
         for side in sides {
-            let paths = expand(&*side.world, Path::new("."), folder.trim_end_matches('/'))?;
-            found.extend(paths.into_iter().filter(|path| is_layer(&*side.world, path)));
+            found.extend(meant(&*side.world, folder)?);
         }
         if found.is_empty() {
-            let message = format!("there is no kustomization in `{folder}`, on neither side");
-            return Err(Diagnostic::error("diff-no-target", message)
-                .help("name folders with a kustomization or a Composition; without any, all are compared that no other includes"));
+            return Err(no_target(folder, ", on neither side"));
         }
         targets.extend(found);
     }
     Ok(targets.into_iter().collect())
-}
-
-/// Whether a folder can be built.
-pub fn is_layer(world: &dyn World, folder: &str) -> bool {
-    let mut names = KUSTOMIZATION_FILES.iter().chain(&COMPOSITION_FILES);
-    names.any(|name| world.is_file(&Path::new(folder).join(name)))
 }
 
 impl Built {

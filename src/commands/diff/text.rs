@@ -64,14 +64,20 @@ pub fn summary(diff: &Diff) -> String {
         return format!("no differences ({})\n", counted(total, "overlay", "overlays"));
     }
     let mut parts = Vec::new();
-    if changed > 0 || added + removed == 0 {
+    if failed > 0 {
+        parts.push(format!("{failed} of {} cannot be built", counted(total, "overlay", "overlays")));
+    }
+    if changed > 0 || added + removed + failed == 0 {
         let verb = if changed == 1 { "overlay changes" } else { "overlays change" };
         parts.push(format!("{changed} {verb} (of {total})"));
     }
-    for (number, word) in [(added, "new"), (removed, "gone"), (failed, "failing")] {
+    for (number, word) in [(added, "new"), (removed, "gone")] {
         if number > 0 {
             parts.push(format!("{number} {word}"));
         }
+    }
+    if changed + added + removed == 0 {
+        return format!("{}; nothing is known to change.\n", parts.join(", "));
     }
     let resources: usize = diff.targets.iter().map(|target| target.resources).sum();
     let mut line = format!(

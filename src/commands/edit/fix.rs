@@ -32,8 +32,8 @@ pub struct FixArgs {
 
 impl FixArgs {
     pub fn run(&self, scope: &EditScope, report: &Report) -> Result<()> {
-        let disk: Arc<dyn World> = Arc::new(Disk::default());
-        let dirs = scope.folders(&*disk)?;
+        let dirs = scope.folders(&Disk::default())?;
+        let disk: Arc<dyn World> = Arc::new(Disk::around(&dirs));
         let mut changes = scope.changes(&dirs)?;
         let mut messages = Vec::new();
         for dir in &dirs {

@@ -49,7 +49,7 @@ impl RenameArgs {
             None => moves::repository(&here)?,
         };
         let mut changes = scope.changes(&[root.to_string_lossy().into_owned()])?;
-        let disk: Arc<dyn World> = Arc::new(Disk::default());
+        let disk: Arc<dyn World> = Arc::new(Disk::around(&[root.to_string_lossy().into_owned()]));
         let plan = rename::plan(&*disk, &report.sources, &root, &rename)?;
         let new: BTreeMap<PathBuf, Option<Vec<u8>>> = plan
             .edits

@@ -101,7 +101,7 @@ enum LevelArg {
 }
 
 pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
-    let disk = Disk::default();
+    let disk = Disk::around(&args.dirs);
     let here = disk.real_path(Path::new(".")).unwrap_or_default();
     if let Some(path) = &args.reverse {
         return reverse(&args, path, &disk, &here, report);
@@ -254,11 +254,12 @@ fn reverse(args: &GraphArgs, path: &str, disk: &Disk, here: &Path, report: &Repo
     let workspace = args.workspace(disk, std::slice::from_ref(&real), report)?;
     let known = workspace.layer(&real).is_some() || workspace.users(&real).next().is_some();
     if !known && disk.real_path(&real).is_err() {
-        return Err(Diagnostic::error(
+        let error = Diagnostic::error(
             "graph-no-file",
             format!("there is no file or folder `{path}`, and nothing names it"),
-        )
-        .help("name a file or folder as seen from the current folder"));
+        );
+        return Err(os::with_near_path(error, Path::new(path))
+            .help("name a file or folder as seen from the current folder"));
     }
     os::print(users(args, &workspace, &[real], here, report)?.as_bytes())
 }

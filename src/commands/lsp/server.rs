@@ -8,6 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use krm_engine::editor::{Editor, Level, Place, Problem};
+use krm_engine::workspace::VENDORED;
 use krm_yaml::{Source, Span};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
@@ -18,7 +19,7 @@ use super::positions::{Encoding, Lines, Range};
 use super::protocol::{self as p, InitializeParams};
 use super::uri;
 use super::wire::{self, Fault, Incoming};
-use crate::os::Disk;
+use crate::os::{Disk, lockfile};
 
 /// One client, from `initialize` to `exit`.
 pub struct Server {
@@ -170,7 +171,8 @@ impl Server {
     }
 
     fn open_folder(&mut self, folder: &Path) {
-        let mut editor = Editor::new(Arc::new(Disk::default()), folder);
+        let mut editor =
+            Editor::new(Arc::new(Disk::around(&[folder.to_string_lossy().into_owned()])), folder);
         if self.folders.iter().any(|known| known.root() == editor.root()) {
             return;
         }
@@ -193,7 +195,14 @@ impl Server {
             "workspace/didChangeWatchedFiles" => read(params).map(|params: p::WatchedFiles| {
                 let paths: Vec<PathBuf> =
                     params.changes.iter().filter_map(|file| uri::path(&file.uri)).collect();
-                self.folders.iter_mut().for_each(|editor| editor.changed_on_disk(&paths));
+                // Copies of what is fetched are looked up once.
+                let is_locked = |path: &PathBuf| {
+                    path.ends_with(lockfile::NAME) || path.ancestors().any(|above| above.ends_with(VENDORED))
+                };
+                match paths.iter().any(is_locked) {
+                    true => self.start_again(),
+                    false => self.folders.iter_mut().for_each(|editor| editor.changed_on_disk(&paths)),
+                }
                 self.is_dirty = true;
             }),
             "workspace/didChangeWorkspaceFolders" => read(params).map(|params: p::ChangeFolders| {

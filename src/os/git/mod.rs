@@ -17,6 +17,7 @@ use krm_yaml::Failure;
 
 use self::objects::{Id, Objects};
 pub use self::revision::Revision;
+use super::Disk;
 use super::locked::Fetching;
 
 /// A repository.
@@ -45,6 +46,15 @@ pub enum Side {
         tree: Id,
     },
     WorkTree,
+}
+
+/// The files of a side.
+pub struct SideFiles {
+    pub world: Arc<dyn World>,
+    /// The folder in which that world has the repository.
+    pub root: PathBuf,
+    /// What is fetched for it, and the lock file that says what that is.
+    pub disk: Arc<Disk>,
 }
 
 impl Side {
@@ -126,15 +136,18 @@ impl Git {
         &self.top
     }
 
-    /// The files of a side, and the folder in which that world has the repository.
-    pub fn world(&self, side: &Side, fetching: &Fetching) -> Result<(Arc<dyn World>, PathBuf)> {
+    /// The files of a side. What is fetched follows the lock file of that side.
+    pub fn files(&self, side: &Side, fetching: Fetching) -> Result<SideFiles> {
         match side {
-            Side::WorkTree => Ok((Arc::new(super::Disk::fetching(fetching.clone())), self.top.clone())),
+            Side::WorkTree => {
+                let disk = Arc::new(Disk::fetching(fetching));
+                Ok(SideFiles { world: disk.clone(), root: self.top.clone(), disk })
+            }
             Side::Revision { tree, .. } => {
-                let (objects, tree) = (self.objects.clone(), tree.clone());
-                let revision = Revision::new(objects, tree, &self.top, &self.prefix, fetching)?;
-                let root = revision.root().to_owned();
-                Ok((Arc::new(revision), root))
+                let objects = self.objects.clone();
+                let revision = Revision::new(objects, tree.clone(), &self.top, &self.prefix, fetching)?;
+                let (root, disk) = (revision.root().to_owned(), revision.disk());
+                Ok(SideFiles { world: Arc::new(revision), root, disk })
             }
         }
     }

@@ -8,15 +8,14 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 use krm_engine::files::Repository;
-use krm_engine::files::{DirEntry, Download, EntryKind, Fetched, clean};
+use krm_engine::files::{AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, clean};
 use krm_engine::runtime::Scratch;
-use krm_engine::workspace::VENDORED;
-use krm_engine::{Result, Sources, World};
+use krm_engine::{Result, World};
 
 use super::objects::{Id, ObjectKind, Objects, TreeEntry};
-use crate::os::Disk;
-use crate::os::locked::{Fetching, Locked};
-use crate::os::lockfile::{self, LockFile};
+use crate::os::content::make_link;
+use crate::os::locked::{self, Fetching, Locked, list_beside};
+use crate::os::{Disk, lockfile};
 
 /// The files of a revision.
 ///
@@ -32,7 +31,7 @@ pub struct Revision {
     /// The current folder as seen from the top.
     prefix: PathBuf,
     /// What is fetched from elsewhere is on the disk.
-    disk: Disk,
+    disk: Arc<Disk>,
     fetched: Mutex<Vec<PathBuf>>,
     /// What is on the disk for programs.
     written: Mutex<BTreeSet<PathBuf>>,
@@ -50,44 +49,57 @@ enum Place {
     Fetched(PathBuf),
 }
 
+/// What becomes of links on the disk.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Links {
+    /// A program finds the file that they lead to.
+    Followed,
+    /// They stay links: a list of files says where they lead.
+    Kept,
+}
+
 impl Revision {
+    /// What is fetched follows the lock file that this revision has, not that of the working tree.
     pub fn new(
         objects: Arc<Objects>,
         tree: Id,
         top: &Path,
         prefix: &Path,
-        fetching: &Fetching,
+        fetching: Fetching,
     ) -> Result<Self> {
-        let root = TreeEntry { kind: ObjectKind::Folder, id: tree };
-        let (folder, disk, fetched) = (Scratch::new("krm-revision")?, Disk::default(), Mutex::default());
-        let written = Mutex::default();
-        let (top, prefix) = (top.to_owned(), prefix.to_owned());
-        let mut revision = Self { objects, root, folder, top, prefix, disk, fetched, written };
-        // What was locked then counts, not what is locked now.
-        let locked = revision.locked(fetching.offline)?;
-        revision.disk = Disk::locked_by(fetching.clone(), locked);
+        let mut revision = Self {
+            objects,
+            root: TreeEntry { kind: ObjectKind::Folder, id: tree },
+            folder: Scratch::new("krm-revision")?,
+            top: top.to_owned(),
+            prefix: prefix.to_owned(),
+            disk: Arc::default(),
+            fetched: Mutex::default(),
+            written: Mutex::default(),
+        };
+        let locked = Locked::find_by(
+            &fetching,
+            |folders| folders.into_iter().filter_map(|folder| revision.lock_file(folder)).collect(),
+            |file| {
+                let inside = file.strip_prefix(revision.root()).unwrap_or(file);
+                let bytes = revision.read(file).map_err(|error| super::unreadable(&error))?;
+                locked::parse(locked::shown(&revision.top.join(inside)), bytes)
+            },
+        );
+        revision.disk = Arc::new(Disk::with_lock(locked, fetching));
         Ok(revision)
     }
 
-    /// The lock file that counts for the current folder.
-    fn locked(&self, offline: bool) -> Result<Option<Locked>> {
-        for folder in self.prefix.ancestors() {
-            let folder = self.root().join(folder);
-            if let Ok(bytes) = self.read(&folder.join(lockfile::NAME)) {
-                let lock = LockFile::parse(&Sources::new().add_bytes(lockfile::NAME, bytes)?)?;
-                return Ok(Some(Locked::new(lock, folder, offline)));
-            }
-        }
-        Ok(None)
+    /// What this revision fetches from elsewhere.
+    pub fn disk(&self) -> Arc<Disk> {
+        self.disk.clone()
     }
 
-    /// Writes the copies that this revision holds of what it names to the disk, where they are looked for.
-    fn provide_copies(&self) -> Result<()> {
-        if let Some(locked) = self.disk.locked()? {
-            let provided = self.provide(&locked.root.join(VENDORED));
-            provided.map_err(|error| super::unreadable(&error))?;
-        }
-        Ok(())
+    /// The lock file that counts for a folder: the nearest upwards.
+    fn lock_file(&self, folder: &Path) -> Option<PathBuf> {
+        let folder = clean(&self.root().join(&self.prefix).join(folder));
+        let above = folder.ancestors().take_while(|above| above.starts_with(self.root()));
+        above.map(|above| above.join(lockfile::NAME)).find(|file| self.is_file(file))
     }
 
     /// The folder in which this world has the repository.
@@ -154,10 +166,31 @@ impl Revision {
     /// Writes a file or a folder to the disk, once.
     fn write(&self, inside: &Path, entry: &TreeEntry) -> io::Result<()> {
         let mut written = self.written.lock().expect(HELD);
-        self.write_all(inside, entry, &mut written)
+        self.write_all(inside, entry, Links::Followed, &mut written)
     }
 
-    fn write_all(&self, inside: &Path, entry: &TreeEntry, written: &mut BTreeSet<PathBuf>) -> io::Result<()> {
+    /// Puts the copy of something that is locked, if this revision has it in `vendor/krm`, on the disk, where it is checked.
+    fn provide_copy(&self, address: &str) -> Result<()> {
+        // A lock file that cannot be used is reported by the disk.
+        let Ok(Some(locked)) = self.disk.locked() else { return Ok(()) };
+        let copy = locked.vendored(address);
+        let mut written = self.written.lock().expect(HELD);
+        for path in [list_beside(&copy), copy] {
+            if let Ok(Place::Here(inside, entry)) = self.find(&path) {
+                self.write_all(&inside, &entry, Links::Kept, &mut written)
+                    .map_err(|error| super::unreadable(&error))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_all(
+        &self,
+        inside: &Path,
+        entry: &TreeEntry,
+        links: Links,
+        written: &mut BTreeSet<PathBuf>,
+    ) -> io::Result<()> {
         if !written.insert(inside.to_owned()) {
             return Ok(());
         }
@@ -167,18 +200,21 @@ impl Revision {
             let tree = self.objects.tree(&entry.id)?;
             return tree
                 .iter()
-                .try_for_each(|(name, entry)| self.write_all(&inside.join(name), entry, written));
+                .try_for_each(|(name, entry)| self.write_all(&inside.join(name), entry, links, written));
         }
         path.parent().map_or(Ok(()), fs::create_dir_all)?;
         match entry.kind {
             ObjectKind::File | ObjectKind::Program => fs::write(&path, self.objects.blob(&entry.id)?)?,
+            ObjectKind::Link if links == Links::Kept => {
+                make_link(Path::new(&super::os_string(self.objects.blob(&entry.id)?)), &path)?;
+            }
             // What a link leads to is there by its own path, if it is asked for; to lead out is not for a revision.
             ObjectKind::Link => {
                 let target = self.find(&path);
                 if let Ok(Place::Here(target, entry)) = target
                     && entry.kind != ObjectKind::Folder
                 {
-                    self.write_all(&target, &entry, written)?;
+                    self.write_all(&target, &entry, links, written)?;
                     fs::copy(self.root().join(target), &path)?;
                 }
             }
@@ -283,14 +319,45 @@ impl World for Revision {
     }
 
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
-        self.provide_copies()?;
+        self.provide_copy(&lockfile::repository_address(repository))?;
         let fetched = self.disk.fetch(repository)?;
         self.fetched.lock().expect(HELD).push(fetched.folder.clone());
         Ok(fetched)
     }
 
     fn get(&self, address: &str) -> Result<Download> {
-        self.provide_copies()?;
+        self.provide_copy(&lockfile::without_secrets(address))?;
         self.disk.get(address)
+    }
+
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        self.provide_copy(&lockfile::repository_address(repository))?;
+        let kept = self.disk.kept(repository)?;
+        self.fetched.lock().expect(HELD).extend(kept.iter().map(|kept| kept.folder.clone()));
+        Ok(kept)
+    }
+
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        self.provide_copy(&lockfile::without_secrets(address))?;
+        self.disk.kept_file(address)
+    }
+
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        self.disk.known_kind(repository)
+    }
+
+    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        self.provide_copy(&lockfile::chart_name(chart))?;
+        let kept = self.disk.chart(chart)?;
+        self.fetched.lock().expect(HELD).extend(kept.clone());
+        Ok(kept)
+    }
+
+    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        self.disk.chart_home(home)
+    }
+
+    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        self.disk.check_chart(chart, folder)
     }
 }

@@ -62,8 +62,8 @@ fn a_revision_is_a_world_of_its_own() {
     let fixture = Fixture::new();
     let git = Git::open(&fixture.path("sub")).unwrap();
     let range = git.range("one..two").unwrap();
-    let (old, root) = git.world(&range.from, &Fetching::default()).unwrap();
-    let (new, _) = git.world(&range.to, &Fetching::default()).unwrap();
+    let SideFiles { world: old, root, .. } = git.files(&range.from, Fetching::default()).unwrap();
+    let new = git.files(&range.to, Fetching::default()).unwrap().world;
     let web = Path::new("../base/web.yaml");
     assert_eq!(old.read(web).unwrap(), b"kind: Deployment\n");
     assert_eq!(new.read(web).unwrap(), b"kind: StatefulSet\n");
@@ -88,7 +88,8 @@ fn a_revision_is_a_world_of_its_own() {
 fn links_are_followed_within_the_repository() {
     let fixture = Fixture::new();
     let git = Git::open(&fixture.path("sub")).unwrap();
-    let (old, root) = git.world(&git.range("one").unwrap().from, &Fetching::default()).unwrap();
+    let one = git.range("one").unwrap().from;
+    let SideFiles { world: old, root, .. } = git.files(&one, Fetching::default()).unwrap();
     assert_eq!(old.real_path(Path::new("link.yaml")).unwrap(), root.join("base/web.yaml"));
     assert_eq!(old.read(Path::new("link.yaml")).unwrap(), b"kind: Deployment\n");
     assert!(old.read(Path::new("out")).unwrap_err().to_string().contains("not in the repository"));
@@ -125,7 +126,8 @@ fn bare_and_missing_repositories() {
     assert!(clone.unwrap().success());
     let git = Git::open(&bare.path().join("x.git")).unwrap();
     assert_eq!(names(&git.changed(&git.range("one..two").unwrap()).unwrap()).len(), 3);
-    let (old, _) = git.world(&git.range("one..").unwrap().from, &Fetching::default()).unwrap();
+    let one = git.range("one..").unwrap().from;
+    let old = git.files(&one, Fetching::default()).unwrap().world;
     assert_eq!(old.read(Path::new("base/web.yaml")).unwrap(), b"kind: Deployment\n");
     assert_eq!(git.range("one").unwrap_err().code(), "no-work-tree");
     assert_eq!(Git::open(bare.path()).map(drop).unwrap_err().code(), "no-repository");

@@ -5,10 +5,12 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Failure, Result, Sources};
+use krm_yaml::{Result, Sources};
 
 use crate::files::repository::Repository;
-use crate::files::world::{DirEntry, Download, EntryKind, Fetched, World, clean};
+use crate::files::world::{
+    AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, World, clean, would_be_fetched,
+};
 use crate::session::{BuildOptions, Session, emit};
 
 /// A world in which some files have another content, or are gone. Paths are real ones.
@@ -25,7 +27,7 @@ impl Overlay {
         Self { world, files: Arc::new(files), is_offline: false }
     }
 
-    /// The same without a network.
+    /// The same without anything that comes from elsewhere, not even copies that are kept of it.
     pub fn offline(self) -> Self {
         Self { is_offline: true, ..self }
     }
@@ -33,11 +35,7 @@ impl Overlay {
     fn need_network(&self, address: &str) -> Result<()> {
         match self.is_offline {
             false => Ok(()),
-            true => {
-                let error =
-                    Diagnostic::error("still-remote", format!("`{address}` would have to be fetched"));
-                Err(error.failing(Failure::Offline))
-            }
+            true => Err(would_be_fetched(address)),
         }
     }
 
@@ -121,6 +119,30 @@ impl World for Overlay {
     fn get(&self, address: &str) -> Result<Download> {
         self.need_network(address)?;
         self.world.get(address)
+    }
+
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        if self.is_offline { Ok(None) } else { self.world.kept(repository) }
+    }
+
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        if self.is_offline { Ok(None) } else { self.world.kept_file(address) }
+    }
+
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        self.world.known_kind(repository)
+    }
+
+    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        self.world.chart(chart)
+    }
+
+    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        self.world.chart_home(home)
+    }
+
+    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        self.world.check_chart(chart, folder)
     }
 }
 

@@ -4,11 +4,15 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use crate::files::world::{DirEntry, EntryKind, World, clean};
+use krm_yaml::Result;
+
+use crate::files::repository::Repository;
+use crate::files::world::{AddressKind, DirEntry, Download, EntryKind, Fetched, World, clean};
 
 /// A world in which open texts count instead of what is saved. Relative paths begin at the folder that is open.
 ///
-/// There is no network in it, whatever world is below: opening a folder must not fetch what its files name.
+/// There is no network in it, whatever world is below: opening a folder must not fetch what its files name. Copies that are
+/// kept on this machine count.
 pub struct Buffers {
     disk: Arc<dyn World>,
     root: PathBuf,
@@ -121,13 +125,24 @@ impl World for Buffers {
             }
         })
     }
+
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        self.disk.kept(repository)
+    }
+
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        self.disk.kept_file(address)
+    }
+
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        self.disk.known_kind(repository)
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::files::memory_world::MemoryWorld;
-    use crate::files::repository::Repository;
 
     #[test]
     fn open_texts_count_and_nothing_is_fetched() {

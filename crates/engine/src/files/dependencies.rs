@@ -284,6 +284,14 @@ impl World for Watched<'_> {
         self.world.get(address)
     }
 
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        self.world.kept(repository)
+    }
+
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        self.world.kept_file(address)
+    }
+
     fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
         self.world.known_kind(repository)
     }

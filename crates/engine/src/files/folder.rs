@@ -7,6 +7,7 @@ use krm_yaml::{Diagnostic, Failure, FileId, Node, Result, Source, Sources, Span,
 use rustc_hash::FxHashMap;
 
 use crate::files::dependencies::{Dependencies, Found, Watched};
+use crate::files::near::{folders_below_with, near_path, near_path_in};
 use crate::files::repository::{self, Repository};
 use crate::files::world::{AddressKind, DirEntry, Fetched, Loader, World, clean};
 
@@ -141,8 +142,8 @@ impl Folder {
         let shown = clean(Path::new(target));
         let root = match target.trim() {
             // An unset variable of a script, most likely: it must not mean the folder one happens to be in.
-            "" => return Err(no_target(target)),
-            _ => world.real_path(&shown).map_err(|_| no_target(target))?,
+            "" => return Err(no_target(&world, target)),
+            _ => world.real_path(&shown).map_err(|_| no_target(&world, target))?,
         };
         if !world.is_dir(&root) {
             return Err(target_is_file(target));
@@ -377,7 +378,7 @@ impl Folder {
             let message =
                 format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
             let error = Diagnostic::error("repository-no-folder", message).at(place);
-            return Err(match near_folder(&world, &dir, &repository.path) {
+            return Err(match near_path_in(&world, &dir, &repository.path) {
                 Some(near) => error.help(format!("did you mean `{near}`?")),
                 None => error,
             });
@@ -552,6 +553,11 @@ impl Folder {
         self.world().list(&self.root).unwrap_or_default()
     }
 
+    /// The first folders below that have one of these files, as seen from here.
+    pub fn folders_below_with(&self, names: &[&str], most: usize) -> Vec<String> {
+        folders_below_with(&*self.files.world, &self.root, names, most)
+    }
+
     /// The path as a person at the command line would write it.
     pub fn shown(&self) -> &Path {
         &self.shown
@@ -636,17 +642,6 @@ impl Folder {
     }
 }
 
-/// The path in a repository that was perhaps meant: the first name that is not there, replaced by one that is.
-fn near_folder(world: &dyn World, dir: &Path, path: &str) -> Option<String> {
-    let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
-    let there = |count: usize| dir.join(names[..count].join("/"));
-    let missing = (1..=names.len()).find(|count| world.real_path(&there(*count)).is_err())?;
-    let entries = world.list(&there(missing - 1)).ok()?;
-    let near = nearest(names[missing - 1], entries.iter().filter_map(|entry| entry.name.to_str()))?;
-    let (before, after) = (&names[..missing - 1], &names[missing..]);
-    Some([before, &[near], after].concat().join("/"))
-}
-
 /// The parts of a plain text written over several lines, with the places they have in it.
 fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
@@ -682,14 +677,17 @@ fn target_is_file(target: &str) -> Diagnostic {
 /// The real path of a folder that a user named.
 pub fn target_folder(world: &dyn World, target: &str) -> Result<PathBuf> {
     if target.trim().is_empty() {
-        return Err(no_target(target));
+        return Err(no_target(world, target));
     }
-    let real = world.real_path(&clean(Path::new(target))).map_err(|_| no_target(target))?;
+    let real = world.real_path(&clean(Path::new(target))).map_err(|_| no_target(world, target))?;
     if world.is_dir(&real) { Ok(real) } else { Err(target_is_file(target)) }
 }
 
-fn no_target(target: &str) -> Diagnostic {
-    not_found(target, Span::NONE).help("name a folder that holds a kustomization")
+fn no_target(world: &dyn World, target: &str) -> Diagnostic {
+    not_found(target, Span::NONE).help(match near_path(world, target) {
+        Some(near) => format!("did you mean `{near}`?"),
+        None => "name a folder that holds a kustomization".to_owned(),
+    })
 }
 
 fn not_found(path: &str, place: Span) -> Diagnostic {

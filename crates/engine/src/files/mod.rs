@@ -4,6 +4,7 @@
 pub(crate) mod dependencies;
 pub(crate) mod folder;
 pub(crate) mod memory_world;
+pub(crate) mod near;
 pub(crate) mod paths;
 pub(crate) mod repository;
 pub(crate) mod world;
@@ -13,7 +14,8 @@ use std::path::{Component, Path, PathBuf};
 pub use dependencies::{Dependencies, Found, Programs};
 pub use folder::{Files, target_folder};
 pub use memory_world::MemoryWorld;
-pub use repository::{Repository, is_http};
+pub use near::{near_path, unreadable_because};
+pub use repository::{Repository, is_http, without_secrets};
 pub use world::{
     AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, Loader, Offline, World, clean, hex,
 };

@@ -43,6 +43,19 @@ pub fn is_http(path: &str) -> bool {
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
 
+/// An address without passwords and tokens: a user name over HTTP may be one.
+pub fn without_secrets(address: &str) -> String {
+    let address = match address.split_once("://").filter(|_| is_http(address)) {
+        Some((scheme, rest)) => {
+            let end = rest.find(['/', '?']).unwrap_or(rest.len());
+            let host = rest[..end].rfind('@').map_or(0, |at| at + 1);
+            format!("{scheme}://{}", &rest[host..])
+        }
+        None => address.to_owned(),
+    };
+    krm_yaml::sanitize::without_passwords(&address).into_owned()
+}
+
 impl Repository {
     /// Reads an address; `None` if it is not that of a repository, and so a path.
     pub fn parse(address: &str) -> Option<Self> {
@@ -320,6 +333,18 @@ mod tests {
         assert_eq!(parse("ref=a%2Fb").reference, "a/b");
         assert_eq!(parse("version=a&ref=b").reference, "b");
         assert_eq!(parse("ref=%zz&timeout=5").reference, "");
+    }
+
+    #[test]
+    fn secrets_stay_out() {
+        for (address, kept) in [
+            ("https://me:sesame@example.com/a?ref=v1", "https://example.com/a?ref=v1"),
+            ("https://token@example.com/a", "https://example.com/a"),
+            ("git@example.com:a/b@c", "git@example.com:a/b@c"),
+            ("https://example.com/a@b", "https://example.com/a@b"),
+        ] {
+            assert_eq!(without_secrets(address), kept);
+        }
     }
 
     #[test]

@@ -29,12 +29,24 @@ pub trait World: Send + Sync {
 
     /// A repository; fetched when first asked for, then kept to the end of the run.
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
-        Err(no_network(&repository.address))
+        self.kept(repository)?.ok_or_else(|| no_network(&repository.address))
     }
 
     /// What is at an `https://` address; fetched when first asked for, then kept to the end of the run.
     fn get(&self, address: &str) -> Result<Download> {
-        Err(no_network(address))
+        self.kept_file(address)?.ok_or_else(|| no_network(address))
+    }
+
+    /// A repository of which a copy is kept here, without asking the network; `None` if it would have to be fetched.
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        let _ = repository;
+        Ok(None)
+    }
+
+    /// The same for what is at an `https://` address.
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        let _ = address;
+        Ok(None)
     }
 
     /// What an address that could be both is, if that is known without asking the network.
@@ -78,7 +90,7 @@ pub struct ChartAddress {
     pub version: String,
 }
 
-/// The files of another world alone: nothing is fetched.
+/// The files of another world, and copies that it keeps of what was fetched before: nothing is fetched.
 pub struct Offline(pub Arc<dyn World>);
 
 impl World for Offline {
@@ -100,6 +112,42 @@ impl World for Offline {
 
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         self.0.real_path(path)
+    }
+
+    fn provide(&self, path: &Path) -> std::io::Result<()> {
+        self.0.provide(path)
+    }
+
+    fn fetch(&self, repository: &Repository) -> Result<Fetched> {
+        self.kept(repository)?.ok_or_else(|| would_be_fetched(&repository.address))
+    }
+
+    fn get(&self, address: &str) -> Result<Download> {
+        self.kept_file(address)?.ok_or_else(|| would_be_fetched(address))
+    }
+
+    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
+        self.0.kept(repository)
+    }
+
+    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
+        self.0.kept_file(address)
+    }
+
+    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
+        self.0.known_kind(repository)
+    }
+
+    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
+        self.0.chart(chart)
+    }
+
+    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
+        self.0.chart_home(home)
+    }
+
+    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
+        self.0.check_chart(chart, folder)
     }
 }
 
@@ -158,6 +206,12 @@ pub fn provide(world: &dyn World, path: &Path) -> Result<()> {
         let message = format!("`{}` cannot be given to a program: {error}", path.display());
         Diagnostic::error("file-not-provided", message)
     })
+}
+
+/// The error for something that is not on this machine while nothing may be fetched.
+pub fn would_be_fetched(address: &str) -> Diagnostic {
+    Diagnostic::error("still-remote", format!("`{address}` would have to be fetched"))
+        .failing(Failure::Offline)
 }
 
 fn no_network(address: &str) -> Diagnostic {

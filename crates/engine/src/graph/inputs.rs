@@ -18,7 +18,8 @@ use crate::workspace::{Layer, ReferenceTarget, Workspace};
 /// What some targets are made of.
 ///
 /// Everything that planning a build looks at counts, found or not, and everything that the files of its layers name. Nothing
-/// is built, started or fetched, so a function, a chart or a remote base is known by the entry that names it.
+/// is built, started or fetched, so a function, a chart or a remote base is known by the entry that names it; a base of
+/// which a copy is kept, by its files too.
 pub struct Inputs<'w> {
     workspace: &'w Workspace,
     targets: Vec<Planned<'w>>,

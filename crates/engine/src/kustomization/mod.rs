@@ -314,6 +314,9 @@ fn further_document(source: &Arc<Source>) -> Option<Diagnostic> {
     }
 }
 
+/// So many kustomizations below a folder that has none are named.
+const MOST_BELOW: usize = 5;
+
 /// Finds the one kustomization file of a folder.
 pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
     let found: Vec<&str> = FILE_NAMES.into_iter().filter(|name| folder.has_file(name)).collect();
@@ -332,14 +335,17 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
                     name.starts_with("kustomiz") && (name.ends_with(".yaml") || name.ends_with(".yml"))
                 })
             });
-            let has_one =
-                |name: &&str| FILE_NAMES.iter().any(|file| folder.has_file(&format!("{name}/{file}")));
-            let below: Vec<&str> = match near {
-                None => names().filter(has_one).take(5).collect(),
-                Some(_) => Vec::new(),
-            };
+            let below =
+                if near.is_none() { folder.folders_below_with(&FILE_NAMES, MOST_BELOW) } else { Vec::new() };
             let other_tool = names().find(|name| crate::composition::FILE_NAMES.contains(name));
             Err(match near {
+                // The user who named it on a command line can name those instead.
+                None if !below.is_empty() && place.is_none() => {
+                    let named = below.iter().map(|below| folder.shown().join(below).display().to_string());
+                    let named: Vec<String> = named.collect();
+                    diagnostic
+                        .help(format!("there are kustomizations below it: `krm build {}`", named.join(" ")))
+                }
                 None if !below.is_empty() => {
                     diagnostic.help(format!("there are kustomizations below it, in `{}`", below.join("`, `")))
                 }

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
-use krm_yaml::{Diagnostic, Fix, Span, decode};
+use krm_yaml::{Diagnostic, Fix, Node, Span, decode};
 
 use super::Check;
-use crate::files::repository::{Repository, is_http};
-use crate::workspace::ReferenceTarget;
+use crate::files::repository::{Repository, is_http, without_secrets};
+use crate::workspace::{ReferenceTarget, repository_address};
 
 pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -17,7 +17,10 @@ pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
                 continue;
             };
             let message = format!("what `{}` leads to may change: {}", shown(address), why.0);
-            let finding = Diagnostic::warning("remote-moves", message).at(reference.span).help(why.1);
+            let finding = Diagnostic::warning("remote-moves", message)
+                .at(reference.span)
+                .help(why.1)
+                .help("or run `krm lock`: builds then take what krm.lock names");
             found.push(match pinned(cx, reference.span, address) {
                 Some(fix) => finding.fix(fix),
                 None => finding,
@@ -50,10 +53,19 @@ fn with_revision(address: &str, revision: &str) -> String {
 
 /// Whether a `krm.lock` of the folder, or of one around it, names the address: then builds get what it says.
 fn is_locked(cx: &Check, folder: &Path, address: &str) -> bool {
-    let above = folder.ancestors().take_while(|above| above.starts_with(&cx.lint.tree.root));
-    let texts = above.filter_map(|above| decode(cx.lint.world.read(&above.join("krm.lock")).ok()?).ok());
-    let entry = format!("address: {address}");
-    texts.into_iter().any(|text| text.lines().any(|line| line.trim_start_matches(['-', ' ']) == entry))
+    let repository = Repository::parse(address).map(|repository| repository_address(&repository));
+    let entries: Vec<String> = repository.into_iter().chain([without_secrets(address)]).collect();
+    let is_entry = |remote: &Node| {
+        let address = remote.get("address").and_then(Node::as_str);
+        address.is_some_and(|address| entries.iter().any(|entry| entry == address))
+    };
+    let mut above = folder.ancestors().take_while(|above| above.starts_with(&cx.lint.tree.root));
+    above.any(|above| {
+        let lock = cx.lint.world.read(&above.join("krm.lock")).ok().and_then(|bytes| decode(bytes).ok());
+        let documents = lock.and_then(|text| krm_yaml::parse_str(&text).ok()).unwrap_or_default();
+        let mut remotes = documents.iter().filter_map(|document| document.root.get("remotes"));
+        remotes.any(|remotes| remotes.items().iter().any(is_entry))
+    })
 }
 
 /// An address without what may be a password.

@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
 
 use super::{ReferenceTarget, Workspace, references};
 use crate::composition;
-use crate::files::repository::{Repository, is_http};
+use crate::files::repository::{Repository, is_http, without_secrets};
 use crate::files::world::{AddressKind, ChartAddress, Download, Fetched, World, clean};
 use crate::functions::{Folders, FunctionSpec};
 use crate::runtime::Program;
@@ -25,7 +25,7 @@ pub struct Elsewhere {
 }
 
 /// A repository as git is asked for it, without the folder in it: `https://github.com/org/repo?ref=v1`.
-pub fn repository_key(repository: &Repository) -> String {
+fn repository_key(repository: &Repository) -> String {
     let mut query = Vec::new();
     if !repository.reference.is_empty() {
         query.push(format!("ref={}", encoded(&repository.reference)));
@@ -40,6 +40,11 @@ pub fn repository_key(repository: &Repository) -> String {
         true => url,
         false => format!("{url}?{}", query.join("&")),
     }
+}
+
+/// What the entry of a repository is called in a lock file: the same for all addresses that lead to it.
+pub fn repository_address(repository: &Repository) -> String {
+    without_secrets(&repository_key(repository))
 }
 
 /// A reference as part of a query.

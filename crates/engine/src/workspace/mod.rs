@@ -15,9 +15,9 @@ use rayon::prelude::*;
 
 use crate::composition;
 use crate::files::world::{EntryKind, World};
-use crate::files::{KUSTOMIZATION_FILES, relative};
+use crate::files::{KUSTOMIZATION_FILES, near_path, relative, unreadable_because};
 
-pub use elsewhere::{Elsewhere, repository_key};
+pub use elsewhere::{Elsewhere, repository_address};
 pub(crate) use references::PATH_FIELDS;
 pub use references::{Reference, ReferenceTarget};
 
@@ -81,7 +81,13 @@ impl Workspace {
     /// A folder and those below it, by their real paths, in which layers may be.
     pub fn folders_below(world: &dyn World, root: &Path) -> Result<Vec<PathBuf>> {
         let start = world.real_path(root).map_err(|error| {
-            Diagnostic::error("folder-unreadable", format!("cannot read `{}`: {error}", root.display()))
+            let why = unreadable_because(&error);
+            let message = format!("cannot read `{}`: {why}", root.display());
+            let error = Diagnostic::error("folder-unreadable", message);
+            match near_path(world, &root.to_string_lossy()) {
+                Some(near) => error.help(format!("did you mean `{near}`?")),
+                None => error,
+            }
         })?;
         let mut folders = Vec::new();
         let mut open = vec![start];

@@ -176,6 +176,12 @@ impl Diagnostic {
         self
     }
 
+    /// The same without some of its notes.
+    pub fn without_notes(mut self, drop: impl Fn(&Note) -> bool) -> Self {
+        self.0.notes.retain(|note| !drop(note));
+        self
+    }
+
     /// Adds, to this and to those joined to it, who named the file that has the fault.
     pub fn included(mut self, place: Span) -> Self {
         if self.0.place != place && !place.is_none() {
