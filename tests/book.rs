@@ -12,7 +12,7 @@ const MOST_LINES: usize = 30;
 fn every_code_has_its_page() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = root.join("docs/reference/codes.md");
-    let made = codes(&root.join("tests/cases/errors"));
+    let made = codes(&root.join("tests"));
     if std::env::var_os("UPDATE").is_some() {
         fs::write(&page, &made).unwrap();
     }
@@ -28,27 +28,37 @@ fn help_prints_the_page_of_a_code() {
         .output()
         .expect("krm starts");
     let text = String::from_utf8_lossy(&output.stdout);
-    assert!(text.starts_with("## patch-target-no-match\n"), "{text}");
-    assert!(text.contains("did you mean `web`?"), "{text}");
-    assert!(!text[3..].contains("\n## "), "one page only: {text}");
+    assert!(text.starts_with("patch-target-no-match\n\n"), "{text}");
+    assert!(text.contains("\n    help: did you mean `web`?\n"), "{text}");
+    assert!(!text.contains("```") && !text.contains("## "), "for people, and one page only: {text}");
 }
 
-fn codes(cases: &Path) -> String {
+fn codes(tests: &Path) -> String {
     let mut by_code: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
-    for entry in fs::read_dir(cases).unwrap() {
-        let path = entry.unwrap().path();
-        let name = path.file_name().unwrap().to_string_lossy().into_owned();
-        let code = name.split('.').next().unwrap().to_owned();
-        by_code.entry(code).or_default().push(path);
+    for folder in ["cases/errors", "out_of_reach"] {
+        for entry in fs::read_dir(tests.join(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_string_lossy().into_owned();
+            let code = name.split('.').next().unwrap().to_owned();
+            by_code.entry(code).or_default().push(path);
+        }
     }
     let mut page = String::from(
         "# Errors and warnings\n\nEvery error and warning has a code: the word in brackets. `krm help CODE` prints what is \
-         here: files that lead to it, the command, and what krm says, with what to do about it.\n",
+         here: what it means and what to do, and an example.\n",
     );
-    for (code, mut folders) in by_code {
-        folders.sort();
-        page.push_str(&format!("\n## {code}\n"));
-        page.push_str(&example(&folders[0], &code));
+    for (code, mut paths) in by_code {
+        paths.sort();
+        let about = paths.iter().find_map(|path| {
+            let file = if path.is_dir() { path.join("about") } else { path.clone() };
+            fs::read_to_string(file).ok()
+        });
+        let about =
+            about.unwrap_or_else(|| panic!("tests/cases/errors/{code}/about is missing: what does it mean?"));
+        page.push_str(&format!("\n## {code}\n\n{}\n", about.trim()));
+        if paths[0].is_dir() {
+            page.push_str(&example(&paths[0], &code));
+        }
     }
     page
 }

@@ -24,7 +24,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const KNOWN: [&str; 8] = ["args", "env", "exit", "in", "out", "stderr", "stdin", "stdout"];
+const KNOWN: [&str; 9] = ["about", "args", "env", "exit", "in", "out", "stderr", "stdin", "stdout"];
 
 #[test]
 fn cases() {

@@ -18,6 +18,8 @@ fn subcommands(help: &str) -> Vec<String> {
     let lines = help.lines().skip_while(|line| *line != "Commands:").skip(1);
     lines
         .take_while(|line| !line.is_empty())
+        // Further lines of a description are indented more.
+        .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next().map(str::to_owned))
         .collect()
 }
@@ -25,10 +27,12 @@ fn subcommands(help: &str) -> Vec<String> {
 /// All commands: `krm` itself, those it lists, and those below them.
 fn commands() -> Vec<Vec<String>> {
     let mut all = vec![Vec::new()];
-    for verb in subcommands(&help(&[])) {
-        let below = subcommands(&help(&[&verb]));
-        all.push(vec![verb.clone()]);
-        all.extend(below.into_iter().map(|name| vec![verb.clone(), name]));
+    let mut next = 0;
+    while let Some(command) = all.get(next).cloned() {
+        let words: Vec<&str> = command.iter().map(String::as_str).collect();
+        let below = subcommands(&help(&words)).into_iter();
+        all.extend(below.map(|name| [command.clone(), vec![name]].concat()));
+        next += 1;
     }
     all
 }

@@ -344,128 +344,9 @@ fn files_stay_readable() {
     assert!(long.is_empty(), "past 600 lines look for the seam: {}", long.join(", "));
 }
 
-/// Codes that no folder can bring about: they are about the machine (a missing program, a full disk, a network), take a
-/// git repository (`src/os/git/tests.rs` has one) or hundreds of folders, or are the libraries' own, which their unit tests bring about.
-const OUT_OF_REACH: &[&str] = &[
-    "argocd-outside",
-    "base-outside-repository",
-    "bases-too-deep",
-    "bases-too-many",
-    "cache-in-use",
-    "cache-no-folder",
-    "cache-not-removed",
-    "changes-resumed",
-    "changes-unfinished",
-    "chart-not-pulled",
-    "container-engine-failed",
-    "container-engine-missing",
-    "container-engine-unknown",
-    "content-too-large",
-    "content-unreadable",
-    "content-unsafe",
-    "control-character",
-    "diff-ambiguous",
-    "diff-no-target",
-    "diff-other-program",
-    "diff-tool",
-    "exec-bad-folder",
-    "file-changed-meanwhile",
-    "file-not-kept",
-    "file-not-provided",
-    "file-unreadable",
-    "folder-unreadable",
-    "function-config",
-    "git-missing",
-    "git-no-branch",
-    "git-not-started",
-    "git-object-unreadable",
-    "git-refused",
-    "helm-no-values",
-    "http-status",
-    "image-damaged",
-    "image-no-program",
-    "image-no-store",
-    "image-not-pulled",
-    "image-not-started",
-    "image-of-other-platforms",
-    "image-tag-none",
-    "image-tags",
-    "image-too-large",
-    "image-unsafe",
-    "image-unusable",
-    "imports-too-many",
-    "input-unreadable",
-    "interrupted",
-    "kpt-file-unreadable",
-    "kpt-folder-unreadable",
-    "localize-differs",
-    "lock-mismatch",
-    "lock-moved",
-    "lock-outdated",
-    "no-current-folder",
-    "no-network",
-    "no-random",
-    "no-repository",
-    "no-temporary-folder",
-    "no-work-tree",
-    "object-not-a-map",
-    "object-not-one",
-    "openapi-fetch",
-    "output-not-written",
-    "package-file-name",
-    "package-file-unreadable",
-    "package-folder-unreadable",
-    "remote-no-sandbox",
-    "remote-not-built",
-    "remote-not-started",
-    "package-in-use",
-    "path-bad-selector",
-    "path-empty-field",
-    "path-index-out-of-range",
-    "path-no-slash",
-    "path-not-found",
-    "path-wrong-kind",
-    "plugin-not-started",
-    "programs-not-built",
-    "registry-failed",
-    "remote-cache-failed",
-    "repository-cycle",
-    "repository-no-folder",
-    "repository-of-this-machine",
-    "revision-unknown",
-    "revisions-unrelated",
-    "sandbox-failed",
-    "sandbox-mount",
-    "sandbox-mount-type",
-    "sandbox-no-limits",
-    "sandbox-no-source",
-    "sandbox-no-such-network",
-    "serve-port",
-    "still-remote",
-    "store-damaged",
-    "store-full",
-    "store-not-written",
-    "tool-not-enabled",
-    "tool-not-started",
-    "unused-files",
-    "update-conflict",
-    "update-conflicts",
-    "update-duplicate",
-    "update-local-changes",
-    "update-subpackage-twice",
-    "upstream-file-unreadable",
-    "upstream-path",
-    "value-not-a-tree",
-    "vendor-not-written",
-    "wasm-not-built",
-    "wasm-not-loaded",
-    "wasm-not-read",
-    "wasm-not-started",
-    "watch-polls",
-    "yaml-many-documents",
-    "yaml-too-long",
-];
-
+/// Every code has a case, and a text `about` it that `krm help CODE` prints. Codes that no folder can bring about have only
+/// the text, in `tests/out_of_reach`: they are about the machine (a missing program, a full disk, a network), take a git
+/// repository or hundreds of folders, or are the libraries' own, which their unit tests bring about.
 #[test]
 fn every_code_has_a_case() {
     let mut codes: BTreeMap<String, String> = BTreeMap::new();
@@ -481,27 +362,29 @@ fn every_code_has_a_case() {
             }
         }
     }
-    let cases: BTreeSet<String> = fs::read_dir(root().join("tests/cases/errors"))
-        .into_iter()
-        .flatten()
-        .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .collect();
-    // A case is named after its code; what comes after a dot distinguishes several of one code.
-    let has_case = |code: &str| cases.iter().any(|case| case.split('.').next() == Some(code));
+    let names = |folder: &str| -> BTreeSet<String> {
+        let entries = fs::read_dir(root().join(folder)).into_iter().flatten();
+        entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect()
+    };
+    let (cases, out_of_reach) = (names("tests/cases/errors"), names("tests/out_of_reach"));
     let mut faults = Vec::new();
     for (code, file) in &codes {
-        let excused = OUT_OF_REACH.iter().any(|excused| excused == code);
-        match (has_case(code), excused) {
+        // A case is named after its code; what comes after a dot distinguishes several of one code.
+        let mut own = cases.iter().filter(|case| case.split('.').next() == Some(code)).peekable();
+        let has_case = own.peek().is_some();
+        match (has_case, out_of_reach.contains(code)) {
             (false, false) => faults.push(format!("{file}: `{code}` has no folder in tests/cases/errors")),
             (true, true) => {
-                faults.push(format!("`{code}` has a case: take it off the list in tests/tidy.rs"))
+                faults.push(format!("tests/out_of_reach/{code}: there is a case; move the text there"))
             }
             _ => {}
         }
+        if has_case && !own.any(|case| root().join("tests/cases/errors").join(case).join("about").is_file()) {
+            faults.push(format!("tests/cases/errors/{code}/about: say what the code means, and what to do"));
+        }
     }
-    for excused in OUT_OF_REACH.iter().filter(|code| !codes.contains_key(**code)) {
-        faults.push(format!("there is no code `{excused}`: take it off the list in tests/tidy.rs"));
-    }
+    let unknown = out_of_reach.iter().filter(|code| !codes.contains_key(*code));
+    faults.extend(unknown.map(|code| format!("tests/out_of_reach/{code}: there is no such code")));
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
 }
 

@@ -18,7 +18,7 @@ pub const BUILD: &str = "Examples:
 
 pub const AFFECTED: &str = "Examples:
   krm affected --files examples/shop/base/web.yaml
-  echo examples/shop/base/web.yaml | krm affected --files - | xargs krm build -o rendered/
+  krm affected --files examples/shop/base/web.yaml | xargs -r krm build --mirror -o rendered/
   krm affected main...HEAD --format json my-package";
 
 pub const CREATE: &str = "Examples:

@@ -166,11 +166,11 @@ pub struct ProgramArgs {
 #[derive(Debug, Default, Args)]
 pub struct AccessArgs {
     /// Let functions be executables of this machine, with all your rights
-    #[arg(long)]
+    #[arg(long, alias = "allow-exec")]
     pub enable_exec: bool,
 
     /// Let functions that ask for the network have it
-    #[arg(long)]
+    #[arg(long, alias = "allow-network")]
     pub network: bool,
 
     /// The container network they get; without it, the network of this machine

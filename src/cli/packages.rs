@@ -192,11 +192,11 @@ pub struct FnRenderArgs {
     pub dirs: Vec<PathBuf>,
 
     /// Let functions be executables of this machine, with all your rights
-    #[arg(long)]
+    #[arg(long, alias = "enable-exec")]
     pub allow_exec: bool,
 
     /// Let functions in containers use the network
-    #[arg(long)]
+    #[arg(long, alias = "network")]
     pub allow_network: bool,
 
     /// Show what a render would change, write nothing, and fail if that is anything

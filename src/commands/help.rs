@@ -8,7 +8,7 @@ use crate::os;
 
 /// Show the help of a command, or what the code of an error means
 ///
-/// A code is the word in brackets after `error` or `warning`. Its page shows files that lead to it, and what to do about it.
+/// A code is the word in brackets after `error` or `warning`. Its page says what it means and what to do, with an example.
 #[derive(Debug, Args)]
 #[command(after_help = examples::HELP)]
 pub struct HelpArgs {
@@ -17,7 +17,7 @@ pub struct HelpArgs {
     topic: Vec<String>,
 }
 
-/// Every code with an example.
+/// What each code means, with examples.
 const CODES: &str = include_str!("../../docs/reference/codes.md");
 
 pub fn run(args: &HelpArgs) -> Result<()> {
@@ -26,7 +26,7 @@ pub fn run(args: &HelpArgs) -> Result<()> {
     if let [code] = &args.topic[..] {
         let code = code.trim_matches(['[', ']']);
         if let Some(page) = page(code) {
-            return os::print(page.as_bytes());
+            return os::print(readable(page).as_bytes());
         }
     }
     let mut found = &mut command;
@@ -51,6 +51,22 @@ fn page(code: &str) -> Option<&'static str> {
 /// Every code.
 pub fn codes() -> impl Iterator<Item = &'static str> {
     CODES.lines().filter_map(|line| line.strip_prefix("## "))
+}
+
+/// The page without the marks of Markdown: files and output are indented instead.
+fn readable(page: &str) -> String {
+    let mut text = String::new();
+    let mut is_fenced = false;
+    for line in page.lines() {
+        if line.starts_with("```") {
+            is_fenced = !is_fenced;
+            continue;
+        }
+        let line = if is_fenced { line } else { line.trim_start_matches("## ") };
+        let indent = if is_fenced && !line.is_empty() { "    " } else { "" };
+        text.extend([indent, line, "\n"]);
+    }
+    text
 }
 
 fn unknown(topic: &str, commands: &[String]) -> Diagnostic {

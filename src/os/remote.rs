@@ -412,6 +412,7 @@ fn download(address: &str, within: Duration) -> Result<Vec<u8>> {
         let why = super::http::explained(&error);
         Diagnostic::error("http-failed", format!("`{address}` could not be fetched: {why}"))
             .failing(Failure::NotFetched)
+            .help("check the address, and that this machine can reach it")
     };
     let mut response = super::http::agent(within).get(address).call().map_err(failed)?;
     let status = response.status();

@@ -160,7 +160,9 @@ impl Exec {
         let (os, arch) = (std::env::consts::OS, go_arch());
         let Some(platform) = self.platforms.iter().find(|p| p.os == os && p.arch == arch) else {
             let message = format!("the catalog has no program for {} on this kind of machine", gvk.kind);
-            return Err(Diagnostic::error("catalog-no-platform", message));
+            let there: Vec<String> = self.platforms.iter().map(|p| format!("{}/{}", p.os, p.arch)).collect();
+            return Err(Diagnostic::error("catalog-no-platform", message)
+                .help(format!("it has programs for: {}", there.join(", "))));
         };
         if platform.sha256.is_empty() {
             return Err(no_digest(&platform.uri));

@@ -21,7 +21,9 @@ pub struct AddArgs {
 #[derive(Debug, Subcommand)]
 enum Leaf {
     /// Add annotations for all resources, as `key:value`
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/base add annotation team:shop")]
     Annotation {
+        /// Keys and values: `team:shop`; or several in one word, separated by commas
         #[arg(required = true, value_name = "KEY:VALUE")]
         pairs: Vec<String>,
         /// Overwrite what is there
@@ -29,36 +31,59 @@ enum Leaf {
         force: bool,
     },
     /// Add folders with kustomizations to `resources`, separated by commas
+    #[command(after_help = "Example:\n  krm edit -C examples/answers/overlays/staging add base ../../base")]
     Base {
+        /// The folders
         #[arg(value_name = "DIR,...")]
         paths: String,
     },
     /// Add words to `buildMetadata`: `originAnnotations`, `transformerAnnotations`, `managedByLabel`; separated by commas
     #[command(name = "buildmetadata")]
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/base add buildmetadata originAnnotations")]
     BuildMetadata {
+        /// The words
         #[arg(value_name = "OPTION,...")]
         options: String,
     },
     /// Add components: folders, patterns or addresses
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/answers/overlays/staging add component ../../components/tracing"
+    )]
     Component {
+        /// Paths from the folder of the kustomization
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
     /// Add a ConfigMap to generate, or data to one that is generated
     #[command(name = "configmap")]
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add configmap features --from-literal=DARK_MODE=on"
+    )]
     ConfigMap(ConfigMapArgs),
     /// Add files that configure transformers
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/fields.yaml &&\n    krm edit -C examples/shop/base add configuration fields.yaml"
+    )]
     Configuration {
+        /// Paths from the folder of the kustomization
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
     /// Add files that configure generators
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/tenants.yaml &&\n    krm edit -C examples/shop/base add generator tenants.yaml"
+    )]
     Generator {
+        /// Paths from the folder of the kustomization
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
     /// Add labels for all resources, as `key:value`
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add label team:shop --without-selector"
+    )]
     Label {
+        /// Keys and values: `team:shop`; or several in one word, separated by commas
         #[arg(required = true, value_name = "KEY:VALUE")]
         pairs: Vec<String>,
         /// Overwrite what is there
@@ -72,9 +97,16 @@ enum Leaf {
         include_templates: bool,
     },
     /// Add a patch: a file or a text, and what it applies to
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add patch --kind Deployment --path web.yaml"
+    )]
     Patch(PatchArgs),
     /// Add resources: files, folders, patterns or addresses
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/cache.yaml && krm edit -C examples/shop/base add resource cache.yaml"
+    )]
     Resource {
+        /// Paths from the folder of the kustomization
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
         /// Take the paths as they are, there or not
@@ -82,14 +114,25 @@ enum Leaf {
         no_verify: bool,
     },
     /// Add a Secret to generate, or data to one that is generated
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add secret credentials --from-literal=password=changeit"
+    )]
     Secret(SecretArgs),
     /// Add files that configure transformers to run
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/labels.yaml &&\n    krm edit -C examples/shop/base add transformer labels.yaml"
+    )]
     Transformer {
+        /// Paths from the folder of the kustomization
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },
     /// Add files that configure validators
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/policy.yaml &&\n    krm edit -C examples/shop/base add validator policy.yaml"
+    )]
     Validator {
+        /// Paths from the folder of the kustomization
         #[arg(required = true, value_name = "PATH")]
         paths: Vec<String>,
     },

@@ -21,33 +21,66 @@ pub struct RemoveArgs {
 #[derive(Debug, Subcommand)]
 enum Leaf {
     /// Remove annotations by their keys, separated by commas
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base remove annotation team --ignore-non-existence"
+    )]
     Annotation(KeyArgs),
     /// Remove words from `buildMetadata`, separated by commas
     #[command(name = "buildmetadata")]
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add buildmetadata originAnnotations &&\n    krm edit -C examples/shop/base remove buildmetadata originAnnotations"
+    )]
     BuildMetadata {
+        /// The words
         #[arg(value_name = "OPTION,...")]
         options: String,
     },
     /// Remove components
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/answers/regions/europe remove component ../../components/tracing"
+    )]
     Component(PathArgs),
     /// Remove ConfigMaps that are generated, by their names, separated by commas
     #[command(name = "configmap")]
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/base remove configmap settings")]
     ConfigMap(NameArgs),
     /// Remove files that configure transformers
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/fields.yaml &&\n    krm edit -C examples/shop/base add configuration fields.yaml &&\n    krm edit -C examples/shop/base remove configuration fields.yaml"
+    )]
     Configuration(PathArgs),
     /// Remove files that configure generators
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/tenants.yaml &&\n    krm edit -C examples/shop/base add generator tenants.yaml &&\n    krm edit -C examples/shop/base remove generator tenants.yaml"
+    )]
     Generator(PathArgs),
     /// Remove labels by their keys, separated by commas
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base remove label team --ignore-non-existence"
+    )]
     Label(KeyArgs),
     /// Remove patches that are exactly as described
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add patch --kind Deployment --path web.yaml &&\n    krm edit -C examples/shop/base remove patch --kind Deployment --path web.yaml"
+    )]
     Patch(PatchArgs),
     /// Remove resources
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/base remove resource web.yaml")]
     Resource(PathArgs),
     /// Remove Secrets that are generated, by their names, separated by commas
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add secret credentials --from-literal=password=old &&\n    krm edit -C examples/shop/base remove secret credentials"
+    )]
     Secret(NameArgs),
     /// Remove files that configure transformers to run
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/labels.yaml &&\n    krm edit -C examples/shop/base add transformer labels.yaml &&\n    krm edit -C examples/shop/base remove transformer labels.yaml"
+    )]
     Transformer(PathArgs),
     /// Remove files that configure validators
+    #[command(
+        after_help = "Example:\n  touch examples/shop/base/policy.yaml &&\n    krm edit -C examples/shop/base add validator policy.yaml &&\n    krm edit -C examples/shop/base remove validator policy.yaml"
+    )]
     Validator(PathArgs),
 }
 
@@ -60,6 +93,7 @@ struct PathArgs {
 
 #[derive(Debug, Args)]
 struct KeyArgs {
+    /// The keys
     #[arg(value_name = "KEY,...")]
     keys: String,
     /// Accept that one is not there
@@ -69,6 +103,7 @@ struct KeyArgs {
 
 #[derive(Debug, Args)]
 struct NameArgs {
+    /// The names
     #[arg(value_name = "NAME,...")]
     names: String,
     /// The namespace they are in

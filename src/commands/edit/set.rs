@@ -22,55 +22,83 @@ pub struct SetArgs {
 #[derive(Debug, Subcommand)]
 enum Leaf {
     /// Set annotations for all resources, as `key:value`
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/base set annotation team:shop")]
     Annotation {
+        /// Keys and values: `team:shop`; or several in one word, separated by commas
         #[arg(required = true, value_name = "KEY:VALUE")]
         pairs: Vec<String>,
     },
     /// Set `buildMetadata`: `originAnnotations`, `transformerAnnotations`, `managedByLabel`; separated by commas
     #[command(name = "buildmetadata")]
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base set buildmetadata originAnnotations,managedByLabel"
+    )]
     BuildMetadata {
+        /// The words
         #[arg(value_name = "OPTION,...")]
         options: String,
     },
     /// Change literals of a ConfigMap that is generated, or its namespace
     #[command(name = "configmap")]
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base set configmap settings --from-literal=GREETING=welcome"
+    )]
     ConfigMap(DataArgs),
     /// Set the name, tag or digest of images
     ///
     /// Written as `IMAGE=NEWIMAGE:NEWTAG@DIGEST`, as `IMAGE:NEWTAG@DIGEST`, or with fewer parts. What is left out is
     /// removed from the entry of that image; `*` in its place keeps it.
+    #[command(
+        after_help = "Examples:\n  krm edit -C examples/shop/overlays/production set image example.com/shop/web:1.5\n  krm edit -C examples/shop/overlays/production set image example.com/shop/web=nginx:1.29"
+    )]
     Image {
+        /// The images, as described above
         #[arg(required = true, value_name = "IMAGE")]
         images: Vec<String>,
     },
     /// Set labels for all resources, as `key:value`
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/base set label team:shop")]
     Label {
+        /// Keys and values: `team:shop`; or several in one word, separated by commas
         #[arg(required = true, value_name = "KEY:VALUE")]
         pairs: Vec<String>,
     },
     /// Set the prefix of all names
     #[command(name = "nameprefix")]
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/overlays/production set nameprefix live-")]
     NamePrefix {
+        /// The prefix
         #[arg(value_name = "PREFIX")]
         value: String,
     },
     /// Set the namespace of all resources
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/overlays/production set namespace shop-eu")]
     Namespace {
+        /// The namespace
         #[arg(value_name = "NAMESPACE")]
         value: String,
     },
     /// Set the suffix of all names; write `-- -suffix` for one that begins with a dash
     #[command(name = "namesuffix")]
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/overlays/production set namesuffix -- -blue"
+    )]
     NameSuffix {
+        /// The suffix
         #[arg(value_name = "SUFFIX")]
         value: String,
     },
     /// Set how many copies workloads run, as `name=count`
+    #[command(after_help = "Example:\n  krm edit -C examples/shop/overlays/production set replicas web=5")]
     Replicas {
+        /// Names of workloads, and how many copies of each
         #[arg(required = true, value_name = "NAME=COUNT")]
         replicas: Vec<String>,
     },
     /// Change literals of a Secret that is generated, or its namespace
+    #[command(
+        after_help = "Example:\n  krm edit -C examples/shop/base add secret credentials --from-literal=password=old &&\n    krm edit -C examples/shop/base set secret credentials --from-literal=password=new"
+    )]
     Secret(DataArgs),
 }
 

@@ -75,14 +75,6 @@ pub struct ExplainArgs {
     #[arg(long)]
     show_secrets: bool,
 
-    /// Let functions of a package be executables of this machine, with all your rights; `--enable-exec` does the same
-    #[arg(long)]
-    allow_exec: bool,
-
-    /// Let functions of a package use the network in their containers; `--network` does the same
-    #[arg(long)]
-    allow_network: bool,
-
     #[command(flatten)]
     output: FormatArg<Format>,
 
@@ -126,7 +118,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     let session = Session::new(disk.clone(), report.sources.clone(), options.clone());
     let (targets, rest) = split(&args.words, args.source.is_some())?;
     let mask = args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<Vec<_>>>()?;
-    let packages = packages::Packages { args: &args, disk: &disk, policy: &options.policy, report };
+    let packages = packages::Packages { disk: &disk, policy: &options.policy, report };
     let trace = |target: String| match packages.trace(&target) {
         Some((built, trace)) => Traced { target, built, trace },
         None => Traced::new(target, &session),
@@ -285,9 +277,10 @@ impl Answerer<'_> {
             miss.advice().iter().fold(error, |error, advice| error.help(advice.clone()))
         });
         let near = explain::near_fields(&found.seen.node, field);
-        match near.is_empty() {
-            true => error,
-            false => error.help(format!("did you mean `{}`?", near.join("`, `"))),
+        match (near.is_empty(), error.advice().is_empty()) {
+            (false, _) => error.help(format!("did you mean `{}`?", near.join("`, `"))),
+            (true, true) => error.help("check the spelling; leave out the field to see the whole resource"),
+            (true, false) => error,
         }
     }
 

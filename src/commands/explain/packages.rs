@@ -10,7 +10,6 @@ use krm_engine::runtime::Runtime;
 use krm_engine::trace::Tracer;
 use krm_engine::{Diagnostic, Resources, Result, Trace, World};
 
-use super::ExplainArgs;
 use crate::commands::diff::is_layer;
 use crate::commands::function::packages::{follow_link, local_tags};
 use crate::os::{self, Disk};
@@ -18,7 +17,6 @@ use crate::report::Report;
 
 /// Runs the functions of packages, and keeps what each of them changed.
 pub(super) struct Packages<'a> {
-    pub args: &'a ExplainArgs,
     pub disk: &'a Disk,
     pub policy: &'a Policy,
     pub report: &'a Report,
@@ -100,12 +98,7 @@ impl Packages<'_> {
 
     /// What functions of packages may do: what is asked for is to run them, but only within what the command line allows.
     fn policy(&self) -> Policy {
-        Policy {
-            functions: true,
-            exec: self.policy.exec || self.args.allow_exec,
-            network: self.policy.network || self.args.allow_network,
-            ..self.policy.clone()
-        }
+        Policy { functions: true, ..self.policy.clone() }
     }
 }
 

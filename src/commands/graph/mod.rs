@@ -378,7 +378,7 @@ fn why(
             all.iter().map(one).collect()
         }
         _ => {
-            return Err(Diagnostic::error("graph-format", "ways are printed as text or as `json`")
+            return Err(Diagnostic::error("graph-format", "`--why` prints only text or `json`")
                 .help("leave out `--format`, or pass `--format json`"));
         }
     };

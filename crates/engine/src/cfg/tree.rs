@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use krm_yaml::{Diagnostic, Node, Result};
+use krm_yaml::{Diagnostic, Node, Result, Span};
 
 use super::Item;
 use super::format::rank;
@@ -119,47 +119,101 @@ fn order(item: &Item) -> (&str, &str, &str, &str, &str) {
 fn by_owner(items: &[Item], fields: &[Field]) -> Result<Branch> {
     let mut owned: BTreeMap<String, Vec<&Item>> = BTreeMap::new();
     let mut roots = Vec::new();
-    let ids: BTreeMap<String, &Item> = items.iter().map(|item| (identity(item), item)).collect();
+    let mut owners: BTreeMap<String, String> = BTreeMap::new();
+    // Of several with one name, one that says who owns it.
+    let (with, without): (Vec<&Item>, Vec<&Item>) = items.iter().partition(|item| reference(item).is_some());
+    let ids: BTreeMap<String, &Item> =
+        without.into_iter().chain(with).map(|item| (identity(item), item)).collect();
     for item in items {
-        let Some(reference) = item.node.at(["metadata", "ownerReferences"]).and_then(|o| o.items().first())
-        else {
+        let Some(reference) = reference(item) else {
             roots.push(item);
             continue;
         };
         let text = |key| reference.get(key).and_then(Node::text).unwrap_or_default();
         let owner = format!("{} {}/{}", text("kind"), item.namespace(), text("name"));
         if !ids.contains_key(&owner) {
+            let named = match item.namespace() {
+                "" => format!("{} `{}`", text("kind"), text("name")),
+                namespace => format!("{} `{}` in namespace `{namespace}`", text("kind"), text("name")),
+            };
             return Err(Diagnostic::error(
                 "owner-missing",
-                format!("owner `{owner}` is not among the resources"),
+                format!("the owner, {named}, is not among the resources"),
             )
             .at(reference.span())
             .help("give all resources, or draw the folders with `--graph-structure directory`"));
         }
+        owners.insert(identity(item), owner.clone());
         owned.entry(owner).or_default().push(item);
     }
-    let mut tree = Branch::new(".");
-    let mut drawn = 0;
-    roots.sort_by_key(|item| order(item));
-    tree.branches = roots.iter().map(|item| with_owned(item, &owned, fields, &mut drawn)).collect();
-    if drawn < items.len() {
-        return Err(Diagnostic::error("owner-cycle", "some resources own each other in a circle"));
+    let circle = circle(&owners);
+    if !circle.is_empty() {
+        let items: Vec<&Item> = circle.into_iter().map(|id| ids[id]).collect();
+        let names: Vec<String> =
+            items.iter().map(|item| format!("{} `{}`", item.kind(), item.name())).collect();
+        let message = format!("resources own each other in a circle: {}", names.join(", "));
+        let first = items.first().and_then(|item| reference(item)).map_or(Span::NONE, Node::span);
+        return Err(Diagnostic::error("owner-cycle", message)
+            .at(first)
+            .help("remove the `ownerReferences` of one of them"));
     }
+    let mut tree = Branch::new(".");
+    roots.sort_by_key(|item| order(item));
+    tree.branches =
+        roots.iter().map(|item| with_owned(item, &mut owned, fields, 1)).collect::<Result<_>>()?;
     Ok(tree)
 }
 
+/// What says who owns a resource.
+fn reference(item: &Item) -> Option<&Node> {
+    item.node.at(["metadata", "ownerReferences"])?.items().first()
+}
+
+/// Those that own each other, given the owner of each: every one is owned by the next, and the last by the first. Empty if
+/// there are none.
+fn circle(owners: &BTreeMap<String, String>) -> Vec<&String> {
+    let mut seen: BTreeMap<&String, usize> = BTreeMap::new();
+    for (round, start) in owners.keys().enumerate() {
+        let mut way = Vec::new();
+        let mut next = Some(start);
+        while let Some(at) = next {
+            match seen.insert(at, round) {
+                Some(earlier) if earlier == round => {
+                    return way.split_off(way.iter().position(|one| *one == at).unwrap_or(0));
+                }
+                Some(_) => break,
+                None => way.push(at),
+            }
+            next = owners.get(at);
+        }
+    }
+    Vec::new()
+}
+
+/// How long a chain of owners may be; in a cluster it is a handful.
+const MOST_OWNERS: usize = 500;
+
+/// A resource and what it owns. Of several with one name, the first is drawn with what they own.
 fn with_owned(
     item: &Item,
-    owned: &BTreeMap<String, Vec<&Item>>,
+    owned: &mut BTreeMap<String, Vec<&Item>>,
     fields: &[Field],
-    drawn: &mut usize,
-) -> Branch {
-    *drawn += 1;
+    depth: usize,
+) -> Result<Branch> {
+    if depth > MOST_OWNERS {
+        let message =
+            format!("{} `{}` is owned through more than {MOST_OWNERS} others", item.kind(), item.name());
+        return Err(Diagnostic::error("owners-too-deep", message)
+            .at(item.node.span())
+            .help("draw the folders with `--graph-structure directory`"));
+    }
     let mut branch = resource(item, "Resource", fields);
-    let mut children = owned.get(&identity(item)).cloned().unwrap_or_default();
+    let mut children = owned.remove(&identity(item)).unwrap_or_default();
     children.sort_by_key(|item| order(item));
-    branch.branches.extend(children.iter().map(|child| with_owned(child, owned, fields, drawn)));
-    branch
+    for child in children {
+        branch.branches.push(with_owned(child, owned, fields, depth + 1)?);
+    }
+    Ok(branch)
 }
 
 fn identity(item: &Item) -> String {

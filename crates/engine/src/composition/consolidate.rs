@@ -441,7 +441,8 @@ fn order(list: Vec<Listed>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec
         let error = |code, message| Diagnostic::error(code, message).at(ordered.span());
         match fitting[..] {
             _ if ordered.name.is_empty() => {
-                errors.push(error("order-no-name", "an entry of the order needs a `name`".into()))
+                let error = error("order-no-name", "an entry of the order needs a `name`".into());
+                errors.push(error.help("add the `metadata.name` of a transformer as `name`"))
             }
             [] => {
                 let diagnostic =
@@ -455,7 +456,8 @@ fn order(list: Vec<Listed>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec
                 None => places[at] = Some(rank),
                 Some(first) => errors.push(
                     error("order-twice", format!("`{}` is named twice in the order", ordered.name))
-                        .note("first named here", wanted[first].span()),
+                        .note("first named here", wanted[first].span())
+                        .help("remove one of the two entries"),
                 ),
             },
             [first, second, ..] => errors.push(
@@ -472,7 +474,8 @@ fn order(list: Vec<Listed>, wanted: &[krm_yaml::Spanned<Ordered>]) -> Result<Vec
         let names: Vec<String> = missing.iter().map(|entry| format!("`{}`", entry.identity.name)).collect();
         let message = format!("the order leaves out {}", names.join(", "));
         let diagnostic = Diagnostic::error("order-incomplete", message)
-            .at(wanted[0].span().to(wanted[wanted.len() - 1].span()));
+            .at(wanted[0].span().to(wanted[wanted.len() - 1].span()))
+            .help("name every transformer in `transformerOrder`, or remove the field");
         errors
             .push(missing.iter().fold(diagnostic, |d, e| d.note(format!("{} is here", e.identity), e.place)));
     }

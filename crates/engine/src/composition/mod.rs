@@ -222,7 +222,7 @@ fn refuse_old_fields(root: &Node) -> Result<()> {
     let errors = root.as_map().into_iter().flatten().filter_map(|entry| {
         let key = entry.key.text()?;
         let (old, new) = OLD_FIELDS.iter().find(|(old, _)| *old == key)?;
-        let message = format!("`{old}` is the name of a draft");
+        let message = format!("`{old}` is from an early draft of the format");
         Some(
             Diagnostic::error("composition-old-field", message)
                 .at(entry.key.span())
@@ -233,7 +233,7 @@ fn refuse_old_fields(root: &Node) -> Result<()> {
         root.as_map().into_iter().flatten().flat_map(|entry| entry.value.items()).filter_map(|item| {
             let entry = item.as_map()?.entry("provider").filter(|_| item.get("runtime").is_none())?;
             Some(
-                Diagnostic::error("composition-old-field", "`provider` is the name of a draft")
+                Diagnostic::error("composition-old-field", "`provider` is from an early draft of the format")
                     .at(entry.key.span())
                     .help("write `runtime`"),
             )

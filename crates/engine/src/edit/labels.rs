@@ -141,7 +141,7 @@ impl File {
                 None if lenient => {}
                 None => {
                     return Err(missing(format!("{} `{key}` is not in `{field}`", kind.item()))
-                        .help("`--ignore-non-existence` makes that no error"));
+                        .help("to remove it only if it is there, pass `--ignore-non-existence`"));
                 }
             }
             if fields::get(self.root(), field).is_some_and(|pairs| pairs.is_empty()) {

@@ -192,8 +192,7 @@ fn options(text: &str, var: &str) -> Result<Option<Node>> {
         (None, Some(one)) | (Some(one), None) => one,
         (Some(before), Some(after)) if before == after => before,
         _ => {
-            let message =
-                format!("`{var}` is not parted from what is around it by one character on both sides");
+            let message = format!("`{var}` has different characters before and after it");
             return Err(Diagnostic::error("var-not-delimited", message)
                 .help("a replacement cannot take its place: change the text, or keep `vars`"));
         }

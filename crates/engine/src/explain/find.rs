@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
-use krm_yaml::path::{Path, Rules, child, visit};
+use krm_yaml::path::{self, Path, Rules, Select, child, visit};
 use krm_yaml::{Diagnostic, Node, Result, Text, distance, nearest};
 
 use crate::pipeline::Trace;
@@ -246,6 +246,34 @@ impl FieldPath {
         shared > 0 && a[..shared] == b[..shared]
     }
 
+    /// The same field with elements of lists by their names: an index is a position in this tree, and may have been another
+    /// element's before. `None` if it has no index that means an element here.
+    fn by_names_in(&self, root: &Node) -> Option<Self> {
+        let all = self.path.segments();
+        let prefix = |length: usize| Self { text: String::new(), path: Path(all[..length].to_vec()) };
+        let (length, way) = (1..all.len()).rev().find_map(|length| {
+            let ways = prefix(length).ways(root);
+            (ways.len() == 1).then(|| (length, ways.into_iter().next().unwrap_or_default()))
+        })?;
+        let mut node = root;
+        let mut named = Vec::new();
+        for (written, segment) in all.iter().zip(&way) {
+            named.push(match segment {
+                Segment::Key(_) => written.clone(),
+                Segment::Index(index) => match key_of(node, node.items().get(*index)?) {
+                    Some((key, value)) => {
+                        path::Segment::Match(Box::new(Select { key: key.into(), value, test: None }))
+                    }
+                    None => written.clone(),
+                },
+            });
+            node = at(node, std::slice::from_ref(segment))?;
+        }
+        named.extend_from_slice(&all[length..]);
+        (way.iter().any(|segment| matches!(segment, Segment::Index(_))))
+            .then(|| Self { text: self.text.clone(), path: Path(named) })
+    }
+
     /// Every way it leads to in a tree.
     pub fn ways(&self, root: &Node) -> Vec<Vec<Segment>> {
         let mut ways = Vec::new();
@@ -342,7 +370,8 @@ pub fn locate<'t>(trace: &'t Arc<Trace>, found: &Found<'t>, field: &FieldPath) -
             return ways;
         }
     }
-    let mut places = before(trace, found.track, field);
+    let pinned = if found.present { field.by_names_in(&found.seen.node) } else { None };
+    let mut places = before(trace, found.track, pinned.as_ref().unwrap_or(field));
     places.iter_mut().for_each(|place| place.resource = Some(&found.seen.id));
     places
 }

@@ -574,7 +574,9 @@ impl Folder {
         let real = world.real_path(&wanted).map_err(|_| self.missing(path, place))?;
         if world.is_dir(&real) {
             let message = format!("`{path}` is a folder; a file is expected");
-            return Err(Diagnostic::error("file-is-a-folder", message).at(place));
+            return Err(Diagnostic::error("file-is-a-folder", message)
+                .at(place)
+                .help("name the files in it one by one"));
         }
         if self.reach == Reach::WithinRoot && !real.starts_with(&self.root) {
             let message = format!("`{path}` is not in or below `{}`", self.shown.display());

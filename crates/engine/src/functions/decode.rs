@@ -160,11 +160,13 @@ fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<O
     match (internal, legacy) {
         (Some(a), Some(b)) if a != b => match (was == Some(a), was == Some(b)) {
             (false, false) => {
-                let message =
-                    format!("it gives {} `{}` two places: `{a}` and `{b}`", object.kind(), object.name());
-                Err(Diagnostic::error("function-two-places", message)
-                    .at(object.span())
-                    .help(format!("`{}` and `{}` must say the same", keys[0], keys[1])))
+                let what = if keys[0] == annotations::PATH { "paths" } else { "indexes" };
+                let (kind, name) = (object.kind(), object.name());
+                let message = format!("it gives {kind} `{name}` two different {what}: `{a}` and `{b}`");
+                Err(Diagnostic::error("function-two-places", message).at(object.span()).help(format!(
+                    "the annotations `{}` and `{}` must have the same value",
+                    keys[0], keys[1]
+                )))
             }
             (true, _) => Ok(Some(b)),
             (false, true) => Ok(Some(a)),

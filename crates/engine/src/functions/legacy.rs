@@ -132,7 +132,8 @@ fn arguments(config: &Resource, loader: &dyn Loader) -> Result<Vec<String>> {
     let config: Config = krm_yaml::from_node_with(config.node(), lenient::CONFIGURATION)?;
     let Some(mut args) = split_words(&config.args_one_liner) else {
         return Err(Diagnostic::error("plugin-args", "a quote in `argsOneLiner` is not closed")
-            .at(config.args_one_liner.span));
+            .at(config.args_one_liner.span)
+            .help("close it, or put `\\` before it if it is part of the text"));
     };
     if !config.args_from_file.is_empty() {
         let bytes = loader.load_bytes(&config.args_from_file, config.args_from_file.span)?;

@@ -399,11 +399,15 @@ impl Observer for Noted<'_> {
 
 /// A program of this machine, written as in a shell: words, with quotes.
 pub fn program_of(written: &str, dir: &Path, span: Span) -> Result<Program> {
-    let words = functions::split_words(written).filter(|words| !words.is_empty());
-    let Some(mut words) = words else {
-        let message = format!("`{written}` is not a program and its arguments: a quote is not closed");
-        return Err(Diagnostic::error("exec-words", message).at(span));
+    let wrong =
+        |message: String, help: &str| Err(Diagnostic::error("exec-words", message).at(span).help(help));
+    let Some(mut words) = functions::split_words(written) else {
+        return wrong(format!("a quote is not closed in the command `{written}`"), "close it, as in a shell");
     };
+    if words.is_empty() {
+        let message = format!("the command `{written}` names no program");
+        return wrong(message, "write a program and its arguments, as in a shell");
+    }
     let path = words.remove(0);
     Ok(Program::Exec(Exec { path, args: words, env: Vec::new(), dir: dir.to_path_buf() }))
 }

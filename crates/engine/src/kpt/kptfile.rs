@@ -381,18 +381,20 @@ fn check_config_path(field: &str, path: &Spanned<Text>) -> Result<()> {
 /// `field` is `image` or `exec`.
 pub fn add_function(root: &mut Node, list: &str, field: &str, function: Node) -> Result<bool> {
     let program = function.get(field).and_then(Node::text).unwrap_or_default().to_owned();
-    let wrong = |span: Span| {
-        Diagnostic::error("kptfile-pipeline", "the `pipeline` of the Kptfile is not as it should be")
+    let wrong = |message: String, span: Span| {
+        Diagnostic::error("kptfile-pipeline", message)
             .at(span)
-            .help("write it as lists of functions, `mutators:` and `validators:`")
+            .help("under `pipeline:`, write `mutators:` and `validators:` as lists of functions")
     };
     let span = root.span();
-    let pipeline = root.map_at("pipeline").ok_or_else(|| wrong(span))?;
+    let not_a_map = || wrong("`pipeline` of the Kptfile is not a map".into(), span);
+    let pipeline = root.map_at("pipeline").ok_or_else(not_a_map)?;
     if pipeline.get(list).is_none_or(Node::is_null) {
         pipeline.set(list, Node::seq());
     }
     let span = pipeline.span();
-    let functions = pipeline.get_mut(list).and_then(Node::as_seq_mut).ok_or_else(|| wrong(span))?;
+    let not_a_list = || wrong(format!("`pipeline.{list}` of the Kptfile is not a list"), span);
+    let functions = pipeline.get_mut(list).and_then(Node::as_seq_mut).ok_or_else(not_a_list)?;
     let same = |node: &Node| node.get(field).and_then(Node::text) == Some(program.as_str());
     match functions.iter().position(same) {
         Some(at) => {

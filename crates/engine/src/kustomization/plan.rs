@@ -240,7 +240,7 @@ impl<'s> Plan<'s> {
     fn warn_of_prefix(&self, path: &Spanned<Text>) {
         if path.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("git::")) {
             let warning =
-                Diagnostic::warning("git-prefix", "the prefix `git::` means nothing, and is passed over");
+                Diagnostic::warning("git-prefix", "the prefix `git::` means nothing, and is ignored");
             self.warn([warning.at(path.span()).help(format!("write `{}`", &path[5..]))]);
         }
     }

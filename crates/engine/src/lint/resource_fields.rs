@@ -107,7 +107,7 @@ impl Walk<'_> {
     }
 
     fn wrong(&mut self, node: &Node, shape: &Shape, way: &str) {
-        let message = format!("`{}` is {}, not {}", path(way), shape.name(), node.kind_name());
+        let message = format!("`{}` must be {}, not {}", path(way), shape.name(), node.kind_name());
         let finding = Diagnostic::warning("resource-wrong-type", message).at(node.span());
         let text = node
             .text()

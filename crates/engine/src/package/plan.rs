@@ -229,7 +229,7 @@ impl Guard for Kept {
             let message = "it returned none of the resources it was given";
             let ignored = Diagnostic::error("function-ignored-input", message)
                 .help("a function must print what it was given, changed or not, and what it adds")
-                .help("of a program that only prints resources, `krm fn wrap` makes a function")
+                .help("`krm fn wrap` turns a program that only prints resources into a function")
                 .help("if all of them are to go, pass `--allow-empty`");
             return Err(self.blame(ignored));
         }

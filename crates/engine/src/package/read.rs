@@ -197,7 +197,7 @@ impl Ignored {
                 Ignore::parse(&decode_lossy(bytes)).map_err(|BadPattern { line, why }| {
                     let message = format!("line {line} of `{}` is not a pattern: {why}", file.display());
                     Diagnostic::error("ignore-bad-pattern", message)
-                        .help("patterns are written as in `.gitignore`; put `\\` before a character that stands for itself")
+                        .help("patterns are written as in `.gitignore`; put `\\` before a special character that is meant literally")
                 })?
             }
             false => Ignore::default(),

@@ -57,7 +57,9 @@ impl JsonPatch {
     pub fn read(patch: &Node) -> Result<Self> {
         let Some(items) = patch.as_seq() else {
             let message = format!("a JSON patch is a list of operations, not {}", patch.kind_name());
-            return Err(Diagnostic::error("json-patch-not-a-list", message).at(patch.span()));
+            return Err(Diagnostic::error("json-patch-not-a-list", message)
+                .at(patch.span())
+                .help("put `- ` before each operation, as in `- {op: remove, path: /spec/replicas}`"));
         };
         items.iter().map(Operation::read).collect::<Result<_>>().map(Self)
     }
@@ -78,8 +80,8 @@ impl JsonPatch {
         let odd = |path: &&str| !path.is_empty() && !path.starts_with('/') && path.contains('/');
         self.0.iter().filter_map(move |operation| {
             let path = operation.path.as_deref().filter(odd)?;
-            let passed_over = path.split('/').next().unwrap_or_default();
-            let message = format!("`{passed_over}` is passed over: the path does not begin with a slash");
+            let ignored = path.split('/').next().unwrap_or_default();
+            let message = format!("`{ignored}` is ignored: the path does not begin with a slash");
             let warning = Diagnostic::warning("json-patch-no-slash", message).at(operation.span);
             Some(warning.help(format!("write `/{path}`")))
         })

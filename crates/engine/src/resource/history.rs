@@ -38,7 +38,7 @@ pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
     let (names, namespaces, kinds) =
         (list(names::PREVIOUS_NAMES), list(names::PREVIOUS_NAMESPACES), list(names::PREVIOUS_KINDS));
     if names.len() != namespaces.len() || names.len() != kinds.len() {
-        let message = "the annotations for earlier names, namespaces and kinds are not of one length";
+        let message = "the annotations for earlier names, namespaces and kinds have different lengths";
         return Err(Diagnostic::error("annotations-history", message)
             .at(resource.span())
             .help(format!("remove the annotations that start with `{}`", names::INTERNAL)));

@@ -17,7 +17,7 @@ pub(super) fn read(document: &Node, known: Option<&Graph>) -> Result<Graph> {
         let message = format!("an OpenAPI document is a map, not {}", document.kind_name());
         return Err(Diagnostic::error("openapi-not-a-map", message)
             .at(document.span())
-            .help("take it from `kustomize openapi fetch`, or write a map with `definitions`"));
+            .help("take it from `krm openapi fetch`, or write a map with `definitions`"));
     }
     let definitions = document.get("definitions");
     let mut reader = Reader { definitions, known, ..Reader::default() };

@@ -194,7 +194,9 @@ impl Pattern {
         let regex = go_regex::compile_anchored(pattern).map_err(|why| {
             Diagnostic::error("bad-regex", format!("`{pattern}` is not a valid regular expression: {why}"))
                 .at(pattern.span)
-                .help("in a selector, kinds, names and namespaces are patterns that must fit the whole")
+                .help(
+                    "in a selector, kinds, names and namespaces are patterns that must match the whole text",
+                )
         })?;
         Ok(Pattern::Regex { regex, prefix: literal_prefix(pattern).into() })
     }

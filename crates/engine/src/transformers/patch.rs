@@ -342,7 +342,7 @@ impl<'n> Text<'n> {
             (Some(path), Some(_)) => {
                 Err(Diagnostic::error("patch-twice", "a patch is given both as a file and as a text")
                     .at(path.span())
-                    .help("make two entries of it"))
+                    .help("split it into two entries"))
             }
             (None, None) => Err(Diagnostic::error("patch-missing", "there is no patch in this entry")
                 .at(place)

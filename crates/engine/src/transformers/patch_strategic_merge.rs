@@ -170,7 +170,7 @@ pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> 
             let (first, second) = (&items.as_slice()[first], &items.as_slice()[second]);
             Err(Diagnostic::error(
                 "patch-ambiguous",
-                format!("this patch fits several resources called {id}"),
+                format!("this patch matches several resources called {id}"),
             )
             .at(patch.span())
             .note(format!("{} is one", first.id()), first.span())
@@ -184,7 +184,7 @@ pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> 
 /// Says what of a patch matches no resource: its kind, its name, or only its version or namespace.
 fn no_target(items: &Resources, patch: &Resource, id: &ResourceId) -> Diagnostic {
     let at = |path: &[&str]| patch.node().at(path.iter().copied()).map_or(patch.span(), Node::span);
-    let error = Diagnostic::error("patch-no-match", format!("no resource fits the patch of {id}"));
+    let error = Diagnostic::error("patch-no-match", format!("no resource matches the patch of {id}"));
     let of_kind = || items.iter().filter(|r| r.kind() == id.gvk.kind);
     let same_name = |r: &&Resource| r.name() == id.name || r.original_id().name == id.name;
     if let Some(same) = of_kind().find(same_name) {

@@ -276,8 +276,8 @@ impl Rule {
             }
             if targets.is_empty() {
                 let miss = place.select.miss(
-                    "no resource fits the target of a replacement",
-                    "kind, name and namespace are regular expressions that must fit the whole",
+                    "no resource matches the target of a replacement",
+                    "kind, name and namespace are regular expressions that must match the whole text",
                     items,
                 );
                 let warning = Diagnostic::warning("replacement-no-target", miss.message);
@@ -347,12 +347,12 @@ impl Field {
                 let (first, second) = (&items.as_slice()[found], &items.as_slice()[other]);
                 Err(Diagnostic::error(
                     "replacement-many-sources",
-                    "several resources fit the source of a replacement",
+                    "several resources match the source of a replacement",
                 )
                 .at(self.source.span)
                 .note(format!("{} is one", first.id()), first.span())
                 .note(format!("{} is another", second.id()), second.span())
-                .help("add the kind, the name or the namespace that tells them apart"))
+                .help("add a kind, name or namespace that only one of them has"))
             }
         }
     }
@@ -540,7 +540,8 @@ impl Place {
                 "nothing can be written to `{}` of {id}: it is under a null or in a text",
                 path.text()
             );
-            cx.warn(Diagnostic::warning("replacement-lost", message).at(path.span()));
+            let warning = Diagnostic::warning("replacement-lost", message).at(path.span());
+            cx.warn(warning.help("make the value above it a map in the target, or change the path"));
         }
         Ok(())
     }
