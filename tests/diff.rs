@@ -570,3 +570,65 @@ fn a_terminal_gets_colours_and_a_pipe_does_not() {
         assert_eq!(stripped, plain);
     }
 }
+
+#[test]
+fn a_folder_without_a_kustomization_means_those_below_it() {
+    let overlay = |name: &str| format!("namePrefix: {name}-\nresources:\n- ../../../base\n");
+    let repository = Repository::new(&[
+        ("base/kustomization.yaml", "resources:\n- web.yaml\n"),
+        ("base/web.yaml", DEPLOYMENT),
+        ("overlays/eu/dev/kustomization.yaml", &overlay("a")),
+        ("overlays/eu/prod/kustomization.yaml", &overlay("b")),
+        ("overlays/us/dev/kustomization.yaml", &overlay("c")),
+        ("overlays/README.md", "which is which\n"),
+        ("docs/README.md", "nothing to build\n"),
+    ]);
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    for folders in [&["overlays"][..], &["overlays/*"], &["overlays/eu", "overlays/us/"]] {
+        let text = repository.diff(&[&["HEAD"], folders].concat());
+        assert!(text.starts_with("3 overlays change (of 3)"), "{folders:?}: {text}");
+    }
+    let krm = format!("{} build", env!("CARGO_BIN_EXE_krm"));
+    assert_eq!(
+        repository.diff(&["--with", &krm, "overlays/eu", "overlays/us"]),
+        "no differences (3 overlays)\n"
+    );
+    assert_eq!(repository.diff(&["--with", &krm, "overlays/*"]), "no differences (3 overlays)\n");
+    let rendered = repository.krm(&["build", "-o", "rendered/", "overlays/eu/dev", "overlays/eu/prod"]);
+    assert_eq!(status(&rendered), Some(0), "{}", stderr(&rendered));
+    assert_eq!(repository.diff(&["--against", "rendered", "overlays/eu"]), "no differences (2 overlays)\n");
+    for args in [&["diff", "HEAD", "docs"][..], &["diff", "--with", &krm, "docs"]] {
+        let output = repository.krm(args);
+        assert!(stderr(&output).starts_with("error[diff-no-target]"), "{args:?}: {}", stderr(&output));
+    }
+}
+
+#[test]
+fn one_mistake_in_a_base_is_reported_once() {
+    let repository = Repository::shop();
+    for name in ["c", "d"] {
+        let text = format!("namePrefix: {name}-\nresources:\n- ../../base\n");
+        repository.write(&format!("overlays/{name}/kustomization.yaml"), &text);
+    }
+    repository.commit("more");
+    repository.write("base/kustomization.yaml", "resources:\n- web.yaml\n- wbe.yaml\n");
+    let output = repository.krm(&["diff"]);
+    assert_eq!(status(&output), Some(1));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.starts_with("4 of 4 overlays cannot be built"), "{text}");
+    let error = stderr(&output);
+    assert_eq!(error.matches("error[").count(), 1, "{error}");
+    let targets = "note: in 4 targets: `overlays/a`, `overlays/b`, `overlays/c` and 1 more\n";
+    assert!(error.contains(targets), "{error}");
+    let build = ["build", "overlays/a", "overlays/b", "overlays/c", "overlays/d"];
+    for more in [&[][..], &["--cache"]] {
+        let output = repository.krm(&[&build[..], more].concat());
+        let error = stderr(&output);
+        assert_eq!((status(&output), error.matches("error[").count()), (Some(1), 1), "{error}");
+        assert!(error.contains(targets) && !error.contains("included here"), "{error}");
+    }
+    let github = stderr(&repository.krm(&[&build[..], &["--error-format", "github"]].concat()));
+    assert_eq!(github.lines().count(), 1, "{github}");
+    let json = stderr(&repository.krm(&[&build[..], &["--error-format", "json"]].concat()));
+    assert_eq!(json.lines().count(), 4, "programs get one for each target: {json}");
+}

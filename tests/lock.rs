@@ -719,3 +719,148 @@ fn make_executable(path: &Path) {
     use std::os::unix::fs::PermissionsExt;
     fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
 }
+
+#[test]
+fn a_revision_is_built_by_its_own_lock_file_and_copies() {
+    let place = Place::new("revisions");
+    let url = place.repository("shop");
+    place.git("app", &["init", "--quiet", "--initial-branch=main"]);
+    place.write("app/web/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.write("app/plain/kustomization.yaml", "resources: [cm.yaml]\n");
+    place.write("app/plain/cm.yaml", CONFIG_MAP);
+    place.says(&["lock"]);
+    place.says(&["vendor"]);
+    place.commit("app");
+    place.git("app", &["tag", "one"]);
+    place.change("shop", "two");
+    place.says(&["lock", "--update"]);
+    // The lock file alone changed: what it names is built, whatever is in the tree.
+    place.git("app", &["rm", "-r", "--quiet", "--cached", "vendor"]);
+    fs::remove_dir_all(place.0.join("app/vendor")).unwrap();
+    let diff = place.krm(&["diff", "one"]).unwrap();
+    assert!(diff.contains("one-cm") && diff.contains("two-cm"), "{diff}");
+    place.says(&["vendor"]);
+    place.commit("app");
+    place.write(
+        "app/web/kustomization.yaml",
+        &format!("namePrefix: b-\nresources: ['{url}//base?ref=main']\n"),
+    );
+    // From here on there is nothing but the copies in the revisions.
+    fs::rename(place.0.join("shop"), place.0.join("gone")).unwrap();
+    place.clear_cache();
+    let diff = place.krm(&["diff", "HEAD"]).unwrap();
+    assert!(diff.contains("two-cm") && diff.contains("b-two-cm"), "{diff}");
+    let diff = place.krm(&["diff", "one..HEAD", "--offline"]).unwrap();
+    assert!(diff.contains("one-cm") && diff.contains("two-cm"), "{diff}");
+    let diff = place.krm(&["diff", "one..HEAD", "--offline", "we*"]).unwrap();
+    assert!(diff.contains("1 overlay changes (of 1)"), "{diff}");
+    assert_eq!(place.krm(&["affected", "HEAD"]).unwrap(), "web\n");
+    assert_eq!(place.krm(&["affected", "one..HEAD"]).unwrap(), "web\n");
+    assert_eq!(place.krm(&["build", "--changed-since", "one"]).unwrap(), named("b-two-cm"));
+    let explained = place.krm(&["explain", "web", "ConfigMap/cm", "metadata.name"]).unwrap();
+    assert!(explained.contains("b-two-cm"), "{explained}");
+}
+
+#[cfg(unix)]
+#[test]
+fn copies_in_a_revision_keep_their_links() {
+    let place = Place::new("revision-links");
+    let url = place.repository("shop");
+    std::os::unix::fs::symlink("cm.yaml", place.0.join("shop/base/link.yaml")).unwrap();
+    place.write("shop/base/kustomization.yaml", "resources: [link.yaml]\n");
+    place.commit("shop");
+    place.git("app", &["init", "--quiet", "--initial-branch=main"]);
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.says(&["lock"]);
+    place.says(&["vendor"]);
+    place.commit("app");
+    place.write("app/kustomization.yaml", &format!("namePrefix: b-\nresources: ['{url}//base?ref=main']\n"));
+    place.clear_cache();
+    let diff = place.krm(&["diff", "HEAD", "--offline"]).unwrap();
+    assert!(diff.contains("b-cm"), "{diff}");
+}
+
+#[test]
+fn revisions_know_what_an_address_is_from_the_lock_file() {
+    let place = Place::new("revision-kind");
+    let url = place.repository("shop");
+    // Such an address could be that of a file, which nobody serves.
+    let address = "https://127.0.0.1:1/team/shop.git";
+    place.write("home/.gitconfig", &format!("[url \"{url}\"]\n\tinsteadOf = {address}\n"));
+    place.git("app", &["init", "--quiet", "--initial-branch=main"]);
+    place.write("app/kustomization.yaml", &format!("resources: ['{address}//base?ref=main']\n"));
+    place.says(&["lock"]);
+    place.commit("app");
+    place.write(
+        "app/kustomization.yaml",
+        &format!("namePrefix: b-\nresources: ['{address}//base?ref=main']\n"),
+    );
+    assert_eq!(place.says(&["diff", "HEAD"]), "");
+    assert_eq!(place.says(&["diff", "HEAD", "--locked"]), "");
+    place.fails(&["diff", "HEAD~0..HEAD", "--all", "--offline", "--locked", "nothing"], "diff-no-target");
+    // Without the file, flags that refuse what is not locked count on both sides.
+    fs::remove_file(place.0.join("app/krm.lock")).unwrap();
+    let output = place.command(&["diff", "HEAD", "--offline"]).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("error[offline-missing]"), "{said}");
+}
+
+#[test]
+fn lint_and_others_use_what_is_locked_and_fetch_nothing() {
+    let place = Place::new("lint");
+    let url = place.repository("shop");
+    let (server, http) = Server::start(&[("/more.yaml", &named("more"))]);
+    let text = format!(
+        "resources: ['{url}//base?ref=main', '{http}/more.yaml']\nreplicas: [{{name: wbe, count: 2}}]\n"
+    );
+    place.write("app/kustomization.yaml", &text);
+    let said = place.says(&["lint"]);
+    assert!(said.contains("not built: `.`") && said.contains("would have to be fetched"), "{said}");
+    place.says(&["lock"]);
+    server.asked();
+    // From the store, and then from copies in the tree.
+    let fails = |place: &Place| {
+        let said = place.krm(&["lint"]).unwrap_err();
+        assert!(said.contains("replicas-no-match") && !said.contains("not built"), "{said}");
+    };
+    fails(&place);
+    place.says(&["vendor"]);
+    place.clear_cache();
+    fails(&place);
+    place.write("app/kustomization.yaml", text.split("replicas").next().unwrap());
+    assert_eq!(place.says(&["lint", "--locked"]), "");
+    // From elsewhere than the folder of the lock file.
+    for args in [&["plan", "app", "--deep"][..], &["localize", "app", "copy"], &["graph", "app"]] {
+        let output = place.command(args).current_dir(&place.0).output().unwrap();
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    assert_eq!(server.asked(), 0, "what is kept is not fetched");
+}
+
+#[test]
+fn copies_that_are_out_of_date_are_not_called_damaged() {
+    let place = Place::new("outdated");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.says(&["lock"]);
+    place.says(&["vendor"]);
+    place.change("shop", "two");
+    let said = place.says(&["lock", "--update"]);
+    assert!(said.contains("`vendor/krm` is out of date now: run `krm vendor`"), "{said}");
+    let error = place.fails(&["build"], "vendor-outdated");
+    assert!(error.contains("run `krm vendor`") && !error.contains("git"), "{error}");
+    // Neither is a reason not to write or check the lock file.
+    assert!(place.says(&["lock"]).contains("`vendor/krm` is out of date now"));
+    assert_eq!(place.says(&["lock", "--check"]), "");
+    let error = place.fails(&["vendor", "--check"], "vendor-outdated");
+    assert!(error.contains("has another content"), "{error}");
+    place.says(&["vendor"]);
+    assert_eq!(place.krm(&["build"]).unwrap(), named("two-cm"));
+    assert!(!place.says(&["lock"]).contains("out of date"));
+    // A file that someone edits is another matter.
+    let copies = fs::read_dir(place.0.join("app/vendor/krm")).unwrap().map(|entry| entry.unwrap().path());
+    let copy = copies.into_iter().find(|path| path.is_dir()).unwrap();
+    fs::write(copy.join("base/cm.yaml"), named("edited")).unwrap();
+    place.fails(&["build"], "vendor-damaged");
+    place.fails(&["lock"], "vendor-damaged");
+}
