@@ -384,6 +384,17 @@ fn hostile_images_are_refused_and_nothing_is_written() {
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
 }
 
+#[test]
+fn layers_that_krm_cannot_read_are_named() {
+    let Some(place) = Place::new("zstd") else { return };
+    let layers = [b"\x28\xb5\x2f\xfd and so on".to_vec()];
+    place.registry.push_packed("zstd", "1", program(), "zstd", &layers);
+    place.uses("zstd:1");
+    let said = place.fails(&[], "image-unusable");
+    assert!(said.contains("compressed by `zstd`") && said.contains("gzip"), "{said}");
+    assert!(place.entries("images").is_empty(), "nothing is kept");
+}
+
 /// A disk of a few blocks.
 #[test]
 fn a_full_disk_is_named_and_leaves_nothing() {

@@ -395,7 +395,16 @@ fn as_many_calls_are_in_flight_as_the_user_says() {
         folder
             .write(&format!("{target}/kustomization.yaml"), "resources: [a.yaml]\ntransformers: [fn.yaml]\n");
     }
-    let fake = Fake::start(SANDBOX, well);
+    // A program that is worth sending once.
+    let program = fs::read_to_string(folder.0.join("fn")).expect("it was written");
+    folder.script("fn", &format!("{program}# {}\n", "x".repeat(100_000)));
+    let fake = Fake::start(SANDBOX, |asked, state| {
+        if asked.method == "BatchUpdateBlobs" {
+            let blobs = messages::BatchUpdateBlobsRequest::decode(asked.message).expect("it is one").requests;
+            state.large_blobs += blobs.iter().filter(|blob| blob.data.len() > 100_000).count();
+        }
+        None
+    });
     // Nobody gets an answer before all have asked.
     fake.state.lock().unwrap().together = Some(std::sync::Arc::new(tokio::sync::Barrier::new(CALLS)));
     let flags = ["--enable-alpha-plugins", "--enable-exec", "--remote-executor", &fake.address];
@@ -404,6 +413,7 @@ fn as_many_calls_are_in_flight_as_the_user_says() {
     let targets: Vec<&str> = targets.iter().map(String::as_str).collect();
     let built = succeeded(&folder.krm(&[&["build"], &targets[..], &flags, &more].concat()));
     assert_eq!(built.matches(RENAMED).count(), CALLS);
+    assert_eq!(fake.state.lock().unwrap().large_blobs, 1, "the program is sent once");
 }
 
 #[test]

@@ -21,6 +21,8 @@ use super::status::{Code, Status};
 const MANY: usize = 10_000;
 /// A large blob is sent in pieces of this size.
 const PIECE: usize = 512 << 10;
+/// A blob that is larger is worth asking once more whether the server has it by now.
+const LARGE: usize = 64 << 10;
 /// What a digest takes in a batch, besides the bytes.
 const AROUND: usize = 100;
 
@@ -45,11 +47,12 @@ impl Client {
         for chunk in digests.chunks(MANY) {
             for digest in self.missing(chunk)? {
                 let Some(blob) = blobs.get(&digest) else { continue };
-                let bytes = content(&digest, blob)?;
-                if bytes.len() + AROUND > batch {
-                    self.write(&digest, bytes)?;
+                let length = usize::try_from(digest.size_bytes).unwrap_or(usize::MAX);
+                if length > LARGE || length + AROUND > batch {
+                    self.upload_in_turn(&digest, blob, batch)?;
                     continue;
                 }
+                let bytes = content(&digest, blob)?;
                 if bytes.len() + AROUND > room {
                     self.update(std::mem::take(&mut small))?;
                     room = batch;
@@ -59,6 +62,23 @@ impl Client {
             }
         }
         self.update(small)
+    }
+
+    /// Sends a large blob. Many calls may need it at the same time, such as their program: one sends it, the others wait.
+    fn upload_in_turn(&self, digest: &Digest, blob: &Blob, batch: usize) -> Result<(), Status> {
+        let turn = {
+            let mut turns = self.turns.lock().expect("no one panics while holding the turns");
+            turns.entry(digest.hash.clone()).or_default().clone()
+        };
+        let _turn = turn.lock().expect("nothing here panics");
+        if self.missing(std::slice::from_ref(digest))?.is_empty() {
+            return Ok(());
+        }
+        let bytes = content(digest, blob)?;
+        match bytes.len() + AROUND > batch {
+            true => self.write(digest, bytes),
+            false => self.update(vec![BlobUpdate { digest: Some(digest.clone()), data: bytes }]),
+        }
     }
 
     fn missing(&self, digests: &[Digest]) -> Result<Vec<Digest>, Status> {

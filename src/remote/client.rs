@@ -1,6 +1,7 @@
 //! A server of the Remote Execution API: what it can do, and attempts that are repeated if it has a bad moment.
 
-use std::sync::OnceLock;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Client {
     pub(super) within: Duration,
     retries: u32,
     capabilities: OnceLock<std::result::Result<Capabilities, Status>>,
+    /// Whose turn it is to send a blob, by its hash.
+    pub(super) turns: Mutex<HashMap<String, Arc<Mutex<()>>>>,
 }
 
 /// What a server can do.
@@ -49,7 +52,14 @@ impl Client {
             .map_err(|status| failed(address, &status.to_string()))?;
         let instance = with.instance.clone().unwrap_or_else(|| address.instance.clone());
         let (within, retries) = (with.timeout, with.retries);
-        Ok(Self { channel, instance, within, retries, capabilities: OnceLock::new() })
+        Ok(Self {
+            channel,
+            instance,
+            within,
+            retries,
+            capabilities: OnceLock::new(),
+            turns: Mutex::default(),
+        })
     }
 
     pub fn address(&self) -> &Address {

@@ -51,15 +51,18 @@ impl Registry {
 
     /// Pushes an image of these layers, each an archive; gives its digest.
     pub fn push(&self, name: &str, tag: &str, config: Value, layers: &[Vec<u8>]) -> String {
-        let layers: Vec<Value> = layers
-            .iter()
-            .map(|layer| {
-                let packed = gzip(layer);
-                let digest = self.push_blob(name, &packed);
-                let kind = "application/vnd.oci.image.layer.v1.tar+gzip";
-                json!({"mediaType": kind, "digest": digest, "size": packed.len()})
-            })
-            .collect();
+        let layers: Vec<Vec<u8>> = layers.iter().map(|layer| gzip(layer)).collect();
+        self.push_packed(name, tag, config, "gzip", &layers)
+    }
+
+    /// The same with layers that are compressed already.
+    pub fn push_packed(&self, name: &str, tag: &str, config: Value, by: &str, layers: &[Vec<u8>]) -> String {
+        let kind = format!("application/vnd.oci.image.layer.v1.tar+{by}");
+        let pushed = |layer: &Vec<u8>| {
+            let digest = self.push_blob(name, layer);
+            json!({"mediaType": kind, "digest": digest, "size": layer.len()})
+        };
+        let layers: Vec<Value> = layers.iter().map(pushed).collect();
         let config =
             json!({"architecture": "amd64", "os": "linux", "config": config, "rootfs": {"type": "layers"}});
         let config = config.to_string();

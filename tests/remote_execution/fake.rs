@@ -63,6 +63,8 @@ pub struct State {
     pub together: Option<Arc<tokio::sync::Barrier>>,
     /// How long a function takes.
     pub takes: Duration,
+    /// For a test that counts what it is sent.
+    pub large_blobs: usize,
 }
 
 pub struct Fake {
