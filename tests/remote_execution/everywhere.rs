@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::*;
 
+/// How a function is declared, by its name.
+type Declared<'a> = &'a dyn Fn(&str) -> String;
+
 /// A package, and the functions it declares.
 struct Work {
     name: &'static str,
@@ -13,7 +16,7 @@ struct Work {
     /// The folder of their programs.
     programs: PathBuf,
     /// Fills a folder; each function is declared as the second argument says.
-    fill: fn(&Folder, &dyn Fn(&str) -> String),
+    fill: fn(&Folder, Declared<'_>),
     /// Something that only all of them together make: a file, and a part of it.
     proof: &'static [(&'static str, &'static str)],
 }

@@ -123,14 +123,14 @@ const PIECES: &[&str] = &[
 fn mutate(text: &mut String, chance: &mut Chance) {
     let at = boundary(text, chance.below(text.len() + 1));
     match chance.below(6) {
-        0 | 1 => text.insert_str(at, *chance.pick(PIECES)),
+        0 | 1 => text.insert_str(at, chance.pick::<&str>(PIECES)),
         2 => {
             let end = boundary(text, (at + 1 + chance.below(5)).min(text.len()));
             text.replace_range(at.min(end)..end, "");
         }
         3 => {
             let end = boundary(text, (at + 1).min(text.len()));
-            text.replace_range(at.min(end)..end, *chance.pick(PIECES));
+            text.replace_range(at.min(end)..end, chance.pick::<&str>(PIECES));
         }
         4 => {
             let from = boundary(text, chance.below(text.len() + 1));
