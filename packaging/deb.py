@@ -12,6 +12,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import textwrap
 
 # Debian's names for processors.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
@@ -35,7 +36,7 @@ COPYRIGHT = """\
 Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/
 
 Files: *
-Copyright: the krm authors
+Copyright: 2026 the krm authors
 License: Apache-2.0
  The full text is in /usr/share/common-licenses/Apache-2.0
 """
@@ -74,7 +75,8 @@ def changes(tree, version):
     """The changes of this version, as Debian writes them."""
     text = (tree / "CHANGELOG.md").read_text()
     section = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
-    lines = ["  " + line if line else "" for line in section.strip().splitlines()]
+    entries = re.sub(r"\n(?![*\n])\s*", " ", section.strip()).split("\n")
+    lines = [line for entry in entries for line in textwrap.wrap(entry, 76, initial_indent="  ", subsequent_indent="    ")]
     when = email.utils.formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", 0)))
     head, end = f"krm ({version}) unstable; urgency=low", f" -- The krm authors <krm@example.com>  {when}"
     return "\n".join([head, "", *lines, "", end, ""]).encode()

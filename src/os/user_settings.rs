@@ -112,6 +112,12 @@ fn read(file: &Path) -> Result<Settings> {
             return Err(error.help(format!("run `chmod go-w '{}'` if it is yours", file.display())));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::new()),
+        // A folder that this user may not look into holds no settings of theirs: `HOME` may be another user's.
+        Err(error)
+            if error.kind() == std::io::ErrorKind::PermissionDenied && file.symlink_metadata().is_err() =>
+        {
+            return Ok(Settings::new());
+        }
         Err(error) => return Err(unusable(error.to_string())),
     };
     let text = String::from_utf8(bytes).map_err(|_| unusable("it is not UTF-8".into()))?;
