@@ -695,3 +695,10 @@ fn edited_files_read_back_as_the_edited_tree() {
         }
     }
 }
+
+#[test]
+fn a_tab_before_a_root_goes_with_it() {
+    let mut doc = parse_str("\t{}\n").unwrap().remove(0);
+    doc.root = Node::from("first\nsecond\n");
+    assert_eq!(preserve::document_unguarded(&doc), "|\n  first\n  second\n");
+}

@@ -6,6 +6,7 @@ use super::lines::{self, comment_lines};
 use super::scalar::is_break;
 use super::{Layout, fresh_document};
 use crate::document::Document;
+use crate::node::Node;
 use crate::parse::{DuplicateKeys, ParseOptions};
 use crate::source::Source;
 
@@ -104,8 +105,20 @@ impl Editor<'_> {
         self.head(doc, after);
         let line =
             if old.is_scalar() { self.change(&old.trivia().line, &new.trivia().line) } else { Line::Stays };
+        self.drop_tabs_before(old, new);
         let slot = Slot { role: Role::Root, after, column: -1, line, parent: None, json: false };
         self.node(old, new, slot);
+    }
+
+    /// A root like `{}` may be indented by tabs; what takes its place may not.
+    fn drop_tabs_before(&mut self, old: &Node, new: &Node) {
+        let root = old.span().start as usize;
+        let start = self.lines.line_start(root);
+        let indent = &self.lines.text[start..root];
+        if indent.contains('\t') && indent.trim().is_empty() && old != new {
+            self.copy_to(start);
+            self.skip_to(root);
+        }
     }
 
     /// Edits the comments above a document, whose content may begin at a position.
