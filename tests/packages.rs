@@ -137,6 +137,34 @@ fn conflicts_are_reported_and_may_be_refused() {
 }
 
 #[test]
+fn what_one_side_removed_and_the_other_changed_is_a_conflict() {
+    let place = Place::new("removed");
+    let config =
+        |data: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\ndata:\n  a: {data}\n");
+    place.write("up/app/notes.txt", "one\n");
+    place.commit("v3");
+    place.write("up/app/new.yaml", &config("2"));
+    fs::remove_file(place.0.join("up/app/dep.yaml")).unwrap();
+    place.write("up/app/notes.txt", "two\n");
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("replicas: 4", "replicas: 7"));
+    fs::remove_file(place.0.join("got/new.yaml")).unwrap();
+    place.write("got/notes.txt", "mine\n");
+    let clashes = [
+        "Deployment `app` was changed here and removed upstream; it stays as it is here",
+        "ConfigMap `new` was removed here and changed upstream; it stays removed",
+        "`notes.txt` was changed here and changed upstream; it stays as it is here",
+    ];
+    let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(clashes.iter().all(|clash| said.contains(clash)) && said.contains("3 change(s)"), "{said}");
+    assert!(place.krm(&["pkg", "update", "got@v4"]).status.success());
+    assert!(place.read("got/dep.yaml").contains("replicas: 7"));
+    assert!(!place.0.join("got/new.yaml").exists());
+    assert_eq!(place.read("got/notes.txt"), "mine\n");
+}
+
+#[test]
 fn an_update_that_cannot_be_made_changes_nothing() {
     let place = Place::new("refused");
     let said = place.refused(&["pkg", "update", "got@v9"]);

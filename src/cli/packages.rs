@@ -101,7 +101,7 @@ pub struct PkgUpdateArgs {
     #[arg(long)]
     pub diff: bool,
 
-    /// What to do about fields that were changed both here and upstream
+    /// What to do about fields, resources and files that were changed both here and upstream
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_conflict: OnUpdateConflict,
 

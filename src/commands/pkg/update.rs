@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use krm_engine::edit::diff;
-use krm_engine::kpt::{self, Files, Kptfile};
+use krm_engine::kpt::{self, Clash, Did, Files, Kptfile};
 use krm_engine::merge::Conflict;
 use krm_engine::{Diagnostic, Node, Result, Span};
 
@@ -79,8 +79,22 @@ fn update(args: &PkgUpdateArgs, dir: &Path, reference: &str, disk: &Disk, report
     Ok(updating.count)
 }
 
-/// Says that a field was changed on both sides.
-pub(super) fn say(conflict: &Conflict, report: &Report) {
+/// Says what was changed on both sides.
+pub(super) fn say(clash: &Clash, report: &Report) {
+    report.show(&match clash {
+        Clash::Field(conflict) => field(conflict),
+        Clash::Whole { what, here, upstream, place } => {
+            let stays = if *here == Did::Change { "as it is here" } else { "removed" };
+            let (here, upstream) = (here.participle(), upstream.participle());
+            let message = format!("{what} was {here} here and {upstream} upstream; it stays {stays}");
+            Diagnostic::warning("update-conflict", message)
+                .at(*place)
+                .help("compare the two, and keep what is right")
+        }
+    });
+}
+
+fn field(conflict: &Conflict) -> Diagnostic {
     let path: Vec<&str> = conflict.path.iter().map(|part| part.as_str()).collect();
     let value = |node: &Option<Node>| {
         let text = node.as_ref().map_or_else(|| "nothing".to_owned(), krm_yaml::json::compact);
@@ -89,12 +103,10 @@ pub(super) fn say(conflict: &Conflict, report: &Report) {
     let message = format!("`{}` was changed here and upstream; upstream's value is taken", path.join("."));
     let ours = conflict.dest.as_ref().map_or(conflict.near, Node::span);
     let theirs = conflict.updated.as_ref().map_or(Span::NONE, Node::span);
-    report.show(
-        &Diagnostic::warning("update-conflict", message)
-            .at(ours)
-            .note(format!("here it is {}", value(&conflict.dest)), Span::NONE)
-            .note(format!("upstream it is {}", value(&conflict.updated)), theirs),
-    );
+    Diagnostic::warning("update-conflict", message)
+        .at(ours)
+        .note(format!("here it is {}", value(&conflict.dest)), Span::NONE)
+        .note(format!("upstream it is {}", value(&conflict.updated)), theirs)
 }
 
 fn show(local: &Files, merged: &Files) {

@@ -190,10 +190,10 @@ impl<'a> Updating<'a> {
 
     fn merged(&self, sides: &Sides, strategy: Strategy) -> Result<Files> {
         let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local };
-        let (merged, conflicts) = kpt::update(&states, strategy, &self.report.sources)?;
-        conflicts.iter().for_each(|conflict| say(conflict, self.report));
-        if !conflicts.is_empty() && self.args.on_conflict == OnUpdateConflict::Fail {
-            let message = format!("{} field(s) were changed both here and upstream", conflicts.len());
+        let (merged, clashes) = kpt::update(&states, strategy, &self.report.sources)?;
+        clashes.iter().for_each(|clash| say(clash, self.report));
+        if !clashes.is_empty() && self.args.on_conflict == OnUpdateConflict::Fail {
+            let message = format!("{} change(s) here are in conflict with upstream's", clashes.len());
             return Err(Diagnostic::error("update-conflicts", message).help("nothing was written"));
         }
         Ok(merged)

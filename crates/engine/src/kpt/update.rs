@@ -26,11 +26,42 @@ pub struct States<'a> {
     pub local: &'a Files,
 }
 
-/// What becomes of the package here, its root Kptfile apart, and the fields that both sides changed.
-pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Result<(Files, Vec<Conflict>)> {
+/// Something that both sides changed.
+#[derive(Debug)]
+pub enum Clash {
+    /// A field, and whose value is taken.
+    Field(Conflict),
+    /// A resource or a file, which stays as it is here.
+    Whole {
+        /// Its name.
+        what: String,
+        here: Did,
+        upstream: Did,
+        place: Span,
+    },
+}
+
+/// What a side did to a resource or a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Did {
+    Change,
+    Remove,
+}
+
+impl Did {
+    pub fn participle(self) -> &'static str {
+        match self {
+            Did::Change => "changed",
+            Did::Remove => "removed",
+        }
+    }
+}
+
+/// What becomes of the package here, its root Kptfile apart, and what both sides changed.
+pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Result<(Files, Vec<Clash>)> {
     let States { origin, updated, local } = states;
     let (origin, updated) = (noted(origin), noted(updated));
-    let mut conflicts = Vec::new();
+    let mut clashes = Vec::new();
     let merged = match strategy {
         Strategy::FastForward => {
             refuse_changes(&origin, local)?;
@@ -43,9 +74,9 @@ pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Res
             all.extend(updated);
             all
         }
-        Strategy::ResourceMerge => merge(&origin, &updated, local, sources, &mut conflicts)?,
+        Strategy::ResourceMerge => merge(&origin, &updated, local, sources, &mut clashes)?,
     };
-    Ok((noted(&merged), conflicts))
+    Ok((noted(&merged), clashes))
 }
 
 /// The files with resources that say what upstream calls them; as they are if one cannot be read.
@@ -81,13 +112,13 @@ fn merge(
     updated: &Files,
     local: &Files,
     sources: &Sources,
-    conflicts: &mut Vec<Conflict>,
+    clashes: &mut Vec<Clash>,
 ) -> Result<Files> {
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let fates = subpackages(origin, updated, local)?;
     // Files know nothing of each other.
-    let one = |path: &&String| -> Result<(Option<Vec<u8>>, Vec<Conflict>)> {
+    let one = |path: &&String| -> Result<(Option<Vec<u8>>, Vec<Clash>)> {
         let (was, theirs, ours) = (origin.get(*path), updated.get(*path), local.get(*path));
         let mut met = Vec::new();
         let fate = path.rmatch_indices('/').find_map(|(end, _)| fates.get(&path[..end]));
@@ -103,6 +134,12 @@ fn merge(
                 (Some(was), Some(theirs), Some(ours)) if was != theirs && is_subpackage(path) => {
                     Some(merged_kptfile(path, was, theirs, ours, sources)?)
                 }
+                (Some(was), theirs, Some(ours)) if theirs != Some(was) && theirs != Some(ours) => {
+                    let upstream = if theirs.is_some() { Did::Change } else { Did::Remove };
+                    let what = format!("`{path}`");
+                    met.push(Clash::Whole { what, here: Did::Change, upstream, place: Span::NONE });
+                    Some(ours.clone())
+                }
                 (_, _, Some(ours)) => Some(ours.clone()),
             },
         };
@@ -112,7 +149,7 @@ fn merge(
     let all: Vec<_> = paths.par_iter().map(one).collect();
     for (path, one) in paths.into_iter().zip(all) {
         let (text, met) = one?;
-        conflicts.extend(met);
+        clashes.extend(met);
         merged.extend(text.map(|text| (path.clone(), text)));
     }
     Ok(merged)
@@ -225,7 +262,7 @@ fn merge_file(
     path: &str,
     [was, theirs, ours]: [Option<&Vec<u8>>; 3],
     sources: &Sources,
-    conflicts: &mut Vec<Conflict>,
+    clashes: &mut Vec<Clash>,
 ) -> Result<Option<Vec<u8>>> {
     if was == theirs {
         // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
@@ -245,6 +282,12 @@ fn merge_file(
             (None, None) => documents.push(document.clone()),
             (Some(was), None) => {
                 if without_notes(&was.root) != without_notes(&document.root) {
+                    clashes.push(Clash::Whole {
+                        what: named(&document.root),
+                        here: Did::Change,
+                        upstream: Did::Remove,
+                        place: document.root.span(),
+                    });
                     documents.push(document.clone());
                 }
             }
@@ -252,7 +295,7 @@ fn merge_file(
                 let was = was.map(|was| &was.root);
                 let (merged, met) =
                     three_way(was, &theirs.root, &document.root, &schema, Options::default())?;
-                conflicts.extend(met);
+                clashes.extend(met.into_iter().map(Clash::Field));
                 let mut document = document.clone();
                 match merged {
                     Merged::Same => {}
@@ -264,6 +307,17 @@ fn merge_file(
         }
     }
     for (document, key) in theirs.documents.iter().zip(&theirs.keys) {
+        if let Some(key) = key
+            && let (Some(was), None) = (was.get(key), ours.get(key))
+            && without_notes(&was.root) != without_notes(&document.root)
+        {
+            clashes.push(Clash::Whole {
+                what: named(&document.root),
+                here: Did::Remove,
+                upstream: Did::Change,
+                place: document.root.span(),
+            });
+        }
         let is_new = match key {
             Some(key) => ours.get(key).is_none() && was.get(key).is_none(),
             None => ours.documents.is_empty() && was.documents.is_empty() && !document.root.is_null(),
@@ -277,6 +331,12 @@ fn merge_file(
         let text = preserve::stream(&documents);
         text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
     }))
+}
+
+/// A resource by its kind and name, as in a sentence.
+fn named(resource: &Node) -> String {
+    let text = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
+    format!("{} `{}`", text(resource.get("kind")), text(resource.at(["metadata", "name"])))
 }
 
 /// Merges the Kptfile of an update into the one here: its name and where it comes from stay.
