@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krm_engine::Node;
 use krm_engine::explain::{
-    Because, Entry, Explanation, Found, Hidden, Labels, Part, Site, Sites, Telling, Where, explain, json,
-    text,
+    Because, Entry, Explanation, Found, Hidden, HistoryOptions, Labels, Part, Site, Sites, Where, explain,
+    json, text,
 };
 use krm_engine::page::{FieldEvents, Wanted, page};
 use krm_engine::trace::{Segment, at};
@@ -309,7 +309,7 @@ fn aligned<'n>(items: &[Node], others: &'n [Node], index: usize) -> Option<&'n N
 /// Every field of the result with all there is to say about it.
 fn explanations(built: &Built) -> Vec<(usize, Vec<Segment>, Explanation)> {
     let (labels, hidden) = (Labels::new(&built.sources), Hidden::nothing());
-    let with = Telling { labels: &labels, hidden: &hidden, depth: 3 };
+    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: 3 };
     let mut all = Vec::new();
     for (resource, (track, seen)) in built.trace.result.iter().enumerate() {
         let found = Found { track: *track, seen, present: true };

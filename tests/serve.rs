@@ -13,11 +13,14 @@ fn folder(name: &str) -> PathBuf {
     dir
 }
 
+/// Puts each file in place whole: a server that looks in the middle would see it empty.
 fn write(dir: &Path, files: &[(&str, &str)]) {
     for (path, text) in files {
         let path = dir.join(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(path, text).unwrap();
+        let aside = path.with_extension("aside");
+        std::fs::write(&aside, text).unwrap();
+        std::fs::rename(aside, path).unwrap();
     }
 }
 

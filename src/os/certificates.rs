@@ -66,7 +66,7 @@ fn items(file: &Path) -> Result<Vec<PemItem<'static>>> {
     all.map_err(|error: ureq::Error| unreadable(file, &error.to_string()))
 }
 
-/// The error for a file that holds no certificate or key, or one that does not fit.
+/// The error for a file without a certificate or key, or with one that does not match the other.
 pub fn unreadable(file: &Path, why: &str) -> Diagnostic {
     unusable(format!("`{}` cannot be used: {why}", file.display()))
         .help("certificates and keys are PEM files: text with lines such as `-----BEGIN CERTIFICATE-----`")

@@ -6,8 +6,8 @@
 //! header = ["Authorization=Bearer ..."]
 //! ```
 //!
-//! A key says what the variable `KRM_REMOTE_...` of the same name says, and variables and flags win. No file of a repository
-//! can say any of this: who looks at a repository must not have its outputs sent, or its functions run, where it wants.
+//! A key says what the variable `KRM_REMOTE_...` of the same name says, and variables and flags win. No file in
+//! a repository can set any of this: a repository must not choose where its outputs are sent or its functions run.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,15 +1,13 @@
 //! One mistake in a base is an error of every target that is built from it.
 
 use krm_engine::{Diagnostic, Span};
+use krm_yaml::Note;
 use rustc_hash::FxHashMap;
 
 use super::all;
 
 /// So many targets are named.
 const MOST: usize = 3;
-
-/// The note that says which kustomization led to a file: another one for each target.
-const INCLUDED: &str = "included here";
 
 /// An error, and the targets that have it.
 struct Repeated<'t> {
@@ -47,7 +45,8 @@ impl Repeated<'_> {
             _ => format!("{} and {more} more", named.join(", ")),
         };
         error
-            .without_notes(|note| note.message == INCLUDED)
+            // Each target has its own.
+            .without_notes(Note::is_inclusion)
             .note(format!("in {} targets: {named}", targets.len()), Span::NONE)
     }
 }
@@ -56,7 +55,7 @@ impl Repeated<'_> {
 fn key(error: &Diagnostic) -> (&'static str, String) {
     let place = |location: Option<&krm_yaml::Location>| location.map(ToString::to_string).unwrap_or_default();
     let mut text = format!("{}\0{}", place(error.location()), error.message());
-    for note in error.notes().iter().filter(|note| note.message != INCLUDED) {
+    for note in error.notes().iter().filter(|note| !note.is_inclusion()) {
         text += &format!("\0{}\0{}", place(note.location()), note.message);
     }
     error.advice().iter().for_each(|advice| text += &format!("\0{advice}"));
@@ -85,6 +84,6 @@ mod tests {
         let notes: Vec<&str> = same.notes().iter().map(|note| note.message.as_str()).collect();
         assert_eq!(notes, ["in 5 targets: `a`, `b`, `c` and 2 more"]);
         let notes: Vec<&str> = other.notes().iter().map(|note| note.message.as_str()).collect();
-        assert_eq!(notes, [INCLUDED], "what only one target has stays as it is");
+        assert_eq!(notes, ["included here"], "what only one target has stays as it is");
     }
 }

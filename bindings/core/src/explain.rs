@@ -1,6 +1,6 @@
 //! The history of a value, as data and as text.
 
-use krm_engine::explain::{self, FieldPath, Hidden, Labels, ResourceName, Telling, Where, json, text};
+use krm_engine::explain::{self, FieldPath, Hidden, HistoryOptions, Labels, ResourceName, Where, json, text};
 use krm_engine::{Diagnostic, Node, Session, Sources};
 
 /// What is to be explained.
@@ -48,7 +48,7 @@ pub fn explain(
             .help("check the spelling; leave out the field to see the whole resource"));
     }
     let hidden = Hidden::of([&*trace], sources, false, &[]);
-    let with = Telling { labels: &labels, hidden: &hidden, depth: DEPTH };
+    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: DEPTH };
     let histories = places.iter().map(|place| {
         let history = explain::explain(place, with);
         let mut node = json::explanation(&history, target, sources, &hidden);

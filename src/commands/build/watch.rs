@@ -37,7 +37,7 @@ struct Watching<'a> {
     written: BTreeMap<PathBuf, String>,
     /// To the command that wants to know.
     messenger: Option<Messenger>,
-    /// What it has not been told: as long as a target fails, nothing new is published.
+    /// News that was not sent yet: nothing is published while a target fails.
     news: News,
 }
 

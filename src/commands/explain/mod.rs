@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use krm_engine::explain::{
-    self, Explanation, FieldPath, Found, Hidden, Labels, ResourceName, Sites, Telling, json, text,
+    self, Explanation, FieldPath, Found, Hidden, HistoryOptions, Labels, ResourceName, Sites, json, text,
 };
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
 use krm_yaml::Failure;
@@ -232,7 +232,7 @@ impl Answerer<'_> {
     }
 
     fn explain(&self, place: &explain::Where) -> Explanation {
-        let with = Telling { labels: self.labels, hidden: &self.hidden, depth: self.depth };
+        let with = HistoryOptions { labels: self.labels, hidden: &self.hidden, depth: self.depth };
         explain::explain(place, with)
     }
 

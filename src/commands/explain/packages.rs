@@ -102,7 +102,7 @@ impl Packages<'_> {
     }
 }
 
-/// What functions do is told by the answer.
+/// Shows no progress: the explanation itself says what each function did.
 struct Silent;
 
 impl kpt::Observer for Silent {

@@ -26,7 +26,7 @@ pub struct Progress<'r> {
     state: Mutex<State>,
 }
 
-/// What was told so far.
+/// What was reported so far.
 #[derive(Default)]
 struct State {
     told: Vec<Node>,

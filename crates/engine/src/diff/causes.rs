@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::compare::Side;
 use super::lines::{Hunk, hunks};
 use super::{Cause, Place};
-use crate::explain::{Because, Entry, Hidden, Labels, Telling};
+use crate::explain::{Because, Entry, Hidden, HistoryOptions, Labels};
 use crate::files::KUSTOMIZATION_FILES;
 use crate::files::world::clean;
 use crate::pipeline::trace::{EventKind, InputKind};
@@ -72,9 +72,13 @@ impl<'a> Causes<'a> {
         Self { sides: [from, to], labels, hidden, files, workspaces, targets }
     }
 
-    /// What histories of a side are told with.
-    pub fn telling(&self, which: Which) -> Telling<'_> {
-        Telling { labels: &self.labels[which as usize], hidden: &self.hidden[which as usize], depth: 0 }
+    /// How histories of one side are put together.
+    pub fn history_options(&self, which: Which) -> HistoryOptions<'_> {
+        HistoryOptions {
+            labels: &self.labels[which as usize],
+            hidden: &self.hidden[which as usize],
+            depth: 0,
+        }
     }
 
     /// The location of a span.
@@ -110,7 +114,7 @@ impl<'a> Causes<'a> {
         Some(self.cause(Hit { which, file: name.to_owned(), line, hunk: 0, column: 1 }, None))
     }
 
-    /// The cause that a lock file is: what its entries stand for is another thing now.
+    /// A change of a lock file as a cause: its entries now resolve to something else.
     pub fn of_lock(&self, name: &str) -> Option<Cause> {
         let file = self.file(name)?;
         let lines = file.lines[Which::To as usize].as_deref().unwrap_or_default();
@@ -344,7 +348,7 @@ impl<'a> Causes<'a> {
         }
         let read = |side: &Side| {
             let path = Path::new(name);
-            // What was fetched is as it is: that it is fetched, or what, is said elsewhere.
+            // Only files of the repository can be a cause; a fetched base changes by the line that names it.
             let is_own = |root: &Path| side.world.real_path(path).is_ok_and(|real| real.starts_with(root));
             side.root.is_none_or(is_own).then(|| side.world.read(path).ok())?
         };

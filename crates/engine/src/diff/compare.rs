@@ -11,7 +11,7 @@ use super::causes::{Causes, Histories, Which};
 use super::fields::{Difference, differences};
 use super::pair::{Item, Pair, pairs, split_hash};
 use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Status, Tail, TargetDiff, flags, images};
-use crate::explain::{self, Entry, FieldPath, Found, Hidden, ResourceName, Telling, Where};
+use crate::explain::{self, Entry, FieldPath, Found, Hidden, HistoryOptions, ResourceName, Where};
 use crate::files::world::World;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause as Noted, EventKind, Seen, Segment, at as node_at};
@@ -557,7 +557,7 @@ impl Comparison<'_> {
             Which::To => &self.given.to,
         };
         let Outcome::Built(trace) = outcome else { return Vec::new() };
-        let with = Telling { depth: DEPTH, ..self.causes.telling(which) };
+        let with = HistoryOptions { depth: DEPTH, ..self.causes.history_options(which) };
         let explained = |place: &Where| explain::explain(place, with).history;
         let Some((_, track)) = item.and_then(|item| item.track) else {
             // Perhaps it was there, and a step deleted it.
@@ -572,7 +572,7 @@ impl Comparison<'_> {
         let Some(seen) = seen(trace, track) else { return Vec::new() };
         let found = Found { track, seen, present: true };
         if is_there && moved {
-            return moves(trace, &found, path, Telling { depth: 0, ..with });
+            return moves(trace, &found, path, HistoryOptions { depth: 0, ..with });
         }
         if is_there {
             return explained(&Where::in_result(trace, &found, path.to_vec()));
@@ -583,7 +583,7 @@ impl Comparison<'_> {
 }
 
 /// How the order of a list came about: what moved its elements, or else where it was written.
-fn moves(trace: &Trace, found: &Found, path: &[Segment], with: Telling) -> Vec<Entry> {
+fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -> Vec<Entry> {
     let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
     // The first elements say what came before what.
     let explained = (0..count.min(4)).map(|index| {

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use krm_yaml::{Result, Sources};
 
 use crate::files::repository::Repository;
-use crate::files::world::{
-    AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, World, clean, would_be_fetched,
-};
+use crate::files::world::{DirEntry, Download, EntryKind, Fetched, World, clean, would_be_fetched};
 use crate::session::{BuildOptions, Session, emit};
 
 /// A world in which some files have another content, or are gone. Paths are real ones.
@@ -99,8 +97,8 @@ impl World for Overlay {
         Ok(entries)
     }
 
-    fn provide(&self, path: &Path) -> std::io::Result<()> {
-        self.world.provide(path)
+    fn below(&self) -> Option<&dyn World> {
+        Some(&*self.world)
     }
 
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
@@ -127,22 +125,6 @@ impl World for Overlay {
 
     fn kept_file(&self, address: &str) -> Result<Option<Download>> {
         if self.is_offline { Ok(None) } else { self.world.kept_file(address) }
-    }
-
-    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
-        self.world.known_kind(repository)
-    }
-
-    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
-        self.world.chart(chart)
-    }
-
-    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
-        self.world.chart_home(home)
-    }
-
-    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
-        self.world.check_chart(chart, folder)
     }
 }
 

@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, RwLock};
 
-use krm_yaml::Result;
-
-use crate::files::repository::Repository;
-use crate::files::world::{AddressKind, DirEntry, Download, EntryKind, Fetched, World, clean};
+use crate::files::world::{DirEntry, EntryKind, World, clean};
 
 /// A world in which open texts count instead of what is saved. Relative paths begin at the folder that is open.
 ///
@@ -126,16 +123,8 @@ impl World for Buffers {
         })
     }
 
-    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
-        self.disk.kept(repository)
-    }
-
-    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
-        self.disk.kept_file(address)
-    }
-
-    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
-        self.disk.known_kind(repository)
+    fn below(&self) -> Option<&dyn World> {
+        Some(&*self.disk)
     }
 }
 
@@ -143,6 +132,7 @@ impl World for Buffers {
 mod tests {
     use super::*;
     use crate::files::memory_world::MemoryWorld;
+    use crate::files::repository::Repository;
 
     #[test]
     fn open_texts_count_and_nothing_is_fetched() {

@@ -10,7 +10,7 @@ use super::facts::Role;
 use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, builtins};
-use crate::explain::{self, Explanation, FieldPath, Hidden, Labels, ResourceName, Telling, text};
+use crate::explain::{self, Explanation, FieldPath, Hidden, HistoryOptions, Labels, ResourceName, text};
 use crate::files::relative;
 use crate::pipeline::Trace;
 use crate::workspace::{Reference, ReferenceTarget};
@@ -130,8 +130,10 @@ impl Editor {
             let hidden = Hidden::of([&*trace], &self.sources, false, &[]);
             for found in found.iter().take(2) {
                 for place in explain::locate(&trace, found, &field).iter().take(1) {
-                    let answer =
-                        explain::explain(place, Telling { labels: &labels, hidden: &hidden, depth: 2 });
+                    let answer = explain::explain(
+                        place,
+                        HistoryOptions { labels: &labels, hidden: &hidden, depth: 2 },
+                    );
                     parts.push(self.history(&answer, &self.shown(root)));
                 }
             }

@@ -380,6 +380,10 @@ impl World for Repaired<'_> {
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf> {
         self.0.real_path(path)
     }
+
+    fn below(&self) -> Option<&dyn World> {
+        Some(self.0)
+    }
 }
 
 #[cfg(test)]

@@ -161,8 +161,12 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<
 
 /// Fields of a resource that were perhaps meant by one that it does not have, as they are written.
 pub fn near_fields(root: &Node, field: &FieldPath) -> Vec<String> {
-    let mut all = Vec::new();
-    every_field(root, &mut Vec::new(), &mut all);
+    let mut all: Vec<Vec<Segment>> = Vec::new();
+    each_node(root, &mut Vec::new(), &mut |_, path| {
+        if let Some(Segment::Key(_)) = path.last() {
+            all.push(path.to_vec());
+        }
+    });
     let text = field.text().trim_start_matches('/').replace('/', ".");
     // Without elements of lists: leaving them out means all of them.
     let is_key = |part: &&str| !part.is_empty() && !part.contains('=') && part.parse::<usize>().is_err();
@@ -187,21 +191,6 @@ pub fn near_fields(root: &Node, field: &FieldPath) -> Vec<String> {
     match near {
         Some(near) => of(&|text| text == near),
         None => of(&|text| last_of(text).eq_ignore_ascii_case(last)),
-    }
-}
-
-/// The ways to everything in a tree, but for the elements of lists themselves.
-fn every_field(node: &Node, way: &mut Vec<Segment>, found: &mut Vec<Vec<Segment>>) {
-    for entry in node.as_map().into_iter().flatten() {
-        way.push(Segment::Key(entry.key.text().unwrap_or_default().into()));
-        found.push(way.clone());
-        every_field(&entry.value, way, found);
-        way.pop();
-    }
-    for (index, item) in node.items().iter().enumerate() {
-        way.push(Segment::Index(index));
-        every_field(item, way, found);
-        way.pop();
     }
 }
 
@@ -309,18 +298,25 @@ fn segments(root: &Node, trail: &[usize]) -> Vec<Segment> {
 
 /// Sees every scalar of a tree, and the way to it.
 pub fn each_scalar(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[Segment])) {
-    if node.is_scalar() {
-        return see(node, path);
-    }
+    each_node(node, path, &mut |node, path| {
+        if node.is_scalar() {
+            see(node, path);
+        }
+    });
+}
+
+/// Sees every node of a tree, parents first, and the way to it. Keys that are not scalars have no way to them.
+fn each_node(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[Segment])) {
+    see(node, path);
     for entry in node.as_map().into_iter().flatten() {
         let Some(key) = entry.key.text() else { continue };
         path.push(Segment::Key(key.into()));
-        each_scalar(&entry.value, path, see);
+        each_node(&entry.value, path, see);
         path.pop();
     }
     for (index, item) in node.items().iter().enumerate() {
         path.push(Segment::Index(index));
-        each_scalar(item, path, see);
+        each_node(item, path, see);
         path.pop();
     }
 }

@@ -1,4 +1,4 @@
-//! What is not to be shown: the values of Secrets, and of the fields that the user names.
+//! Values that must not be shown: those of Secrets, and of the fields that the user names.
 
 use std::ops::Range;
 use std::path::Path;
@@ -22,7 +22,7 @@ pub fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
     kind == "Secret" && matches!(path.first(), Some(Segment::Key(key)) if DATA.contains(&key.as_str()))
 }
 
-/// The values that are not to be shown.
+/// The values that must not be shown.
 ///
 /// A value is known by the field it is in and by where it is written. So it stays hidden in earlier versions of the resource,
 /// in fields that a replacement or a variable copies it to, and in the lines of source files.
@@ -70,7 +70,11 @@ impl Hidden {
 
     /// Whether nothing of a field is shown.
     pub fn covers(&self, root: &Node, path: &[Segment]) -> bool {
-        self.covered(root, root).iter().any(|way| path.starts_with(way))
+        self.is_within(&self.covered(root, root), root, path)
+    }
+
+    fn is_within(&self, covered: &[Vec<Segment>], root: &Node, path: &[Segment]) -> bool {
+        covered.iter().any(|way| path.starts_with(way))
             || at(root, path).is_some_and(|value| value.is_scalar() && self.spans.contains(&value.span()))
     }
 
@@ -79,10 +83,11 @@ impl Hidden {
         if self.is_nothing() {
             return (value.clone(), false);
         }
-        if self.covers(root, path) {
+        let covered = self.covered(root, root);
+        if self.is_within(&covered, root, path) {
             return (mask(value), true);
         }
-        let covered = self.covered(root, root).into_iter().filter(|way| way.starts_with(path));
+        let covered = covered.iter().filter(|way| way.starts_with(path));
         let covered: Vec<Vec<Segment>> = covered.map(|way| way[path.len()..].to_vec()).collect();
         let leaves = self.leaves_in(value, &covered);
         (replaced(value, &leaves, &mut |_, leaf| mask(leaf)), !leaves.is_empty())
@@ -113,7 +118,7 @@ impl Hidden {
         }
         let mut ranges = self.texts.get(name).cloned().unwrap_or_default();
         if self.secrets {
-            // Also what never came into a Secret, such as a patch that matched nothing.
+            // This covers text that never reached a Secret, too, such as a patch that matched nothing.
             ranges.extend(secrets_in(text));
         }
         ranges.sort_by_key(|range| (range.start, range.end));

@@ -201,9 +201,9 @@ pub struct Move {
     pub why: String,
 }
 
-/// What a history is told with.
+/// How a history is put together.
 #[derive(Clone, Copy)]
-pub struct Telling<'a> {
+pub struct HistoryOptions<'a> {
     pub labels: &'a Labels<'a>,
     pub hidden: &'a Hidden,
     /// How far causes are followed.
@@ -211,7 +211,7 @@ pub struct Telling<'a> {
 }
 
 /// The history of a field.
-pub fn explain(place: &Where, with: Telling) -> Explanation {
+pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
     let events = events(place);
     let ids = place.trace.ids(place.track);
     let root = last_seen(place).cloned().unwrap_or_else(Node::null);
@@ -308,7 +308,7 @@ fn origin_of(first: &Event) -> Span {
         .map_or(Span::NONE, |seen| seen.node.span())
 }
 
-fn entry(event: &Event, with: Telling) -> Entry {
+fn entry(event: &Event, with: HistoryOptions) -> Entry {
     let is_origin = event.kind == EventKind::Written;
     let because = event.causes.iter().filter_map(|cause| reason(cause, event, with)).collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
@@ -469,14 +469,14 @@ fn followed_label(event: &Event) -> String {
     text.unwrap_or_else(|| "followed".to_owned())
 }
 
-fn reason(cause: &Cause, event: &Event, with: Telling) -> Option<Because> {
+fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because> {
     // Whatever a cause names is in the trace of the step: that of a base, if the step is one of a base.
     let (trace, step) = (event.trace, event.index);
     let history = |track: Track, path: &[Segment], until: usize| -> Vec<Entry> {
         let Some(depth) = with.depth.checked_sub(1) else { return Vec::new() };
         let events = trace.history_until(until, track, path);
-        let told = events.iter().filter(|e| changes_value(e));
-        told.map(|e| entry(e, Telling { depth, ..with })).collect()
+        let changes = events.iter().filter(|e| changes_value(e));
+        changes.map(|e| entry(e, HistoryOptions { depth, ..with })).collect()
     };
     let name = [Segment::Key("metadata".into()), Segment::Key("name".into())];
     match cause {

@@ -17,7 +17,7 @@ pub use find::{
 };
 pub use hidden::{Hidden, HiddenLines, hidden_as, is_secret_value, replaced, secrets_in};
 pub use history::{
-    Because, Entry, Explanation, Moment, Move, Moves, Opaque, State, Suffered, Telling, changes_value,
+    Because, Entry, Explanation, HistoryOptions, Moment, Move, Moves, Opaque, State, Suffered, changes_value,
     explain, left_alone,
 };
 pub use labels::Labels;

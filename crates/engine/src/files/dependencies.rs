@@ -9,7 +9,7 @@ use krm_yaml::{Diagnostic, Result};
 use rustc_hash::FxHashMap;
 
 use crate::files::repository::Repository;
-use crate::files::world::{AddressKind, ChartAddress, DirEntry, Download, Fetched, World};
+use crate::files::world::{DirEntry, Download, Fetched, World};
 
 /// Every file, listing and look-up that one kustomization depended on, and the kustomizations it was made of.
 ///
@@ -270,8 +270,8 @@ impl World for Watched<'_> {
         real
     }
 
-    fn provide(&self, path: &Path) -> std::io::Result<()> {
-        self.world.provide(path)
+    fn below(&self) -> Option<&dyn World> {
+        Some(self.world)
     }
 
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
@@ -282,30 +282,6 @@ impl World for Watched<'_> {
     fn get(&self, address: &str) -> Result<Download> {
         self.dependencies.fetched(address);
         self.world.get(address)
-    }
-
-    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
-        self.world.kept(repository)
-    }
-
-    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
-        self.world.kept_file(address)
-    }
-
-    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
-        self.world.known_kind(repository)
-    }
-
-    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
-        self.world.chart(chart)
-    }
-
-    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
-        self.world.chart_home(home)
-    }
-
-    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
-        self.world.check_chart(chart, folder)
     }
 }
 

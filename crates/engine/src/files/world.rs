@@ -20,11 +20,15 @@ pub trait World: Send + Sync {
     /// The real path, links resolved.
     fn real_path(&self, path: &Path) -> std::io::Result<PathBuf>;
 
+    /// The world this one is a view of. It answers what this one has no answer of its own for, and is never asked to fetch.
+    fn below(&self) -> Option<&dyn World> {
+        None
+    }
+
     /// Makes sure that a program finds a file or folder of this world on the disk, at the same path. What is on the disk
     /// already needs nothing.
     fn provide(&self, path: &Path) -> std::io::Result<()> {
-        let _ = path;
-        Ok(())
+        self.below().map_or(Ok(()), |world| world.provide(path))
     }
 
     /// A repository; fetched when first asked for, then kept to the end of the run.
@@ -39,37 +43,32 @@ pub trait World: Send + Sync {
 
     /// A repository of which a copy is kept here, without asking the network; `None` if it would have to be fetched.
     fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
-        let _ = repository;
-        Ok(None)
+        self.below().map_or(Ok(None), |world| world.kept(repository))
     }
 
     /// The same for what is at an `https://` address.
     fn kept_file(&self, address: &str) -> Result<Option<Download>> {
-        let _ = address;
-        Ok(None)
+        self.below().map_or(Ok(None), |world| world.kept_file(address))
     }
 
     /// What an address that could be both is, if that is known without asking the network.
     fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
-        let _ = repository;
-        None
+        self.below()?.known_kind(repository)
     }
 
     /// The folder of a chart that need not be pulled because a copy of it is kept; `None` for any other.
     fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
-        let _ = chart;
-        Ok(None)
+        self.below().map_or(Ok(None), |world| world.chart(chart))
     }
 
     /// The folder to pull charts into, given the one that the configuration names. Content that is kept must not change.
     fn chart_home(&self, home: &Path) -> Result<PathBuf> {
-        Ok(home.to_owned())
+        self.below().map_or_else(|| Ok(home.to_owned()), |world| world.chart_home(home))
     }
 
     /// Checks a chart that was pulled, or that was in the tree.
     fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
-        let _ = (chart, folder);
-        Ok(())
+        self.below().map_or(Ok(()), |world| world.check_chart(chart, folder))
     }
 }
 
@@ -114,8 +113,8 @@ impl World for Offline {
         self.0.real_path(path)
     }
 
-    fn provide(&self, path: &Path) -> std::io::Result<()> {
-        self.0.provide(path)
+    fn below(&self) -> Option<&dyn World> {
+        Some(&*self.0)
     }
 
     fn fetch(&self, repository: &Repository) -> Result<Fetched> {
@@ -124,30 +123,6 @@ impl World for Offline {
 
     fn get(&self, address: &str) -> Result<Download> {
         self.kept_file(address)?.ok_or_else(|| would_be_fetched(address))
-    }
-
-    fn kept(&self, repository: &Repository) -> Result<Option<Fetched>> {
-        self.0.kept(repository)
-    }
-
-    fn kept_file(&self, address: &str) -> Result<Option<Download>> {
-        self.0.kept_file(address)
-    }
-
-    fn known_kind(&self, repository: &Repository) -> Option<AddressKind> {
-        self.0.known_kind(repository)
-    }
-
-    fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
-        self.0.chart(chart)
-    }
-
-    fn chart_home(&self, home: &Path) -> Result<PathBuf> {
-        self.0.chart_home(home)
-    }
-
-    fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
-        self.0.check_chart(chart, folder)
     }
 }
 

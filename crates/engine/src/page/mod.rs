@@ -18,7 +18,7 @@ use std::path::Path;
 use krm_yaml::{Diagnostic, Sources};
 use rayon::prelude::*;
 
-use crate::explain::{FieldPath, Hidden, Labels, Telling};
+use crate::explain::{FieldPath, Hidden, HistoryOptions, Labels};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::Segment;
 use crate::resource::Track;
@@ -53,7 +53,7 @@ pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
     let labels = Labels::new(sources);
     let flat = Flat::new(trace, &labels, sources);
     let hidden = Hidden::of([trace], sources, wanted.show_secrets, wanted.mask);
-    let with = Telling { labels: &labels, hidden: &hidden, depth: wanted.depth };
+    let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: wanted.depth };
     let drafts: Vec<_> = flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, with)).collect();
     let mut tables = Tables::new(sources, &hidden, wanted.home);
     let start = wanted.start.as_ref().and_then(|(track, path)| {

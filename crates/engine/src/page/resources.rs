@@ -11,7 +11,7 @@ use super::model::{self, EventId, FieldEvents, Hunk, Resource, Version};
 use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
 use crate::explain::text::{input, is_editable};
-use crate::explain::{Because, Entry, Explanation, Telling, Where, explain};
+use crate::explain::{Because, Entry, Explanation, HistoryOptions, Where, explain};
 use crate::pipeline::trace::{Input, Segment, at, path_before};
 use crate::resource::ResourceId;
 
@@ -69,7 +69,7 @@ struct DraftWhy {
 /// A way to a field at a version of the resource.
 type Paths = FxHashMap<Vec<Segment>, u32>;
 
-pub(super) fn draft(chain: &Chain, flat: &Flat, with: Telling) -> Draft {
+pub(super) fn draft(chain: &Chain, flat: &Flat, with: HistoryOptions) -> Draft {
     let (_, last) = chain.versions.last().expect("it was seen when it came");
     let drafting = Drafting { chain, flat, with, id: &last.id };
     let nodes: Vec<&Node> = chain.versions.iter().map(|(_, seen)| &seen.node).collect();
@@ -114,7 +114,7 @@ pub(super) fn draft(chain: &Chain, flat: &Flat, with: Telling) -> Draft {
 struct Drafting<'a> {
     chain: &'a Chain<'a>,
     flat: &'a Flat<'a>,
-    with: Telling<'a>,
+    with: HistoryOptions<'a>,
     id: &'a ResourceId,
 }
 

@@ -115,7 +115,15 @@ pub struct Note {
     location: Option<Location>,
 }
 
+/// What a note says that names the place a file is included from.
+const INCLUDED: &str = "included here";
+
 impl Note {
+    /// Whether it names the place a file is included from: see [`Diagnostic::included`].
+    pub fn is_inclusion(&self) -> bool {
+        self.message == INCLUDED
+    }
+
     /// Where the span is, once [`Diagnostic::located`] has looked it up.
     pub fn location(&self) -> Option<&Location> {
         self.location.as_ref()
@@ -185,7 +193,7 @@ impl Diagnostic {
     /// Adds, to this and to those joined to it, who named the file that has the fault.
     pub fn included(mut self, place: Span) -> Self {
         if self.0.place != place && !place.is_none() {
-            self = self.note("included here", place);
+            self = self.note(INCLUDED, place);
         }
         self.0.others = std::mem::take(&mut self.0.others).into_iter().map(|d| d.included(place)).collect();
         self
