@@ -14,6 +14,9 @@ use rayon::prelude::*;
 
 use crate::os::{self, Disk};
 
+/// The files of a folder that are read.
+pub const ENDINGS: [&str; 2] = [".yaml", ".yml"];
+
 /// Reads a file, every YAML file of a folder but those its `.krmignore` names, or standard input (`-`). What is wrong with
 /// several files of a folder is said of all of them.
 pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
@@ -36,7 +39,7 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(vec![read(root, name)?]);
     }
-    let names = package::files(&disk, root, &[".yaml", ".yml"])?;
+    let names = package::files(&disk, root, &ENDINGS)?;
     let read: Vec<Result<File>> = names.into_par_iter().map(|name| read(&root.join(&name), name)).collect();
     let (mut files, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
     for file in read {

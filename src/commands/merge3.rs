@@ -3,11 +3,14 @@
 use std::path::Path;
 
 use krm_engine::merge::{Conflict, File, ResourceConflict, Side, merge3_files};
-use krm_engine::{Diagnostic, Node, Result, Schema};
+use krm_engine::{Diagnostic, Node, Result, Schema, package};
+use krm_function::elements::by_value;
+use krm_yaml::Style;
 
-use super::input::{read, read_resources};
+use super::input::{ENDINGS, read, read_resources};
 use super::merge::{MergeOutput, options, refuse_two_inputs};
 use crate::cli::{Merge3Args, OnConflict};
+use crate::os;
 use crate::report::Report;
 
 pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
@@ -32,6 +35,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     )?;
     let conflicts = merged.conflicts.iter().map(|conflict| diagnostic(conflict, args.on_conflict));
     let conflicts = conflicts.chain(merged.not_renamed.iter().map(|(old, new)| not_renamed(old, new)));
+    let conflicts = conflicts.chain(not_merged(&args));
     if args.on_conflict == OnConflict::Fail {
         let conflicts = Diagnostic::join(conflicts.map(Diagnostic::into_error));
         if let Some(conflicts) = conflicts {
@@ -62,6 +66,42 @@ fn not_renamed(old: &str, new: &str) -> Diagnostic {
     Diagnostic::warning("merge-rename-taken", message)
         .help(format!("rename your `{new}`, or check which of the two a kustomization means"))
 }
+
+/// A merge is one of resources. An update may also change files that a kustomization reads, such as those of a generator:
+/// who is not reminded of them has half an update.
+fn not_merged(args: &Merge3Args) -> Option<Diagnostic> {
+    let folders = [&args.original, &args.updated, &args.dest].map(Path::new);
+    if !folders.iter().all(|folder| folder.is_dir()) {
+        return None;
+    }
+    let [original, updated, dest] = folders;
+    let disk = os::Disk::default();
+    // A folder that cannot be listed was reported when its resources were read.
+    let names = |folder| package::files(&disk, folder, &[""]).unwrap_or_default();
+    let mut others: Vec<String> = names(original).into_iter().chain(names(updated)).collect();
+    others.retain(|name| !ENDINGS.iter().any(|ending| name.ends_with(ending)));
+    others.sort();
+    others.dedup();
+    let content = |folder: &Path, name: &str| os::read(&folder.join(name)).ok();
+    others.retain(|name| {
+        let theirs = content(updated, name);
+        theirs != content(original, name) && theirs != content(dest, name)
+    });
+    if others.is_empty() {
+        return None;
+    }
+    let mut names =
+        others.iter().take(MOST_SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    if others.len() > MOST_SHOWN {
+        names.push_str(&format!(" and {} more", others.len() - MOST_SHOWN));
+    }
+    let help =
+        format!("only YAML is merged: compare them with those in `{}`, and copy what you want", args.updated);
+    Some(Diagnostic::warning("merge-other-files", format!("the update also changes {names}")).help(help))
+}
+
+/// How many files, and how many entries of a list, are named.
+const MOST_SHOWN: usize = 8;
 
 fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnostic {
     let ResourceConflict { resource, conflict } = conflict;
@@ -100,6 +140,20 @@ fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnosti
     diagnostic = diagnostic
         .note(says("the update", updated), span(updated))
         .note(says("the original", original), span(original));
+    if let (Some(dest), Some(updated)) = (dest, updated) {
+        let (kept, lost, who) = match taken {
+            Side::Theirs => (updated, dest, "the update"),
+            Side::Ours => (dest, updated, "the destination"),
+        };
+        // A caret shows where a list begins, and a list in brackets whole.
+        let items = if lost.style() == Style::Flow { &[] } else { lost.items() };
+        let pairs = items.iter().zip(by_value(kept.items(), items));
+        let lost = pairs.filter(|(_, equal)| equal.is_none()).map(|(entry, _)| entry);
+        for entry in lost.take(MOST_SHOWN) {
+            let name = entry.text().map_or_else(|| "this".to_owned(), |text| format!("`{text}`"));
+            diagnostic = diagnostic.note(format!("{who} does not have {name}"), entry.span());
+        }
+    }
     match on_conflict {
         OnConflict::Fail => diagnostic
             .help("settle it in the destination, or choose a side with `--on-conflict theirs` or `ours`"),

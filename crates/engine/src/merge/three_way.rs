@@ -8,7 +8,7 @@ use super::comments::between_nodes::Margins;
 use super::comments::{self, Theirs, above_and_below};
 use super::two_way::dressed;
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
-use super::{Merged, Options};
+use super::{Merged, Options, kustomization_lists};
 use crate::schema::Schema;
 
 /// Whose change is taken if both made one.
@@ -68,7 +68,11 @@ pub(super) fn three_way_within(
     }
     let s = Sources { dest: Some(dest), origin: original, updated: Some(updated) };
     let mut state = Walk { schema, options, path: Some(Vec::new()) };
-    let mut visitor = ThreeWay { side, conflicts: Vec::new() };
+    let document = match kustomization_lists::is_kustomization(dest) {
+        true => DocumentKind::Kustomization,
+        false => DocumentKind::Resource,
+    };
+    let mut visitor = ThreeWay { document, side, conflicts: Vec::new() };
     let merged = match walk(&mut visitor, s, None, &mut state)? {
         Outcome::Keep => Merged::Same,
         Outcome::Clear => Merged::Deleted,
@@ -90,7 +94,13 @@ fn outermost(conflicts: Vec<Conflict>) -> Vec<Conflict> {
     kept
 }
 
+enum DocumentKind {
+    Kustomization,
+    Resource,
+}
+
 struct ThreeWay {
+    document: DocumentKind,
     side: Side,
     conflicts: Vec<Conflict>,
 }
@@ -137,6 +147,9 @@ impl Visitor for ThreeWay {
             (Some(origin), Some(updated)) if s.dest.is_none() => !comments::same_throughout(origin, updated),
             (Some(origin), Some(updated)) => !comments::same_values(origin, updated),
         };
+        if changed && let Some(list) = self.list_of_both(s) {
+            return Outcome::Set(list);
+        }
         if changed && self.keeps_ours(s, walk) {
             return Outcome::Keep;
         }
@@ -237,6 +250,16 @@ fn is_left_over(now: &Node, s: &Sources) -> bool {
 }
 
 impl ThreeWay {
+    /// The changes of both sides, if they are entries of a kustomization's list and do not get in each other's way.
+    fn list_of_both(&self, s: &Sources) -> Option<Node> {
+        let (original, updated, dest) = (present(s.origin), present(s.updated)?, s.dest?);
+        let is_list = updated.is_seq() && dest.is_seq() && original.is_none_or(Node::is_seq);
+        match self.document {
+            DocumentKind::Kustomization if is_list => kustomization_lists::merged(original, updated, dest),
+            _ => None,
+        }
+    }
+
     /// Notes a conflict if the destination, too, changed what the update changed, and not in the same way. `true` if there
     /// is one and the destination's value is to be kept.
     fn keeps_ours(&mut self, s: &Sources, walk: &Walk) -> bool {

@@ -396,7 +396,7 @@ pub(super) fn is_on_a_line(node: &Node) -> bool {
 }
 
 /// Makes a collection in brackets one of lines where it takes in such a one, which has no place in brackets.
-fn make_room<'n>(node: &mut Node, mut new: impl Iterator<Item = &'n Node>) {
+pub(super) fn make_room<'n>(node: &mut Node, mut new: impl Iterator<Item = &'n Node>) {
     if node.style() == Style::Flow && new.any(|value| !is_on_a_line(value)) {
         node.set_style(Style::Block);
     }

@@ -179,7 +179,7 @@ pub(in crate::merge) fn with_equal_items_of(mut list: Node, dest: &Node) -> Node
 }
 
 /// For each item the first equal one among others that is not taken.
-fn equals<'n>(items: &[Node], others: &'n [Node]) -> Vec<Option<&'n Node>> {
+pub(in crate::merge) fn equals<'n>(items: &[Node], others: &'n [Node]) -> Vec<Option<&'n Node>> {
     let found = by_value(others, items).into_iter().map(|at| at.map(|at| &others[at]));
     found.zip(items).map(|(equal, item)| equal.filter(|equal| same_values(equal, item))).collect()
 }
