@@ -189,6 +189,14 @@ pub struct AccessArgs {
     #[arg(long)]
     pub as_current_user: bool,
 
+    /// Stop a function that takes longer, such as `30s`; without it, after `5m`
+    #[arg(long, value_name = "TIME", value_parser = duration)]
+    pub timeout: Option<Duration>,
+
+    /// Stop a container or module that uses more memory, such as `512Mi`; without it, more than `2Gi`
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub memory: Option<u64>,
+
     #[command(flatten)]
     pub remote: RemoteExecutionArgs,
 }
@@ -238,14 +246,6 @@ pub struct SandboxArgs {
     /// When to fetch images
     #[arg(long, value_enum, ignore_case = true, default_value_t, value_name = "WHEN")]
     pub image_pull_policy: PullPolicy,
-
-    /// Stop a function that takes longer, such as `30s` or `5m`
-    #[arg(long, default_value = "5m", value_name = "TIME", value_parser = duration)]
-    pub timeout: Duration,
-
-    /// Stop a container or module that uses more memory, such as `512Mi` or `2Gi`
-    #[arg(long, default_value = "2Gi", value_name = "SIZE", value_parser = size)]
-    pub memory: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -270,6 +270,12 @@ impl AccessArgs {
                 self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect()
             }
         };
+        let limits = Limits::default();
+        let limits = Limits {
+            timeout: self.timeout.unwrap_or(limits.timeout),
+            memory: self.memory.unwrap_or(limits.memory),
+            ..limits
+        };
         Ok(Policy {
             exec: self.enable_exec,
             network: self.network,
@@ -283,6 +289,7 @@ impl AccessArgs {
             cache_dir: os::cache_dir(),
             supervisor: os::supervisor(),
             plugin_homes: os::plugin_homes(),
+            limits,
             ..Policy::default()
         })
     }
@@ -298,7 +305,6 @@ impl SandboxArgs {
                 PullPolicy::IfNotPresent => Pull::IfNotPresent,
                 PullPolicy::Never => Pull::Never,
             },
-            limits: Limits { timeout: self.timeout, memory: self.memory, ..Limits::default() },
             ..self.access.policy()?
         })
     }

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
+use krm_engine::runtime::Runtime;
 use krm_engine::{
-    BuildOptions, COMPOSITION_API_VERSION, Node, Outlined, Pipeline, Result, Session, Span, Step,
+    BuildOptions, COMPOSITION_API_VERSION, Node, Outlined, Pipeline, Policy, Result, Session, Span, Step,
 };
 
 use crate::cli::{FormatArg, OutputFormat};
@@ -43,10 +44,13 @@ impl OutputFormat for Format {
 }
 
 pub fn run(args: PlanArgs, report: &Report) -> Result<()> {
-    let session = Session::new(
+    // A plan starts nothing, so it needs no flag that allows it.
+    let (runtime, _) = Runtime::skipping(Policy::default());
+    let session = Session::with_runtime(
         Arc::new(Disk::around(std::slice::from_ref(&args.target))),
         report.sources.clone(),
         BuildOptions::default(),
+        Arc::new(runtime),
     );
     if args.deep {
         let steps = tree(&session.pipeline(&args.target)?, report);

@@ -317,7 +317,7 @@ fn entry(event: &Event, with: HistoryOptions) -> Entry {
         _ => None,
     });
     let configured_at = event.causes.iter().find_map(|cause| match cause {
-        Cause::Called { config, .. } => Some(*config).filter(|config| !config.is_none()),
+        Cause::Called { place, .. } => Some(*place).filter(|place| !place.is_none()),
         _ => None,
     });
     let place = match event.kind {
@@ -515,26 +515,31 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
             version: version.clone(),
             repository: repository.clone(),
         }),
-        Cause::Called { program, config } => {
-            let config = Some(*config).filter(|config| !config.is_none()).unwrap_or(event.asked);
-            let guess = event.after.and_then(|value| same_in(config, value, with.labels));
+        Cause::Called { program, config, place } => {
+            let written = Some(*place).filter(|place| !place.is_none()).unwrap_or(event.asked);
+            let guess = event.after.and_then(|value| {
+                let configured = config.as_ref().and_then(|config| same_in(config, value, |_| true));
+                configured.or_else(|| {
+                    let documents = with.labels.documents(written.file);
+                    documents.iter().find_map(|root| same_in(root, value, |span| written.holds(span)))
+                })
+            });
             Some(Because::Program { program: program.clone(), guess })
         }
         Cause::Hashed { .. } => Some(Because::Hash { inputs: inputs_of(trace, event.resource) }),
     }
 }
 
-/// Where within a span a value is written.
-fn same_in(span: Span, value: &Node, labels: &Labels) -> Option<Span> {
+/// Where a tree says the same as a value, at the first place that counts.
+fn same_in(root: &Node, value: &Node, counts: impl Fn(Span) -> bool) -> Option<Span> {
     let text = value.text().filter(|text| value.is_scalar() && !text.is_empty())?;
     let mut found = None;
-    for document in labels.documents(span.file).iter() {
-        each_scalar(document, &mut Vec::new(), &mut |scalar, _| {
-            if found.is_none() && span.holds(scalar.span()) && scalar.text() == Some(text) {
-                found = Some(scalar.span());
-            }
-        });
-    }
+    each_scalar(root, &mut Vec::new(), &mut |scalar, _| {
+        let span = scalar.span();
+        if found.is_none() && !span.is_none() && scalar.text() == Some(text) && counts(span) {
+            found = Some(span);
+        }
+    });
     found
 }
 

@@ -20,7 +20,8 @@ impl Transformer for Function {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         cx.note(Track::NONE, Span::NONE, || Cause::Called {
             program: self.name().into(),
-            config: self.config().map_or(self.place, Node::span),
+            config: self.config().cloned(),
+            place: self.config().map_or(self.place, Node::span),
         });
         match self.form {
             Form::Plain => self.transform_plain(items, cx),

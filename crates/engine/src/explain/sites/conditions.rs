@@ -54,7 +54,14 @@ impl Sites<'_> {
                     }
                     conditions.insert(Site::Text(*variable));
                 }
-                Cause::Called { config, .. } => conditions.extend(self.within(*config)),
+                Cause::Called { config, place, .. } => {
+                    conditions.extend(self.within(*place));
+                    config.iter().for_each(|config| {
+                        scalars(config, &mut |at| {
+                            conditions.extend((!at.is_none()).then_some(Site::Text(at)))
+                        });
+                    });
+                }
                 _ => {}
             }
         }

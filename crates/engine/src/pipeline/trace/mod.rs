@@ -164,8 +164,8 @@ pub enum Cause {
     Merged { patch: Node },
     /// A JSON patch was applied to the resource, operation by operation.
     Patched { operations: Vec<Operation> },
-    /// A program returned it.
-    Called { program: Text, config: Span },
+    /// A program returned it. Parts of its configuration may come from other places than the whole: overrides.
+    Called { program: Text, config: Option<Node>, place: Span },
     /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
     Rejected { asked: Span, paths: Vec<Span> },
     /// A condition under which the step acted: what was asked for, and the text that met it.

@@ -1,0 +1,4 @@
+#!/bin/sh
+cat >/dev/null
+echo waiting >&2
+sleep 100
