@@ -41,7 +41,7 @@ fn main() -> ! {
 fn run() -> i32 {
     #[cfg(target_os = "linux")]
     if supervisor::is_asked_for(std::env::args_os().nth(1).as_deref()) {
-        supervisor::main(std::env::args_os().skip(2));
+        supervisor::main();
     }
     report::own_up_to_panics();
     os::survive_file_limits();

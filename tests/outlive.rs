@@ -125,3 +125,53 @@ fn the_exit_of_a_function_is_reported_as_it_was() {
     let stderr = String::from_utf8_lossy(&missing.run(&[]).stderr).into_owned();
     assert!(stderr.contains("there is no `/no/such/interpreter`"), "{stderr}");
 }
+
+#[test]
+fn a_function_that_signals_its_process_group_is_reported_as_killed() {
+    for signal in ["TERM", "KILL"] {
+        let place =
+            Place::new(&format!("group-{signal}"), &format!("trap '' TERM\nkill -{signal} 0\nexec cat\n"));
+        let output = place.run(&[]);
+        let stderr = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{stderr}");
+        assert!(stderr.contains("killed by signal 9 (SIGKILL)"), "{stderr}");
+    }
+}
+
+/// Renders a package with five functions, all of them the script.
+fn render(place: &Place) {
+    let functions = "  - exec: ./function\n".repeat(5);
+    let kptfile = format!(
+        "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: pkg\npipeline:\n  mutators:\n{functions}"
+    );
+    fs::write(place.0.join("pkg/Kptfile"), kptfile).unwrap();
+    let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+    let output = krm.current_dir(&place.0).args(["fn", "render", "pkg", "--allow-exec"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn one_supervisor_runs_the_functions_of_a_pipeline_and_ends_what_each_leaves() {
+    let script = format!(
+        "echo $PPID >> supervisors\n\
+         [ -e pid ] && [ -e /proc/$(cat pid)/exe ] && exit 5\n\
+         rm -f pid\n\
+         {LEAVE}while ! [ -e pid ]; do sleep 0.01; done; exec cat\n"
+    );
+    let place = Place::new("pipeline", &script);
+    render(&place);
+    assert!(is_soon_gone(&place.survivor()));
+    let supervisors = fs::read_to_string(place.0.join("supervisors")).unwrap();
+    let first = supervisors.lines().next().unwrap();
+    assert_eq!(supervisors.lines().collect::<Vec<_>>(), vec![first; 5]);
+    assert!(is_soon_gone(&Path::new("/proc").join(first)));
+}
+
+#[test]
+fn functions_that_share_a_supervisor_share_no_open_files() {
+    let place = Place::new("files", "ls /proc/self/fd >> files\nexec cat\n");
+    render(&place);
+    let without_krm = Command::new("ls").arg("/proc/self/fd").output().unwrap().stdout;
+    let without_krm = String::from_utf8(without_krm).unwrap();
+    assert_eq!(fs::read_to_string(place.0.join("files")).unwrap(), without_krm.repeat(5));
+}

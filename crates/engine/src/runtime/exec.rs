@@ -21,11 +21,17 @@ const OF_THE_SHELL: [&str; 3] = ["_", "SHLVL", "OLDPWD"];
 /// Runs executables.
 pub(super) struct Executables {
     digests: Arc<Digests>,
+    #[cfg(target_os = "linux")]
+    supervisors: super::supervisor::Supervisors,
 }
 
 impl Executables {
     pub(super) fn new(digests: Arc<Digests>) -> Self {
-        Self { digests }
+        Self {
+            digests,
+            #[cfg(target_os = "linux")]
+            supervisors: Default::default(),
+        }
     }
 }
 
@@ -71,9 +77,13 @@ impl Runner for Executables {
                 command.env(var.name, value);
             }
         }
-        let supervisor = call.policy.supervisor.as_deref();
-        process::run(command, &[], call.input.clone(), &call.policy.limits, supervisor)
-            .map_err(|e| exec.not_started(&file, &e))
+        let (input, limits) = (call.input.clone(), &call.policy.limits);
+        let ran = match call.policy.supervisor.as_deref() {
+            #[cfg(target_os = "linux")]
+            Some(supervisor) => self.supervisors.run(supervisor, &command, input, limits),
+            supervisor => process::run(command, &[], input, limits, supervisor),
+        };
+        ran.map_err(|e| exec.not_started(&file, &e))
     }
 }
 

@@ -34,6 +34,9 @@ mod process;
 mod sandbox;
 #[cfg(feature = "run")]
 mod signals;
+#[cfg(feature = "run")]
+#[cfg_attr(not(unix), path = "streams_by_threads.rs")]
+mod streams;
 #[cfg(all(feature = "run", target_os = "linux"))]
 pub mod supervisor;
 #[cfg(feature = "run")]

@@ -1,18 +1,19 @@
 //! A process fed, drained, watched and, if need be, stopped with everything it started.
 
-use std::io::{self, ErrorKind, Read, Write};
+use std::io;
+#[cfg(unix)]
+use std::os::fd::{AsFd, OwnedFd};
 #[cfg(unix)]
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
-use std::thread;
 use std::time::{Duration, Instant};
 
 #[cfg(unix)]
-use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, waitid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
+use super::streams::Streams;
 use super::{Output, Status, signals};
 use crate::pipeline::policy::Limits;
 
@@ -25,22 +26,6 @@ pub(super) const TO_END: Duration = Duration::from_secs(10);
 
 /// How much of stderr is kept: its end, where the reason is.
 const STDERR_KEPT: usize = 64 * 1024;
-
-/// What the threads around a process have to tell.
-enum Event {
-    Stdout(io::Result<Capture>),
-    Stderr(io::Result<Capture>),
-    TooMuch,
-    #[cfg_attr(not(unix), expect(dead_code, reason = "elsewhere the streams tell"))]
-    Ended,
-}
-
-#[derive(Default)]
-struct Capture {
-    bytes: Vec<u8>,
-    /// How many bytes came before the ones kept.
-    dropped: u64,
-}
 
 /// Runs a command to its end: `input` goes to its stdin, stdout and the end of stderr come back.
 ///
@@ -55,87 +40,51 @@ pub(super) fn run(
     supervisor: Option<&Path>,
 ) -> io::Result<Output> {
     match supervisor {
-        Some(supervisor) => run_to_its_end(supervised(supervisor, &command, stop), &[], true, input, limits),
-        None => run_to_its_end(command, stop, false, input, limits),
+        #[cfg(target_os = "linux")]
+        Some(supervisor) => super::supervisor::run(supervisor, &command, stop, input, limits),
+        // Elsewhere there is no way to keep watch over what a process starts.
+        #[cfg(not(target_os = "linux"))]
+        Some(_) => unreachable!("a policy for this system names no supervisor"),
+        None => run_alone(command, stop, input, limits),
     }
 }
 
-/// The same for a command that a supervisor confines before it starts.
-#[cfg(target_os = "linux")]
-pub(super) fn run_confined(
-    command: &Command,
-    confinement: &super::sandbox::Confinement,
-    input: Arc<Vec<u8>>,
-    limits: &Limits,
-    supervisor: &Path,
-) -> io::Result<Output> {
-    let command = super::supervisor::wrap(supervisor, command, Some(confinement), &[]);
-    run_to_its_end(command, &[], true, input, limits)
-}
-
-fn run_to_its_end(
+fn run_alone(
     mut command: Command,
     stop: &[String],
-    is_supervised: bool,
     input: Arc<Vec<u8>>,
     limits: &Limits,
 ) -> io::Result<Output> {
     let start = Instant::now();
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut group = Group::start(&mut command, stop, is_supervised)?;
-    let (tell, events) = mpsc::channel();
-    let (stdout, stderr) = (group.child.stdout.take(), group.child.stderr.take());
-    let most = limits.output_for(input.len());
-
-    drain(stdout, Keep::All(most), tell.clone(), Event::Stdout);
-    drain(stderr, Keep::End(STDERR_KEPT), tell.clone(), Event::Stderr);
-    group.tell_its_end(tell);
-
-    let stdin = group.child.stdin.take();
-    thread::spawn(move || {
-        // A program may leave its input unread: a closed pipe is not an error.
-        if let Some(mut stdin) = stdin {
-            let _ = stdin.write_all(&input);
-        }
-    });
-
-    let mut watch = Watch::new(events, deadline(start, limits.timeout));
+    let mut group = Group::start(&mut command, stop)?;
+    let keep = kept(&input, limits);
+    #[cfg(unix)]
+    let streams = Streams::new(streams_of(&mut group.child), input, keep)?;
+    #[cfg(not(unix))]
+    let streams = Streams::new(&mut group.child, input, keep);
+    let mut watch = Watch::new(streams, group.end()?, deadline(start, limits.timeout));
     watch.until_done();
     if watch.verdict.is_some() {
-        match is_supervised {
-            true => {
-                group.ask_to_end();
-                watch.collect_rest(TO_END);
-            }
-            false => signals::stop(stop),
-        }
+        signals::stop(stop);
     }
     group.kill();
     watch.collect_rest(GRACE);
     let status = group.child.wait()?;
-    let output = watch.output(status, start.elapsed(), limits);
-    #[cfg(target_os = "linux")]
-    if is_supervised {
-        return super::supervisor::read(output);
-    }
-    Ok(output)
+    Ok(watch.output(ended(status), start.elapsed(), limits))
+}
+
+#[cfg(unix)]
+fn streams_of(child: &mut Child) -> [OwnedFd; 3] {
+    let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+    let piped = "all three are pipes";
+    [stdin.expect(piped).into(), stdout.expect(piped).into(), stderr.expect(piped).into()]
 }
 
 /// The moment after which something takes too long. Further off than the clock reaches means never.
 pub(super) fn deadline(start: Instant, timeout: Duration) -> Instant {
     const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
     start.checked_add(timeout).unwrap_or(start + YEAR)
-}
-
-#[cfg(target_os = "linux")]
-fn supervised(supervisor: &Path, command: &Command, stop: &[String]) -> Command {
-    super::supervisor::wrap(supervisor, command, None, stop)
-}
-
-/// Elsewhere there is no way to keep watch over what a process starts.
-#[cfg(not(target_os = "linux"))]
-fn supervised(_supervisor: &Path, _command: &Command, _stop: &[String]) -> Command {
-    unreachable!("a policy for this system names no supervisor")
 }
 
 /// The processes started for one program.
@@ -147,27 +96,24 @@ struct Group {
 
 #[cfg(unix)]
 impl Group {
-    fn start(command: &mut Command, stop: &[String], is_supervised: bool) -> io::Result<Self> {
+    fn start(command: &mut Command, stop: &[String]) -> io::Result<Self> {
         // Before anything is started, so that no signal comes too early.
         signals::watch();
         let child = command.process_group(0).spawn()?;
         let group = Self { pid: Pid::from_child(&child), child };
-        signals::add(group.pid, stop, is_supervised);
+        signals::add(group.pid, stop, false);
         Ok(group)
     }
 
-    fn tell_its_end(&self, tell: Sender<Event>) {
+    fn end(&self) -> io::Result<End> {
+        let (end, open) = io::pipe()?;
         let watched = self.pid;
-        thread::spawn(move || {
+        std::thread::spawn(move || {
             // Without reaping it: as long as the dead process is there its number names this group and no other.
             let _ = waitid(WaitId::Pid(watched), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-            let _ = tell.send(Event::Ended);
+            drop(open);
         });
-    }
-
-    /// Has the supervisor end everything.
-    fn ask_to_end(&self) {
-        let _ = kill_process(self.pid, Signal::TERM);
+        Ok(end.into())
     }
 
     fn kill(&mut self) {
@@ -185,93 +131,109 @@ impl Drop for Group {
 
 #[cfg(not(unix))]
 impl Group {
-    fn start(command: &mut Command, _stop: &[String], _is_supervised: bool) -> io::Result<Self> {
+    fn start(command: &mut Command, _stop: &[String]) -> io::Result<Self> {
         Ok(Self { child: command.spawn()? })
     }
 
-    /// The streams tell.
-    fn tell_its_end(&self, _tell: Sender<Event>) {}
-
-    fn ask_to_end(&self) {}
+    fn end(&self) -> io::Result<End> {
+        Ok(())
+    }
 
     fn kill(&mut self) {
         let _ = self.child.kill();
     }
 }
 
-/// Follows the events of one process.
-struct Watch {
-    events: Receiver<Event>,
+/// What becomes readable, or is closed, when a process has ended.
+#[cfg(unix)]
+pub(super) type End = OwnedFd;
+/// Elsewhere the end of a process is known by that of its streams.
+#[cfg(not(unix))]
+type End = ();
+
+/// Follows a process until it has ended and its output is complete, or until it has to be stopped.
+pub(super) struct Watch {
+    streams: Streams,
+    #[cfg_attr(not(unix), expect(dead_code, reason = "the streams say when it ends"))]
+    end: End,
     deadline: Instant,
     ended: bool,
-    stdout: Option<io::Result<Capture>>,
-    stderr: Option<io::Result<Capture>>,
-    verdict: Option<Verdict>,
+    pub(super) verdict: Option<Verdict>,
 }
 
 /// Why a process was stopped.
 #[derive(Clone, Copy)]
-enum Verdict {
+pub(super) enum Verdict {
     TimedOut,
     TooMuchOutput,
     LeftOpen,
 }
 
 impl Watch {
-    fn new(events: Receiver<Event>, deadline: Instant) -> Self {
-        Self { events, deadline, ended: false, stdout: None, stderr: None, verdict: None }
-    }
-
-    fn take(&mut self, event: Event) {
-        match event {
-            Event::Stdout(result) => self.stdout = Some(result),
-            Event::Stderr(result) => self.stderr = Some(result),
-            Event::TooMuch => self.verdict = self.verdict.or(Some(Verdict::TooMuchOutput)),
-            Event::Ended => {
-                self.ended = true;
-                self.deadline = self.deadline.min(Instant::now() + GRACE);
-            }
-        }
+    pub(super) fn new(streams: Streams, end: End, deadline: Instant) -> Self {
+        Self { streams, end, deadline, ended: false, verdict: None }
     }
 
     fn done(&self) -> bool {
-        // Elsewhere the end of a process is known by that of its streams.
-        (self.ended || cfg!(not(unix))) && self.stdout.is_some() && self.stderr.is_some()
+        self.ended && self.streams.are_closed()
     }
 
-    fn until_done(&mut self) {
+    /// Waits for the next thing to happen, but not longer than that.
+    #[cfg(unix)]
+    fn wait(&mut self, patience: Duration) {
+        let end = (!self.ended).then(|| self.end.as_fd());
+        let ended = self.streams.pass(end, patience).unwrap_or_else(|_| {
+            // The system is short of memory: that may pass.
+            std::thread::sleep(Duration::from_millis(5));
+            false
+        });
+        if ended {
+            self.ended = true;
+            self.deadline = self.deadline.min(Instant::now() + GRACE);
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn wait(&mut self, patience: Duration) {
+        self.streams.pass(patience);
+        self.ended = self.streams.are_closed();
+    }
+
+    pub(super) fn until_done(&mut self) {
         while !self.done() && self.verdict.is_none() {
-            match self.events.recv_timeout(self.deadline.saturating_duration_since(Instant::now())) {
-                Ok(event) => self.take(event),
-                Err(RecvTimeoutError::Disconnected) => break,
-                Err(RecvTimeoutError::Timeout) => {
-                    self.verdict = Some(if self.ended { Verdict::LeftOpen } else { Verdict::TimedOut });
-                }
+            let left = self.deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.verdict = Some(if self.ended { Verdict::LeftOpen } else { Verdict::TimedOut });
+                return;
+            }
+            self.wait(left);
+            if self.streams.have_too_much() {
+                self.verdict = Some(Verdict::TooMuchOutput);
             }
         }
     }
 
     /// What was in the pipes when the group died. A process that left the group may hold them open for ever; it is not
     /// waited for.
-    fn collect_rest(&mut self, patience: Duration) {
+    pub(super) fn collect_rest(&mut self, patience: Duration) {
         let deadline = Instant::now() + patience;
         while !self.done() {
-            match self.events.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(event) => self.take(event),
-                Err(_) => break,
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return;
             }
+            self.wait(left);
         }
     }
 
-    fn output(self, status: ExitStatus, elapsed: Duration, limits: &Limits) -> Output {
+    pub(super) fn output(self, status: Status, elapsed: Duration, limits: &Limits) -> Output {
         let status = match self.verdict {
             Some(Verdict::TimedOut) => Status::TimedOut(limits.timeout),
             Some(Verdict::TooMuchOutput) => Status::TooMuchOutput,
             Some(Verdict::LeftOpen) => Status::LeftOpen,
-            None => ended(status),
+            None => status,
         };
-        let taken = |capture: Option<io::Result<Capture>>| capture.and_then(Result::ok).unwrap_or_default();
-        let (stdout, stderr) = (taken(self.stdout), taken(self.stderr));
+        let [stdout, stderr] = self.streams.captured();
         Output {
             stdout: stdout.bytes,
             stderr: stderr.bytes,
@@ -285,7 +247,7 @@ impl Watch {
 }
 
 #[cfg(unix)]
-fn ended(status: ExitStatus) -> Status {
+pub(super) fn ended(status: ExitStatus) -> Status {
     match (status.code(), status.signal()) {
         (Some(code), _) => Status::Exited(code),
         (None, signal) => Status::Killed(signal.unwrap_or_default()),
@@ -298,54 +260,44 @@ fn ended(status: ExitStatus) -> Status {
 }
 
 /// What to keep of a stream.
-enum Keep {
+#[derive(Clone, Copy)]
+pub(super) enum Keep {
     /// All of it; more than so many bytes is too much.
     All(usize),
     /// The last so many bytes.
     End(usize),
 }
 
-fn drain(
-    stream: Option<impl Read + Send + 'static>,
-    keep: Keep,
-    tell: Sender<Event>,
-    done: fn(io::Result<Capture>) -> Event,
-) {
-    thread::spawn(move || {
-        let mut capture = Capture::default();
-        let result = match stream {
-            Some(stream) => read(stream, &keep, &mut capture, &tell),
-            None => Ok(()),
-        };
-        // The one who asked may have given up already.
-        let _ = tell.send(done(result.map(|()| capture)));
-    });
+/// What to keep of the output of a program and of what it says on stderr.
+pub(super) fn kept(input: &[u8], limits: &Limits) -> [Keep; 2] {
+    [Keep::All(limits.output_for(input.len())), Keep::End(STDERR_KEPT)]
 }
 
-fn read(mut stream: impl Read, keep: &Keep, capture: &mut Capture, tell: &Sender<Event>) -> io::Result<()> {
-    let mut chunk = vec![0; 64 * 1024];
-    loop {
-        let n = match stream.read(&mut chunk) {
-            Ok(0) => return Ok(()),
-            Ok(n) => n,
-            Err(e) if e.kind() == ErrorKind::Interrupted => continue,
-            Err(e) => return Err(e),
-        };
-        match *keep {
-            Keep::All(most) if capture.bytes.len() + n > most => {
-                let _ = tell.send(Event::TooMuch);
-                return Ok(());
-            }
-            Keep::All(_) => capture.bytes.extend_from_slice(&chunk[..n]),
+/// What was kept of a stream.
+#[derive(Default)]
+pub(super) struct Capture {
+    bytes: Vec<u8>,
+    /// How many bytes came before the ones kept.
+    dropped: u64,
+    pub(super) is_too_much: bool,
+}
+
+impl Capture {
+    /// Takes what was read; `false` if that is too much.
+    pub(super) fn add(&mut self, read: &[u8], keep: Keep) -> bool {
+        match keep {
+            Keep::All(most) if self.bytes.len() + read.len() > most => self.is_too_much = true,
+            Keep::All(_) => self.bytes.extend_from_slice(read),
             Keep::End(most) => {
-                capture.bytes.extend_from_slice(&chunk[..n]);
+                self.bytes.extend_from_slice(read);
                 // Cut back only now and then, so that each byte is moved a bounded number of times.
-                if capture.bytes.len() > 2 * most {
-                    let cut = capture.bytes.len() - most;
-                    capture.bytes.drain(..cut);
-                    capture.dropped += cut as u64;
+                if self.bytes.len() > 2 * most {
+                    let cut = self.bytes.len() - most;
+                    self.bytes.drain(..cut);
+                    self.dropped += cut as u64;
                 }
             }
         }
+        !self.is_too_much
     }
 }

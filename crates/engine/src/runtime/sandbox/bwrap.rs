@@ -13,7 +13,7 @@ use super::confinement::{Confinement, STAGE};
 use super::root::{RootStep, What, inside};
 use super::{Bound, Room, Tried};
 use crate::pipeline::policy::Limits;
-use crate::runtime::{Call, Output, Status, process};
+use crate::runtime::{Call, Output, Status, supervisor};
 
 pub(super) fn run(bwrap: &Path, room: &Room, bound: Bound, call: &Call) -> Tried {
     let is_root = rustix::process::getuid().is_root();
@@ -36,8 +36,8 @@ pub(super) fn run(bwrap: &Path, room: &Room, bound: Bound, call: &Call) -> Tried
     let confinement =
         Confinement { user: is_root.then_some(room.user), stage, arguments, program, ..confined };
     command.env_clear();
-    let supervisor = call.policy.supervisor.as_deref().ok_or_else(super::no_supervisor)?;
-    let output = process::run_confined(&command, &confinement, call.input.clone(), limits, supervisor)
+    let itself = call.policy.supervisor.as_deref().ok_or_else(super::no_supervisor)?;
+    let output = supervisor::run_confined(itself, &command, confinement, call.input.clone(), limits)
         .map_err(|error| super::failed("bwrap", &error.to_string()))?;
     drop(cgroup);
     read(output, room)

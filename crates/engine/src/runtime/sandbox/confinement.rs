@@ -39,14 +39,6 @@ pub(in super::super) struct Confinement {
 }
 
 impl Confinement {
-    pub(in super::super) fn text(&self) -> String {
-        serde_json::to_string(self).expect("texts and numbers can always be written")
-    }
-
-    pub(in super::super) fn read(text: &str) -> Option<Self> {
-        serde_json::from_str(text).ok()
-    }
-
     /// Starts the tool, confined, with `--args`, the number of an open file, and the program.
     pub(in super::super) fn spawn(&self, mut command: Command) -> io::Result<Child> {
         command.env_clear().envs(self.variables.iter().map(|(name, value)| (name, value)));
