@@ -222,7 +222,6 @@ impl ResourceList {
     }
 }
 
-/// As it goes over the wire.
 /// As [`ResourceList::parse`].
 impl std::str::FromStr for ResourceList {
     type Err = krm_yaml::Diagnostic;
@@ -232,6 +231,7 @@ impl std::str::FromStr for ResourceList {
     }
 }
 
+/// As it goes over the wire.
 impl std::fmt::Display for ResourceList {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let write = |f: &mut std::fmt::Formatter<'_>, node: &Node| match self.format {

@@ -16,10 +16,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use krm_function::annotations::{self, LOCAL_CONFIG};
-use krm_function::{Format, FunctionResult, Object, ResourceList};
+use krm_function::{Format, FunctionResult, KIND, Object, ResourceList};
 use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Style};
 
-use crate::resource::{Home, Resource};
+use crate::resource::{Home, Resource, read, wrapper};
 use crate::runtime::{Output, Program, Runtime, Status};
 use crate::schema::Schema;
 
@@ -65,6 +65,12 @@ pub fn from_list(object: Object) -> Result<Resource> {
     let mut resource = Resource::new(decode::strip_home(object), &Schema::builtin());
     resource.home = home.map(Box::new);
     Ok(resource)
+}
+
+/// The resources of a list that may hold lists, each as [`from_list`] makes it.
+pub fn all_from_list(items: Vec<Object>) -> Result<Vec<Resource>> {
+    let nodes = items.into_iter().map(Object::into_node).collect();
+    wrapper::without_lists(nodes).into_iter().map(|node| from_list(Object::from(node))).collect()
 }
 
 /// How much of its location a resource tells.
@@ -290,6 +296,18 @@ impl Function {
             return Err(not_a_list("there is no list and no resource".to_owned())
                 .help("a list without resources has `items: []`"));
         }
+        let is_list_with_results = |item: &&Object| item.kind() == KIND && item.get("results").is_some();
+        if let Some(item) = list.items.iter().find(is_list_with_results) {
+            return Err(not_a_list("a ResourceList with results must be the only document".to_owned())
+                .at(item.span())
+                .help("print one ResourceList with all items and all results"));
+        }
+        let nodes = list.items.into_iter().map(Object::into_node).collect();
+        let nodes = match self.form {
+            Form::Plain => read::printed(source.text(), nodes).map_err(refused)?,
+            Form::AsWritten => wrapper::without_lists(nodes),
+        };
+        list.items = nodes.into_iter().map(Object::from).collect();
         if list.format() == Format::Json {
             // Braces and quotes of JSON do not mean that anyone wants them in a file of YAML.
             list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));

@@ -42,10 +42,8 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
 
 /// Makes resources of documents.
 pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
-    // Looking at the text once is cheaper than looking at every key.
-    let has_merge_keys = documents
-        .first()
-        .is_some_and(|document| memchr::memmem::find(document.source().text().as_bytes(), b"<<").is_some());
+    let has_merge_keys =
+        documents.first().is_some_and(|document| may_have_merge_keys(document.source().text()));
     // Dropping the rest of a document makes the tree our own, so that edits need not copy it.
     let roots = documents.into_iter().map(|document| document.root).collect();
     match has_merge_keys {
@@ -74,27 +72,45 @@ fn of_resolved_trees(trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>>
         Ok(resource)
     };
     roots.retain(|root| !root.is_empty());
-    if roots.len() >= MANY && !roots.iter().any(|root| list_items(root).is_some()) {
+    let roots = without_lists(roots)?;
+    if roots.len() >= MANY {
         // With room for what generators add: moving all of them for a few more takes longer than making those.
         let mut made: Vec<Result<Resource>> = Vec::with_capacity(roots.len() + roots.len() / 16);
-        made.par_extend(Vec::from(roots).into_par_iter().with_min_len(MANY / 4).map(make));
+        made.par_extend(roots.into_par_iter().with_min_len(MANY / 4).map(make));
         return made.into_iter().collect();
+    }
+    roots.into_iter().map(make).collect()
+}
+
+/// The trees of single resources in what a program printed: merge keys resolved, lists taken apart.
+pub fn printed(text: &str, mut trees: Vec<Node>) -> Result<Vec<Node>> {
+    if may_have_merge_keys(text) {
+        trees.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
+    }
+    without_lists(trees.into())
+}
+
+/// Looking at the text once is cheaper than looking at every key.
+fn may_have_merge_keys(text: &str) -> bool {
+    memchr::memmem::find(text.as_bytes(), b"<<").is_some()
+}
+
+/// Puts the items of lists in place of the lists, which may hold lists again.
+fn without_lists(mut roots: VecDeque<Node>) -> Result<Vec<Node>> {
+    if !roots.iter().any(|root| list_items(root).is_some()) {
+        return Ok(roots.into());
     }
     let mut result = Vec::with_capacity(roots.len());
     while let Some(root) = roots.pop_front() {
-        let Some(items) = list_items(&root) else {
-            result.push(make(root)?);
-            continue;
-        };
-        check(&root)?;
         // quirk(items-of-lists-come-last): The items of a list in a file come after all other documents of the file.
         // (`resource.Factory.inlineAnyEmbeddedLists`)
-        match items {
-            items if items.is_null() => {}
-            items if items.is_seq() => {
+        match list_items(&root) {
+            None => result.push(root),
+            Some(items) if items.is_null() => {}
+            Some(items) if items.is_seq() => {
                 roots.extend(items.items().iter().filter(|item| !item.is_empty()).cloned());
             }
-            items => {
+            Some(items) => {
                 let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
                 let message = format!("`items` of {kind} must be a list, not {}", items.kind_name());
                 return Err(Diagnostic::error("list-items-not-a-list", message).at(items.span()));

@@ -48,6 +48,19 @@ pub fn for_each_resource<'n>(root: &'n Node, visit: &mut dyn FnMut(&ItemPath, &'
     go(root, &Gvk::default(), &mut ItemPath::new(), visit);
 }
 
+/// Puts the items of lists in place of the lists, which may hold lists again.
+pub fn without_lists(nodes: Vec<Node>) -> Vec<Node> {
+    fn go(node: Node, result: &mut Vec<Node>) {
+        match list_items(&node) {
+            Some(items) => items.iter().for_each(|item| go(item.clone(), result)),
+            None => result.push(node),
+        }
+    }
+    let mut result = Vec::with_capacity(nodes.len());
+    nodes.into_iter().for_each(|node| go(node, &mut result));
+    result
+}
+
 /// The resource at a path.
 pub fn resource_at<'n>(root: &'n Node, path: &[u32]) -> &'n Node {
     path.iter().fold(root, |node, at| &node.get("items").expect("a list has items").items()[*at as usize])
