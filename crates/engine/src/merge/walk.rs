@@ -241,7 +241,7 @@ fn walk_map(visitor: &mut dyn Visitor, s: Sources, ty: Option<Type>, walk: &mut 
 }
 
 /// The destination with the fields of its merge key (`<<: *base`) written out, if another tree has something to say about one
-/// of them that a field beside the merge key cannot: that it is to go, or what is in it.
+/// of them that a field beside the merge key cannot: that it is to go, what is in it, or which value it had before.
 fn without_merge_key<'n>(dest: Cow<'n, Node>, others: [Option<&Node>; 2]) -> Result<Cow<'n, Node>> {
     let Some(map) = dest.as_map().filter(|map| map.iter().any(|entry| entry.key.tag() == Tag::Merge)) else {
         return Ok(dest);
@@ -252,15 +252,18 @@ fn without_merge_key<'n>(dest: Cow<'n, Node>, others: [Option<&Node>; 2]) -> Res
     let reaches_in = |entry: &Entry| {
         (!entry.value.is_scalar() || entry.value.is_null()) && entry.key.text().is_some_and(is_inherited)
     };
-    // Of three trees, what the update no longer has is to go as well.
-    let went = |entry: &Entry| match (others[1], entry.key.text()) {
-        (Some(updated), Some(name)) => updated.get(name).is_none() && is_inherited(name),
+    // Of three trees, the update speaks about what it changed or no longer has, whatever its value.
+    let [origin, updated] = others;
+    let changed = |entry: &Entry| match (updated, entry.key.text()) {
+        (Some(updated), Some(name)) => {
+            is_inherited(name) && origin.and_then(|origin| origin.get(name)) != updated.get(name)
+        }
         _ => false,
     };
     let any = |tree: Option<&Node>, test: &dyn Fn(&Entry) -> bool| {
         tree.and_then(Node::as_map).is_some_and(|map| map.iter().any(test))
     };
-    let reached = others.into_iter().any(|tree| any(tree, &reaches_in)) || any(others[0], &went);
+    let reached = others.into_iter().any(|tree| any(tree, &reaches_in) || any(tree, &changed));
     Ok(if reached { Cow::Owned(resolved) } else { dest })
 }
 
