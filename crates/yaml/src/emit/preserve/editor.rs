@@ -8,6 +8,7 @@ use super::ending::{Ending, last_scalar};
 use super::fresh::{Anchors, Role, Writer};
 use super::lines::Lines;
 use super::scalar::is_break;
+use super::value::anchor_after;
 use crate::document::Document;
 use crate::node::{Node, Style, Tag, Value};
 
@@ -267,7 +268,7 @@ impl<'d> Editor<'d> {
             }
             _ => return self.replace(old, new, slot),
         }
-        if let Some(name) = old.trivia().anchor.as_ref().filter(|_| self.references) {
+        if let Some(name) = anchor_after(old, new).filter(|_| self.references) {
             self.anchors.insert(name.clone(), new.clone());
         }
     }
@@ -357,7 +358,7 @@ impl<'d> Editor<'d> {
     /// refer to it.
     fn properties(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         let (was, is) = (old.trivia(), new.trivia());
-        let anchor = is.anchor.as_ref().or(was.anchor.as_ref());
+        let anchor = anchor_after(old, new);
         if anchor == was.anchor.as_ref() && was.tag == is.tag {
             return;
         }

@@ -8,6 +8,7 @@ use super::editor::{Editor, Line, Slot, is_equal};
 use super::fresh::Role;
 use super::notes::{Note, Notes, Rows, fits, without_notes};
 use super::scalar;
+use super::value::anchor_after;
 use crate::map::{Entry, Map};
 use crate::node::{Node, Seq, Style, Tag, Value};
 
@@ -233,8 +234,8 @@ impl Editor<'_> {
         if old.is_scalar() {
             scalar::unquote_only_if_safe(&mut new);
         }
-        if let (Some(anchor), None) = (&old.trivia().anchor, &new.trivia().anchor) {
-            new.trivia_mut().anchor = Some(anchor.clone());
+        if let Some(anchor) = anchor_after(old, &new).filter(|_| new.trivia().anchor.is_none()).cloned() {
+            new.trivia_mut().anchor = Some(anchor);
         }
         let text = self.flow_text(&new, role, json);
         let (start, end) = (old.span().start as usize, old.span().end as usize);

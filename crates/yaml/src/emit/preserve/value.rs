@@ -7,6 +7,7 @@ use super::fresh::Role;
 use super::lines::LineKind;
 use super::scalar::{self, is_break};
 use crate::node::{Node, Style, Trivia};
+use crate::text::Text;
 
 impl Editor<'_> {
     /// Writes a node in the place of another. What follows it on its line stays.
@@ -164,9 +165,8 @@ impl Editor<'_> {
         let mut dressed = new.clone();
         let was = old.trivia();
         let is = new.trivia();
-        let anchor = is.anchor.as_ref().or(was.anchor.as_ref());
         let trivia = Trivia {
-            anchor: anchor.cloned(),
+            anchor: anchor_after(old, new).cloned(),
             tag: is.tag.clone(),
             alias: is.alias.clone(),
             ..Trivia::default()
@@ -322,4 +322,22 @@ fn is_block_scalar(old: &Node) -> bool {
 /// A block collection in the original text.
 fn is_block(old: &Node) -> bool {
     !old.is_scalar() && !old.is_empty() && old.style() != Style::Flow && old.trivia().alias.is_none()
+}
+
+/// The anchor of a node that takes the place of another: its own, or that of the other, to which something may refer. The
+/// other may have moved into the new node, and its anchor with it.
+pub(super) fn anchor_after<'n>(old: &'n Node, new: &'n Node) -> Option<&'n Text> {
+    let taken_over = || old.trivia().anchor.as_ref().filter(|name| !is_anchored_within(new, name));
+    new.trivia().anchor.as_ref().or_else(taken_over)
+}
+
+fn is_anchored_within(node: &Node, name: &Text) -> bool {
+    let is_anchored =
+        |node: &Node| node.trivia().anchor.as_ref() == Some(name) || is_anchored_within(node, name);
+    node.items().iter().any(is_anchored)
+        || node
+            .as_map()
+            .into_iter()
+            .flatten()
+            .any(|entry| is_anchored(&entry.key) || is_anchored(&entry.value))
 }
