@@ -14,12 +14,14 @@ use rayon::prelude::*;
 
 use crate::os::{self, Disk};
 
-/// The files of a folder that are read.
-pub const ENDINGS: [&str; 2] = [".yaml", ".yml"];
+/// The endings of files that hold YAML.
+pub const YAML: &[&str] = &[".yaml", ".yml"];
+/// The endings of files that may hold resources.
+pub const YAML_AND_JSON: &[&str] = &[".yaml", ".yml", ".json"];
 
-/// Reads a file, every YAML file of a folder but those its `.krmignore` names, or standard input (`-`). What is wrong with
-/// several files of a folder is said of all of them.
-pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
+/// Reads a file, every file of a folder with one of the endings but those its `.krmignore` names, or standard input (`-`).
+/// What is wrong with several files of a folder is said of all of them.
+pub fn read(path: &str, endings: &[&str], sources: &Sources) -> Result<Vec<File>> {
     if path == "-" {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
@@ -39,7 +41,7 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
         return Ok(vec![read(root, name)?]);
     }
-    let names = package::files(&disk, root, &ENDINGS)?;
+    let names = package::files(&disk, root, endings)?;
     let read: Vec<Result<File>> = names.into_par_iter().map(|name| read(&root.join(&name), name)).collect();
     let (mut files, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
     for file in read {
@@ -58,7 +60,7 @@ pub fn read(path: &str, sources: &Sources) -> Result<Vec<File>> {
 /// `ResourceList` or a `List` go to the files they say they are from, without the annotations that say so, and others to
 /// a file for new resources.
 pub fn read_resources(path: &str, sources: &Sources) -> Result<Vec<File>> {
-    let mut files = read(path, sources)?;
+    let mut files = read(path, YAML_AND_JSON, sources)?;
     if path != "-" {
         return Ok(files);
     }

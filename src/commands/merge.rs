@@ -7,7 +7,7 @@ use krm_engine::{Diagnostic, Result, Schema, package};
 use krm_yaml::Node;
 use rayon::prelude::*;
 
-use super::input::{read, read_resources};
+use super::input::{YAML_AND_JSON, read, read_resources};
 use crate::cli::{ListArgs, MergeArgs};
 use crate::os;
 use crate::report::Report;
@@ -17,7 +17,8 @@ pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
     refuse_two_inputs(&paths)?;
     let mut output = MergeOutput::new(&args.dest, args.write)?;
     let (schema, options) = (Schema::of(args.lists.kube_version.into()), options(&args.lists));
-    let mut merged = Outcome { files: read(&args.dest, &report.sources)?, ..Outcome::default() };
+    let mut merged =
+        Outcome { files: read(&args.dest, YAML_AND_JSON, &report.sources)?, ..Outcome::default() };
     for source in &args.sources {
         let source = read_resources(source, &report.sources)?;
         let next = merge_files(&source, merged.files, output.destination(), &schema, options)?;

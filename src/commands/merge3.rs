@@ -7,7 +7,7 @@ use krm_engine::{Diagnostic, Node, Result, Schema, package};
 use krm_function::elements::by_value;
 use krm_yaml::Style;
 
-use super::input::{ENDINGS, read, read_resources};
+use super::input::{YAML_AND_JSON, read, read_resources};
 use super::merge::{MergeOutput, options, refuse_two_inputs};
 use crate::cli::{Merge3Args, OnConflict};
 use crate::os;
@@ -18,7 +18,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     let mut output = MergeOutput::new(&args.dest, args.write)?;
     let [original, updated] =
         [&args.original, &args.updated].map(|path| read_resources(path, &report.sources));
-    let (original, updated, dest) = (original?, updated?, read(&args.dest, &report.sources)?);
+    let (original, updated, dest) = (original?, updated?, read(&args.dest, YAML_AND_JSON, &report.sources)?);
     refuse_nothing(&args.updated, &original, &updated)?;
     let side = match args.on_conflict {
         OnConflict::Ours => Side::Ours,
@@ -79,7 +79,7 @@ fn not_merged(args: &Merge3Args) -> Option<Diagnostic> {
     // A folder that cannot be listed was reported when its resources were read.
     let names = |folder| package::files(&disk, folder, &[""]).unwrap_or_default();
     let mut others: Vec<String> = names(original).into_iter().chain(names(updated)).collect();
-    others.retain(|name| !ENDINGS.iter().any(|ending| name.ends_with(ending)));
+    others.retain(|name| !YAML_AND_JSON.iter().any(|ending| name.ends_with(ending)));
     others.sort();
     others.dedup();
     let content = |folder: &Path, name: &str| os::read(&folder.join(name)).ok();
@@ -95,8 +95,10 @@ fn not_merged(args: &Merge3Args) -> Option<Diagnostic> {
     if others.len() > MOST_SHOWN {
         names.push_str(&format!(" and {} more", others.len() - MOST_SHOWN));
     }
-    let help =
-        format!("only YAML is merged: compare them with those in `{}`, and copy what you want", args.updated);
+    let help = format!(
+        "only YAML and JSON are merged: compare them with those in `{}`, and copy what you want",
+        args.updated
+    );
     Some(Diagnostic::warning("merge-other-files", format!("the update also changes {names}")).help(help))
 }
 

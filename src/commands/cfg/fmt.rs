@@ -50,7 +50,7 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
     let mut changed = Vec::new();
     for path in paths {
         let is_input = path.as_os_str() == "-";
-        let files = input::read(&path.to_string_lossy(), &report.sources)?;
+        let files = input::read(&path.to_string_lossy(), input::YAML, &report.sources)?;
         let is_folder = path.is_dir();
         let data = if is_input { HashSet::new() } else { data_files(path, &files) };
         for file in files {

@@ -193,7 +193,7 @@ fn packages(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<V
     let shown = path.map_or_else(|| Ok(input::no_path()?.into()), |path| Ok(path.to_string_lossy()))?;
     let mut packages: BTreeMap<String, Vec<Item>> = BTreeMap::from([(String::new(), Vec::new())]);
     let mut known = HashMap::new();
-    for mut file in input::read(&shown, &report.sources)? {
+    for mut file in input::read(&shown, input::YAML, &report.sources)? {
         let package = path.map_or("", |root| package_of(root, &file.path, &mut known)).to_owned();
         if !subpackages && !package.is_empty() {
             continue;

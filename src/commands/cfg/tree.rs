@@ -67,7 +67,7 @@ enum GraphStructure {
 pub fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
     let from_input = args.dir.as_os_str() == "-";
     let mut items = Vec::new();
-    input::read(&args.dir.to_string_lossy(), &report.sources)?
+    input::read(&args.dir.to_string_lossy(), input::YAML, &report.sources)?
         .into_iter()
         .for_each(|file| take(file, &mut items));
     items.retain(|item| args.locality.keeps(item));

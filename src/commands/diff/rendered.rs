@@ -26,7 +26,7 @@ pub fn against(args: &DiffArgs, path: &str, report: &Report) -> Result<Compared>
     };
     let schema = Schema::of(build::options(&args.flags)?.kubernetes);
     let read = |path: &str| -> Result<Outcome> {
-        let files = input::read(path, &report.sources)?;
+        let files = input::read(path, input::YAML_AND_JSON, &report.sources)?;
         let documents = files.iter().flat_map(|file| &file.documents);
         Ok(Outcome::Rendered(resources(documents.map(|document| &document.root), &schema)))
     };
