@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
 use krm_engine::merge::File;
-use krm_engine::{Node, Result};
+use krm_engine::{Node, Result, for_each_resource};
 use krm_function::annotations::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH};
 use krm_yaml::Style;
 use krm_yaml::emit::preserve::{self, Layout};
@@ -121,6 +121,7 @@ struct CountArgs {
 fn count(args: &CountArgs, report: &Report) -> Result<()> {
     let mut text = String::new();
     for Package { path, items } in packages(args.dir.as_deref(), args.depth.recurse_subpackages, report)? {
+        let items = without_lists(items);
         if let Some(dir) = args.dir.as_deref().filter(|dir| dir.as_os_str() != "-") {
             // A blank line between packages.
             if !text.is_empty() {
@@ -163,7 +164,7 @@ struct GrepArgs {
 
 fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
     let query = Query::parse(&args.query)?;
-    let mut items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
+    let mut items = without_lists(read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?);
     items.retain(|item| query.accepts(item) != args.invert_match);
     if args.annotate {
         items.iter_mut().for_each(annotate);
@@ -240,4 +241,30 @@ pub(super) fn take(file: File, items: &mut Vec<Item>) {
             }
         }
     }
+}
+
+/// Puts the items of lists in place of the lists. Each counts as a resource of the file.
+pub(super) fn without_lists(items: Vec<Item>) -> Vec<Item> {
+    let mut result: Vec<Item> = Vec::with_capacity(items.len());
+    for item in items {
+        let (mut nodes, mut is_list) = (Vec::new(), true);
+        for_each_resource(&item.node, &mut |path, node, _| {
+            is_list = !path.is_empty();
+            nodes.push(node.clone());
+        });
+        let resources = match is_list {
+            true => {
+                nodes.into_iter().map(|node| Item { path: item.path.clone(), ..Item::of(node) }).collect()
+            }
+            false => vec![item],
+        };
+        for mut resource in resources {
+            let last = result.last().filter(|last| last.path == resource.path && !last.path.is_empty());
+            if let Some(last) = last {
+                resource.index = last.index + 1;
+            }
+            result.push(resource);
+        }
+    }
+    result
 }

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 use krm_engine::cfg::tree::{Branch, Field, Structure};
 use krm_engine::{Result, cfg};
 
-use super::{LocalityArgs, clean, is_package, take};
+use super::{LocalityArgs, clean, is_package, take, without_lists};
 use crate::cli::examples;
 use crate::commands::input;
 use crate::os;
@@ -70,6 +70,7 @@ pub fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
     input::read(&args.dir.to_string_lossy(), input::YAML, &report.sources)?
         .into_iter()
         .for_each(|file| take(file, &mut items));
+    items = without_lists(items);
     items.retain(|item| args.locality.keeps(item));
     if from_input {
         items.iter_mut().for_each(|item| item.path = item.annotated_path().to_owned());
