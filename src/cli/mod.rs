@@ -27,7 +27,7 @@ pub use packages::{
     PkgDiffArgs, PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
 };
 pub use shared_cache::SharedCacheArgs;
-pub use usage::Usage;
+pub use usage::{Usage, is_pair, pair_advice};
 
 /// One fast program for Kubernetes configuration
 ///
@@ -109,13 +109,13 @@ impl Cli {
     /// Reads the command line. Switches may be written as kustomize's may, `--enable-helm=true`.
     pub fn read() -> Result<Self, Usage> {
         let args: Vec<OsString> = spelling::older_words(std::env::args_os().collect());
-        let format = usage::format_of(&args);
+        let (format, pair) = (usage::format_of(&args), usage::pair_in(&args));
         if as_kustomize::is_called() {
             let args = as_kustomize::without_stack_trace(args);
             let command = as_kustomize::command(Self::command());
             let args = spelling::plain_switches(args, &command);
             let read = command.try_get_matches_from(args).and_then(|read| Self::from_arg_matches(&read));
-            return read.map_err(|error| Usage { error, format });
+            return read.map_err(|error| Usage { error, format, pair });
         }
         if let Some(build) = build_without_options(&args).or_else(|| BuildAlone::read(&args)) {
             return Ok(build);
@@ -128,7 +128,7 @@ impl Cli {
         };
         let read =
             command.try_get_matches_from_mut(args).and_then(|matches| Self::from_arg_matches(&matches));
-        read.map_err(|error| Usage { error, format })
+        read.map_err(|error| Usage { error, format, pair })
     }
 
     /// How errors and warnings are written: who wants a report as JSON wants all of it so.

@@ -24,6 +24,8 @@ const ELSEWHERE: [(&[&str], &str); 6] = [
 pub struct Usage {
     pub error: clap::Error,
     pub format: ErrorFormat,
+    /// The first word of the command line that is written `KEY=VALUE` and belongs to no option.
+    pub pair: Option<String>,
 }
 
 impl Usage {
@@ -82,11 +84,8 @@ impl Usage {
             _ => None,
         };
         match self.error.kind() {
-            ErrorKind::UnknownArgument => {
-                let argument = text(ContextKind::InvalidArg)?;
-                let is_pair = argument.contains('=') && !argument.starts_with('-');
-                (is_pair && self.error.to_string().contains("krm fn run"))
-                    .then(|| format!("arguments of the function go after `--`: `-- {argument}`"))
+            ErrorKind::UnknownArgument if self.error.to_string().contains("krm fn run") => {
+                self.pair.as_deref().map(pair_advice)
             }
             ErrorKind::InvalidSubcommand => {
                 let command = text(ContextKind::InvalidSubcommand)?;
@@ -96,6 +95,22 @@ impl Usage {
             _ => None,
         }
     }
+}
+
+/// What to do with a word that configures a function, in the place of a folder.
+pub fn pair_advice(pair: &str) -> String {
+    format!("arguments of the function go after `--`: `-- {pair}`")
+}
+
+/// The first word before `--` that is written `KEY=VALUE` and is not the value of an option.
+pub fn pair_in(args: &[OsString]) -> Option<String> {
+    let words: Vec<&str> = args.iter().map_while(|arg| arg.to_str().filter(|word| *word != "--")).collect();
+    let pair = words.windows(2).find(|pair| is_pair(pair[1]) && !pair[0].starts_with('-'));
+    pair.map(|pair| pair[1].to_owned())
+}
+
+pub fn is_pair(word: &str) -> bool {
+    word.contains('=') && !word.starts_with('-')
 }
 
 /// The format a command line asks for, whether or not it can be read.

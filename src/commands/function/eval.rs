@@ -9,7 +9,7 @@ use krm_engine::runtime::{Image, Program, Runtime};
 use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
 use krm_function::{Object, ResourceList};
 
-use crate::cli::{FnEvalArgs, FunctionType, MatchArgs};
+use crate::cli::{FnEvalArgs, FunctionType, MatchArgs, is_pair, pair_advice};
 use crate::commands::function::packages::{self, Destination, Told};
 use crate::commands::function::run::{from_arguments, read_config, stdin, write};
 use crate::os;
@@ -51,6 +51,10 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
 
 fn check_flags(args: &FnEvalArgs) -> Result<()> {
     let usage = |message: &str, help: &str| Err(Diagnostic::error("eval-flags", message).help(help));
+    let is_missing_pair = |dir: &&PathBuf| !dir.exists() && dir.to_str().is_some_and(is_pair);
+    if let Some(pair) = args.dirs.iter().find(is_missing_pair).map(|dir| dir.to_string_lossy()) {
+        return usage(&format!("there is no folder `{pair}`"), &pair_advice(&pair));
+    }
     if args.dirs.len() > 1 {
         return usage("more than one folder is named", "name one; arguments of the function come after `--`");
     }

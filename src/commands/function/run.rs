@@ -10,7 +10,7 @@ use krm_engine::runtime::{Exec, Image, Module, Program, Runtime};
 use krm_engine::{Diagnostic, Node, Resource, Result, Scope, Source, Sources};
 use krm_function::{Object, ResourceList};
 
-use crate::cli::{FnOutput, FnRunArgs, ProgramArgs};
+use crate::cli::{FnOutput, FnRunArgs, ProgramArgs, is_pair, pair_advice};
 use crate::commands::function::progress::Progress;
 use crate::os::{self, Changes, Disk};
 use crate::report::Report;
@@ -76,7 +76,13 @@ enum RunInput {
 impl RunInput {
     fn read(dir: Option<&Path>, disk: &Disk, sources: &Sources) -> Result<Self> {
         match dir {
-            Some(dir) => Ok(RunInput::Folder(Arc::new(Package::read(disk, dir, sources)?))),
+            Some(dir) => {
+                let package = Package::read(disk, dir, sources).map_err(|error| match dir.to_str() {
+                    Some(pair) if is_pair(pair) && !dir.exists() => error.help(pair_advice(pair)),
+                    _ => error,
+                })?;
+                Ok(RunInput::Folder(Arc::new(package)))
+            }
             None => {
                 let list = ResourceList::decode(&stdin(sources)?)?;
                 list.require_items()?;

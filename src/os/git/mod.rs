@@ -125,7 +125,14 @@ impl Git {
         if name.starts_with('-') || name.contains('\n') {
             return Err(unknown());
         }
-        match self.objects.named(&format!("{name}^{{tree}}"))? {
+        let tree = format!("{name}^{{tree}}");
+        if name.contains(['{', ':']) {
+            // An upstream or an entry of the log that is not there makes the process that holds the objects end; one that
+            // only looks for it says why.
+            run(&self.top, &["rev-parse", "--verify", &tree])
+                .map_err(|error| unknown().note(error.message().to_owned(), krm_engine::Span::NONE))?;
+        }
+        match self.objects.named(&tree)? {
             Some(tree) => Ok(Side::Revision { name: name.to_owned(), tree }),
             None => Err(unknown()),
         }

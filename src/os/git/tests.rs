@@ -114,6 +114,18 @@ fn changed_files_are_listed() {
 }
 
 #[test]
+fn a_revision_that_git_cannot_look_up_is_unknown() {
+    let fixture = Fixture::new();
+    let git = Git::open(&fixture.path("sub")).unwrap();
+    for (name, reason) in [("@{u}..", "no upstream"), ("HEAD@{9}", "log for 'HEAD'")] {
+        let error = git.range(name).unwrap_err();
+        assert_eq!(error.code(), "revision-unknown", "{name}");
+        assert!(error.notes()[0].message.contains(reason), "{name}: {:?}", error.notes());
+    }
+    assert_eq!(git.range("HEAD^{/one}..two").unwrap().from.name(), "HEAD^{/one}");
+}
+
+#[test]
 fn bare_and_missing_repositories() {
     let fixture = Fixture::new();
     let bare = Scratch::new("krm-git-test").unwrap();

@@ -266,7 +266,7 @@ impl MountSpec {
             None => Some(mount).filter(|mount| !mount.is_bind()),
         };
         inside.ok_or_else(|| {
-            let error = outside().note("links and all, it leads out of that folder", Span::NONE);
+            let error = outside().note("with links followed, it leads out of that folder", Span::NONE);
             match bounds == Some(dir) {
                 true => error,
                 false => error.help("the path begins at the folder the command is given in"),
