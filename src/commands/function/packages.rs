@@ -52,6 +52,9 @@ impl Observer for Told {
             eprintln!("  [Results]:");
             call.results.iter().for_each(|result| eprintln!("    {}", sanitize::inert(&line(result))));
         }
+        for warning in &call.warnings {
+            eprintln!("  Warning: {}", sanitize::inert(warning.message()));
+        }
         if !call.stderr.is_empty() {
             eprintln!("  Stderr:");
             call.stderr.lines().for_each(|line| eprintln!("    {}", sanitize::inert(line)));

@@ -380,6 +380,7 @@ impl Observer for Noted<'_> {
         called.exit_code = ran.status.code().unwrap_or(1);
         called.elapsed = ran.elapsed;
         called.cached = ran.cached;
+        called.warnings = ran.warnings.to_vec();
         called.results = ran.results.iter().map(|result| status::result(result.node())).collect();
         if let Some(failure) = ran.failure {
             if failure.failure() == Some(Failure::BadLocation) {

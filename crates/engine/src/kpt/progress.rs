@@ -31,6 +31,8 @@ pub struct Called {
     pub stderr: String,
     pub exit_code: i32,
     pub results: Vec<Node>,
+    /// How results break the schema.
+    pub warnings: Vec<Diagnostic>,
     /// Why it failed, if its exit status does not say so.
     pub execution_error: Option<String>,
     /// It was not even tried, because something else was wrong.
@@ -56,6 +58,7 @@ impl Called {
             stderr: String::new(),
             exit_code: 0,
             results: Vec::new(),
+            warnings: Vec::new(),
             execution_error: None,
             is_refused: false,
             elapsed: Duration::ZERO,

@@ -127,7 +127,9 @@ pub(super) fn result(raw: &Node) -> Node {
             node.set(key, Node::string(value));
         }
     };
-    text("message", raw.get("message"));
+    // What says nothing in the field for it is shown whole: what a function says must be seen.
+    let message = raw.get("message").filter(|message| message.text().is_some_and(|text| !text.is_empty()));
+    text("message", Some(message.unwrap_or(&Node::string(krm_yaml::json::compact(raw)))));
     text("severity", raw.get("severity"));
     if let Some(of) = raw.get("resourceRef").and_then(Node::as_map) {
         let mut resource = Node::map();
