@@ -176,9 +176,8 @@ impl Hidden {
                         let Some(root) = tree(trace, index, note.resource) else { continue };
                         let covered: Vec<String> =
                             self.covered(root, root).iter().map(|way| pointer(way)).collect();
-                        let touches = |path: &str| {
-                            covered.iter().any(|way| path.starts_with(&**way) || way.starts_with(path))
-                        };
+                        let touches =
+                            |path: &str| covered.iter().any(|way| is_at(path, way) || is_at(way, path));
                         let values = operations.iter().filter(|operation| touches(&operation.path));
                         for value in values.filter_map(|operation| operation.value.as_ref()) {
                             self.hide_all(value);
@@ -320,6 +319,11 @@ fn tree(trace: &Trace, step: usize, track: Track) -> Option<&Node> {
     change.after.as_ref().or(change.before.as_ref()).map(|seen| &seen.node)
 }
 
+/// Whether a JSON pointer leads to what another one leads to, or into it.
+fn is_at(path: &str, other: &str) -> bool {
+    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 fn mask(value: &Node) -> Node {
     Node::string(MASK).with_span(value.span())
 }
@@ -420,7 +424,7 @@ fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
     // The operations of a JSON patch.
     for operation in node.items().iter().filter(|_| is_patch) {
         let path = operation.get("path").and_then(Node::text).unwrap_or_default();
-        let is_data = DATA.into_iter().any(|key| path.trim_start_matches('/').starts_with(key));
+        let is_data = path.trim_start_matches('/').split('/').next().is_some_and(|key| DATA.contains(&key));
         operation.get("value").filter(|_| is_data || path.is_empty()).into_iter().for_each(&mut hide_all);
     }
 }
@@ -448,5 +452,29 @@ fn secrets_within(text: &str, node: &Node, inner: &str, is_patch: bool, ranges: 
                 start += line.len();
             }
         });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pointers_are_compared_by_segment() {
+        assert!(is_at("/data", "/data") && is_at("/data/a", "/data") && is_at("/data", ""));
+        assert!(!is_at("/database", "/data") && !is_at("/data", "/data/a"));
+    }
+
+    #[test]
+    fn only_the_values_of_a_secret_are_found_in_a_json_patch() {
+        let text = "patches:
+- target: {kind: Secret}
+  patch: |-
+    - {op: add, path: /database, value: seen}
+    - {op: add, path: /data/x, value: one}
+    - {op: add, path: /stringData, value: {y: two}}
+";
+        let found: Vec<&str> = secrets_in(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["one", "two"]);
     }
 }
