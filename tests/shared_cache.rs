@@ -342,6 +342,11 @@ fn a_server_that_is_slow() {
     on_a_bad_day("silent-upload", false, "does not answer within 0.4 s", move |request, _| {
         if request.method == "PUT" { Reply::Silence(long) } else { Reply::Properly }
     });
+    for kind in ["ac", "cas"] {
+        on_a_bad_day(&format!("drops-{kind}"), true, "does not answer within 0.4 s", move |request, _| {
+            if request.is("GET", kind) { Reply::Drops } else { Reply::Properly }
+        });
+    }
 }
 
 #[test]

@@ -49,7 +49,8 @@ fn fetch(format: Format) -> Result<()> {
             .help("make sure that kubectl is installed, and that `kubectl get --raw /openapi/v2` works")
     };
     let output = Command::new("kubectl")
-        .args(["get", "--raw", "/openapi/v2"])
+        // A cluster that does not answer, or one byte after the other, is given up.
+        .args(["get", "--raw", "/openapi/v2", "--request-timeout=60s"])
         .stdin(Stdio::null())
         .output()
         .map_err(|error| failed(format!("kubectl: {error}")))?;

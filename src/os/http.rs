@@ -59,7 +59,37 @@ impl Resolver for Remembered {
 /// Why a request failed.
 pub fn explained(error: &ureq::Error) -> String {
     match error {
-        ureq::Error::Timeout(_) => "the server takes too long".into(),
+        ureq::Error::Timeout(_) => TOO_LONG.into(),
         error => error.to_string(),
     }
+}
+
+/// Why an answer could not be read to its end.
+pub fn explained_reading(error: &std::io::Error) -> String {
+    if is_timeout(error) { TOO_LONG.into() } else { error.to_string() }
+}
+
+/// Whether reading an answer took longer than it may.
+pub fn is_timeout(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::TimedOut || error.to_string().contains("timeout")
+}
+
+const TOO_LONG: &str = "the server takes too long";
+
+/// A server that answers everything one byte after the other, and never comes to an end.
+#[cfg(test)]
+pub fn dripping_server() -> std::net::SocketAddr {
+    use std::io::Write;
+    let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = server.local_addr().unwrap();
+    let drip = |mut client: std::net::TcpStream| {
+        let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
+        while client.write_all(b"#").is_ok() {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    };
+    std::thread::spawn(move || {
+        server.incoming().flatten().for_each(|client| drop(std::thread::spawn(move || drip(client))))
+    });
+    address
 }

@@ -137,13 +137,9 @@ impl HttpCache {
         let mut bytes = Vec::new();
         let reader = response.body_mut().with_config().limit(u64::MAX).reader();
         let read = reader.take(most as u64 + 1).read_to_end(&mut bytes);
-        read.map_err(|error| {
-            let timed_out =
-                error.kind() == std::io::ErrorKind::TimedOut || error.to_string().contains("timeout");
-            match timed_out {
-                true => self.slow(),
-                false => Fault::new(format!("broke off in the middle of an answer: {error}"), Then::Continue),
-            }
+        read.map_err(|error| match super::http::is_timeout(&error) {
+            true => self.slow(),
+            false => Fault::new(format!("broke off in the middle of an answer: {error}"), Then::Continue),
         })?;
         match bytes.len() > most {
             true => {

@@ -10,7 +10,7 @@ use std::time::Duration;
 use krm_engine::{Diagnostic, Node, Result};
 
 use super::content::sha256;
-use super::http::{agent, explained};
+use super::http::{agent, explained, explained_reading};
 
 /// An image by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +106,9 @@ const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vn
 /// No manifest and no configuration is larger.
 const LARGEST: u64 = 8 << 20;
 const WITHIN: Duration = Duration::from_secs(60);
-/// The time a registry has for a layer.
+/// The bytes of a layer that a registry must send in a second, on average.
+const SLOWEST: u64 = 64 << 10;
+/// The time a registry has for the largest layer.
 const LAYER_WITHIN: Duration = Duration::from_secs(1800);
 
 impl ImageName {
@@ -153,6 +155,8 @@ pub struct Registry {
     image: String,
     name: ImageName,
     agent: ureq::Agent,
+    /// How long it may take for a manifest.
+    within: Duration,
     token: Option<String>,
 }
 
@@ -161,13 +165,9 @@ impl Registry {
         Self::within(image, WITHIN)
     }
 
-    /// The same for one whose layers are wanted too.
-    pub fn with_layers(image: &str) -> Self {
-        Self::within(image, LAYER_WITHIN)
-    }
-
     fn within(image: &str, within: Duration) -> Self {
-        Self { image: image.to_owned(), name: ImageName::parse(image), agent: agent(within), token: None }
+        let (image, name) = (image.to_owned(), ImageName::parse(image));
+        Self { image, name, agent: agent(within), within, token: None }
     }
 
     /// What the image says about itself, for Linux on this architecture, and the digest of its manifest.
@@ -178,25 +178,31 @@ impl Registry {
 
     /// Writes a blob somewhere, as it comes. Nothing is verified, but no more than so many bytes are written.
     pub fn copy_blob(&mut self, digest: &str, most: u64, to: &mut dyn Write) -> Result<()> {
-        let mut response = self.response("blobs", digest)?;
+        let within = (self.within + Duration::from_secs(most / SLOWEST)).min(LAYER_WITHIN);
+        let mut response = self.response("blobs", digest, within)?;
         // A body of exactly this size is not too large.
         let mut body = response.body_mut().with_config().limit(most.saturating_add(1)).reader();
-        std::io::copy(&mut body, to).map(drop).map_err(|error| self.failed(error.to_string()))
+        std::io::copy(&mut body, to).map(drop).map_err(|error| self.failed(explained_reading(&error)))
     }
 
     fn get(&mut self, what: &str, reference: &str) -> Result<Vec<u8>> {
-        let mut response = self.response(what, reference)?;
+        let mut response = self.response(what, reference, self.within)?;
         let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
         body.map_err(|error| self.failed(explained(&error)))
     }
 
-    fn response(&mut self, what: &str, reference: &str) -> Result<ureq::http::Response<ureq::Body>> {
+    fn response(
+        &mut self,
+        what: &str,
+        reference: &str,
+        within: Duration,
+    ) -> Result<ureq::http::Response<ureq::Body>> {
         let url = self.name.url(what, reference);
-        let mut response = self.ask(&url)?;
+        let mut response = self.ask(&url, within)?;
         if response.status() == 401 {
             let challenge = response.headers().get("www-authenticate").and_then(|value| value.to_str().ok());
             self.token = Some(self.log_in(challenge.unwrap_or_default())?);
-            response = self.ask(&url)?;
+            response = self.ask(&url, within)?;
         }
         if !response.status().is_success() {
             let status = response.status();
@@ -210,8 +216,9 @@ impl Registry {
         Ok(response)
     }
 
-    fn ask(&self, url: &str) -> Result<ureq::http::Response<ureq::Body>> {
-        let mut request = self.agent.get(url).header("accept", MANIFESTS);
+    fn ask(&self, url: &str, within: Duration) -> Result<ureq::http::Response<ureq::Body>> {
+        let request = self.agent.get(url).config().timeout_global(Some(within)).build();
+        let mut request = request.header("accept", MANIFESTS);
         if let Some(token) = &self.token {
             request = request.header("authorization", token);
         }
@@ -329,7 +336,22 @@ fn password(registry: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Instant;
+
     use super::*;
+
+    #[test]
+    fn a_registry_that_answers_in_drops_is_given_up() {
+        let image = format!("{}/a:v1", crate::os::http::dripping_server());
+        let mut registry = Registry::within(&image, Duration::from_millis(300));
+        let start = Instant::now();
+        let manifest = registry.config().map(drop).unwrap_err();
+        let layer = registry.copy_blob("sha256:00", 1000, &mut std::io::sink()).unwrap_err();
+        for error in [manifest, layer] {
+            assert!(error.to_string().ends_with("the server takes too long"), "{error}");
+        }
+        assert!(start.elapsed() < Duration::from_secs(5));
+    }
 
     #[test]
     fn names_are_read_as_the_engines_do() {

@@ -427,23 +427,13 @@ fn download(address: &str, within: Duration) -> Result<Vec<u8>> {
 
 #[cfg(test)]
 mod tests {
-    use std::io::Write;
-    use std::net::TcpListener;
     use std::time::Instant;
 
     use super::*;
 
     #[test]
     fn a_file_that_comes_in_drops_is_given_up() {
-        let server = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = format!("http://{}/a.yaml", server.local_addr().unwrap());
-        std::thread::spawn(move || {
-            let (mut client, _) = server.accept().unwrap();
-            let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n");
-            while client.write_all(b"#").is_ok() {
-                std::thread::sleep(Duration::from_millis(20));
-            }
-        });
+        let address = format!("http://{}/a.yaml", crate::os::http::dripping_server());
         let start = Instant::now();
         let error = download(&address, Duration::from_millis(300)).unwrap_err();
         assert_eq!(error.code(), "http-failed");

@@ -33,6 +33,8 @@ pub enum Reply {
     Silence(Duration),
     /// Bytes without end.
     Endless,
+    /// A byte now and then.
+    Drops,
 }
 
 type Answer = dyn Fn(&Request, &BTreeMap<String, Vec<u8>>) -> Reply + Send + Sync;
@@ -122,6 +124,13 @@ fn serve(client: TcpStream, state: &Mutex<State>) {
             }
             Reply::Silence(time) => {
                 std::thread::sleep(time);
+                return;
+            }
+            Reply::Drops => {
+                let _ = client.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n");
+                while client.write_all(b"x").is_ok() {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
                 return;
             }
             Reply::Endless => {

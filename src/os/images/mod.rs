@@ -161,7 +161,7 @@ impl Fetch<'_> {
                 .help("allow another pull policy, or a connection if `--offline` forbids it"));
         }
         let name = self.name;
-        Ok(self.registry.get_or_insert_with(|| Registry::with_layers(name)))
+        Ok(self.registry.get_or_insert_with(|| Registry::of(name)))
     }
 
     /// The error for something the registry does not give.
