@@ -288,6 +288,48 @@ fn declared_mounts_and_variables_arrive() {
 }
 
 #[test]
+fn declared_mounts_reach_nothing_but_the_package() {
+    for engine in engines() {
+        let declared = |mount: &str| image(&engine.plain, &format!("\n  mounts: [{mount}]"));
+        for (mount, code) in [
+            ("{type: volume, src: other, dst: /data}", "function-mount-type"),
+            ("{type: image, src: example.com/other:v1, dst: /data}", "function-mount-type"),
+            ("{type: glob, src: 'pkg/*', dst: /data}", "function-mount-type"),
+            ("{type: bind, src: /etc, dst: /data}", "function-mount-outside"),
+            ("{src: pkg/../../other, dst: /data}", "function-mount-outside"),
+        ] {
+            let refused = engine.run("beyond", &declared(mount), "report", &[]);
+            let said = text(&refused.stderr);
+            assert!(said.contains(&format!("error[{code}]")), "{}, {mount}: {said}", engine.binary);
+            assert!(refused.stdout.is_empty() && !refused.status.success(), "{}, {mount}", engine.binary);
+        }
+        let facts = engine.report("bind", &declared("{src: pkg/data, dst: /data}"), &[]);
+        assert_eq!(fact(&facts, "read-data"), "of the data");
+        let facts = engine.report("tmpfs", &declared("{type: tmpfs, dst: /data}"), &[]);
+        assert_eq!(fact(&facts, "read-data"), "NotFound");
+    }
+}
+
+#[test]
+fn declared_variables_hand_over_nothing_of_the_caller() {
+    for engine in engines() {
+        let declared = |envs: &str| image(&engine.plain, &format!("\n  envs: {envs}"));
+        for (envs, args) in [
+            ("[HOME_OF_THE_HOST]", &[][..]),
+            ("[DECLARED=1, HOME_OF_THE_HOST]", &["-e", "OTHER"]),
+            ("['*']", &["-e", "HOME_OF_THE_HOST"]),
+            ("['HOME_*']", &["-e", "HOME_OF_THE_HOST"]),
+        ] {
+            let refused = engine.run("handed-over", &declared(envs), "report", args);
+            let said = text(&refused.stderr);
+            assert!(said.contains("error[function-env-not-given]"), "{}, {envs}: {said}", engine.binary);
+        }
+        let facts = engine.report("named", &declared("[HOME_OF_THE_HOST]"), &["-e", "HOME_OF_THE_HOST"]);
+        assert_eq!(fact(&facts, "env-HOME_OF_THE_HOST"), "here", "{}", engine.binary);
+    }
+}
+
+#[test]
 fn a_glutton_is_stopped() {
     for engine in engines() {
         let output =
