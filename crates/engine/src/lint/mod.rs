@@ -20,6 +20,7 @@ mod resource_fields;
 mod roots;
 pub(crate) mod rules;
 mod same_in_overlays;
+mod selectors;
 pub(crate) mod settings;
 mod silence;
 pub mod stated;
@@ -102,6 +103,7 @@ impl Lint<'_> {
         found.extend(resource_fields::findings(&cx, &roots));
         found.extend(names::findings(&cx, &roots));
         found.extend(dangling::findings(&cx, &roots));
+        found.extend(selectors::findings(&cx, &roots));
         found.extend(duplicates::findings(&cx));
         found.extend(unused_component::findings(&cx));
         found.extend(unused_generator::findings(&cx, &roots));

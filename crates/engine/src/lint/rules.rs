@@ -39,6 +39,11 @@ pub const RULES: &[Rule] = &[
     rule("resource-unknown-field", Level::Warning, "a field that the kind of resource does not have"),
     rule("resource-wrong-type", Level::Warning, "a value of a type that the field cannot hold"),
     rule("same-in-all-overlays", Level::Warning, "a patch or label that every overlay of a base repeats"),
+    rule(
+        "selector-no-match",
+        Level::Warning,
+        "a selector that does not select the pods it is meant for, or a port they lack",
+    ),
     rule("silence-unused", Level::Warning, "a silenced code that is not found there"),
     rule("silence-without-reason", Level::Warning, "a silence without a reason, in strict mode"),
     rule("unused-component", Level::Warning, "a component that no kustomization lists"),
