@@ -6,7 +6,7 @@
 use super::Layout;
 use super::ending::{Ending, last_scalar};
 use super::fresh::{Anchors, Role, Writer};
-use super::lines::Lines;
+use super::lines::{Lines, line_break};
 use super::scalar::is_break;
 use super::value::anchor_after;
 use crate::document::Document;
@@ -57,10 +57,7 @@ impl<'d> Editor<'d> {
     pub fn new(doc: &'d Document) -> Self {
         let text = doc.source().text();
         let range = doc.span().range();
-        let newline = match text[range.clone()].find('\n') {
-            Some(at) if text[range.clone()].as_bytes()[..at].ends_with(b"\r") => "\r\n",
-            _ => "\n",
-        };
+        let newline = line_break(&text[range.clone()]);
         Self {
             lines: Lines { text },
             out: String::with_capacity(range.len() + 256),

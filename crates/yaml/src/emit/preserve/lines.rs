@@ -161,3 +161,11 @@ pub(super) enum LineKind {
 pub(super) fn comment_lines(comment: &str) -> usize {
     comment.lines().filter(|line| !line.trim().is_empty()).count()
 }
+
+/// How the lines of a text end: as its first one does.
+pub(super) fn line_break(text: &str) -> &'static str {
+    match text.split_once('\n') {
+        Some((line, _)) if line.ends_with('\r') => "\r\n",
+        _ => "\n",
+    }
+}

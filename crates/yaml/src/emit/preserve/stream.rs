@@ -2,7 +2,7 @@
 
 use super::editor::{Editor, Line, Slot};
 use super::fresh::Role;
-use super::lines::{self, comment_lines};
+use super::lines::{self, comment_lines, line_break};
 use super::scalar::is_break;
 use super::{Layout, fresh_document};
 use crate::document::Document;
@@ -12,6 +12,7 @@ use crate::source::Source;
 
 pub(super) fn stream(docs: &[Document]) -> String {
     let mut out = String::with_capacity(docs.iter().map(|doc| doc.span().len() + 1).sum());
+    let newline = docs.first().map_or("\n", |doc| line_break(&doc.source().text()[doc.span().range()]));
     let mut previous: Option<&Document> = None;
     for doc in docs {
         end_line(&mut out);
@@ -19,15 +20,24 @@ pub(super) fn stream(docs: &[Document]) -> String {
             let mut text = String::new();
             document_into(doc, &mut text);
             if !begins_with_marker(&text) {
-                out.push_str("---\n");
+                out.push_str("---");
+                out.push_str(newline);
             }
-            out.push_str(&text);
+            out.push_str(&with_line_breaks(text, newline));
         } else {
             document_into(doc, &mut out);
         }
         previous = Some(doc);
     }
     out
+}
+
+/// A text from elsewhere, with the line breaks of the one it comes into. They are no part of what it means.
+fn with_line_breaks(text: String, newline: &str) -> String {
+    match (newline, text.contains("\r\n")) {
+        ("\n", false) => text,
+        (newline, _) => text.replace("\r\n", "\n").replace('\n', newline),
+    }
 }
 
 /// Whether a document comes right after another in the same text.
