@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::functions::{Function, from_list};
+use krm_engine::functions::{Function, from_list, without_lists};
 use krm_engine::kpt::{self, Called, Evaluation, Images, SEQ_INDENT, Selector, Settings, Tree};
 use krm_engine::runtime::{Image, Program, Runtime};
 use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
@@ -235,7 +235,7 @@ fn on_list(
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     let mut listed = Vec::new();
     let mut given = Vec::new();
-    for (number, mut object) in list.items.into_iter().enumerate() {
+    for (number, mut object) in without_lists(list.items).into_iter().enumerate() {
         let seq_indent = object.remove_annotation(SEQ_INDENT);
         let seq_indent = seq_indent.as_ref().and_then(Node::text).unwrap_or("compact").to_owned();
         let mut r = from_list(object)?;

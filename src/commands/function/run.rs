@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_engine::functions::{Function, Tells, all_from_list, to_list};
+use krm_engine::functions::{Function, Tells, from_list, to_list, without_lists};
 use krm_engine::package::{self, Change, Limits, Package, Planned, Surroundings};
 use krm_engine::runtime::{Exec, Image, Module, Program, Runtime};
 use krm_engine::{Diagnostic, Node, Resource, Result, Scope, Source, Sources};
@@ -101,7 +101,7 @@ impl RunInput {
     fn resources(&self) -> Result<Vec<Resource>> {
         match self {
             RunInput::Folder(package) => Ok(package.resources()),
-            RunInput::Stream(list) => all_from_list(list.items.clone()),
+            RunInput::Stream(list) => without_lists(list.items.clone()).into_iter().map(from_list).collect(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use krm_engine::functions::all_from_list;
+use krm_engine::functions::{from_list, without_lists};
 use krm_engine::package::{self, Package};
 use krm_engine::{Diagnostic, Home, Node, Resource, Result, kpt};
 use krm_function::ResourceList;
@@ -25,7 +25,8 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     }
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
     list.require_items()?;
-    let mut items = all_from_list(list.items)?;
+    let items = without_lists(list.items).into_iter().map(from_list);
+    let mut items: Vec<Resource> = items.collect::<Result<_>>()?;
     if items.iter().any(is_kptfile) {
         name_files_as_kpt(&mut items);
     }

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::{Command, ExitStatus, Stdio};
 
-use krm_engine::functions::{Tells, from_list, to_list};
+use krm_engine::functions::{Tells, from_list, to_list, without_lists};
 use krm_engine::merge::{Merged, Options, two_way};
 use krm_engine::package::{self, Package};
 use krm_engine::{Diagnostic, Node, Resource, Result, Schema, cfg};
@@ -45,11 +45,12 @@ pub fn wrap(args: FnWrapArgs, report: &Report) -> Result<()> {
     let printed = printed?;
     list.results.extend(printed.results);
     let given = std::mem::take(&mut list.items);
+    let printed = without_lists(printed.items);
     let wants_merge =
         os::variable("KUST_MERGE").is_none_or(|value| matches!(value.as_str(), "" | "true" | "1"));
     let mut items = match wants_merge {
-        true => merge(given.into_iter().chain(printed.items))?,
-        false => printed.items,
+        true => merge(given.into_iter().chain(printed))?,
+        false => printed,
     };
     if let Some(dir) = os::setting("KUST_OVERRIDE_DIR") {
         let patches = Package::read(&Disk::default(), dir.as_ref(), &report.sources)?.resources();

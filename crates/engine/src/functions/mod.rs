@@ -67,10 +67,10 @@ pub fn from_list(object: Object) -> Result<Resource> {
     Ok(resource)
 }
 
-/// The resources of a list that may hold lists, each as [`from_list`] makes it.
-pub fn all_from_list(items: Vec<Object>) -> Result<Vec<Resource>> {
+/// Puts the items of lists in place of the lists, which may hold lists again.
+pub fn without_lists(items: Vec<Object>) -> Vec<Object> {
     let nodes = items.into_iter().map(Object::into_node).collect();
-    wrapper::without_lists(nodes).into_iter().map(|node| from_list(Object::from(node))).collect()
+    wrapper::without_lists(nodes).into_iter().map(Object::from).collect()
 }
 
 /// How much of its location a resource tells.
