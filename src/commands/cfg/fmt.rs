@@ -199,7 +199,7 @@ pub fn formatted(documents: &[Document]) -> Result<String> {
 /// A document as the reference formats it: fields in their order, indented by two, lists not further than their keys.
 fn document(document: &Document) -> Result<String> {
     let mut item = Item::of(document.root.clone());
-    if document.root.is_null() || cfg::format::is_left_alone(&item) {
+    if document.root.is_null() || cfg::format::is_left_alone(&item) || is_json(document) {
         let text = preserve::document(document);
         let text = text.strip_prefix("---\n").unwrap_or(&text);
         let is_said = text.lines().any(|line| !matches!(line.trim(), "" | "---"));
@@ -209,4 +209,13 @@ fn document(document: &Document) -> Result<String> {
     cfg::format::format(&mut item)?;
     let text = preserve::fresh_document(document.head(), &item.node, document.foot(), Layout::COMPACT);
     Ok(cfg::blank_lines::kept(document, &item.node, text))
+}
+
+/// Whether a document is JSON, which is left alone: YAML would write it on one line, with escapes that JSON does not have.
+/// What is on a single line of a YAML file is YAML in braces.
+fn is_json(document: &Document) -> bool {
+    let source = document.source();
+    let text = source.text()[document.span().range()].trim_start_matches('\u{feff}').trim();
+    let is_yaml = input::YAML.iter().any(|ending| source.name().ends_with(ending));
+    (text.contains('\n') || !is_yaml) && serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok()
 }
