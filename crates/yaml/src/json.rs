@@ -13,21 +13,22 @@ use crate::node::{Node, Tag, Value};
 /// ```
 pub fn compact(node: &Node) -> String {
     let mut out = String::new();
-    write(node, &mut out, Layout { sorted: true, indented: false }, 0);
+    write(node, &mut out, Layout { sorted: true, indented: false, in_key: false }, 0);
     out
 }
 
 /// The same on indented lines, without a line break at the end.
 pub fn indented(node: &Node) -> String {
     let mut out = String::new();
-    write(node, &mut out, Layout { sorted: true, indented: true }, 0);
+    write(node, &mut out, Layout { sorted: true, indented: true, in_key: false }, 0);
     out
 }
 
-/// Writes a tree as JSON on indented lines, keys in their order, without a line break at the end.
+/// Writes a tree as JSON on indented lines, without a line break at the end: keys in their order, and numbers as they are
+/// written, as far as JSON writes them so.
 pub fn pretty(node: &Node) -> String {
     let mut out = String::new();
-    write(node, &mut out, Layout { sorted: false, indented: true }, 0);
+    write(node, &mut out, Layout { sorted: false, indented: true, in_key: false }, 0);
     out
 }
 
@@ -35,10 +36,13 @@ pub fn pretty(node: &Node) -> String {
 struct Layout {
     sorted: bool,
     indented: bool,
+    /// This is the text of a key.
+    in_key: bool,
 }
 
 fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
     match node.value() {
+        Value::Scalar(text) if !layout.sorted && is_number(node, text) => out.push_str(text),
         Value::Scalar(text) => scalar(node, text, out),
         Value::Seq(items) => {
             out.push('[');
@@ -50,16 +54,17 @@ fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
         }
         Value::Map(map) => {
             let mut sorted: Vec<&Entry> = Vec::new();
-            let is_sorted = map.entries().windows(2).all(|pair| key(&pair[0].key) <= key(&pair[1].key));
+            let is_sorted =
+                map.entries().windows(2).all(|pair| key(&pair[0].key, layout) <= key(&pair[1].key, layout));
             if layout.sorted && !is_sorted {
                 sorted.extend(map.iter());
-                sorted.sort_by(|a, b| key(&a.key).cmp(&key(&b.key)));
+                sorted.sort_by(|a, b| key(&a.key, layout).cmp(&key(&b.key, layout)));
             }
             out.push('{');
             for (i, entry) in map.iter().enumerate() {
                 let entry = sorted.get(i).copied().unwrap_or(entry);
                 separate(i, out, layout, depth + 1);
-                string(&key(&entry.key), out);
+                string(&key(&entry.key, layout), out);
                 out.push_str(if layout.indented { ": " } else { ":" });
                 write(&entry.value, out, layout, depth + 1);
             }
@@ -68,13 +73,19 @@ fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
     }
 }
 
-/// The text of a key. That of a collection, for which JSON has no words, is its JSON.
-fn key(key: &Node) -> Cow<'_, str> {
+/// The text of a key. That of a collection, for which JSON has no words, is its JSON; of a key within a key only that it is
+/// one, since its quotes would need twice the backslashes at every level.
+fn key(key: &Node, layout: Layout) -> Cow<'_, str> {
     match key.text() {
         // However it is written: `~`, `null`, or not at all.
         _ if key.is_null() => Cow::Borrowed("null"),
         Some(text) => Cow::Borrowed(text),
-        None => Cow::Owned(compact(key)),
+        None if layout.in_key => Cow::Borrowed("..."),
+        None => {
+            let mut text = String::new();
+            write(key, &mut text, Layout { sorted: true, indented: false, in_key: true }, 0);
+            Cow::Owned(text)
+        }
     }
 }
 
@@ -116,6 +127,26 @@ fn scalar(node: &Node, text: &str, out: &mut String) {
         Tag::Binary => string(crate::binary::text(text).as_deref().unwrap_or(text), out),
         _ => string(text, out),
     }
+}
+
+/// Whether a scalar is a number that is written as in JSON.
+fn is_number(node: &Node, text: &str) -> bool {
+    let digits = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+    if !matches!(node.tag(), Tag::Int | Tag::Float) {
+        return false;
+    }
+    let text = text.strip_prefix('-').unwrap_or(text);
+    let (whole, rest) = text.split_at(digits(text));
+    let rest = match rest.strip_prefix('.') {
+        Some(fraction) if digits(fraction) > 0 => &fraction[digits(fraction)..],
+        _ => rest,
+    };
+    let is_exponent = |exponent: &str| !exponent.is_empty() && digits(exponent) == exponent.len();
+    let ends = match rest.strip_prefix(['e', 'E']) {
+        Some(exponent) => is_exponent(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)),
+        None => rest.is_empty(),
+    };
+    ends && (whole == "0" || whole.starts_with(|first: char| ('1'..='9').contains(&first)))
 }
 
 /// Appends a quoted string, escaped as Go does it so that it may be in HTML.
@@ -185,7 +216,7 @@ mod tests {
             "    {}",
             "  ],",
             "  \"a10\": true,",
-            "  \"a2\": 1",
+            "  \"a2\": 1.0",
             "}",
         ];
         assert_eq!(pretty(&tree()), lines.join("\n"));
@@ -203,11 +234,31 @@ mod tests {
     }
 
     #[test]
+    fn keys_within_keys_do_not_double_the_text_at_every_level() {
+        let tree = |text: &str| crate::parse_str(text).expect("it is YAML").remove(0).root;
+        assert_eq!(compact(&tree("? ? a\n")), r#"{"{\"a\":null}":null}"#);
+        assert_eq!(compact(&tree("? ? ? a\n")), r#"{"{\"...\":null}":null}"#);
+        assert!(compact(&tree(&"? ".repeat(60))).len() < 100);
+    }
+
+    #[test]
     fn strings_are_escaped_for_html_and_for_nothing_else() {
         let text = "\"\\/\u{8}\u{c}\n\r\t\u{1}\u{1f}\u{7f}<>&\u{2028}\u{2029}\u{2027}é😀";
         let expected =
             "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u001f\u{7f}\\u003c\\u003e\\u0026\\u2028\\u2029\u{2027}é😀\"";
         assert_eq!(compact(&Node::from(text)), expected);
+    }
+
+    #[test]
+    fn pretty_keeps_numbers_that_are_json() {
+        for written in ["1.0", "-0", "12345678901234567890123", "0.10", "1E+3", "18446744073709551615"] {
+            assert_eq!(pretty(&plain(written)), written);
+        }
+        for (written, expected) in
+            [("0x10", "16"), ("1_000", "1000"), ("1.", "1"), (".5", "0.5"), ("+1", "1")]
+        {
+            assert_eq!(pretty(&plain(written)), expected);
+        }
     }
 
     #[test]
