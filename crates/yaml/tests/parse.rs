@@ -364,7 +364,7 @@ fn errors_have_a_code_a_place_and_advice() {
         ("a: |0\n", "yaml-block-header", "1:5", "digit"),
         ("a: \"\\q\"\n", "yaml-escape", "1:5", "backslash"),
         ("a: \"\\u12\"\n", "yaml-escape", "1:5", "backslash"),
-        ("a: \"\\ud800\"\n", "yaml-escape", "1:5", "backslash"),
+        ("a: \"\\ud800\"\n", "yaml-escape", "1:5", "pair"),
         ("a: 1\na: 2\n", "yaml-duplicate-key", "2:1", "keep"),
         ("%YAML 1.2\n---\na: 1\n", "yaml-version", "1:1", "remove"),
         ("%FOO\n---\na: 1\n", "yaml-directive", "1:1", "remove"),

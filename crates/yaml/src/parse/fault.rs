@@ -184,6 +184,14 @@ impl Parser<'_> {
 
     pub fn bad_code(&self, start: usize, digits: usize) -> Diagnostic {
         let sign = self.at(start + 1) as char;
+        let end = start + 2 + digits;
+        if let Some(code) =
+            self.text.get(start..end).filter(|code| code[2..].bytes().all(|b| b.is_ascii_hexdigit()))
+        {
+            return self
+                .error("yaml-escape", format!("`{code}` is not a character"), start, end)
+                .help("a character that JSON writes as a pair needs both: `\\ud83d\\ude00`");
+        }
         self.error(
             "yaml-escape",
             format!("expected {digits} hexadecimal digits of a character after `\\{sign}`"),
