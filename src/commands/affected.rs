@@ -98,7 +98,7 @@ impl AffectedArgs {
                     file => files.push(PathBuf::from(file)),
                 }
             }
-            let files = files.iter().flat_map(|file| real(&*world, &here.join(file))).collect();
+            let files = files.iter().flat_map(|file| real_paths(&*world, &here.join(file))).collect();
             return Ok((Change { world, files, before: None, range: None }, &self.words));
         }
         let git = Git::open(&os::current_dir()?)?;
@@ -123,7 +123,7 @@ impl Change {
         let before = git.files(&range.from, fetching.clone())?.world;
         let SideFiles { world, root, .. } = git.files(&range.to, fetching)?;
         let files = git.changed(&range)?;
-        let files = files.iter().flat_map(|file| real(&*world, &root.join(file))).collect();
+        let files = files.iter().flat_map(|file| real_paths(&*world, &root.join(file))).collect();
         Ok(Self { world, files, before: Some(before), range: Some(range) })
     }
 }
@@ -134,7 +134,7 @@ pub fn changed_files(range: &str) -> Result<(Arc<dyn World>, Vec<PathBuf>)> {
     let range = git.range(range)?;
     let SideFiles { world, root, .. } = git.files(&range.to, Fetching::default())?;
     let files = git.changed(&range)?;
-    let files = files.iter().filter_map(|file| real(&*world, &root.join(file)).pop()).collect();
+    let files = files.iter().filter_map(|file| real_paths(&*world, &root.join(file)).pop()).collect();
     Ok((world, files))
 }
 
@@ -175,7 +175,7 @@ fn listed() -> Result<Vec<PathBuf>> {
 }
 
 /// A path as it was given, and the real one as far as the file is there: it may be a link, or be gone.
-fn real(world: &dyn World, path: &Path) -> Vec<PathBuf> {
+pub fn real_paths(world: &dyn World, path: &Path) -> Vec<PathBuf> {
     let path = clean(path);
     let found = path.ancestors().find_map(|above| Some((above, world.real_path(above).ok()?)));
     let real = found.and_then(|(above, real)| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_engine::diff::{self, Change, ChangeKind, Diff, Given, Outcome, Side, Tail};
+use krm_engine::diff::{self, Change, ChangeKind, Diff, Given, Outcome, Side, Tail, TargetDiff};
 use krm_engine::{Result, Session};
 
 use super::{Compared, DiffArgs, text};
@@ -63,7 +63,8 @@ pub fn text(diff: &Diff, full: bool) -> String {
         let all = as_expected.join(", ");
         out.push_str(&format!("{blank}{all} {verb} by prefix and namespace only (--full)\n"));
     }
-    if out.is_empty() {
+    let is_built = |target: &TargetDiff| target.errors.iter().all(Option::is_none);
+    if out.is_empty() && diff.targets.iter().all(is_built) {
         out.push_str("no differences\n");
     }
     out

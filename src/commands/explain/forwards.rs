@@ -1,91 +1,67 @@
 //! From a line of a source file to where it ends up.
 
-use krm_engine::explain::{Found, changes_value, each_scalar, json, text};
-use krm_engine::trace::{Cause, EventKind, Segment};
-use krm_engine::{Diagnostic, Node, Result, Span};
+use std::path::{Path, PathBuf};
+
+use krm_engine::explain::{
+    Entry, Explanation, Found, Part, Site, State, Where, each_scalar, json, removed_fields, text,
+};
+use krm_engine::files::{clean, relative};
+use krm_engine::trace::{EventKind, each_step};
+use krm_engine::{Diagnostic, Node, Result, Source};
 
 use super::{Answerer, Format, Traced};
 use crate::os;
 use crate::report::sanitize;
 
-/// Where a scalar of the line ends up in a target.
+/// What becomes of the line in a target.
 struct Arrival {
     target: String,
     resource: String,
-    /// The field it decides, or what became of it.
+    field: String,
+    /// The field it ends up in, or why it does not.
     outcome: String,
     reached: bool,
 }
 
-pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: Format) -> Result<()> {
-    let (file, line) = parse(place)?;
-    let mut arrivals = Vec::new();
-    let mut written = String::new();
+/// `FILE:LINE[:COLUMN]`, as it was asked for.
+pub(super) struct Asked {
+    here: PathBuf,
+    /// The full path.
+    pub file: PathBuf,
+    line: usize,
+    column: Option<usize>,
+    /// All of the file.
+    text: String,
+}
+
+pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format: Format) -> Result<()> {
+    let mut arrivals: Vec<Arrival> = Vec::new();
     for one in all {
-        let before = arrivals.len();
-        for (track, seen, present) in one.trace.resources() {
-            let found = Found { track, seen, present };
-            each_scalar(&seen.node, &mut Vec::new(), &mut |_, path| {
-                let events = one.trace.history(track, path);
-                let is_here = |span: Span| on_line(answerer, span, &file, line);
-                let Some(at) = events.iter().rposition(|event| is_here(event.written)) else { return };
-                written = written_text(answerer, events[at].written);
-                let changed = events[at + 1..].iter().find(|event| changes_value(event));
-                let resource = format!("{} {}", seen.id.gvk.kind, seen.id.name);
-                arrivals.push(match changed {
-                    None if present => Arrival {
-                        target: one.target.clone(),
-                        resource,
-                        outcome: shown(answerer, one, &found, path),
-                        reached: true,
-                    },
-                    None => Arrival {
-                        target: one.target.clone(),
-                        resource,
-                        outcome: "nothing: the resource is not in the result".to_owned(),
-                        reached: false,
-                    },
-                    Some(event) => {
-                        // What a program printed is nowhere to be found.
-                        let is_function = event.kind == EventKind::ByFunction;
-                        let written = if is_function { Span::NONE } else { event.written };
-                        let by = text::place(written, &answerer.report.sources)
-                            .or_else(|| text::place(event.asked, &answerer.report.sources))
-                            .unwrap_or_else(|| event.step.name.to_string());
-                        let how = match event.kind {
-                            EventKind::ByFunction => format!("changed by the function at {by}"),
-                            EventKind::Set => format!("overwritten by {by}"),
-                            kind => format!("{} by {by}", kind.name()),
-                        };
-                        Arrival {
-                            target: one.target.clone(),
-                            resource,
-                            outcome: format!("{}, then {how}", shown(answerer, one, &found, path)),
-                            reached: event.kind != EventKind::Set,
-                        }
-                    }
-                });
-            });
-        }
-        if arrivals.len() == before {
-            arrivals.push(vanished(answerer, one, &file, line));
+        let found = asked.arrivals(answerer, one);
+        match found.is_empty() {
+            true => arrivals.push(Arrival::nowhere(one, "nothing")),
+            false => arrivals.extend(found),
         }
     }
     let text = match format {
         Format::Text => {
             let width = |of: &dyn Fn(&Arrival) -> usize| arrivals.iter().map(of).max().unwrap_or(0);
             let (first, second) = (width(&|a| a.target.len()), width(&|a| a.resource.len()));
-            let head = if written.is_empty() { place.to_owned() } else { written };
             let lines = arrivals.iter().map(|a| {
                 let line = format!("  {:<first$}   {:<second$}   {}", a.target, a.resource, a.outcome);
                 format!("{}\n", line.trim_end())
             });
-            format!("{head}  reaches\n{}", lines.collect::<String>())
+            let lines = match all.is_empty() {
+                true => "  nothing: no kustomization below this folder reads the file\n".to_owned(),
+                false => lines.collect(),
+            };
+            format!("{}  reaches\n{lines}", asked.written(answerer))
         }
         Format::Json => json::list(arrivals.iter().map(|a| {
             let mut object = Node::map();
             object.set("directory", a.target.as_str());
             object.set("resource", a.resource.as_str());
+            object.set("field", a.field.as_str());
             object.set("outcome", a.outcome.as_str());
             object.set("reached", a.reached);
             object
@@ -95,97 +71,208 @@ pub(super) fn explain(answerer: &Answerer, place: &str, all: &[Traced], format: 
     Diagnostic::join(all.iter().filter_map(|one| one.failure().err())).map_or(Ok(()), Err)
 }
 
-/// What became of a line that is nowhere in the result: the steps that overwrote or removed what it wrote.
-fn vanished(answerer: &Answerer, one: &Traced, file: &str, line: usize) -> Arrival {
-    let mut by = Vec::new();
-    collect(answerer, &one.trace, file, line, &mut by);
-    by.dedup();
-    let outcome = match by.is_empty() {
-        true => "nothing".to_owned(),
-        false => format!("nothing: {}", by.join(", then ")),
-    };
-    Arrival { target: one.target.clone(), resource: String::new(), outcome, reached: false }
+impl Arrival {
+    fn nowhere(one: &Traced, outcome: &str) -> Self {
+        let (resource, field) = (String::new(), String::new());
+        Self { target: one.target.clone(), resource, field, outcome: outcome.to_owned(), reached: false }
+    }
 }
 
-fn collect(answerer: &Answerer, trace: &krm_engine::Trace, file: &str, line: usize, by: &mut Vec<String>) {
-    for step in &trace.steps {
-        if let Some(within) = &step.within {
-            collect(answerer, within, file, line, by);
+impl Asked {
+    pub fn parse(place: &str) -> Result<Self> {
+        let wrong = |message: String| Diagnostic::error("explain-source-line", message);
+        let no_line = || {
+            wrong(format!("`{place}` does not name a line of a file"))
+                .help("write `FILE:LINE`, as in `base/web.yaml:17`")
+        };
+        let (file, last) = place.rsplit_once(':').ok_or_else(no_line)?;
+        let (file, line, column) = match file.rsplit_once(':') {
+            Some((name, line)) if line.parse::<usize>().is_ok() => (name, line, Some(last)),
+            _ => (file, last, None),
+        };
+        let number = |text: &str| text.parse::<usize>().map_err(|_| no_line());
+        let (line, column) = (number(line)?, column.map(number).transpose()?);
+        if !Path::new(file).is_file() {
+            return Err(Diagnostic::error("explain-source-file", format!("there is no file `{file}`")));
         }
-        for change in &step.changes {
-            let Some(before) = &change.before else { continue };
-            each_scalar(&before.node, &mut Vec::new(), &mut |node, path| {
-                if !on_line(answerer, node.span(), file, line) {
+        let text = os::read(Path::new(file)).map_err(|error| {
+            Diagnostic::error("file-unreadable", format!("cannot read `{file}`: {error}"))
+        })?;
+        let text = String::from_utf8_lossy(&text).into_owned();
+        let count = text.lines().count();
+        if line == 0 || line > count {
+            let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };
+            return Err(wrong(format!("there is no line {line} in `{file}`, which has {lines}")));
+        }
+        let here = os::current_dir()?;
+        Ok(Self { file: clean(&here.join(file)), here, line, column, text })
+    }
+
+    /// The line as it is written, without a comment at its end.
+    fn written(&self, answerer: &Answerer) -> String {
+        let source = Source::detached(relative(&self.file, &self.here), self.text.as_str());
+        let line = answerer.hidden.lines(&source).line(&source, self.line);
+        let text = line.split(" #").next().unwrap_or(&line).trim();
+        if text.is_empty() { format!("line {}", self.line) } else { text.to_owned() }
+    }
+
+    fn is_file(&self, name: &Path) -> bool {
+        clean(&self.here.join(name)) == self.file
+    }
+
+    fn is_at(&self, answerer: &Answerer, site: &Site) -> bool {
+        let span = match site {
+            Site::File(path) => return self.is_file(path),
+            Site::Line(path, line) => return *line == self.line && self.is_file(path),
+            Site::Text(span) => span,
+        };
+        let Some(source) = answerer.report.sources.get(span.file) else { return false };
+        let (from, to) = (source.position(span.start as usize), source.position(span.end as usize));
+        let is_near = match self.column {
+            Some(column) => {
+                (from.line, from.column) <= (self.line, column) && (self.line, column) <= (to.line, to.column)
+            }
+            None => from.line <= self.line && self.line <= to.line,
+        };
+        is_near && self.is_file(Path::new(source.name()))
+    }
+
+    /// Whether an event wrote what is at the line.
+    fn wrote(&self, answerer: &Answerer, entry: &Entry) -> bool {
+        let place = Site::Text(entry.place);
+        let is_here = || {
+            entry.read_from.as_ref().is_some_and(|file| self.is_at(answerer, file))
+                || self.is_at(answerer, &place)
+        };
+        entry.after.is_some() && is_here()
+    }
+
+    /// Everything that the line writes or wrote once in a target, or else what depends on it.
+    fn arrivals(&self, answerer: &Answerer, one: &Traced) -> Vec<Arrival> {
+        let mut all = Vec::new();
+        let mut depending: Vec<(String, Vec<String>)> = Vec::new();
+        for (track, seen, present) in one.trace.resources() {
+            if !present {
+                continue;
+            }
+            let found = Found { track, seen, present };
+            let mut fields = Vec::new();
+            each_scalar(&seen.node, &mut Vec::new(), &mut |_, path| {
+                let place = Where::in_result(&one.trace, &found, path.to_vec());
+                let sites = answerer.sites.of(&place);
+                let here = sites.iter().filter(|(_, site)| self.is_at(answerer, site));
+                let Some(part) = here.map(|(part, _)| *part).min_by_key(|part| *part == Part::Condition)
+                else {
                     return;
+                };
+                let answer = answerer.explain(&place);
+                let wrote = answer.history.iter().any(|entry| self.wrote(answerer, entry));
+                match part == Part::Condition && !wrote {
+                    true => fields.push(answer.field),
+                    false => all.push(self.arrival(answerer, one, answer, part != Part::Overwritten)),
                 }
-                let after = change.after.as_ref();
-                let is_there = after.is_some_and(|after| contains(&after.node, node.span()));
-                if is_there {
-                    return;
-                }
-                let is_function = step.notes.iter().any(|note| matches!(note.cause, Cause::Called { .. }));
-                let now = after.filter(|_| !is_function);
-                let now = now.and_then(|after| krm_engine::trace::at(&after.node, path));
-                let asked = text::place(step.place, &answerer.report.sources)
-                    .unwrap_or_else(|| step.name.to_string());
-                by.push(match now.and_then(|now| text::place(now.span(), &answerer.report.sources)) {
-                    Some(place) => format!("overwritten by {place}"),
-                    None if after.is_none() => format!("its resource is deleted by {asked}"),
-                    None if is_function => format!("changed by the function at {asked}"),
-                    None => format!("removed by {asked}"),
-                });
             });
+            if !fields.is_empty() {
+                depending.push((format!("{} {}", seen.id.gvk.kind, seen.id.name), fields));
+            }
+        }
+        removed_fields(&one.trace, &mut |place| {
+            let answer = answerer.explain(&place);
+            let is_known = |known: &Arrival| known.field == answer.field;
+            if answer.history.iter().any(|entry| self.wrote(answerer, entry)) && !all.iter().any(is_known) {
+                all.push(self.arrival(answerer, one, answer, false));
+            }
+        });
+        // Several values of a line often share what becomes of them.
+        all.dedup_by(|a, b| !a.reached && !b.reached && a.outcome == b.outcome);
+        match (all.is_empty(), self.brought(answerer, one)) {
+            (false, _) => all,
+            (true, 0) => {
+                let depending = depending.into_iter();
+                depending.map(|(resource, fields)| condition(one, resource, &fields)).collect()
+            }
+            (true, 1) => vec![Arrival { reached: true, ..Arrival::nowhere(one, "brings 1 resource") }],
+            (true, count) => {
+                vec![Arrival { reached: true, ..Arrival::nowhere(one, &format!("brings {count} resources")) }]
+            }
         }
     }
-}
 
-fn contains(node: &Node, span: Span) -> bool {
-    let mut found = false;
-    each_scalar(node, &mut Vec::new(), &mut |node, _| found |= node.span() == span);
-    found
-}
+    /// How many resources come with the file or the folder that the line names.
+    fn brought(&self, answerer: &Answerer, one: &Traced) -> usize {
+        let mut count = 0;
+        each_step(&one.trace, &mut |step| {
+            if step.role.loads() && self.is_at(answerer, &Site::Text(step.place)) {
+                count += step.changes.len();
+            }
+        });
+        count
+    }
 
-fn shown(answerer: &Answerer, one: &Traced, found: &Found, path: &[Segment]) -> String {
-    let place = krm_engine::explain::Where::in_result(&one.trace, found, path.to_vec());
-    answerer.explain(&place).field
-}
-
-/// `key: value` as it is written.
-fn written_text(answerer: &Answerer, span: Span) -> String {
-    let Some(source) = answerer.report.sources.get(span.file) else { return String::new() };
-    let line = source.position(span.start as usize).line;
-    let text = answerer.hidden.lines(&source).line(&source, line);
-    let text = text.trim();
-    text.split(" #").next().unwrap_or(text).trim_end().to_owned()
-}
-
-fn on_line(answerer: &Answerer, span: Span, file: &str, line: usize) -> bool {
-    let Some(source) = answerer.report.sources.get(span.file) else { return false };
-    same_file(source.name(), file) && {
-        let (from, to) = (source.position(span.start as usize).line, source.position(span.end as usize).line);
-        from <= line && line <= to
+    /// What became of a value that the line wrote, or has a part in.
+    fn arrival(&self, answerer: &Answerer, one: &Traced, answer: Explanation, reached: bool) -> Arrival {
+        let at = answer.history.iter().rposition(|entry| self.wrote(answerer, entry));
+        let later = at.map_or(&[][..], |at| &answer.history[at + 1..]);
+        // What a function makes of a value is not known.
+        let by_function = later.iter().any(|entry| entry.event == EventKind::ByFunction);
+        let reached = reached || by_function && answer.state == State::Present;
+        let fates: Vec<String> = match at {
+            Some(_) => later.iter().map(|entry| fate(answerer, entry, reached)).collect(),
+            // It is a part of another value, which came here.
+            None => answer.history.iter().rev().find_map(|entry| way(answerer, entry)).into_iter().collect(),
+        };
+        let fates = fates.join(", then ");
+        let (resource, outcome) = match (reached, at) {
+            (false, _) => (String::new(), format!("nothing: {fates}")),
+            (true, _) if fates.is_empty() => (name(&answer), answer.field.clone()),
+            (true, Some(_)) => (name(&answer), format!("{}, then {fates}", answer.field)),
+            (true, None) => (name(&answer), format!("{}, {fates}", answer.field)),
+        };
+        Arrival { target: one.target.clone(), resource, field: answer.field, outcome, reached }
     }
 }
 
-fn same_file(a: &str, b: &str) -> bool {
-    let plain = |path: &str| krm_engine::files::clean(std::path::Path::new(path));
-    plain(a) == plain(b)
+fn name(answer: &Explanation) -> String {
+    format!("{} {}", answer.gvk.kind, answer.name)
 }
 
-/// `FILE:LINE[:COLUMN]`.
-fn parse(place: &str) -> Result<(String, usize)> {
-    let wrong = || {
-        Diagnostic::error("explain-source-line", format!("`{place}` does not name a line of a file"))
-            .help("write `FILE:LINE`, as in `base/web.yaml:17`")
+/// A line that only decides which steps apply.
+fn condition(one: &Traced, resource: String, fields: &[String]) -> Arrival {
+    let field = if let [only] = fields { only.clone() } else { String::new() };
+    let what = match fields {
+        [only] => only.clone(),
+        _ => format!("{} fields", fields.len()),
     };
-    let (file, line) = place.rsplit_once(':').ok_or_else(wrong)?;
-    let (file, line) = match file.rsplit_once(':') {
-        Some((name, number)) if number.parse::<usize>().is_ok() => (name, number),
-        _ => (file, line),
-    };
-    let line = line.parse().map_err(|_| wrong())?;
-    if !std::path::Path::new(file).is_file() {
-        return Err(Diagnostic::error("explain-source-file", format!("there is no file `{file}`")));
+    let outcome = format!("no value, but a condition of {what}");
+    Arrival { target: one.target.clone(), resource, field, outcome, reached: false }
+}
+
+/// What an event did to a value that was there before it.
+fn fate(answerer: &Answerer, entry: &Entry, reached: bool) -> String {
+    let by = by(answerer, entry);
+    match entry.event {
+        EventKind::ByFunction => format!("changed by the function at {by}"),
+        EventKind::Set | EventKind::Copied if reached => format!("overwritten in part by {by}"),
+        EventKind::Set | EventKind::Copied | EventKind::Generated => format!("overwritten by {by}"),
+        EventKind::Followed => entry.label.clone(),
+        EventKind::Hashed => "given the hash of the content".to_owned(),
+        EventKind::Deleted => format!("its resource is deleted by {by}"),
+        EventKind::Dropped => format!("its resource is dropped by {by}"),
+        kind => format!("{} by {by}", kind.name()),
     }
-    Ok((file.to_owned(), line))
+}
+
+/// How a value came to a field that it was not written for.
+fn way(answerer: &Answerer, entry: &Entry) -> Option<String> {
+    match entry.event {
+        EventKind::Hashed => Some("through the hash of the content".to_owned()),
+        EventKind::Followed => Some(format!("which {}", entry.label)),
+        EventKind::Copied => Some(format!("copied by {}", by(answerer, entry))),
+        _ => None,
+    }
+}
+
+fn by(answerer: &Answerer, entry: &Entry) -> String {
+    let step = || entry.step.as_ref().map_or_else(|| entry.label.clone(), |step| step.id.clone());
+    text::place(entry.place, &answerer.report.sources).unwrap_or_else(step)
 }

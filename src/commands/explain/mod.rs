@@ -5,19 +5,24 @@ mod forwards;
 mod html;
 mod packages;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use krm_engine::explain::{
     self, Explanation, FieldPath, Found, Hidden, HistoryOptions, Labels, ResourceName, Sites, json, text,
 };
-use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace};
-use krm_yaml::Failure;
+use krm_engine::graph::{Inputs, InputsOptions};
+use krm_engine::split_image;
+use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace, World, kpt};
+use krm_yaml::{Failure, nearest};
 
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
+use crate::commands::affected::real_paths;
 use crate::commands::build;
-use crate::os;
+use crate::commands::diff::is_layer;
+use crate::commands::targets::Targets;
+use crate::os::{self, Disk};
 use crate::report::{Report, sanitize};
 
 /// Show where a value of the result comes from
@@ -116,7 +121,11 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     let (disk, options) = build::world_and_options(&args.flags, &args.words)?;
     let disk = Arc::new(disk);
     let session = Session::new(disk.clone(), report.sources.clone(), options.clone());
-    let (targets, rest) = split(&args.words, args.source.is_some())?;
+    let asked = args.source.as_deref().map(forwards::Asked::parse).transpose()?;
+    let (targets, rest) = match &asked {
+        Some(asked) if args.words.is_empty() => (readers(&disk, asked, report)?, &args.words[..]),
+        _ => split(&args.words, asked.is_some())?,
+    };
     let mask = args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<Vec<_>>>()?;
     let packages = packages::Packages { disk: &disk, policy: &options.policy, report };
     let trace = |target: String| match packages.trace(&target) {
@@ -137,8 +146,8 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         most: args.max,
         output: args.output.format,
     };
-    if let Some(place) = &args.source {
-        return forwards::explain(&answerer, place, &traced, args.output.format);
+    if let Some(asked) = &asked {
+        return forwards::explain(&answerer, asked, &traced, args.output.format);
     }
     if let Some(file) = &args.html {
         return html::write(&answerer, &args, &mask, &traced, rest, file);
@@ -169,6 +178,20 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     }
     answerer.print(one, &answers, args.output.format)?;
     one.failure()
+}
+
+/// The targets that read a file: the current folder, or, if there is nothing to build in it, those below it.
+fn readers(disk: &Arc<Disk>, asked: &forwards::Asked, report: &Report) -> Result<Vec<String>> {
+    let here = ".".to_owned();
+    let targets = Targets::find(&**disk, &report.sources, &[])?;
+    if targets.names.is_empty() || disk.is_file(Path::new(kpt::FILE)) || is_layer(&**disk, &here) {
+        return Ok(vec![here]);
+    }
+    let Targets { workspace, names, .. } = &targets;
+    let inputs = Inputs::of(disk.clone(), &report.sources, workspace, names, InputsOptions::default());
+    let reached = inputs.reached_by(&real_paths(&**disk, &asked.file)).into_iter();
+    // One without files counts as reached only because it is broken.
+    Ok(reached.filter(|reached| !reached.files.is_empty()).map(|reached| reached.target).collect())
 }
 
 /// Folders come first; what is not one begins the name of a resource.
@@ -239,18 +262,39 @@ impl Answerer<'_> {
     /// The same with all places it depends on, where they are shown.
     fn in_full(&self, one: &Traced, place: &explain::Where) -> Explanation {
         let mut answer = self.explain(place);
-        let is_composite = answer.value.as_ref().is_some_and(|value| !value.is_scalar());
-        if self.steps || self.output == Format::Json || is_composite {
+        if self.steps || self.output == Format::Json {
             answer.sites = self.sites.of(place);
+        }
+        if answer.value.as_ref().is_some_and(|value| !value.is_scalar()) {
+            answer.parts = self.sites.parts(place);
         }
         if self.steps {
             answer.left_alone = explain::left_alone(place);
         }
         if let Ok(field) = FieldPath::parse(&answer.field) {
-            let misses = self.misses(one, &field).into_iter();
+            let misses = self.misses(one, &field).into_iter().chain(self.near_images(one, &answer));
             answer.misses = misses.map(|miss| (miss.message().to_owned(), miss.place())).collect();
         }
         answer
+    }
+
+    /// Warnings of entries under `images:` that match nothing, but name almost the image that is explained.
+    fn near_images(&self, one: &Traced, answer: &Explanation) -> Vec<Diagnostic> {
+        if !answer.pointer.ends_with("/image") {
+            return Vec::new();
+        }
+        let values = answer.history.iter().flat_map(|entry| entry.before.iter().chain(&entry.after));
+        let names: Vec<&str> = values.filter_map(|value| Some(split_image(value.text()?).0)).collect();
+        let mut warnings = self.session.warnings_of(&one.target);
+        warnings.retain(|warning| {
+            let field = self.labels.field(warning.place());
+            let is_image =
+                field.is_some_and(|field| field.starts_with("images[") && field.ends_with("].name"));
+            let entry = self.labels.entry(warning.place()).filter(|_| is_image);
+            let name = entry.as_ref().and_then(|entry| entry.get("name")?.text());
+            name.is_some_and(|name| nearest(name, names.iter().copied()).is_some())
+        });
+        warnings
     }
 
     /// Warnings of patches that would have written a field, if they had matched.

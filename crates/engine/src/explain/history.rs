@@ -1,5 +1,6 @@
 //! The history of a field: every event with its place, the entry that asked for it, and its cause.
 
+use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, Span, Text};
 
 use super::find::{FieldPath, Where, each_scalar, in_patch, key_of, pointer, shown};
@@ -33,6 +34,8 @@ pub struct Explanation {
     pub masked: bool,
     /// All places it depends on, if they were asked for: see [`Sites`](super::Sites).
     pub sites: Vec<(Part, Site)>,
+    /// Of a map or a list: where its parts are written, if that was asked for.
+    pub parts: Vec<Site>,
     /// The steps that left it alone, if they were asked for.
     pub left_alone: Vec<(String, Span)>,
     /// Patches that would have written it, and what they miss.
@@ -47,6 +50,8 @@ pub enum State {
     Removed,
     /// The whole resource was.
     Deleted,
+    /// The resource is left out, since it is only there for tools.
+    Dropped,
 }
 
 impl State {
@@ -55,6 +60,7 @@ impl State {
             State::Present => "present",
             State::Removed => "removed",
             State::Deleted => "deleted",
+            State::Dropped => "dropped",
         }
     }
 }
@@ -91,6 +97,8 @@ pub struct Entry {
     pub changed: bool,
     /// Where the new value is written, or else the entry that asked for the change.
     pub place: Span,
+    /// The file, or the line of it, that a generator read the value from; `place` is the entry that names the file.
+    pub read_from: Option<Site>,
     /// What to call it: `written`, `images[0].newTag`, `patches[0]`.
     pub label: String,
     /// The folder of the kustomization; empty of what comes at the end of every build.
@@ -125,6 +133,8 @@ pub enum Because {
         rule: Span,
         target: String,
         renames: Vec<Entry>,
+        /// The field holds the namespace of the resource that is meant, and `renames` says where that comes from.
+        is_namespace: bool,
     },
     /// It was copied from a field with this history.
     Copied {
@@ -219,11 +229,11 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
     let id: ResourceId = place.resource.map_or_else(last_id, Clone::clone);
     let mut names: Vec<Text> = ids.iter().map(|id| id.name.clone()).collect();
     names.dedup();
-    let is_deleted = events.last().is_some_and(|event| event.kind == EventKind::Deleted);
-    let state = match (place.removed, is_deleted) {
-        (_, true) => State::Deleted,
-        (true, false) => State::Removed,
-        (false, false) => State::Present,
+    let state = match events.last().map(|event| event.kind) {
+        Some(EventKind::Deleted) => State::Deleted,
+        Some(EventKind::Dropped) => State::Dropped,
+        _ if place.removed => State::Removed,
+        _ => State::Present,
     };
     let mut history: Vec<Entry> =
         events.iter().filter(|e| changes_value(e)).map(|e| entry(e, with)).collect();
@@ -247,6 +257,7 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
         history,
         elements: elements(place, &root, &events),
         sites: Vec::new(),
+        parts: Vec::new(),
         left_alone: Vec::new(),
         misses: Vec::new(),
     }
@@ -289,13 +300,14 @@ fn last_seen<'t>(place: &Where<'t>) -> Option<&'t Node> {
     seen.map(|seen| &seen.node)
 }
 
-/// Whether an event changes the value. Moves are listed with the element that moved, and writing the same text in another
-/// style does not count as a change.
+/// Whether an event changes the value. Moves are listed with the element that moved, and neither writing the same text in
+/// another style nor printing all of it again, as functions do, counts as a change.
 pub fn changes_value(event: &Event) -> bool {
     let text = |node: Option<&Node>| node.and_then(Node::text).map(str::to_owned);
     match event.kind {
         EventKind::Moved => false,
         EventKind::Normalised => text(event.before) != text(event.after),
+        EventKind::ByFunction => event.before != event.after,
         _ => true,
     }
 }
@@ -324,6 +336,7 @@ fn entry(event: &Event, with: HistoryOptions) -> Entry {
         EventKind::Removed | EventKind::Deleted | EventKind::Merged => {
             patched_at(event).unwrap_or(event.asked)
         }
+        EventKind::Dropped => local_config(event),
         EventKind::Followed | EventKind::Hashed => Span::NONE,
         // What a program printed is gone; where it is configured can be looked at.
         EventKind::ByFunction => configured_at.unwrap_or(event.asked),
@@ -336,10 +349,11 @@ fn entry(event: &Event, with: HistoryOptions) -> Entry {
     };
     let label = match event.kind {
         EventKind::Written => "written".to_owned(),
-        EventKind::Generated => input_label(event).unwrap_or_else(entry_name),
+        EventKind::Generated => input_of(event).map(input_label).unwrap_or_else(entry_name),
         EventKind::Merged => format!("{}, merged", entry_name()),
         EventKind::Removed => format!("{}, {}", entry_name(), removed_by(event).unwrap_or("removed")),
         EventKind::Deleted => format!("{}, {}", entry_name(), removed_by(event).unwrap_or("deleted")),
+        EventKind::Dropped => format!("{}, dropped", entry_name()),
         EventKind::Copied => entry_name(),
         EventKind::Followed => followed_label(event),
         EventKind::Hashed => "the hash of its content".to_owned(),
@@ -369,6 +383,7 @@ fn entry(event: &Event, with: HistoryOptions) -> Entry {
         masked,
         changed: event.before != event.after,
         place,
+        read_from: input_of(event).and_then(|input| input.site(with.labels.sources)),
         label,
         layer,
         step,
@@ -446,19 +461,30 @@ fn key_in(map: &Node, key: &Segment) -> Option<Span> {
     map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
 }
 
-fn input_label(event: &Event) -> Option<String> {
-    let Some(Segment::Key(key)) = event.path.last() else { return None };
+/// What a generator made a value from.
+fn input_of<'t>(event: &Event<'t>) -> Option<&'t Input> {
+    let Some(Segment::Key(key)) = event.path.last().filter(|_| event.kind == EventKind::Generated) else {
+        return None;
+    };
     event.causes.iter().find_map(|cause| match cause {
-        Cause::Generated { inputs } => {
-            let input = inputs.iter().find(|input| input.key == *key)?;
-            Some(match &input.kind {
-                InputKind::Literal => format!("literal {key}"),
-                InputKind::File(path) => format!("file {path}"),
-                InputKind::Env(path, line) => format!("line {line} of {path}"),
-            })
-        }
+        Cause::Generated { inputs } => inputs.iter().find(|input| input.key == *key),
         _ => None,
     })
+}
+
+fn input_label(input: &Input) -> String {
+    match &input.kind {
+        InputKind::Literal => format!("literal {}", input.key),
+        InputKind::File(path) => format!("file {path}"),
+        InputKind::Env(path, line) => format!("line {line} of {path}"),
+    }
+}
+
+/// Where a resource says that it is only there for tools.
+fn local_config(event: &Event) -> Span {
+    let seen = event.step.change(event.resource).and_then(|change| change.before.as_ref());
+    let annotation = seen.and_then(|seen| seen.node.at(["metadata", "annotations", LOCAL_CONFIG]));
+    annotation.map_or(Span::NONE, Node::span)
 }
 
 fn followed_label(event: &Event) -> String {
@@ -478,10 +504,13 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
         let changes = events.iter().filter(|e| changes_value(e));
         changes.map(|e| entry(e, HistoryOptions { depth, ..with })).collect()
     };
-    let name = [Segment::Key("metadata".into()), Segment::Key("name".into())];
     match cause {
         Cause::Followed { kind, field, rule, target, before, .. } => {
-            let renames = history(*target, &name, step).into_iter().filter(|e| e.before.is_some()).collect();
+            let is_namespace = matches!(event.path.last(), Some(Segment::Key(key)) if key == "namespace");
+            let key = if is_namespace { "namespace" } else { "name" };
+            let path = [Segment::Key("metadata".into()), Segment::Key(key.into())];
+            let mut renames = history(*target, &path, step);
+            renames.retain(|entry| is_namespace || entry.before.is_some());
             let seen = seen_before(trace, step, *target);
             let target = seen.map_or_else(|| before.to_string(), |id| format!("{} {before}", id.gvk.kind));
             let by =
@@ -493,6 +522,7 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
                 rule: *rule,
                 target,
                 renames,
+                is_namespace,
             })
         }
         Cause::Copied { source: Some((track, field)), .. } | Cause::Expanded { source: track, field, .. } => {
@@ -543,7 +573,7 @@ fn same_in(root: &Node, value: &Node, counts: impl Fn(Span) -> bool) -> Option<S
     found
 }
 
-/// Everything that generators put into a resource, down through bases; what a later one replaced is left out.
+/// Everything that generators put into a resource, down through bases; what a later one replaced or dropped is left out.
 fn inputs_of(trace: &Trace, resource: Track) -> Vec<Input> {
     let mut all: Vec<Input> = Vec::new();
     for (_, step) in trace.touching(resource, trace.steps.len()) {
@@ -559,6 +589,14 @@ fn inputs_of(trace: &Trace, resource: Track) -> Vec<Input> {
         for input in below.into_iter().chain(own.flatten()) {
             all.retain(|known| known.key != input.key);
             all.push(input);
+        }
+        if let Some(seen) = &change.after {
+            let is_there = |input: &Input| {
+                ["data", "binaryData", "stringData"]
+                    .iter()
+                    .any(|map| seen.node.at([*map, &input.key]).is_some())
+            };
+            all.retain(is_there);
         }
     }
     all
@@ -602,7 +640,7 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
                 None => first = *index,
                 Some(was) if was != *index => {
                     let step = event.step.name_of(event.written).to_string();
-                    let (place, why) = why_moved(event, &event.path[..depth], item);
+                    let (place, why) = why_moved(event, &event.path[..depth], was, *index);
                     let place = if place.is_none() { event.asked } else { place };
                     moves.push(Move { from: was, to: *index, step, place, why });
                 }
@@ -623,21 +661,44 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
     all
 }
 
-/// What made an element of a list move: a patch that names it, or one that puts another in front of it.
-fn why_moved(event: &Event, list: &[Segment], element: Option<&Node>) -> (Span, String) {
+/// What made an element of a list move: a patch that names it, or one that puts another in front of it or removes one.
+fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize) -> (Span, String) {
+    let change = event.step.change(event.resource);
+    let trees = change.and_then(|change| change.before.as_ref().zip(change.after.as_ref()));
+    let lists = trees.and_then(|(before, after)| {
+        let way = path_before(&before.node, &after.node, list)?;
+        Some((at(&before.node, &way)?, at(&after.node, list)?))
+    });
     for cause in event.step.causes(event.resource, event.written) {
         match cause {
             Cause::Merged { patch } => {
+                let Some((before, after)) = lists else { continue };
                 let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
-                let name = |node: &Node| node.get("name").and_then(Node::text).map(str::to_owned);
-                let own = element.and_then(name);
-                let named = items.iter().find(|item| own.is_some() && name(item) == own);
-                if let (Some(item), Some(own)) = (named, &own) {
+                let name = |index: usize| key_of(after, after.items().get(index)?);
+                let in_patch = |index: usize| {
+                    let (key, value) = name(index)?;
+                    items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
+                };
+                let position = |index: usize| path_before(before, after, &[Segment::Index(index)]);
+                if now < was
+                    && let Some((item, (_, own))) = in_patch(now).zip(name(now))
+                {
                     return (item.span(), format!("names `{own}`, which puts it in front"));
                 }
-                let names: Vec<String> =
-                    items.iter().filter_map(|item| name(item)).map(|name| format!("`{name}`")).collect();
-                if let (Some(first), false) = (items.first(), names.is_empty()) {
+                // Those in front of it that were after it, or were not there.
+                let is_new = |index: &usize| match position(*index).as_deref() {
+                    Some([Segment::Index(at)]) => *at > was,
+                    _ => true,
+                };
+                let new: Vec<usize> = (0..now).filter(is_new).collect();
+                let names: Vec<String> = new
+                    .iter()
+                    .filter_map(|index| name(*index))
+                    .map(|(_, name)| format!("`{name}`"))
+                    .collect();
+                if let (Some(first), false) =
+                    (new.iter().find_map(|index| in_patch(*index)), names.is_empty())
+                {
                     return (first.span(), format!("puts {} in front", names.join(", ")));
                 }
             }

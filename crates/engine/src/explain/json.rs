@@ -71,13 +71,24 @@ fn site(part: Part, site: &Site, sources: &Sources) -> Node {
     object.set("part", part.name());
     match site {
         Site::Text(span) => set_place(&mut object, "place", *span, sources),
-        Site::File(path) => object.set("file", &*path.to_string_lossy()),
-        Site::Line(path, line) => {
-            object.set("file", &*path.to_string_lossy());
-            object.set("line", *line as i64);
-        }
+        Site::File(_) | Site::Line(..) => add_file(&mut object, site),
     }
     object
+}
+
+fn file(site: &Site) -> Node {
+    let mut object = Node::map();
+    add_file(&mut object, site);
+    object
+}
+
+fn add_file(object: &mut Node, site: &Site) {
+    if let Site::File(path) | Site::Line(path, _) = site {
+        object.set("file", &*path.to_string_lossy());
+    }
+    if let Site::Line(_, line) = site {
+        object.set("line", *line as i64);
+    }
 }
 
 fn entries(all: &[Entry], sources: &Sources, hidden: &Hidden) -> Node {
@@ -97,6 +108,9 @@ fn entry(entry: &Entry, sources: &Sources, hidden: &Hidden) -> Node {
         object.set("changed", entry.changed);
     }
     set_place(&mut object, "place", entry.place, sources);
+    if let Some(read_from) = &entry.read_from {
+        object.set("readFrom", file(read_from));
+    }
     object.set("label", entry.label.as_str());
     object.set("layer", entry.layer.as_str());
     if let Some(step) = &entry.step {

@@ -9,6 +9,7 @@ mod history;
 pub mod json;
 mod labels;
 pub mod lines;
+mod removed;
 mod sites;
 pub mod text;
 
@@ -21,4 +22,5 @@ pub use history::{
     explain, left_alone,
 };
 pub use labels::Labels;
+pub use removed::removed_fields;
 pub use sites::{Part, Site, Sites};

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, Sources, Span, sanitize};
 
 use super::hidden::Hidden;
@@ -43,16 +44,8 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
     text.push('\n');
     match (answer.field.is_empty(), answer.state) {
         (true, State::Present) => {}
-        (true, _) => {
-            let last = answer.history.last();
-            let by = last.and_then(|last| place(last.place, sources)).unwrap_or_default();
-            let written = line_of(answer.origin, sources).unwrap_or_default();
-            let label = last.map(|last| last.label.as_str()).unwrap_or_default();
-            let _ = writeln!(
-                text,
-                "  deleted by {by} ({}); written at {written}",
-                label.trim_end_matches(", deleted")
-            );
+        (true, state) => {
+            let _ = writeln!(text, "  {}", how_it_went(answer, state, sources));
         }
         (false, State::Present) => {
             let now = answer.value.as_ref().map(value).unwrap_or_default();
@@ -65,9 +58,7 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
         }
     }
     text.push('\n');
-    let places: Vec<String> =
-        answer.history.iter().map(|entry| place(entry.place, sources).unwrap_or_default()).collect();
-    let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
+    let width = width(&answer.history, sources);
     for (number, entry) in answer.history.iter().enumerate() {
         let lead = format!("  {:<2} ", number + 1);
         text.push_str(&line(entry, &lead, width, sources));
@@ -91,12 +82,26 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
     text
 }
 
+/// How a resource came to be missing from the result.
+fn how_it_went(answer: &Explanation, state: State, sources: &Sources) -> String {
+    let last = answer.history.last();
+    let by = last.and_then(|last| place(last.place, sources));
+    let written = line_of(answer.origin, sources).map(|at| format!("; written at {at}")).unwrap_or_default();
+    if state == State::Dropped {
+        let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
+        return format!("dropped: the annotation `{LOCAL_CONFIG}`{by} keeps it out of the result{written}");
+    }
+    let label = last.map(|last| last.label.trim_end_matches(", deleted")).unwrap_or_default();
+    match by {
+        Some(by) => format!("deleted by {by} ({label}){written}"),
+        None => format!("deleted by {label}{written}"),
+    }
+}
+
 /// The places that decide the parts of a map or a list, at most so many.
 pub fn below(answer: &Explanation, sources: &Sources, most: usize) -> String {
     let is_composite = answer.value.as_ref().is_some_and(|value| !value.is_scalar() && !value.is_empty());
-    let decides = answer.sites.iter().filter(|(part, _)| *part == Part::Decides);
-    let mut places: Vec<String> = decides.filter_map(|(_, one)| site(one, sources)).collect();
-    places.dedup();
+    let places: Vec<String> = answer.parts.iter().filter_map(|one| site(one, sources)).collect();
     if !is_composite || places.is_empty() || answer.field.is_empty() {
         return String::new();
     }
@@ -179,8 +184,24 @@ fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
     length(before) + length(after) <= SHORT
 }
 
+/// Where an event is shown to have happened: in the file that was read, or else in the entry.
+fn shown_at(entry: &Entry, sources: &Sources) -> Option<String> {
+    entry.read_from.as_ref().and_then(|file| site(file, sources)).or_else(|| place(entry.place, sources))
+}
+
+/// How wide the places of a history are.
+fn width(history: &[Entry], sources: &Sources) -> usize {
+    let places = history.iter().filter_map(|entry| shown_at(entry, sources));
+    places.map(|place| place.chars().count()).max().unwrap_or(0)
+}
+
+/// What is put in front of what follows in a column of this width, at least two spaces away.
+fn padded(text: &str, width: usize) -> String {
+    format!("{text:<0$}", width.max(text.chars().count() + 1))
+}
+
 fn line(entry: &Entry, lead: &str, width: usize, sources: &Sources) -> String {
-    let at = place(entry.place, sources);
+    let at = shown_at(entry, sources);
     let values = match before_and_after(entry) {
         (before, after) if !is_short(&before, &after) => String::new(),
         (Some(before), Some(after)) if entry.masked && before == after => {
@@ -191,10 +212,15 @@ fn line(entry: &Entry, lead: &str, width: usize, sources: &Sources) -> String {
         (None, Some(after)) => after,
         (None, None) => String::new(),
     };
+    let named = entry.read_from.as_ref().and_then(|_| place(entry.place, sources));
+    let label = match named {
+        Some(named) => format!("{} ({named})", entry.label),
+        None => entry.label.clone(),
+    };
     let label = match at {
-        Some(at) => format!("{at:<width$}  {:<24}", entry.label),
+        Some(at) => format!("{at:<width$}  {}", padded(&label, 24)),
         // What has no place of its own says in words what happened.
-        None => format!("{:<1$}", entry.label, width + 26),
+        None => padded(&label, width + 26),
     };
     let line = format!("{lead}{label} {values}");
     format!("{}\n", line.trim_end())
@@ -216,8 +242,7 @@ fn values(entry: &Entry) -> String {
 fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
     let pad = " ".repeat(indent);
     let entries = |entries: &[Entry]| {
-        let places = entries.iter().map(|entry| place(entry.place, sources).unwrap_or_default());
-        let width = places.map(|place| place.chars().count()).max().unwrap_or(0);
+        let width = width(entries, sources);
         let mut text = String::new();
         for entry in entries {
             text.push_str(&line(entry, &format!("{pad}  "), width, sources));
@@ -228,15 +253,16 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
         text
     };
     match because {
-        Because::Followed { kind, by, field, rule, target, renames } => {
+        Because::Followed { kind, by, field, rule, target, renames, is_namespace } => {
             let rule = match place(*rule, sources) {
                 Some(rule) => format!("the rule at {rule}"),
                 None => "the built-in rule".to_owned(),
             };
             let kind = &kind.kind;
             let was = target.split(' ').next().unwrap_or(kind);
+            let why = if *is_namespace { "is in that namespace" } else { "was renamed" };
             format!(
-                "{pad}by {rule} {kind} ← {by} {field}\n{pad}because the {was} was renamed\n{}",
+                "{pad}by {rule} {kind} ← {by} {field}\n{pad}because the {was} {why}\n{}",
                 entries(renames)
             )
         }
@@ -247,11 +273,15 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
             format!("{pad}by the variable {name} ({})\n", place(*at, sources).unwrap_or_default())
         }
         Because::Hash { inputs } => {
+            let named = |input: &Input| place(input.entry, sources).unwrap_or_default();
+            let read = |input: &Input| input.site(sources).and_then(|file| site(&file, sources));
             let places: Vec<String> =
-                inputs.iter().map(|input| place(input.entry, sources).unwrap_or_default()).collect();
+                inputs.iter().map(|input| read(input).unwrap_or_else(|| named(input))).collect();
             let width = places.iter().map(|place| place.chars().count()).max().unwrap_or(0);
-            let line =
-                |(input, at): (&Input, &String)| format!("{pad}{at:<width$}  {}\n", self::input(input));
+            let line = |(input, at): (&Input, &String)| match input.kind {
+                InputKind::Literal => format!("{pad}{at:<width$}  {}\n", self::input(input)),
+                _ => format!("{pad}{at:<width$}  {} ({})\n", self::input(input), named(input)),
+            };
             inputs.iter().zip(&places).map(line).collect()
         }
         Because::Condition { .. } => String::new(),
@@ -300,7 +330,7 @@ fn element(moves: &Moves, sources: &Sources) -> String {
 /// What a step writes and a later one takes away again is never seen.
 fn dead_writes(answer: &Explanation) -> String {
     let Some((last, earlier)) = answer.history.split_last() else { return String::new() };
-    if !matches!(last.event, EventKind::Removed | EventKind::Deleted) {
+    if !matches!(last.event, EventKind::Removed | EventKind::Deleted | EventKind::Dropped) {
         return String::new();
     }
     if answer.field.is_empty() {
@@ -343,7 +373,10 @@ pub fn table(rows: &[Row]) -> String {
     let (resource, origin) = (width(&|row| row.resource.len()), width(&|row| row.origin.len()));
     let line = |row: &Row| {
         let events = if row.events == 1 { "1 event".to_owned() } else { format!("{} events", row.events) };
-        let gone = if row.state == State::Present { "" } else { ", deleted" };
+        let gone = match row.state {
+            State::Present => String::new(),
+            state => format!(", {}", state.name()),
+        };
         format!("{:<resource$}  {:<origin$}  {events}{gone}\n", row.resource, row.origin)
     };
     rows.iter().map(line).collect()

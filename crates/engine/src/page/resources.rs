@@ -223,11 +223,15 @@ impl Drafting<'_> {
     fn why(&self, because: &Because) -> Option<DraftWhy> {
         let events = |all: &[Entry]| all.iter().map(|entry| self.event(entry, true)).collect();
         Some(match because {
-            Because::Followed { kind, by, field, rule, target, renames } => {
+            Because::Followed { kind, by, field, rule, target, renames, is_namespace } => {
                 let rule_is = if rule.is_none() { "built-in rule" } else { "rule" };
+                let (why, what) = match is_namespace {
+                    true => ("is in that namespace", "namespace"),
+                    false => ("was renamed", "name"),
+                };
                 DraftWhy {
                     text: format!(
-                        "{target} was renamed, and the {rule_is} {} ← {by} {field} follows its name",
+                        "{target} {why}, and the {rule_is} {} ← {by} {field} follows its {what}",
                         kind.kind
                     ),
                     place: *rule,

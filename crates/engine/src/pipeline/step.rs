@@ -28,7 +28,7 @@ pub enum Role {
 
 impl Role {
     /// Whether it adds what it gives to the list, whatever is there.
-    pub(crate) fn loads(self) -> bool {
+    pub fn loads(self) -> bool {
         matches!(self, Role::Load | Role::Include)
     }
 

@@ -261,7 +261,7 @@ impl Finder<'_> {
     fn add(&mut self, text: &str, span: Span, field: String) {
         // `key=path` in generators; objects written inline.
         let path = match text.split_once('=') {
-            Some((key, path)) if !key.contains('/') && field.contains(".files[") => path,
+            Some((_, path)) if field.contains(".files[") => path,
             _ => text,
         };
         if path.is_empty() {

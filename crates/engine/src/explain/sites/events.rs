@@ -1,14 +1,14 @@
 //! What an event makes of the places that decide a value.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use krm_yaml::{Node, Span};
+use krm_yaml::{Node, Sources, Span};
 
 use super::{Found, Piece, Site, Sites, scalars, tree};
 use crate::explain::find::FieldPath;
 use crate::files::world::clean;
 use crate::pipeline::Role;
-use crate::pipeline::trace::{Cause, Event, EventKind, InputKind, Segment, at};
+use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
 use crate::resource::Track;
 use crate::transformers::split_image;
 
@@ -23,7 +23,7 @@ impl Sites<'_> {
         }
         match event.kind {
             EventKind::Moved | EventKind::Merged | EventKind::Normalised => {}
-            EventKind::Removed | EventKind::Deleted => found.overwrite(),
+            EventKind::Removed | EventKind::Deleted | EventKind::Dropped => found.overwrite(),
             // What a program printed is nowhere to be found.
             EventKind::ByFunction | EventKind::Inflated => found.overwrite(),
             EventKind::Followed => self.followed(event, found),
@@ -200,17 +200,13 @@ impl Sites<'_> {
             _ => None,
         });
         let Some(input) = input else { return self.written(event, false, found) };
-        let site = match &input.kind {
+        let site = match input.kind {
             InputKind::Literal => self.after_key(input.entry, found),
-            InputKind::File(path) => self.file(input.entry, path),
-            InputKind::Env(path, line) => match self.file(input.entry, path) {
-                Some(Site::File(path)) => Some(Site::Line(path, *line)),
-                other => other,
-            },
+            InputKind::File(_) | InputKind::Env(..) => {
+                found.conditions.insert(Site::Text(input.entry));
+                input.site(self.labels.sources)
+            }
         };
-        if !matches!(input.kind, InputKind::Literal) {
-            found.conditions.insert(Site::Text(input.entry));
-        }
         found.decides.extend(site.map(|site| (site, Piece::All)));
     }
 
@@ -228,9 +224,7 @@ impl Sites<'_> {
 
     /// A file that an entry names.
     pub(super) fn file(&self, entry: Span, path: &str) -> Option<Site> {
-        let source = self.labels.sources.get(entry.file)?;
-        let folder = Path::new(source.name()).parent().unwrap_or(Path::new("")).to_owned();
-        Some(Site::File(clean(&folder.join(path))))
+        named_file(self.labels.sources, entry, path).map(Site::File)
     }
 
     pub(super) fn followed(&self, event: &Event, found: &mut Found) {
@@ -345,6 +339,26 @@ impl Sites<'_> {
             found.conditions.extend(one.conditions);
         }
     }
+}
+
+impl Input {
+    /// The file, or the line of it, that the value was read from; `None` of a literal.
+    pub(crate) fn site(&self, sources: &Sources) -> Option<Site> {
+        match &self.kind {
+            InputKind::Literal => None,
+            InputKind::File(path) => named_file(sources, self.entry, path).map(Site::File),
+            InputKind::Env(path, line) => {
+                named_file(sources, self.entry, path).map(|path| Site::Line(path, *line))
+            }
+        }
+    }
+}
+
+/// A file by the path that an entry of another file gives.
+fn named_file(sources: &Sources, entry: Span, path: &str) -> Option<PathBuf> {
+    let source = sources.get(entry.file)?;
+    let folder = Path::new(source.name()).parent().unwrap_or(Path::new(""));
+    Some(clean(&folder.join(path)))
 }
 
 /// Whether a text is what was there before with something put in front, at the end or in between.

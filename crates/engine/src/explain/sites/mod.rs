@@ -16,7 +16,7 @@ use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::{Node, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::find::{FieldPath, Where, in_patch, pointer};
+use super::find::{FieldPath, Where, each_scalar, in_patch, pointer};
 use super::labels::Labels;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, EventKind, Segment, at};
@@ -125,6 +125,22 @@ impl<'s> Sites<'s> {
         let mut seen = FxHashSet::default();
         let all = decides.chain(conditions).chain(overwritten);
         all.filter(|(part, site)| seen.insert((*part, site.clone()))).collect()
+    }
+
+    /// Where the parts of a map or a list are written, each place once. What a patch names again to find an element does not
+    /// decide alone: it is where it was first written.
+    pub fn parts(&self, place: &Where) -> Vec<Site> {
+        let Some(value) = place.value().filter(|_| !place.removed) else { return Vec::new() };
+        let (mut all, mut seen) = (Vec::new(), FxHashSet::default());
+        each_scalar(value, &mut place.path.clone(), &mut |_, path| {
+            let found = self.field(place.trace, place.until, place.track, path, true);
+            let decides = found.decides.iter().map(|(site, _)| site.clone());
+            let events = place.trace.history_until(place.until, place.track, path);
+            let written = events.iter().rev().map(|event| event.written).find(|span| !span.is_none());
+            let written = written.filter(|_| found.decides.is_empty()).map(Site::Text);
+            all.extend(decides.chain(written).filter(|site| seen.insert(site.clone())));
+        });
+        all
     }
 
     fn position(&self, site: &Site) -> (String, usize) {

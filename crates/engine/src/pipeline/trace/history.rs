@@ -71,6 +71,8 @@ pub enum EventKind {
     Removed,
     /// The whole resource was taken away.
     Deleted,
+    /// The resource is only there for tools, and is left out of the result.
+    Dropped,
 }
 
 impl EventKind {
@@ -91,6 +93,7 @@ impl EventKind {
             EventKind::Normalised => "normalised",
             EventKind::Removed => "removed",
             EventKind::Deleted => "deleted",
+            EventKind::Dropped => "dropped",
         }
     }
 }
@@ -406,7 +409,11 @@ fn removed<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Seg
 }
 
 fn gone<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Segment>) -> Event<'t> {
-    Event { kind: EventKind::Deleted, ..removed(step, resource, before, path) }
+    let kind = match step.step().name.field == "local-config" {
+        true => EventKind::Dropped,
+        false => EventKind::Deleted,
+    };
+    Event { kind, ..removed(step, resource, before, path) }
 }
 
 /// Whether nothing happened to a value: the same content, written in the same place.
