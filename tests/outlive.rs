@@ -97,6 +97,33 @@ fn a_process_that_left_the_group_ends_with_the_function() {
 }
 
 #[test]
+fn an_interrupted_render_changes_nothing_and_says_so() {
+    use std::os::unix::process::ExitStatusExt;
+    for (signal, number) in [("INT", 2), ("TERM", 15)] {
+        let place = Place::new(&format!("render-{signal}"), &format!("{LEAVE}sleep 600\n"));
+        let kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: pkg\npipeline:\n  mutators:\n    - exec: ./function\n";
+        fs::write(place.0.join("pkg/Kptfile"), kptfile).unwrap();
+        // Several times: what comes first, the end of the function or that of krm, is a matter of luck.
+        for _ in 0..5 {
+            let _ = fs::remove_file(place.0.join("pid"));
+            let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
+            krm.current_dir(&place.0).args(["fn", "render", "pkg", "--allow-exec"]);
+            let krm = krm.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+            await_file(&place.0.join("pid"));
+            let kill = Command::new("kill").args([&format!("-{signal}"), &krm.id().to_string()]).status();
+            assert!(kill.unwrap().success());
+            let output = krm.wait_with_output().unwrap();
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.signal(), Some(number), "{stderr}");
+            assert!(stderr.ends_with("\ninterrupted; nothing was written\n"), "{stderr}");
+            assert!(!stderr.contains("FAIL"), "{stderr}");
+            assert_eq!(fs::read_to_string(place.0.join("pkg/Kptfile")).unwrap(), kptfile);
+            assert_eq!(fs::read_dir(place.0.join("pkg")).unwrap().count(), 2);
+        }
+    }
+}
+
+#[test]
 fn nothing_outlives_krm_whatever_ends_it() {
     for signal in ["TERM", "INT", "HUP", "QUIT", "KILL", "ABRT"] {
         let place = Place::new(signal, &format!("{LEAVE}sleep 600\n"));

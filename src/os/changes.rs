@@ -28,6 +28,7 @@ use std::os::unix::fs::{MetadataExt, fchown};
 use std::path::{Path, PathBuf};
 
 use krm_engine::files::clean;
+use krm_engine::runtime::{Uninterrupted, on_interrupt, uninterrupted};
 use krm_engine::{Diagnostic, Result};
 
 use super::journal::{self, ChangeKind, Digest, Fault, Journal, JournalEntry, digest};
@@ -45,8 +46,8 @@ pub struct Changes {
     durable: bool,
     /// The folder of the last file, as given and as it is: most files share theirs.
     last_folder: Option<(PathBuf, Folder)>,
-    /// From the first file that is put aside.
-    hold: Option<HoldSignals>,
+    /// From the first file that is put aside. In this order: a signal that came in between takes effect when both are gone.
+    hold: Option<(Uninterrupted, HoldSignals)>,
 }
 
 /// A folder, and the changes below it.
@@ -80,6 +81,7 @@ impl Changes {
     /// Changes to packages: folders, or single files. Call it before reading them. It waits until no other krm changes them,
     /// and finishes or undoes what one left unfinished.
     pub fn in_packages(paths: &[&Path]) -> Result<Self> {
+        on_interrupt(|| eprintln!("interrupted; nothing was written"));
         Self::begin(paths, true)
     }
 
@@ -142,6 +144,7 @@ impl Changes {
                 Fault::Changed => changed_meanwhile(&root.shown[number]),
                 Fault::Failed(error) => not_written(&root.shown[number], &error),
             })?;
+            on_interrupt(|| eprintln!("interrupted; the changes were written before"));
         }
         Ok(())
     }
@@ -203,7 +206,7 @@ impl Changes {
     }
 
     fn hold(&mut self) {
-        self.hold.get_or_insert_with(HoldSignals::new);
+        self.hold.get_or_insert_with(|| (uninterrupted(), HoldSignals::new()));
     }
 
     fn folder_of(&mut self, path: &Path) -> Result<Folder> {

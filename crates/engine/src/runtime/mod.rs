@@ -60,6 +60,8 @@ pub use images::{Images, LocalImage, image_not_pulled};
 pub use output::{Output, Status};
 pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
 pub use runner::{Call, Elsewhere, Runner};
+#[cfg(feature = "run")]
+pub use signals::{Uninterrupted, on_interrupt, uninterrupted};
 pub use skipping::Skipped;
 pub use store::{Outputs, Store, Stream};
 #[cfg(feature = "run")]

@@ -204,13 +204,14 @@ impl Watch {
             let left = self.deadline.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 self.verdict = Some(if self.ended { Verdict::LeftOpen } else { Verdict::TimedOut });
-                return;
+                break;
             }
             self.wait(left);
             if self.streams.have_too_much() {
                 self.verdict = Some(Verdict::TooMuchOutput);
             }
         }
+        signals::stop_if_ending();
     }
 
     /// What was in the pipes when the group died. A process that left the group may hold them open for ever; it is not

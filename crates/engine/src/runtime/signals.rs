@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 #[cfg(unix)]
 use std::sync::Once;
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 /// Folders to be removed. A signal is an affair of the whole process, hence so are these lists.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -19,6 +19,61 @@ pub(super) fn add_folder(path: &Path) {
 
 pub(super) fn remove_folder(path: &Path) {
     folders(|all| all.retain(|folder| folder != path));
+}
+
+/// What a signal and those who write files have to know of each other.
+static TURNS: Mutex<Turns> = Mutex::new(Turns { writers: 0, is_ending: false, farewell: None });
+static WRITTEN: Condvar = Condvar::new();
+
+struct Turns {
+    /// How many are writing files now.
+    writers: usize,
+    /// A signal came while none was: functions are being ended, and then this process.
+    is_ending: bool,
+    farewell: Option<fn()>,
+}
+
+fn turns() -> MutexGuard<'static, Turns> {
+    TURNS.lock().expect("no one panics while taking turns")
+}
+
+/// While this lives, no signal that is watched for ends the process.
+pub struct Uninterrupted(());
+
+/// Waits for a moment to write files in: none comes after a signal.
+pub fn uninterrupted() -> Uninterrupted {
+    let mut turns = turns();
+    if turns.is_ending {
+        drop(turns);
+        wait_for_the_end();
+    }
+    turns.writers += 1;
+    Uninterrupted(())
+}
+
+impl Drop for Uninterrupted {
+    fn drop(&mut self) {
+        turns().writers -= 1;
+        WRITTEN.notify_all();
+    }
+}
+
+/// Sets what is called before a signal ends the process, from a thread of its own.
+pub fn on_interrupt(farewell: fn()) {
+    turns().farewell = Some(farewell);
+}
+
+/// Keeps a program that ended because a signal ends this process from being taken for one that failed.
+pub(super) fn stop_if_ending() {
+    if turns().is_ending {
+        wait_for_the_end();
+    }
+}
+
+fn wait_for_the_end() -> ! {
+    loop {
+        std::thread::park();
+    }
 }
 
 fn folders<T>(look: impl FnOnce(&mut Vec<PathBuf>) -> T) -> T {
@@ -85,9 +140,19 @@ mod unix {
         let Ok(mut signals) = signal_hook::iterator::Signals::new(all) else { return };
         std::thread::spawn(move || {
             for signal in signals.forever() {
+                let turns = super::turns();
+                let mut turns = super::WRITTEN
+                    .wait_while(turns, |turns| turns.writers > 0)
+                    .expect("no one panics while taking turns");
+                turns.is_ending = true;
+                let farewell = turns.farewell;
+                drop(turns);
                 end(&alive(std::mem::take));
                 for folder in super::folders(std::mem::take) {
                     let _ = std::fs::remove_dir_all(folder);
+                }
+                if let Some(farewell) = farewell {
+                    farewell();
                 }
                 let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
