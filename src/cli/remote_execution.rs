@@ -14,100 +14,102 @@ use super::functions::duration;
 use crate::os::certificates::Certificates;
 use crate::os::{self, is_on, setting};
 
+/// Given to each flag: a heading for the whole group would go on to the flags that follow it.
+const HEADING: &str = "Remote execution";
+
 /// Functions that run on servers of the Remote Execution API.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Remote execution")]
 pub struct RemoteExecutionArgs {
     /// Run functions on this server of the Remote Execution API: `grpc://HOST:PORT` or `grpcs://HOST:PORT`
     ///
     /// Images go there if they need no network and write to no mount; all else runs on this machine, and a warning says why.
     /// Environment: KRM_REMOTE_EXECUTOR
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(help_heading = HEADING, long, value_name = "ADDRESS")]
     pub remote_executor: Option<String>,
 
     /// Send executables too (with `--enable-exec`); they see nothing there but their input
     ///
     /// Environment: KRM_REMOTE_EXECUTABLES=true
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     pub remote_executables: bool,
 
     /// The instance of the server, if it has several
     ///
     /// Environment: KRM_REMOTE_INSTANCE_NAME
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = HEADING, long, value_name = "NAME")]
     pub remote_instance_name: Option<String>,
 
     /// A property to ask of workers, as `NAME=VALUE`, or `NAME=` to take one away; may be given several times
     ///
     /// Environment: KRM_REMOTE_EXEC_PROPERTIES, separated by commas
-    #[arg(long, value_name = "NAME=VALUE", value_parser = property)]
+    #[arg(help_heading = HEADING, long, value_name = "NAME=VALUE", value_parser = property)]
     pub remote_exec_property: Vec<(String, String)>,
 
     /// Let this variable of `--env` be sent to the server; may be given several times
     ///
     /// What is sent can be read by all who may read the server's blobs.
-    #[arg(long, value_name = "NAME")]
+    #[arg(help_heading = HEADING, long, value_name = "NAME")]
     pub remote_env: Vec<String>,
 
     /// Send functions even if the server does not keep them from the network
     ///
     /// Environment: KRM_REMOTE_TRUST_SANDBOX=true
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     pub remote_trust_sandbox: bool,
 
     /// Run functions on this machine if the server cannot be reached
     ///
     /// Environment: KRM_REMOTE_LOCAL_FALLBACK=true
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     pub remote_local_fallback: bool,
 
     /// How many functions may be on their way at once
     ///
     /// Environment: KRM_REMOTE_JOBS
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(help_heading = HEADING, long, value_name = "NUMBER")]
     pub remote_jobs: Option<usize>,
 
     /// How long one request to a server may take, such as `30s`; how long a function may take is `--timeout`
     ///
     /// Environment: KRM_REMOTE_TIMEOUT
-    #[arg(long, value_name = "TIME", value_parser = duration)]
+    #[arg(help_heading = HEADING, long, value_name = "TIME", value_parser = duration)]
     pub remote_timeout: Option<Duration>,
 
     /// How often a request is repeated that failed
     ///
     /// Environment: KRM_REMOTE_RETRIES
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(help_heading = HEADING, long, value_name = "NUMBER")]
     pub remote_retries: Option<u32>,
 
     /// A header for servers, as `NAME=VALUE`; may be given several times
     ///
     /// Others on this machine can read command lines: put tokens into the environment, one header in each line of
     /// KRM_REMOTE_HEADER.
-    #[arg(long, value_name = "NAME=VALUE")]
+    #[arg(help_heading = HEADING, long, value_name = "NAME=VALUE")]
     pub remote_header: Vec<String>,
 
     /// Who may sign for servers: a file of certificates, in place of those the system trusts
     ///
     /// Environment: KRM_REMOTE_TLS_CA
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = HEADING, long, value_name = "FILE")]
     pub remote_tls_ca: Option<PathBuf>,
 
     /// The certificate to show to servers
     ///
     /// Environment: KRM_REMOTE_TLS_CERT
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = HEADING, long, value_name = "FILE")]
     pub remote_tls_cert: Option<PathBuf>,
 
     /// The private key of that certificate
     ///
     /// Environment: KRM_REMOTE_TLS_KEY
-    #[arg(long, value_name = "FILE")]
+    #[arg(help_heading = HEADING, long, value_name = "FILE")]
     pub remote_tls_key: Option<PathBuf>,
 
     /// A program that prints headers for servers, by the protocol of Bazel's credential helpers
     ///
     /// Environment: KRM_REMOTE_CREDENTIAL_HELPER
-    #[arg(long, value_name = "PROGRAM")]
+    #[arg(help_heading = HEADING, long, value_name = "PROGRAM")]
     pub remote_credential_helper: Option<String>,
 }
 

@@ -14,9 +14,11 @@ use super::functions::Cache;
 use super::remote_execution::{RemoteExecutionArgs, without_login};
 use crate::os::{HttpCache, is_on, setting};
 
+/// Given to each flag: a heading for the whole group would go on to the flags that follow it.
+const HEADING: &str = "Shared cache";
+
 /// A cache that machines share.
 #[derive(Debug, Default, Args)]
-#[command(next_help_heading = "Shared cache")]
 pub struct SharedCacheArgs {
     /// Use the outputs that other machines uploaded to the cache at this address, `https://HOST/[PATH]` or
     /// `grpcs://HOST`; implies `--cache`
@@ -24,13 +26,13 @@ pub struct SharedCacheArgs {
     /// The server is one that Bazel can use, such as bazel-remote or nginx with WebDAV. What it gives is verified; if it is
     /// down or slow, krm warns once and goes on without it. Nothing is sent to it but digests, unless with `--remote-upload`.
     /// Environment: KRM_REMOTE_CACHE
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(help_heading = HEADING, long, value_name = "ADDRESS")]
     pub remote_cache: Option<String>,
 
     /// Upload what is computed here to that cache; meant for CI
     ///
     /// That is what functions print and what targets build to, Secrets included. Environment: KRM_REMOTE_UPLOAD=true
-    #[arg(long)]
+    #[arg(help_heading = HEADING, long)]
     pub remote_upload: bool,
 }
 
