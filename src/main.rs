@@ -5,9 +5,6 @@
 macro_rules! eprintln {
     ($($text:tt)*) => { $crate::report::say(&format!("{}\n", format_args!($($text)*))) };
 }
-macro_rules! eprint {
-    ($($text:tt)*) => { $crate::report::say(&format!($($text)*)) };
-}
 
 mod cli;
 mod commands;
@@ -22,6 +19,7 @@ use std::io::Write;
 
 #[cfg(target_os = "linux")]
 use krm_engine::runtime::supervisor;
+use krm_yaml::Failure;
 
 use crate::cli::{Cli, Command, FnCommand, PkgCommand};
 use crate::report::Report;
@@ -103,7 +101,7 @@ fn run() -> i32 {
         Ok(()) => done,
         Err(error) => {
             report.show(&error);
-            1
+            if error.failure() == Some(Failure::CommandLine) { 2 } else { 1 }
         }
     };
     report.finish();

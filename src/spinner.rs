@@ -20,7 +20,7 @@ pub struct Spinner {
 impl Spinner {
     /// Starts one that says what is going on. In a pipe there is none.
     pub fn start(text: String) -> Option<Self> {
-        if !std::io::stderr().is_terminal() || report::is_document() {
+        if !std::io::stderr().is_terminal() || report::is_for_programs() {
             return None;
         }
         let text = clipped(&sanitize::shown(&text).replace('\n', " "));

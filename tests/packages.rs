@@ -126,6 +126,26 @@ fn the_lock_is_the_commit_of_an_annotated_tag() {
 }
 
 #[test]
+fn a_reference_is_text_even_if_it_looks_like_a_number() {
+    let place = Place::new("number");
+    place.git(&["tag", "1.1", "v1"]);
+    place.git(&["tag", "1.10", "v2"]);
+    // The first is what was asked for; the other is in the lock.
+    let kptfile = place.read("got/Kptfile").replacen("ref: v1\n", "ref: 1.10\n", 1);
+    assert!(kptfile.contains("ref: 1.10\n"), "{kptfile}");
+    place.write("got/Kptfile", &kptfile);
+    let output = place.krm(&["pkg", "update", "got"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let updated = place.read("got/Kptfile");
+    assert!(
+        updated.contains("1.10") && !updated.contains("1.1\n") && !updated.contains("1.1\""),
+        "{updated}"
+    );
+    assert!(updated.contains(&place.revision("v2")), "{updated}");
+    assert!(place.read("got/dep.yaml").contains("app:2"));
+}
+
+#[test]
 fn conflicts_are_reported_and_may_be_refused() {
     let place = Place::new("conflict");
     place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("replicas: 3", "replicas: 7"));

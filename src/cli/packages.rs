@@ -66,7 +66,7 @@ pub struct PkgGetArgs {
     #[arg(value_name = "ADDRESS")]
     pub address: String,
 
-    /// The new folder; a folder that exists gets the package as a subfolder
+    /// The new folder; in a folder that exists, the package becomes a subfolder; `.` must be empty, and becomes the package
     #[arg(value_name = "DIR")]
     pub dir: Option<PathBuf>,
 
@@ -189,7 +189,11 @@ pub struct PkgCatArgs {
 pub struct FnRenderArgs {
     /// The folder of the package
     #[arg(default_value = ".", value_name = "DIR")]
-    pub dirs: Vec<PathBuf>,
+    pub dir: PathBuf,
+
+    /// Not rendered: kpt accepts further folders, and ignores them
+    #[arg(hide = true, value_name = "DIR")]
+    pub others: Vec<PathBuf>,
 
     /// Let functions be executables of this machine, with all your rights
     #[arg(long, alias = "enable-exec")]
@@ -232,7 +236,11 @@ pub struct FnRenderArgs {
 pub struct FnEvalArgs {
     /// The folder; `-` for standard input
     #[arg(default_value = ".", value_name = "DIR")]
-    pub dirs: Vec<PathBuf>,
+    pub dir: PathBuf,
+
+    /// Refused, with advice
+    #[arg(hide = true, value_name = "DIR")]
+    pub others: Vec<PathBuf>,
 
     /// Run this container image as a function; wins over `--exec`
     #[arg(short, long, value_name = "IMAGE")]
@@ -313,11 +321,11 @@ pub struct MatchArgs {
     /// Only resources of this namespace
     #[arg(long, value_name = "NAMESPACE")]
     pub match_namespace: Option<String>,
-    /// Only resources with this label; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    /// Only resources with this label; several are separated by commas, or given one by one
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair)]
     pub match_labels: Vec<(String, String)>,
-    /// Only resources with this annotation; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    /// Only resources with this annotation; several are separated by commas, or given one by one
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair)]
     pub match_annotations: Vec<(String, String)>,
     /// No resources of this apiVersion
     #[arg(long, value_name = "VERSION")]
@@ -331,11 +339,11 @@ pub struct MatchArgs {
     /// No resources of this namespace
     #[arg(long, value_name = "NAMESPACE")]
     pub exclude_namespace: Option<String>,
-    /// No resources with this label; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    /// No resources with this label; several are separated by commas, or given one by one, and all must match
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair)]
     pub exclude_labels: Vec<(String, String)>,
-    /// No resources with this annotation; may be given several times
-    #[arg(long, value_name = "KEY=VALUE", value_parser = pair)]
+    /// No resources with this annotation; several are separated by commas, or given one by one, and all must match
+    #[arg(long, value_name = "KEY=VALUE", value_delimiter = ',', value_parser = pair)]
     pub exclude_annotations: Vec<(String, String)>,
 }
 
@@ -417,6 +425,10 @@ pub struct OutputArgs {
     /// Write the results of all functions to `results.yaml` in this folder
     #[arg(long, value_name = "DIR")]
     pub results_dir: Option<PathBuf>,
+
+    /// Let a function remove every resource, or return none of those it was given
+    #[arg(long)]
+    pub allow_empty: bool,
 
     /// Has no effect: everything a function says is shown
     #[arg(long, hide = true, num_args = 0..=1, require_equals = true, default_missing_value = "true", value_name = "BOOL")]

@@ -29,19 +29,19 @@ pub struct Report {
     found: Mutex<Vec<Diagnostic>>,
 }
 
-/// Whether standard error is for one document, and nothing else may be written there.
-static DOCUMENT: AtomicBool = AtomicBool::new(false);
+/// Whether programs read standard error, so that nothing may be written there but diagnostics in their format.
+static FOR_PROGRAMS: AtomicBool = AtomicBool::new(false);
 
 /// Writes a text to standard error, for people.
 pub fn say(text: &str) {
-    if !is_document() {
+    if !is_for_programs() {
         os::say(&sanitize::shown(text));
     }
 }
 
-/// Whether people read standard error.
-pub fn is_document() -> bool {
-    DOCUMENT.load(Ordering::Relaxed)
+/// Whether programs read standard error.
+pub fn is_for_programs() -> bool {
+    FOR_PROGRAMS.load(Ordering::Relaxed)
 }
 
 /// Turns a panic into words: it is our fault, and here is what to send us.
@@ -66,7 +66,7 @@ pub fn sources() -> Sources {
 
 impl Report {
     pub fn new(format: ErrorFormat, color: ColorChoice) -> Self {
-        DOCUMENT.store(format.is_document(), Ordering::Relaxed);
+        FOR_PROGRAMS.store(format != ErrorFormat::Text, Ordering::Relaxed);
         let (sources, found) = (sources(), Default::default());
         Self { sources, colours: Colours::new(color), format, found }
     }

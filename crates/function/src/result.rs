@@ -167,6 +167,11 @@ impl FunctionResult {
         faults
     }
 
+    /// The result as a map; one that is not a map becomes an error with its text as the message.
+    pub fn to_map(&self) -> Node {
+        if self.0.is_map() { self.0.clone() } else { Self::error(self.message()).0 }
+    }
+
     /// An error where it does not say.
     pub fn severity(&self) -> Severity {
         match self.text(&["severity"]).unwrap_or_default().to_ascii_lowercase().as_str() {

@@ -53,6 +53,8 @@ impl Packages<'_> {
         let settings = Settings {
             dir: os::current_dir()?,
             allow_exec: policy.exec,
+            // Nothing is written.
+            allow_empty: true,
             network: policy.network,
             images: Images::new(&os::variable("KPT_IMAGE_PREFIX").unwrap_or_default())?,
             tags: Arc::new(local_tags),

@@ -8,6 +8,7 @@ use krm_engine::kpt::{self, Called, Evaluation, Images, SEQ_INDENT, Selector, Se
 use krm_engine::runtime::{Image, Program, Runtime};
 use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
 use krm_function::{Object, ResourceList};
+use krm_yaml::{Failure, Spanned};
 
 use crate::cli::{FnEvalArgs, FunctionType, MatchArgs, is_pair, pair_advice};
 use crate::commands::function::packages::{self, Destination, Told};
@@ -25,16 +26,17 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         Some(file) => read_config(file, &report.sources)?,
         None => from_arguments(&args.arguments)?,
     };
-    let targets: Vec<String> = match args.dirs[0].as_os_str() == "-" {
+    let targets: Vec<String> = match args.dir.as_os_str() == "-" {
         true => Vec::new(),
-        false => vec![args.dirs[0].to_string_lossy().into_owned()],
+        false => vec![args.dir.to_string_lossy().into_owned()],
     };
     let disk = args.images.fetch.disk(&targets);
     let policy = args.images.fetch.restrict(args.policy()?, &disk)?;
     let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, args.images.fetch.offline)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);
-    let settings = Settings { runtime, dir, allow_exec: true, network: args.network, images, tags };
+    let (allow_exec, allow_empty, network) = (true, args.to.allow_empty, args.network);
+    let settings = Settings { runtime, dir, allow_exec, allow_empty, network, images, tags };
     let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
     let evaluation = Evaluation {
         function,
@@ -43,19 +45,22 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         selectors: selectors(&args.matching, true),
         exclude: selectors(&args.matching, false),
     };
-    match args.dirs[0].as_os_str() == "-" {
+    match args.dir.as_os_str() == "-" {
         true => on_list(args, &to, evaluation, &options, report),
         false => on_folder(args, &to, evaluation, &options, report),
     }
 }
 
 fn check_flags(args: &FnEvalArgs) -> Result<()> {
-    let usage = |message: &str, help: &str| Err(Diagnostic::error("eval-flags", message).help(help));
+    let usage = |message: &str, help: &str| {
+        Err(Diagnostic::error("eval-flags", message).failing(Failure::CommandLine).help(help))
+    };
     let is_missing_pair = |dir: &&PathBuf| !dir.exists() && dir.to_str().is_some_and(is_pair);
-    if let Some(pair) = args.dirs.iter().find(is_missing_pair).map(|dir| dir.to_string_lossy()) {
+    let mut dirs = std::iter::once(&args.dir).chain(&args.others);
+    if let Some(pair) = dirs.find(is_missing_pair).map(|dir| dir.to_string_lossy()) {
         return usage(&format!("there is no folder `{pair}`"), &pair_advice(&pair));
     }
-    if args.dirs.len() > 1 {
+    if !args.others.is_empty() {
         return usage("more than one folder is named", "name one; arguments of the function come after `--`");
     }
     if args.image.is_none() && args.exec.is_none() {
@@ -106,7 +111,7 @@ fn on_folder(
     options: &kpt::Options<'_>,
     report: &Report,
 ) -> Result<()> {
-    let dir = packages::follow_link(&args.dirs[0])?;
+    let dir = packages::follow_link(&args.dir)?;
     let saved_config = saved_config(args, &dir)?;
     // Before anything is read: what another krm changes at the same time comes before or after.
     let changing = to.is_in_place().then(|| os::Changes::in_packages(&[&dir])).transpose()?;
@@ -114,8 +119,8 @@ fn on_folder(
     // What configures the function is not for it to change.
     let (apart, given) = config_apart(args, &dir, tree.resources());
     let (result, called) = kpt::evaluate(&tree, evaluation, given, options, Box::new(Told::default()));
-    packages::save_results(args.to.results_dir.as_deref(), std::slice::from_ref(&called), result.is_err())?;
-    let mut resources: Vec<Resource> = result?.into_iter().chain(apart).collect();
+    let mut resources: Vec<Resource> =
+        finished(args, result, &called, report)?.into_iter().chain(apart).collect();
     let Some(changing) = changing else {
         resources.sort_by(|a, b| a.home.cmp(&b.home));
         return to.deliver(&tree, &resources, options.world);
@@ -123,9 +128,22 @@ fn on_folder(
     let said = if args.save { save(args, &called, saved_config, &mut resources)? } else { None };
     let changes = tree.changes(&resources, options.world)?;
     write(changing, tree.package().root(), &changes)?;
-    packages::tell_removed(&changes);
+    packages::tell_removed(&tree, &resources, &changes);
     said.iter().for_each(|said| eprintln!("{said}"));
     Ok(())
+}
+
+/// Reports how the call went, and saves its results.
+fn finished(
+    args: &FnEvalArgs,
+    result: Result<Vec<Resource>>,
+    called: &Called,
+    report: &Report,
+) -> Result<Vec<Resource>> {
+    let called = std::slice::from_ref(called);
+    packages::report_calls(called, report);
+    packages::save_results(args.to.results_dir.as_deref(), called, result.is_err())?;
+    result.map_err(packages::without_stderr_shown)
 }
 
 /// Takes the function's own configuration out of what it works on.
@@ -138,7 +156,7 @@ fn config_apart(args: &FnEvalArgs, dir: &Path, resources: Vec<Resource>) -> (Vec
     }
 }
 
-fn selectors(args: &MatchArgs, matching: bool) -> Vec<Selector> {
+fn selectors(args: &MatchArgs, matching: bool) -> Vec<Spanned<Selector>> {
     let text = |text: &Option<String>| text.clone().unwrap_or_default().into();
     let map = |pairs: &[(String, String)]| {
         pairs.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
@@ -161,7 +179,7 @@ fn selectors(args: &MatchArgs, matching: bool) -> Vec<Selector> {
             annotations: map(&args.exclude_annotations),
         },
     };
-    if selector.is_empty() { Vec::new() } else { vec![selector] }
+    if selector.is_empty() { Vec::new() } else { vec![selector.into()] }
 }
 
 /// The path of the configuration as a Kptfile names it.
@@ -209,7 +227,10 @@ fn save(
         [("selectors", selectors(&args.matching, true)), ("exclude", selectors(&args.matching, false))]
     {
         if !selectors.is_empty() {
-            function.set(key, Node::from(selectors.iter().map(Selector::to_node).collect::<Vec<_>>()));
+            function.set(
+                key,
+                Node::from(selectors.iter().map(|selector| selector.to_node()).collect::<Vec<_>>()),
+            );
         }
     }
     let add = |node: &mut Node| kpt::add_function(node, list, field, function);
@@ -249,8 +270,7 @@ fn on_list(
     let tree = Arc::new(Tree::of_list(given));
     let (result, called) =
         kpt::evaluate(&tree, evaluation, tree.resources(), options, Box::new(Told::default()));
-    packages::save_results(args.to.results_dir.as_deref(), std::slice::from_ref(&called), result.is_err())?;
-    let mut resources = result?;
+    let mut resources = finished(args, result, &called, report)?;
     match to {
         Destination::InPlace | Destination::List => {
             let items = resources.into_iter().map(|r| stated(r, &listed)).collect();

@@ -4,13 +4,14 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use krm_engine::functions::is_stderr;
 use krm_engine::kpt::{self, Called, Observer, Tree, results_file};
 use krm_engine::package::Change;
 use krm_engine::{Diagnostic, Node, Resource, Result, World};
 use krm_function::ResourceList;
 
 use crate::os::{self, Changes};
-use crate::report::sanitize;
+use crate::report::{Report, is_for_programs, sanitize};
 
 /// Tells on standard error what functions do, in kpt's words.
 #[derive(Default)]
@@ -50,17 +51,21 @@ impl Observer for Told {
         eprintln!("[{word}] {} {time}", quoted(call.shown()));
         if !call.results.is_empty() {
             eprintln!("  [Results]:");
-            call.results.iter().for_each(|result| eprintln!("    {}", sanitize::inert(&line(result))));
         }
-        for warning in &call.warnings {
-            eprintln!("  Warning: {}", sanitize::inert(warning.message()));
+        for (at, result) in call.results.iter().enumerate() {
+            eprintln!("    {}", sanitize::inert(&line(result)));
+            let location = call.findings.get(at).and_then(|finding| finding.location());
+            let file = result.at(["file", "path"]).and_then(Node::text).map(str::to_owned);
+            if let Some(place) = location.map(ToString::to_string).or(file) {
+                eprintln!("      --> {}", sanitize::inert(&place));
+            }
         }
         if !call.stderr.is_empty() {
             eprintln!("  Stderr:");
             call.stderr.lines().for_each(|line| eprintln!("    {}", sanitize::inert(line)));
         }
-        if call.exit_code != 0 {
-            eprintln!("  Exit code: {}", call.exit_code);
+        if let Some(code) = call.exited.filter(|code| *code != 0) {
+            eprintln!("  Exit code: {code}");
         }
     }
 }
@@ -159,12 +164,40 @@ pub fn save_results(dir: Option<&Path>, calls: &[Called], failed: bool) -> Resul
     Ok(())
 }
 
-/// Names the files that went: what a function does not return is removed.
-pub fn tell_removed(changes: &[Change]) {
-    let removed: Vec<&str> =
+/// Reports what is wrong with calls that did not fail, and to programs also what functions found. People have seen that.
+pub fn report_calls(calls: &[Called], report: &Report) {
+    for call in calls {
+        call.warnings.iter().for_each(|warning| report.show(warning));
+        if is_for_programs() {
+            let severity = |result: &Node| result.get("severity").and_then(Node::text) != Some("info");
+            let findings = call.results.iter().zip(&call.findings).filter(|(result, _)| severity(result));
+            findings.for_each(|(_, finding)| report.show(&finding.clone().at(call.place)));
+        }
+    }
+}
+
+/// The failure of a function without its standard error, if that was shown when it ended.
+pub fn without_stderr_shown(failure: Diagnostic) -> Diagnostic {
+    if is_for_programs() { failure } else { failure.without_notes(is_stderr) }
+}
+
+/// Names the files that went, and the resources that went from files that stay: what a function does not return is removed.
+pub fn tell_removed(tree: &Tree, resources: &[Resource], changes: &[Change]) {
+    let files: HashSet<&str> =
         changes.iter().filter(|change| change.text.is_none()).map(|change| change.path.as_str()).collect();
+    let number = |r: &Resource| r.home.as_ref().and_then(|home| home.number);
+    let left: HashSet<usize> = resources.iter().filter_map(number).collect();
+    let before = tree.resources();
+    let gone = before.iter().filter(|r| number(r).is_none_or(|number| !left.contains(&number)));
+    let gone = gone.filter(|r| !files.contains(kpt::path(r)));
+    tell("file", changes.iter().map(|change| change.path.clone()).filter(|path| files.contains(&**path)));
+    tell("resource", gone.map(|r| format!("{} of {}", r.id(), kpt::path(r))));
+}
+
+fn tell(what: &str, removed: impl Iterator<Item = String>) {
+    let removed: Vec<String> = removed.collect();
     if !removed.is_empty() {
-        eprintln!("Removed {} file(s): {}.", removed.len(), sanitize::inert(&removed.join(", ")));
+        eprintln!("Removed {} {what}(s): {}.", removed.len(), sanitize::inert(&removed.join(", ")));
     }
 }
 

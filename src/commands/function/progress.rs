@@ -64,7 +64,8 @@ impl<'r> Progress<'r> {
         if self.output == FnOutput::Json {
             let text = krm_yaml::json::pretty(&self.json(changes)) + "\n";
             match resources_printed {
-                true => eprint!("{text}"),
+                // It is what was asked for, not what is said to people.
+                true => os::say(&text),
                 false => os::print(text.as_bytes())?,
             }
         } else if self.for_people() && !resources_printed && !self.state().told.is_empty() {
@@ -128,10 +129,7 @@ impl<'r> Progress<'r> {
 
     /// A result for programs: as it came, and where what it is about was written.
     fn told_result(&self, result: &FunctionResult, place: Span) -> Node {
-        let mut told = match result.node().is_map() {
-            true => result.node().clone(),
-            false => FunctionResult::error(result.message()).node().clone(),
-        };
+        let mut told = result.to_map();
         if let Some((file, line, column)) = self.position(place) {
             let mut location = Node::map();
             location.set("file", file);

@@ -15,9 +15,12 @@ use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
 
 pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
-    let dir = packages::follow_link(&args.dirs[0])?;
-    if args.dirs.len() > 1 {
-        eprintln!("[WARN] only `{}` is rendered: a render takes one folder", dir.display());
+    let dir = packages::follow_link(&args.dir)?;
+    if !args.others.is_empty() {
+        let others: Vec<String> = args.others.iter().map(|other| format!("`{}`", other.display())).collect();
+        let message = format!("only `{}` is rendered, not {}", dir.display(), others.join(", "));
+        let warning = Diagnostic::warning("render-one-folder", message);
+        report.show(&warning.help("a render takes one folder: run the command once for each"));
     }
     let to = Destination::parse(args.to.output.as_deref())?;
     let targets = vec![dir.to_string_lossy().into_owned()];
@@ -42,6 +45,7 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
         runtime,
         dir: os::current_dir()?,
         allow_exec: args.allow_exec,
+        allow_empty: args.to.allow_empty,
         network: args.allow_network,
         images,
         tags: Arc::new(packages::local_tags),
@@ -61,14 +65,20 @@ fn finish(
     report: &Report,
 ) -> Result<()> {
     let failed = outcome.failure.is_some();
+    packages::report_calls(&outcome.calls, report);
     if to.is_in_place() {
-        record(&mut outcome, tree, report);
+        // A package that never had a status is rendered all the same if its resources are.
+        let root = outcome.resources.iter().find(|r| kpt::path(r) == kpt::FILE);
+        let has_status = root.is_some_and(|root| root.node().get("status").is_some());
+        if changing.is_some() || has_status {
+            record(&mut outcome, tree, report);
+        }
         let mut changes = tree.changes(&outcome.resources, disk)?;
         let Some(changing) = changing else { return check(outcome.failure, &changes) };
         // What a failed run keeps is what it changed; nothing goes.
         changes.retain(|change| !failed || change.text.is_some());
         write(changing, tree.package().root(), &changes)?;
-        packages::tell_removed(&changes);
+        packages::tell_removed(tree, &outcome.resources, &changes);
     } else if !failed {
         to.deliver(tree, &outcome.resources, disk)?;
     }
@@ -86,7 +96,7 @@ fn finish(
         _ => {}
     }
     packages::save_results(args.to.results_dir.as_deref(), &outcome.calls, failed)?;
-    outcome.failure.map_or(Ok(()), Err)
+    outcome.failure.map_or(Ok(()), |failure| Err(packages::without_stderr_shown(failure)))
 }
 
 /// Writes into the root Kptfile how it went.
@@ -112,7 +122,7 @@ fn why(failure: &Diagnostic, package: &Path, report: &Report) -> String {
 /// Says what a render would change; an error if that is anything.
 fn check(failure: Option<Diagnostic>, changes: &[krm_engine::package::Change]) -> Result<()> {
     if let Some(failure) = failure {
-        return Err(failure);
+        return Err(packages::without_stderr_shown(failure));
     }
     if changes.is_empty() {
         return Ok(());

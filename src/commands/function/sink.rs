@@ -23,10 +23,22 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
             "name a folder that does not exist, or is empty; to change one in place use `krm fn run`",
         ));
     }
-    let list = ResourceList::decode(&stdin(&report.sources)?)?;
+    let input = stdin(&report.sources)?;
+    if input.text().trim().is_empty() {
+        // As with kpt, this is not an error.
+        let message = "there is nothing on standard input, so nothing was written";
+        report.show(&Diagnostic::warning("sink-no-input", message).help(
+            "the command that should print the resources may have failed; a list without resources has `items: []`",
+        ));
+        return Ok(());
+    }
+    let list = ResourceList::decode(&input)?;
     list.require_items()?;
     let items = without_lists(list.items).into_iter().map(from_list);
     let mut items: Vec<Resource> = items.collect::<Result<_>>()?;
+    items
+        .iter()
+        .try_for_each(|r| kpt::check_type(r.node(), r.home.as_ref().map_or("", |home| &home.path)))?;
     if items.iter().any(is_kptfile) {
         name_files_as_kpt(&mut items);
     }

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 use krm_engine::kpt::{self, Files, Kptfile};
 use krm_engine::runtime::Scratch;
 use krm_engine::{Diagnostic, Result};
+use krm_yaml::Failure;
 
 use super::upstream::{Upstream, folder_and_reference, read_files};
 use crate::cli::PkgDiffArgs;
@@ -25,9 +26,17 @@ pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
         "3way" => &["here", "remote", "target"],
         _ => {
             return Err(Diagnostic::error("diff-type", format!("`{kind}` is not a way to compare"))
+                .failing(Failure::CommandLine)
                 .help("use `local`, `remote`, `combined` or `3way`"));
         }
     };
+    let tool = Tool::named(args);
+    if sides.len() > 2 && tool.is_default {
+        let message = "`3way` needs a program that compares three folders, and `diff` compares two";
+        return Err(Diagnostic::error("diff-three-sides", message)
+            .failing(Failure::CommandLine)
+            .help("name one with `--diff-tool`, such as `meld`, or compare two at a time: `local`, `remote`, `combined`"));
+    }
     let disk = Disk::default();
     kpt::files::is_folder(&disk, dir)?;
     let source = kpt::files::read(&disk, &dir.join(kpt::FILE), &report.sources)?;
@@ -49,7 +58,7 @@ pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
         names.push(name);
     }
     let package = os::absolute(dir)?.display().to_string();
-    let text = compare(args, scratch.path(), &names)?.replace(HERE, &package);
+    let text = tool.compare(scratch.path(), &names)?.replace(HERE, &package);
     os::print(text.as_bytes())
 }
 
@@ -65,20 +74,39 @@ fn stage(folder: &Path, mut files: Files) -> Result<()> {
     Ok(())
 }
 
-/// Runs the program; that there are differences is not a failure.
-fn compare(args: &PkgDiffArgs, folder: &Path, names: &[String]) -> Result<String> {
-    let named = args.diff_tool.clone().or_else(|| os::variable("KPT_EXTERNAL_DIFF"));
-    let options = args.diff_tool_opts.clone().or_else(|| os::variable("KPT_EXTERNAL_DIFF_OPTS"));
-    let is_plain = named.is_none() && options.is_none();
-    let tool = named.unwrap_or_else(|| "diff".to_owned());
-    let options = options.unwrap_or_else(|| if is_plain { "-r".into() } else { String::new() });
-    let mut command = Command::new(&tool);
-    command.args(options.split_whitespace()).args(names).current_dir(folder).stdin(Stdio::null());
-    let output = command.stderr(Stdio::inherit()).output().map_err(|error| {
-        Diagnostic::error("diff-tool", format!("`{tool}` cannot be started: {error}"))
-            .help("name another program with `--diff-tool`")
-    })?;
-    let text = String::from_utf8_lossy(&output.stdout).into_owned();
-    // Folders below are compared without being asked, so nothing is said of the option.
-    Ok(if is_plain { text.replace("diff -r ", "diff ") } else { text })
+/// The program that compares folders.
+struct Tool {
+    program: String,
+    options: Option<String>,
+    is_default: bool,
+}
+
+impl Tool {
+    fn named(args: &PkgDiffArgs) -> Self {
+        let program = args.diff_tool.clone().or_else(|| os::variable("KPT_EXTERNAL_DIFF"));
+        let options = args.diff_tool_opts.clone().or_else(|| os::variable("KPT_EXTERNAL_DIFF_OPTS"));
+        let is_default = program.is_none();
+        Self { program: program.unwrap_or_else(|| "diff".to_owned()), options, is_default }
+    }
+
+    /// Runs the program; that there are differences is not a failure.
+    fn compare(&self, folder: &Path, names: &[String]) -> Result<String> {
+        let Self { program, options, is_default } = self;
+        let is_plain = *is_default && options.is_none();
+        let options = options.as_deref().unwrap_or(if is_plain { "-r" } else { "" });
+        let mut command = Command::new(program);
+        command.args(options.split_whitespace()).args(names).current_dir(folder).stdin(Stdio::null());
+        let output = command.stderr(Stdio::inherit()).output().map_err(|error| {
+            Diagnostic::error("diff-tool", format!("`{program}` cannot be started: {error}"))
+                .help("name another program with `--diff-tool`")
+        })?;
+        if *is_default && output.status.code().is_none_or(|code| code > 1) {
+            let message = format!("`{program}` could not compare the folders: {}", output.status);
+            return Err(Diagnostic::error("diff-tool-failed", message)
+                .help("it says why above; options for it come from `--diff-tool-opts`"));
+        }
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        // Folders below are compared without being asked, so nothing is said of the option.
+        Ok(if is_plain { text.replace("diff -r ", "diff ") } else { text })
+    }
 }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use krm_engine::kpt::{self, Files, Kptfile, Strategy};
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_function::Object;
+use krm_yaml::Failure;
 use krm_yaml::emit::preserve;
 
 use super::upstream::{Fetched, Upstream};
@@ -13,7 +14,8 @@ use crate::os::{self, Changes, Disk};
 use crate::report::Report;
 
 pub fn run(args: &PkgGetArgs, report: &Report) -> Result<()> {
-    let strategy = kpt::parse_strategy(&args.strategy, Span::NONE)?;
+    let strategy = kpt::parse_strategy(&args.strategy, Span::NONE)
+        .map_err(|error| error.failing(Failure::CommandLine))?;
     let mut upstream = Upstream::parse(&args.address)?;
     let dir = destination(args.dir.as_deref(), upstream.name())?;
     let name = package_name(&dir)?;

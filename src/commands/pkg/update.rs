@@ -6,6 +6,7 @@ use krm_engine::edit::diff;
 use krm_engine::kpt::{self, Clash, Did, Files, Kptfile};
 use krm_engine::merge::Conflict;
 use krm_engine::{Diagnostic, Node, Result, Span};
+use krm_yaml::Failure;
 
 use super::updating::Updating;
 use super::upstream::{folder_and_reference, read_files};
@@ -16,6 +17,7 @@ use crate::report::{Report, sanitize};
 pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
     let [package] = args.package.as_slice() else {
         return Err(Diagnostic::error("update-one", "an update takes one package")
+            .failing(Failure::CommandLine)
             .help("name one folder, with `@REF` after it; `--all` updates all packages below a folder"));
     };
     let (dir, reference) = folder_and_reference(package);

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use krm_engine::kpt::{self, Files, Git, Kptfile, States, Strategy};
 use krm_engine::{Diagnostic, Node, Result, Span};
-use krm_yaml::Document;
 use krm_yaml::emit::preserve;
+use krm_yaml::{Document, Failure};
 
 use super::update::say;
 use super::upstream::{Fetched, Upstream};
@@ -171,7 +171,9 @@ impl<'a> Updating<'a> {
     fn strategy(&self, kptfile: &Kptfile) -> Result<Strategy> {
         let declared = kptfile.upstream.as_ref().and_then(|upstream| upstream.update_strategy.as_ref());
         match (&self.args.strategy, declared.filter(|word| !word.is_empty())) {
-            (Some(word), _) => kpt::parse_strategy(word, Span::NONE),
+            (Some(word), _) => {
+                kpt::parse_strategy(word, Span::NONE).map_err(|error| error.failing(Failure::CommandLine))
+            }
             (None, Some(word)) => kpt::parse_strategy(word, word.span()),
             (None, None) => Ok(Strategy::default()),
         }

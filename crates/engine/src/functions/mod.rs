@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use krm_function::annotations::{self, LOCAL_CONFIG};
 use krm_function::{Format, FunctionResult, KIND, Object, ResourceList};
-use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Style};
+use krm_yaml::{Diagnostic, Failure, Node, Note, Result, Sources, Span, Style};
 
 use crate::resource::{Home, Resource, read, wrapper};
 use crate::runtime::{Output, Program, Runtime, Status};
@@ -27,6 +27,7 @@ pub(crate) use legacy::LegacyPlugin;
 pub(crate) use legacy::split_words;
 pub use locate::Locator;
 pub(crate) use spec::{Folders, FunctionSpec};
+pub(crate) use transform::finding;
 
 /// A program and its configuration.
 #[derive(Clone)]
@@ -90,6 +91,14 @@ pub fn to_list(resource: Resource, tells: Tells) -> Object {
         object.remove_annotation(annotations::LEGACY_INDEX);
     }
     object
+}
+
+/// How the note begins that has what a failed function wrote to standard error.
+const STDERR: &str = "the end of its stderr:";
+
+/// Whether a note is about what a failed function wrote to standard error.
+pub fn is_stderr(note: &Note) -> bool {
+    note.message.starts_with(STDERR)
 }
 
 /// What came back from a call.
@@ -249,10 +258,16 @@ impl Function {
         let fault = match (answer.status.is_success(), read) {
             (true, Ok(())) => None,
             (true, Err(fault)) => Some(fault),
-            (false, _) if answer.status.code().is_none() => Some(
-                Diagnostic::error("function-stopped", format!("{}", answer.status))
-                    .failing(Failure::ProgramFailed),
-            ),
+            (false, _) if answer.status.code().is_none() => {
+                let stopped = Diagnostic::error("function-stopped", format!("{}", answer.status))
+                    .failing(Failure::ProgramFailed);
+                Some(match answer.status {
+                    Status::LeftOpen => stopped.help(
+                        "wait for the process before the function ends, or redirect its output: `command >/dev/null 2>&1 &`",
+                    ),
+                    _ => stopped,
+                })
+            }
             (false, _) => Some(
                 Diagnostic::error("function-failed", format!("{}", answer.status))
                     .failing(Failure::ProgramFailed),
@@ -329,7 +344,7 @@ impl Function {
             // Results say what is wrong.
             "" if answer.status.is_success() || !answer.results.is_empty() => None,
             "" => Some("it printed nothing to stderr".to_owned()),
-            text => Some(format!("the end of its stderr:\n{}", last_lines(text))),
+            text => Some(format!("{STDERR}\n{}", last_lines(text))),
         };
         failure = said.into_iter().fold(failure, |failure, said| failure.note(said, Span::NONE));
         if answer.status.is_success() {

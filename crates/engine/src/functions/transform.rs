@@ -46,8 +46,7 @@ impl Function {
             return Err(with_results(failure, &answer.results, &located));
         }
         for result in answer.results.iter().filter(|result| result.severity() != Severity::Info) {
-            let message = format!("function `{}` says: {result}", self.name());
-            let warning = Diagnostic::warning("function-result", message).at(self.place);
+            let warning = finding(self.name(), result).into_warning().at(self.place);
             cx.warn(match located.find(result) {
                 found if found.is_none() => warning,
                 found => warning.note("about this", found),
@@ -167,6 +166,12 @@ impl Function {
         });
         malformed.collect()
     }
+}
+
+/// What a function says about a resource, as an error or a warning.
+pub(crate) fn finding(function: &str, result: &FunctionResult) -> Diagnostic {
+    let finding = Diagnostic::warning("function-result", format!("function `{function}` says: {result}"));
+    if result.severity() == Severity::Error { finding.into_error() } else { finding }
 }
 
 /// Why a function failed, with what it has to say about that: a program that prints results need not write to stderr.

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned};
-use rustc_hash::FxHashMap;
+use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Spanned};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kptfile::{FILE, Function};
 use super::progress::{Called, Event};
@@ -13,7 +13,7 @@ use super::select::{Selector, selects};
 use super::tree::{config_path, in_folder, new_path, number, path};
 use super::{krm, status};
 use crate::functions::{self, Form};
-use crate::package::give_homes;
+use crate::package::{self, give_homes};
 use crate::pipeline::{self, Context, Guard, Observer, Ran, Role, Scope, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
@@ -25,8 +25,8 @@ pub struct Evaluation {
     /// What it is called.
     pub shown: String,
     pub is_exec: bool,
-    pub selectors: Vec<Selector>,
-    pub exclude: Vec<Selector>,
+    pub selectors: Vec<Spanned<Selector>>,
+    pub exclude: Vec<Spanned<Selector>>,
 }
 
 /// Who asks for a call.
@@ -46,7 +46,7 @@ impl Asked {
         Self::InKptfile { function: Box::new(function.clone()), config }
     }
 
-    fn selectors(&self) -> (&[Selector], &[Selector]) {
+    fn selectors(&self) -> (&[Spanned<Selector>], &[Spanned<Selector>]) {
         match self {
             Asked::InKptfile { function, .. } => (&function.selectors, &function.exclude),
             Asked::ByHand(one) => (&one.selectors, &one.exclude),
@@ -79,6 +79,10 @@ struct Now {
     config: Option<Node>,
     /// Something there is not a resource.
     fault: Option<Diagnostic>,
+    /// Selectors that match nothing.
+    warnings: Vec<Diagnostic>,
+    /// How many resources there were, Kptfiles apart.
+    had: usize,
     /// The call that was made, by the name of its program.
     made: Option<(String, Called)>,
     /// Of the resources that came back, those that became loose and those that no longer are.
@@ -162,9 +166,13 @@ impl Calling {
         cx: &Context,
     ) -> Result<FxHashMap<usize, bool>> {
         let given = Given::of(items, &self.run);
+        let before = (self.role == Role::Inspect).then(|| items.as_slice().to_vec());
         items.as_vec_mut().iter_mut().for_each(|r| self.relative(r));
-        let noted = Noted(Mutex::new(called));
+        let noted = Noted { called: Mutex::new(called), sources: cx.sources };
         function.transform(items, &Context { observer: Some(&noted), ..*cx })?;
+        if before.is_some_and(|before| differ(&before, items)) {
+            called.warnings.push(self.changes_are_dropped(function.name()));
+        }
         let blame = |failure: Diagnostic| functions::blamed(function.name(), failure);
         let mut loose = FxHashMap::default();
         for r in items.as_vec_mut() {
@@ -175,6 +183,43 @@ impl Calling {
         }
         given.keeps_kptfiles(items).map_err(blame)?;
         Ok(loose)
+    }
+
+    fn changes_are_dropped(&self, name: &str) -> Diagnostic {
+        let message = format!("validator `{name}` changed resources; what a validator changes is dropped");
+        Diagnostic::warning("validator-changes-dropped", message)
+            .at(self.asked.span())
+            .help("list it under `mutators` if it is to change resources")
+    }
+
+    /// Refuses a function that leaves no resource, or none of those it was given: most likely it does not know the protocol.
+    /// One that is named on the command line may leave none, as with kpt; that is worth a warning.
+    fn keeps_resources(
+        &self,
+        before: &Resources,
+        had: usize,
+        items: &Resources,
+        (name, called): (&str, &mut Called),
+    ) -> Result<()> {
+        if self.run.settings.allow_empty || self.role == Role::Inspect {
+            return Ok(());
+        }
+        let is_resource = |r: &&Resource| !is_kptfile(path(r));
+        if had > 0 && !items.iter().any(|r| is_resource(&r)) {
+            if let Asked::InKptfile { .. } = self.asked {
+                return Err(package::emptied("it"));
+            }
+            called.warnings.push(package::emptied(&format!("function `{name}`")).into_warning());
+            return Ok(());
+        }
+        let given: FxHashSet<usize> = before.iter().filter(is_resource).filter_map(number).collect();
+        let (selectors, exclude) = self.asked.selectors();
+        let is_selective = !selectors.is_empty() || !exclude.is_empty();
+        match is_selective || given.is_empty() || items.iter().filter_map(number).any(|n| given.contains(&n))
+        {
+            true => Ok(()),
+            false => Err(package::ignored_input()),
+        }
     }
 
     /// Makes the path of a resource relative to its own package.
@@ -252,6 +297,7 @@ impl Transformer for Calling {
         self.run.say(self.member, Event::Starts { shown: shown.clone(), package, count });
         let (config, fault) = {
             let mut now = self.now();
+            called.warnings.append(&mut now.warnings);
             (now.config.take(), now.fault.take())
         };
         let made = match fault {
@@ -283,6 +329,14 @@ impl Guard for Calling {
     fn before(&self, items: &Resources, _: &Context) -> Result<()> {
         let mut now = self.now();
         now.fault = krm::check_all(items.iter()).err();
+        now.had = items.iter().filter(|r| !is_kptfile(path(r))).count();
+        let (selectors, _) = self.asked.selectors();
+        let is_unmatched = |selector: &&Spanned<Selector>| !items.iter().any(|r| selector.matches(r.node()));
+        now.warnings = selectors
+            .iter()
+            .filter(is_unmatched)
+            .map(|selector| Selector::unmatched(selector, items.iter().map(Resource::node)))
+            .collect();
         if let Asked::InKptfile { function, config } = &self.asked {
             let file = config.as_ref().and_then(|file| items.iter().find(|r| path(r) == file));
             let there = file.map(|r| r.node().clone());
@@ -291,14 +345,15 @@ impl Guard for Calling {
         Ok(())
     }
 
-    fn check(&self, _: &Resources, _: usize, items: &mut Resources, cx: &Context) -> Result<()> {
-        let (made, news) = {
+    fn check(&self, before: &Resources, _: usize, items: &mut Resources, cx: &Context) -> Result<()> {
+        let (made, news, had) = {
             let mut now = self.now();
-            (now.made.take(), std::mem::take(&mut now.loose))
+            (now.made.take(), std::mem::take(&mut now.loose), now.had)
         };
         let (name, mut called) = made.expect("what was called is checked");
         let checked = self
-            .settle(items, &news)
+            .keeps_resources(before, had, items, (&name, &mut called))
+            .and_then(|()| self.settle(items, &news))
             .inspect_err(|failure| {
                 let blamed = functions::blamed(&name, failure.clone());
                 called.execution_error = Some(blamed.message().to_owned());
@@ -370,18 +425,35 @@ impl Given {
     }
 }
 
+/// Whether resources came back other than they were given, apart from their order and layout.
+fn differ(given: &[Resource], returned: &Resources) -> bool {
+    let given_nodes: FxHashMap<usize, &Node> =
+        given.iter().filter_map(|r| Some((number(r)?, r.node()))).collect();
+    let is_same =
+        |r: &Resource| number(r).and_then(|n| given_nodes.get(&n)).is_some_and(|was| *was == r.node());
+    given.len() != returned.len() || !returned.iter().all(is_same)
+}
+
 /// Notes what a program did.
-struct Noted<'c>(Mutex<&'c mut Called>);
+struct Noted<'c> {
+    called: Mutex<&'c mut Called>,
+    sources: &'c Sources,
+}
 
 impl Observer for Noted<'_> {
-    fn ended(&self, _: &pipeline::Call, ran: &Ran) -> Result<()> {
-        let mut called = self.0.lock().expect("no one panics while noting");
+    fn ended(&self, call: &pipeline::Call, ran: &Ran) -> Result<()> {
+        let mut called = self.called.lock().expect("no one panics while noting");
         called.stderr = ran.stderr.to_owned();
+        called.exited = ran.status.code();
         called.exit_code = ran.status.code().unwrap_or(1);
         called.elapsed = ran.elapsed;
         called.cached = ran.cached;
-        called.warnings = ran.warnings.to_vec();
-        called.results = ran.results.iter().map(|result| status::result(result.node())).collect();
+        called.results = ran.results.iter().map(|result| status::result(&result.to_map())).collect();
+        let located =
+            functions::Locator::new(call.given.iter().map(|r| (r.node(), r.home.as_deref())), ran.results);
+        let finding = |result| functions::finding(call.program, result).at(located.find(result));
+        called.findings = ran.results.iter().map(|result| finding(result).located(self.sources)).collect();
+        called.warnings.extend_from_slice(ran.warnings);
         if let Some(failure) = ran.failure {
             if failure.failure() == Some(Failure::BadLocation) {
                 called.execution_error = Some(failure.message().to_owned());

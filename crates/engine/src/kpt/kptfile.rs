@@ -140,8 +140,8 @@ pub struct Function {
     /// refused with a reason.
     condition: Option<Spanned<Text>>,
     when: Option<Spanned<Text>>,
-    pub selectors: Vec<Selector>,
-    pub exclude: Vec<Selector>,
+    pub selectors: Vec<Spanned<Selector>>,
+    pub exclude: Vec<Spanned<Selector>>,
 }
 
 /// How an update treats what was changed here.
@@ -193,10 +193,8 @@ impl Kptfile {
     /// Reads a Kptfile from its tree.
     pub fn of(root: &Node) -> Result<Self> {
         kind_and_version(root)?;
-        // A commit may look like a number.
-        let mut options = Options::default();
-        options.loose_strings = true;
-        let kptfile: Self = krm_yaml::from_node_telling_all(root, options)?;
+        // Every value is text as it is written: the branch `1.10` is not the number 1.1.
+        let kptfile: Self = krm_yaml::from_node_telling_all(root, Options::STRICT.only_text())?;
         kptfile.upstream.as_deref().map_or(Ok(()), Locator::check)?;
         let all = [("mutators", &kptfile.pipeline.mutators), ("validators", &kptfile.pipeline.validators)];
         for (list, functions) in all {

@@ -2,12 +2,22 @@
 
 use krm_yaml::{Diagnostic, Node, Result};
 
+use super::kptfile::FILE;
 use super::tree;
 use crate::kustomization::FILE_NAMES;
 use crate::resource::Resource;
 
 /// Refuses what is not a resource: it must have an apiVersion, a kind and a name. Kustomizations need not.
 pub(super) fn check(resource: &Node, path: &str) -> Result<()> {
+    refuse(resource, path, true)
+}
+
+/// Refuses what is not a resource, of which a name is not asked for.
+pub fn check_type(resource: &Node, path: &str) -> Result<()> {
+    refuse(resource, path, false)
+}
+
+fn refuse(resource: &Node, path: &str, needs_name: bool) -> Result<()> {
     let text = |keys: &[&str]| resource.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default();
     let (version, kind) = (text(&["apiVersion"]), text(&["kind"]));
     let file = path.rsplit('/').next().unwrap_or_default();
@@ -17,21 +27,32 @@ pub(super) fn check(resource: &Node, path: &str) -> Result<()> {
     if is_kustomization && resource.is_map() {
         return Ok(());
     }
-    let missing = if !resource.is_map() {
-        "is not a mapping"
+    const NOT_ONE: &str = "every document of a package must be a resource; name other files in .krmignore, or give them another ending";
+    let not_one = if needs_name { NOT_ONE } else { "a resource has an `apiVersion` and a `kind`" };
+    let (missing, advice) = if !resource.is_map() {
+        ("is not a mapping", not_one)
+    } else if version.is_empty() && kind.is_empty() {
+        ("has no `apiVersion` and no `kind`", not_one)
     } else if version.is_empty() {
-        "has no `apiVersion`"
+        ("has no `apiVersion`", "add the version of its kind, such as `apiVersion: v1`")
     } else if kind.is_empty() {
-        "has no `kind`"
-    } else if text(&["metadata", "name"]).is_empty() {
-        "has no `metadata.name`"
+        ("has no `kind`", "add it, such as `kind: ConfigMap`")
+    } else if needs_name && text(&["metadata", "name"]).is_empty() {
+        let advice = match kind {
+            FILE => "add a `name` under `metadata`: the name of the package",
+            _ if kind.ends_with("List") && resource.get("items").is_some() => {
+                "lists are not unpacked: make each of its items a document, with `---` between them"
+            }
+            _ => "add a `name` under `metadata`",
+        };
+        ("has no `metadata.name`", advice)
     } else {
         return Ok(());
     };
     let place = if path.is_empty() { String::new() } else { format!(" of `{path}`") };
     Err(Diagnostic::error("package-not-krm", format!("a document{place} is not a resource: it {missing}"))
         .at(resource.span())
-        .help("every document of a package must be a resource; name other files in .krmignore, or give them another ending"))
+        .help(advice))
 }
 
 /// Refuses resources that are none.

@@ -29,7 +29,7 @@ pub use kptfile::{
     API_VERSION, FILE, Function, Git, GitLock, Kptfile, Locator, Metadata, Pipeline, Strategy, UpstreamLock,
     add_function, parse_strategy,
 };
-pub use krm::check_all as check;
+pub use krm::{check_all as check, check_type};
 pub use package_context::{CONTEXT_FILE, package_context};
 pub use progress::{Called, Observer};
 pub use render::{Options, Outcome, Settings, evaluate, render};

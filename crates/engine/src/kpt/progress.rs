@@ -4,7 +4,7 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use krm_yaml::{Diagnostic, Node};
+use krm_yaml::{Diagnostic, Node, Span, Spanned};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kptfile::Function;
@@ -24,14 +24,21 @@ pub trait Observer: Send {
 pub struct Called {
     /// What the Kptfile calls it.
     pub name: String,
+    /// Where the Kptfile asks for it.
+    pub place: Span,
     /// The image or the program as run.
     program: String,
     pub is_exec: bool,
     pub is_validator: bool,
     pub stderr: String,
+    /// 0 of a call that succeeded.
     pub exit_code: i32,
+    /// The exit status of the program itself; none if it was not started or was stopped.
+    pub exited: Option<i32>,
     pub results: Vec<Node>,
-    /// How results break the schema.
+    /// The results as errors and warnings, with the location of what each is about.
+    pub findings: Vec<Diagnostic>,
+    /// What is wrong with the call, though it did not fail.
     pub warnings: Vec<Diagnostic>,
     /// Why it failed, if its exit status does not say so.
     pub execution_error: Option<String>,
@@ -43,21 +50,24 @@ pub struct Called {
 }
 
 impl Called {
-    pub(super) fn new(function: &Function, program: &str, role: Role) -> Self {
-        let is_validator = role == Role::Inspect;
-        Self { name: function.name.to_string(), is_validator, ..Self::of(program, function.is_exec()) }
+    pub(super) fn new(function: &Spanned<Function>, program: &str, role: Role) -> Self {
+        let (name, place, is_validator) = (function.name.to_string(), function.span(), role == Role::Inspect);
+        Self { name, place, is_validator, ..Self::of(program, function.is_exec()) }
     }
 
     /// The call of a program that no Kptfile names.
     pub(super) fn of(program: &str, is_exec: bool) -> Self {
         Self {
             name: String::new(),
+            place: Span::NONE,
             program: program.to_owned(),
             is_exec,
             is_validator: false,
             stderr: String::new(),
             exit_code: 0,
+            exited: None,
             results: Vec::new(),
+            findings: Vec::new(),
             warnings: Vec::new(),
             execution_error: None,
             is_refused: false,

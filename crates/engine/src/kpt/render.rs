@@ -40,6 +40,8 @@ pub struct Settings {
     pub dir: PathBuf,
     /// Programs of this machine may run.
     pub allow_exec: bool,
+    /// Functions may leave no resource, or none of those they were given.
+    pub allow_empty: bool,
     /// Containers get the network.
     pub network: bool,
     pub images: Images,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use krm_yaml::{Node, Text};
+use krm_yaml::{Diagnostic, Entry, Failure, Node, Spanned, Text, nearest};
 use serde::Deserialize;
 
 /// Criteria a resource must meet, all of them exactly; those that are empty are met by any.
@@ -22,22 +22,57 @@ impl Selector {
         *self == Self::default()
     }
 
-    pub fn matches(&self, resource: &Node) -> bool {
-        let text = |keys: &[&str]| resource.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default();
-        let fields: [(&Text, &[&str]); 4] = [
+    /// The criteria that are fields, by the way to each.
+    fn fields(&self) -> [(&Text, &'static [&'static str]); 4] {
+        [
             (&self.api_version, &["apiVersion"]),
             (&self.kind, &["kind"]),
             (&self.name, &["metadata", "name"]),
             (&self.namespace, &["metadata", "namespace"]),
-        ];
+        ]
+    }
+
+    pub fn matches(&self, resource: &Node) -> bool {
         let maps = [(&self.labels, "labels"), (&self.annotations, "annotations")];
-        fields.iter().all(|(wanted, keys)| wanted.is_empty() || text(keys) == wanted.as_str())
+        self.fields()
+            .iter()
+            .all(|(wanted, keys)| wanted.is_empty() || text(resource, keys) == wanted.as_str())
             && maps.iter().all(|(wanted, field)| {
                 wanted.iter().all(|(key, value)| {
                     resource.at(["metadata", field, key.as_str()]).and_then(Node::text)
                         == Some(value.as_str())
                 })
             })
+    }
+
+    /// A warning for a selector that matches none of the resources, with what may have been meant.
+    pub(super) fn unmatched<'r>(
+        selector: &Spanned<Self>,
+        resources: impl Iterator<Item = &'r Node> + Clone,
+    ) -> Diagnostic {
+        let criteria = selector.to_node();
+        let criterion = |entry: &Entry| {
+            let value =
+                entry.value.text().map_or_else(|| krm_yaml::json::compact(&entry.value), str::to_owned);
+            format!("`{}: {value}`", entry.key.text().unwrap_or_default())
+        };
+        let written: Vec<String> = criteria.as_map().into_iter().flatten().map(criterion).collect();
+        let warning = Diagnostic::warning(
+            "function-selector-no-match",
+            format!("no resource matches {}", written.join(", ")),
+        )
+        .failing(Failure::NoMatch)
+        .at(selector.span());
+        let meant = selector.fields().into_iter().filter(|(wanted, _)| !wanted.is_empty()).find_map(
+            |(wanted, keys)| {
+                let there = || resources.clone().map(|resource| text(resource, keys));
+                if there().any(|text| text == wanted.as_str()) { None } else { nearest(wanted, there()) }
+            },
+        );
+        match meant {
+            Some(meant) => warning.help(format!("did you mean `{meant}`?")),
+            None => warning.help("the function is not given any resource by it: correct it, or leave it out"),
+        }
     }
 
     /// As it is written in a Kptfile.
@@ -67,7 +102,11 @@ impl Selector {
 }
 
 /// Whether a function with these selectors and exclusions gets a resource. A resource that several match is given once.
-pub fn selects(selectors: &[Selector], exclude: &[Selector], resource: &Node) -> bool {
+pub fn selects(selectors: &[Spanned<Selector>], exclude: &[Spanned<Selector>], resource: &Node) -> bool {
     (selectors.is_empty() || selectors.iter().any(|selector| selector.matches(resource)))
         && !exclude.iter().any(|selector| !selector.is_empty() && selector.matches(resource))
+}
+
+fn text<'r>(resource: &'r Node, keys: &[&str]) -> &'r str {
+    resource.at(keys.iter().copied()).and_then(Node::text).unwrap_or_default()
 }

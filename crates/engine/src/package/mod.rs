@@ -18,6 +18,7 @@ use crate::resource::{Home, Resource};
 use crate::schema::Schema;
 
 pub use plan::{Limits, Outcome, Planned, Surroundings, give_homes, pipeline, run};
+pub(crate) use plan::{emptied, ignored_input};
 pub(crate) use read::Ignored;
 pub use read::{IGNORE, PACKAGE_FILES, files, leaves_out};
 pub use write::Change;

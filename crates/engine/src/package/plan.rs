@@ -220,21 +220,28 @@ impl Guard for Kept {
             may_be_written(resources, package.as_deref(), cx.world).map_err(|d| self.blame(d))?;
         }
         if items.is_empty() && all > 0 && !allow_empty {
-            let nothing = Diagnostic::error("package-emptied", "it removed every resource")
-                .help("if that is what you want, pass `--allow-empty`");
-            return Err(self.blame(nothing));
+            return Err(self.blame(emptied("it")));
         }
         // Most likely a program that does not know the protocol: its output would replace everything there is.
         if ignored && *in_files && !allow_empty {
-            let message = "it returned none of the resources it was given";
-            let ignored = Diagnostic::error("function-ignored-input", message)
-                .help("a function must print what it was given, changed or not, and what it adds")
-                .help("`krm fn wrap` turns a program that only prints resources into a function")
-                .help("if all of them are to go, pass `--allow-empty`");
-            return Err(self.blame(ignored));
+            return Err(self.blame(ignored_input()));
         }
         Ok(())
     }
+}
+
+/// The error for a function that leaves nothing, by what it is called.
+pub(crate) fn emptied(function: &str) -> Diagnostic {
+    Diagnostic::error("package-emptied", format!("{function} removed every resource"))
+        .help("if that is what you want, pass `--allow-empty`")
+}
+
+/// The error for a function that returns other resources than it was given.
+pub(crate) fn ignored_input() -> Diagnostic {
+    Diagnostic::error("function-ignored-input", "it returned none of the resources it was given")
+        .help("a function must print what it was given, changed or not, and what it adds")
+        .help("`krm fn wrap` turns a program that only prints resources into a function")
+        .help("if all of them are to go, pass `--allow-empty`")
 }
 
 impl Kept {

@@ -69,6 +69,8 @@ pub enum Failure {
     NoVariable,
     /// A program was started and failed.
     ProgramFailed,
+    /// The command line asks for something that makes no sense, whatever the input.
+    CommandLine,
 }
 
 impl Failure {
