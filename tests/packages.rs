@@ -204,8 +204,51 @@ fn a_preview_writes_nothing() {
     let before = files(&place.0.join("got"));
     let output = place.krm(&["pkg", "update", "got@v2", "--diff"]);
     assert!(output.status.success());
-    assert!(String::from_utf8_lossy(&output.stderr).contains("+        image: app:2"));
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("+        image: app:2"), "{said}");
+    assert!(said.contains("Nothing was written") && !said.contains("Updated"), "{said}");
     assert_eq!(files(&place.0.join("got")), before);
+}
+
+#[test]
+fn the_value_here_may_be_kept() {
+    let place = Place::new("ours");
+    place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("replicas: 3", "replicas: 7"));
+    let output = place.krm(&["pkg", "update", "got@v2", "--on-conflict", "ours"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("the value here is kept") && said.contains("--> got/dep.yaml:"), "{said}");
+    let text = place.read("got/dep.yaml");
+    assert!(text.contains("replicas: 7") && text.contains("app:2"), "{text}");
+}
+
+#[test]
+fn a_resource_that_was_moved_is_not_called_removed() {
+    for name in ["renamed.yaml", "put-aside.txt"] {
+        let place = Place::new(&format!("moved-{name}"));
+        fs::rename(place.0.join("got/dep.yaml"), place.0.join("got").join(name)).expect("a file");
+        let output = place.krm(&["pkg", "update", "got@v2"]);
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{said}");
+        assert!(said.contains(&format!("was moved to `{name}` here and changed upstream")), "{said}");
+    }
+}
+
+#[test]
+fn a_folder_without_a_kptfile_is_not_a_package() {
+    let place = Place::new("elsewhere");
+    for command in ["update", "diff"] {
+        let said = place.refused(&["pkg", command, "."]);
+        assert!(said.contains("[kptfile-missing]: there is no Kptfile in `.`"), "{said}");
+        assert!(said.contains("change to the folder of a package"), "{said}");
+    }
+    fs::create_dir(place.0.join("empty")).expect("a new folder");
+    let output = place.krm(&["pkg", "update", "empty", "--all"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("No package in or below `empty` has an upstream"),
+        "{said}"
+    );
 }
 
 /// A Kptfile may come from others, and so may the repository: what is outside it is not there.

@@ -101,7 +101,10 @@ pub struct PkgUpdateArgs {
     #[arg(long)]
     pub diff: bool,
 
-    /// What to do about fields, resources and files that were changed both here and upstream
+    /// What to do about a field that was changed both here and upstream
+    ///
+    /// `fail` also counts resources and files that one side changed and the other removed; otherwise they stay as they are
+    /// here.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_conflict: OnUpdateConflict,
 
@@ -114,7 +117,10 @@ pub struct PkgUpdateArgs {
 pub enum OnUpdateConflict {
     /// Take the upstream's value
     #[default]
+    #[value(alias = "theirs")]
     Upstream,
+    /// Keep the value here
+    Ours,
     /// Write nothing, and fail
     Fail,
 }

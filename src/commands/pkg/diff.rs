@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use krm_engine::kpt::{self, Files, Kptfile};
+use krm_engine::kpt::{self, Files, Kptfile, kptfile_source};
 use krm_engine::runtime::Scratch;
 use krm_engine::{Diagnostic, Result};
 use krm_yaml::Failure;
 
-use super::upstream::{Upstream, folder_and_reference, read_files};
+use super::upstream::{NO_PACKAGE, Upstream, folder_and_reference, read_files};
 use crate::cli::PkgDiffArgs;
 use crate::os::{self, Disk};
 use crate::report::Report;
@@ -38,8 +38,7 @@ pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
             .help("name one with `--diff-tool`, such as `meld`, or compare two at a time: `local`, `remote`, `combined`"));
     }
     let disk = Disk::default();
-    kpt::files::is_folder(&disk, dir)?;
-    let source = kpt::files::read(&disk, &dir.join(kpt::FILE), &report.sources)?;
+    let source = kptfile_source(&disk, dir, &report.sources, NO_PACKAGE)?;
     let (kptfile, document) = Kptfile::read(&source)?;
     let mut upstream = Upstream::of(&kptfile, dir, document.root.span())?;
     let remote = upstream.reference.clone();

@@ -3,14 +3,14 @@
 use std::path::{Path, PathBuf};
 
 use krm_engine::edit::diff;
-use krm_engine::kpt::{self, Clash, Did, Files, Kptfile};
-use krm_engine::merge::Conflict;
+use krm_engine::kpt::{self, Clash, Did, Files, Kptfile, kptfile_source};
+use krm_engine::merge::ResourceConflict;
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_yaml::Failure;
 
 use super::updating::Updating;
-use super::upstream::{folder_and_reference, read_files};
-use crate::cli::PkgUpdateArgs;
+use super::upstream::{NO_PACKAGE, folder_and_reference, read_files};
+use crate::cli::{OnUpdateConflict, PkgUpdateArgs};
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
 
@@ -35,7 +35,11 @@ pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
     for dir in &dirs {
         count += update(args, dir, reference, &disk, report)?;
     }
-    eprintln!("Updated {count} package(s).");
+    match args.diff {
+        _ if dirs.is_empty() => eprintln!("No package in or below `{}` has an upstream.", dir.display()),
+        true => eprintln!("Nothing was written: this is a preview of an update of {count} package(s)."),
+        false => eprintln!("Updated {count} package(s)."),
+    }
     Ok(())
 }
 
@@ -65,8 +69,7 @@ fn all_packages(dir: &Path, disk: &Disk, report: &Report) -> Result<Vec<PathBuf>
 /// Updates a package and those below it, all or none; how many they were.
 fn update(args: &PkgUpdateArgs, dir: &Path, reference: &str, disk: &Disk, report: &Report) -> Result<usize> {
     let changing = (!args.diff).then(|| Changes::in_packages(&[dir])).transpose()?;
-    kpt::files::is_folder(disk, dir)?;
-    kpt::files::read(disk, &dir.join(kpt::FILE), &report.sources)?;
+    kptfile_source(disk, dir, &report.sources, NO_PACKAGE)?;
     let (local, _) = read_files(dir, disk)?;
     let mut updating = Updating::new(args, dir, disk, report);
     let updated = updating.tree(&local, reference)?;
@@ -82,10 +85,16 @@ fn update(args: &PkgUpdateArgs, dir: &Path, reference: &str, disk: &Disk, report
 }
 
 /// Says what was changed on both sides.
-pub(super) fn say(clash: &Clash, report: &Report) {
+pub(super) fn say(clash: &Clash, on_conflict: OnUpdateConflict, report: &Report) {
     report.show(&match clash {
-        Clash::Field(conflict) => field(conflict),
-        Clash::Whole { what, here, upstream, place } => {
+        Clash::Field(conflict) => field(conflict, on_conflict),
+        Clash::Whole { what, place, moved_to: Some(path), .. } => {
+            let message = format!("{what} was moved to `{path}` here and changed upstream; it is not updated");
+            Diagnostic::warning("update-conflict", message).at(*place).help(
+                "an update merges YAML and JSON files of the same path: move it back before the update, or make the change there",
+            )
+        }
+        Clash::Whole { what, here, upstream, place, moved_to: None } => {
             let stays = if *here == Did::Change { "as it is here" } else { "removed" };
             let (here, upstream) = (here.participle(), upstream.participle());
             let message = format!("{what} was {here} here and {upstream} upstream; it stays {stays}");
@@ -96,19 +105,33 @@ pub(super) fn say(clash: &Clash, report: &Report) {
     });
 }
 
-fn field(conflict: &Conflict) -> Diagnostic {
-    let path: Vec<&str> = conflict.path.iter().map(|part| part.as_str()).collect();
+fn field(conflict: &ResourceConflict, on_conflict: OnUpdateConflict) -> Diagnostic {
+    let ResourceConflict { resource, conflict } = conflict;
     let value = |node: &Option<Node>| {
         let text = node.as_ref().map_or_else(|| "nothing".to_owned(), krm_yaml::json::compact);
         sanitize::inert(&text).into_owned()
     };
-    let message = format!("`{}` was changed here and upstream; upstream's value is taken", path.join("."));
+    let path = conflict.path.join(".").replace(".[", "[");
+    let (outcome, advice) = match on_conflict {
+        OnUpdateConflict::Upstream => {
+            ("; upstream's value is taken", "`--on-conflict ours` keeps the value here")
+        }
+        OnUpdateConflict::Ours => {
+            ("; the value here is kept", "`--on-conflict upstream` takes upstream's value")
+        }
+        OnUpdateConflict::Fail => {
+            ("", "settle it here, or choose a side with `--on-conflict upstream` or `ours`")
+        }
+    };
+    let message = format!("`{path}` of {resource} was changed here and upstream{outcome}");
     let ours = conflict.dest.as_ref().map_or(conflict.near, Node::span);
     let theirs = conflict.updated.as_ref().map_or(Span::NONE, Node::span);
     Diagnostic::warning("update-conflict", message)
         .at(ours)
         .note(format!("here it is {}", value(&conflict.dest)), Span::NONE)
         .note(format!("upstream it is {}", value(&conflict.updated)), theirs)
+        .note(format!("it was {} before", value(&conflict.original)), Span::NONE)
+        .help(advice)
 }
 
 fn show(local: &Files, merged: &Files) {

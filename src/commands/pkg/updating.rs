@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use krm_engine::kpt::{self, Files, Git, Kptfile, States, Strategy};
+use krm_engine::merge::Side;
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_yaml::emit::preserve;
 use krm_yaml::{Document, Failure};
@@ -137,7 +138,7 @@ impl<'a> Updating<'a> {
         let sides = Sides { origin, local: local.collect(), updated: fetched.files.clone() };
         let apart = self.independent(sides.all());
         let own = sides.part("", &apart);
-        let mut merged = self.merged(&own, strategy)?;
+        let mut merged = self.merged(&own, &dir, strategy)?;
         let read = |files: &Files, side: &str| self.other_kptfile(files, side);
         if let Some(theirs) = read(&own.updated, "upstream")? {
             let was = read(&own.origin, "upstream, before")?;
@@ -190,10 +191,14 @@ impl<'a> Updating<'a> {
         })
     }
 
-    fn merged(&self, sides: &Sides, strategy: Strategy) -> Result<Files> {
-        let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local };
-        let (merged, clashes) = kpt::update(&states, strategy, &self.report.sources)?;
-        clashes.iter().for_each(|clash| say(clash, self.report));
+    fn merged(&self, sides: &Sides, folder: &Path, strategy: Strategy) -> Result<Files> {
+        let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local, folder };
+        let side = match self.args.on_conflict {
+            OnUpdateConflict::Ours => Side::Ours,
+            OnUpdateConflict::Upstream | OnUpdateConflict::Fail => Side::Theirs,
+        };
+        let (merged, clashes) = kpt::update(&states, strategy, side, &self.report.sources)?;
+        clashes.iter().for_each(|clash| say(clash, self.args.on_conflict, self.report));
         if !clashes.is_empty() && self.args.on_conflict == OnUpdateConflict::Fail {
             let message = format!("{} change(s) here are in conflict with upstream's", clashes.len());
             return Err(Diagnostic::error("update-conflicts", message).help("nothing was written"));
@@ -220,12 +225,12 @@ impl<'a> Updating<'a> {
                 let untouched = kpt::noted(&sides.origin) == kpt::noted(&sides.local);
                 Ok(if untouched { Files::new() } else { sides.local })
             }
-            [true, true, true] => self.merged_subpackage(sides, strategy),
+            [true, true, true] => self.merged_subpackage(&self.dir.join(folder), sides, strategy),
         }
     }
 
     /// Follows where upstream takes the subpackage from now, unless that was changed here.
-    fn merged_subpackage(&self, sides: Sides, strategy: Strategy) -> Result<Files> {
+    fn merged_subpackage(&self, folder: &Path, sides: Sides, strategy: Strategy) -> Result<Files> {
         let (_, mut document) = self.kptfile(&sides.local, "")?;
         let read = |files: &Files, side: &str| self.other_kptfile(files, side);
         let (was, theirs) = (read(&sides.origin, "upstream, before")?, read(&sides.updated, "upstream")?);
@@ -242,7 +247,7 @@ impl<'a> Updating<'a> {
             }
         }
         let mut merged = match is_fetched {
-            true => self.merged(&sides, strategy)?,
+            true => self.merged(&sides, folder, strategy)?,
             false => sides.local,
         };
         merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());

@@ -35,7 +35,9 @@ pub use progress::{Called, Observer};
 pub use render::{Options, Outcome, Settings, evaluate, render};
 pub use select::{Selector, selects};
 pub use status::{record, results_file};
-pub use tree::{Member, SEQ_INDENT, Tree, holds_resources, new_path, path, root_kptfile, stated};
+pub use tree::{
+    Member, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
+};
 pub use update::{
     Clash, Did, Files, Source, States, added_twice, merge_kptfile, noted, set_upstream, update,
 };

@@ -1,6 +1,7 @@
 //! A package and its subpackages, as they were read.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use krm_function::{Object, annotations};
 use krm_yaml::emit::preserve;
@@ -243,16 +244,26 @@ fn shown_name(world: &dyn World, root: &Path) -> String {
 
 /// Reads the Kptfile of a package, and checks it and what it names.
 pub fn root_kptfile(world: &dyn World, root: &Path, sources: &Sources) -> Result<Kptfile> {
+    let advice = "`krm pkg init` makes one; `krm fn eval` runs a function on a folder without one";
+    let (kptfile, _) = Kptfile::read(&kptfile_source(world, root, sources, advice)?)?;
+    config_files(world, root, &kptfile, sources)?;
+    Ok(kptfile)
+}
+
+/// The text of the Kptfile of a package. The advice is for those who named a folder that has none.
+pub fn kptfile_source(
+    world: &dyn World,
+    root: &Path,
+    sources: &Sources,
+    advice: &str,
+) -> Result<Arc<Source>> {
     files::is_folder(world, root)?;
     let file = root.join(FILE);
     if !world.is_file(&file) || !is_inside(world, root, &file) {
         let message = format!("there is no Kptfile in `{}`", root.display());
-        return Err(Diagnostic::error("kptfile-missing", message)
-            .help("`krm pkg init` makes one; `krm fn eval` runs a function on a folder without one"));
+        return Err(Diagnostic::error("kptfile-missing", message).help(advice));
     }
-    let (kptfile, _) = Kptfile::read(&files::read(world, &file, sources)?)?;
-    config_files(world, root, &kptfile, sources)?;
-    Ok(kptfile)
+    files::read(world, &file, sources)
 }
 
 /// Whether a file is where it seems to be, and not elsewhere by way of a link.

@@ -1,6 +1,8 @@
 //! What an update makes of a package: from what it was upstream, what it is there now, and what it is here.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::OnceLock;
 
 use krm_function::Object;
 use krm_yaml::emit::preserve;
@@ -10,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::kptfile::{FILE, Kptfile, Strategy};
 use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
-use crate::merge::{Conflict, Merged, Options, three_way};
+use crate::merge::{Merged, Options, ResourceConflict, Side, three_way, three_way_taking};
 use crate::schema::Schema;
 
 /// The files of a package by their paths.
@@ -24,13 +26,23 @@ pub struct States<'a> {
     pub updated: &'a Files,
     /// What it is here.
     pub local: &'a Files,
+    /// The folder it is in, for messages.
+    pub folder: &'a Path,
+}
+
+impl States<'_> {
+    /// What messages call a file here.
+    fn shown(&self, path: &str) -> String {
+        let path = self.folder.join(path);
+        path.strip_prefix(".").unwrap_or(&path).display().to_string()
+    }
 }
 
 /// Something that both sides changed.
 #[derive(Debug)]
 pub enum Clash {
     /// A field, and whose value is taken.
-    Field(Conflict),
+    Field(ResourceConflict),
     /// A resource or a file, which stays as it is here.
     Whole {
         /// Its name.
@@ -38,6 +50,8 @@ pub enum Clash {
         here: Did,
         upstream: Did,
         place: Span,
+        /// For a resource that was removed here: the file that it is in now.
+        moved_to: Option<String>,
     },
 }
 
@@ -57,9 +71,15 @@ impl Did {
     }
 }
 
-/// What becomes of the package here, its root Kptfile apart, and what both sides changed.
-pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Result<(Files, Vec<Clash>)> {
-    let States { origin, updated, local } = states;
+/// What becomes of the package here, its root Kptfile apart, and what both sides changed. Of a field that both changed, `side`
+/// says whose value is taken.
+pub fn update(
+    states: &States<'_>,
+    strategy: Strategy,
+    side: Side,
+    sources: &Sources,
+) -> Result<(Files, Vec<Clash>)> {
+    let States { origin, updated, local, folder } = *states;
     let (origin, updated) = (noted(origin), noted(updated));
     let mut clashes = Vec::new();
     let merged = match strategy {
@@ -69,12 +89,15 @@ pub fn update(states: &States<'_>, strategy: Strategy, sources: &Sources) -> Res
         }
         Strategy::ForceDeleteReplace => updated,
         Strategy::CopyMerge => {
-            let mut all: Files = (*local).clone();
+            let mut all: Files = local.clone();
             all.retain(|path, _| updated.contains_key(path) || !origin.contains_key(path));
             all.extend(updated);
             all
         }
-        Strategy::ResourceMerge => merge(&origin, &updated, local, sources, &mut clashes)?,
+        Strategy::ResourceMerge => {
+            let states = States { origin: &origin, updated: &updated, local, folder };
+            merge(&states, side, sources, &mut clashes)?
+        }
     };
     Ok((noted(&merged), clashes))
 }
@@ -107,13 +130,9 @@ fn refuse_changes(origin: &Files, local: &Files) -> Result<()> {
     }
 }
 
-fn merge(
-    origin: &Files,
-    updated: &Files,
-    local: &Files,
-    sources: &Sources,
-    clashes: &mut Vec<Clash>,
-) -> Result<Files> {
+fn merge(states: &States<'_>, side: Side, sources: &Sources, clashes: &mut Vec<Clash>) -> Result<Files> {
+    let States { origin, updated, local, .. } = *states;
+    let homes = Homes { files: local, sources, found: OnceLock::new() };
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let fates = subpackages(origin, updated, local)?;
@@ -126,18 +145,20 @@ fn merge(
             Some(Fate::Stays) => ours.cloned(),
             Some(Fate::Goes) => None,
             None if path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") => {
-                merge_file(path, [was, theirs, ours], sources, &mut met)?
+                let merging = Merging { path, here: states.shown(path), side, homes: &homes, sources };
+                merging.merge([was, theirs, ours], &mut met)?
             }
             None => match (was, theirs, ours) {
                 (_, theirs, None) => theirs.cloned(),
                 (was, theirs, Some(ours)) if was == Some(ours) => theirs.cloned(),
                 (Some(was), Some(theirs), Some(ours)) if was != theirs && is_subpackage(path) => {
-                    Some(merged_kptfile(path, was, theirs, ours, sources)?)
+                    Some(merged_kptfile(path, &states.shown(path), was, theirs, ours, sources)?)
                 }
                 (Some(was), theirs, Some(ours)) if theirs != Some(was) && theirs != Some(ours) => {
                     let upstream = if theirs.is_some() { Did::Change } else { Did::Remove };
                     let what = format!("`{path}`");
-                    met.push(Clash::Whole { what, here: Did::Change, upstream, place: Span::NONE });
+                    let (here, place, moved_to) = (Did::Change, Span::NONE, None);
+                    met.push(Clash::Whole { what, here, upstream, place, moved_to });
                     Some(ours.clone())
                 }
                 (_, _, Some(ours)) => Some(ours.clone()),
@@ -161,15 +182,32 @@ fn is_subpackage(path: &str) -> bool {
 }
 
 /// The Kptfile of a subpackage that was changed on both sides.
-fn merged_kptfile(path: &str, was: &[u8], theirs: &[u8], ours: &[u8], sources: &Sources) -> Result<Vec<u8>> {
-    let read = |bytes: &[u8], side: &str| {
-        let source = sources.add_bytes(format!("{path} ({side})"), bytes.to_vec())?;
+fn merged_kptfile(
+    path: &str,
+    here: &str,
+    was: &[u8],
+    theirs: &[u8],
+    ours: &[u8],
+    sources: &Sources,
+) -> Result<Vec<u8>> {
+    let read = |bytes: &[u8], name: String| {
+        let source = sources.add_bytes(name, bytes.to_vec())?;
         Kptfile::read(&source).map(|(_, document)| document)
     };
-    let mut document = read(ours, "here")?;
-    let (was, theirs) = (read(was, "upstream, before")?, read(theirs, "upstream")?);
+    let mut document = read(ours, here.to_owned())?;
+    let (was, theirs) = (read(was, before(path))?, read(theirs, upstream(path))?);
     document.root = merge_kptfile(Some(&was.root), &theirs.root, &document.root)?;
     Ok(preserve::document(&document).into_bytes())
+}
+
+/// What messages call a file as it is upstream.
+fn upstream(path: &str) -> String {
+    format!("{path} (upstream)")
+}
+
+/// What messages call a file as it was when the package was fetched.
+fn before(path: &str) -> String {
+    format!("{path} (upstream, before)")
 }
 
 /// What becomes of a subpackage as a whole.
@@ -258,79 +296,126 @@ impl Keyed {
     }
 }
 
-fn merge_file(
-    path: &str,
-    [was, theirs, ours]: [Option<&Vec<u8>>; 3],
-    sources: &Sources,
-    clashes: &mut Vec<Clash>,
-) -> Result<Option<Vec<u8>>> {
-    if was == theirs {
-        // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
-        return Keyed::read(&format!("{path} (here)"), ours, sources).map(|_| ours.cloned());
-    }
-    let schema = Schema::builtin();
-    let [was, theirs, ours] = [(was, "upstream, before"), (theirs, "upstream"), (ours, "here")]
-        .map(|(bytes, side)| Keyed::read(&format!("{path} ({side})"), bytes, sources));
-    let (was, theirs, ours) = (was?, theirs?, ours?);
-    let mut documents = Vec::new();
-    for (document, key) in ours.documents.iter().zip(&ours.keys) {
-        let Some(key) = key else {
-            documents.push(document.clone());
-            continue;
-        };
-        match (was.get(key), theirs.get(key)) {
-            (None, None) => documents.push(document.clone()),
-            (Some(was), None) => {
-                if without_notes(&was.root) != without_notes(&document.root) {
-                    clashes.push(Clash::Whole {
-                        what: named(&document.root),
-                        here: Did::Change,
-                        upstream: Did::Remove,
-                        place: document.root.span(),
-                    });
-                    documents.push(document.clone());
+/// The files here that resources are in: where one went that is no longer in its file. Read when it is first needed.
+struct Homes<'a> {
+    files: &'a Files,
+    sources: &'a Sources,
+    found: OnceLock<FxHashMap<Key, String>>,
+}
+
+impl Homes<'_> {
+    fn of(&self, key: &Key) -> Option<&String> {
+        let found = self.found.get_or_init(|| {
+            let mut found = FxHashMap::default();
+            for (path, bytes) in self.files {
+                // Not every file is YAML.
+                if let Ok(keyed) = Keyed::read(path, Some(bytes), self.sources) {
+                    found.extend(keyed.at.into_keys().map(|key| (key, path.clone())));
                 }
             }
-            (was, Some(theirs)) => {
-                let was = was.map(|was| &was.root);
-                let (merged, met) =
-                    three_way(was, &theirs.root, &document.root, &schema, Options::default())?;
-                clashes.extend(met.into_iter().map(Clash::Field));
-                let mut document = document.clone();
-                match merged {
-                    Merged::Same => {}
-                    Merged::Changed(node) => document.root = node,
-                    Merged::Deleted => continue,
+            found
+        });
+        found.get(key)
+    }
+}
+
+/// One file of resources that is merged.
+struct Merging<'a> {
+    path: &'a str,
+    /// What messages call the file here.
+    here: String,
+    side: Side,
+    homes: &'a Homes<'a>,
+    sources: &'a Sources,
+}
+
+impl Merging<'_> {
+    fn merge(
+        &self,
+        [was, theirs, ours]: [Option<&Vec<u8>>; 3],
+        clashes: &mut Vec<Clash>,
+    ) -> Result<Option<Vec<u8>>> {
+        if was == theirs {
+            // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
+            return Keyed::read(&self.here, ours, self.sources).map(|_| ours.cloned());
+        }
+        let schema = Schema::builtin();
+        let (was, theirs, ours) = (
+            Keyed::read(&before(self.path), was, self.sources)?,
+            Keyed::read(&upstream(self.path), theirs, self.sources)?,
+            Keyed::read(&self.here, ours, self.sources)?,
+        );
+        let mut documents = Vec::new();
+        for (document, key) in ours.documents.iter().zip(&ours.keys) {
+            let Some(key) = key else {
+                documents.push(document.clone());
+                continue;
+            };
+            match (was.get(key), theirs.get(key)) {
+                (None, None) => documents.push(document.clone()),
+                (Some(was), None) => {
+                    if without_notes(&was.root) != without_notes(&document.root) {
+                        clashes.push(Clash::Whole {
+                            what: named(&document.root),
+                            here: Did::Change,
+                            upstream: Did::Remove,
+                            place: document.root.span(),
+                            moved_to: None,
+                        });
+                        documents.push(document.clone());
+                    }
                 }
-                documents.push(document);
+                (was, Some(theirs)) => {
+                    let was = was.map(|was| &was.root);
+                    let (merged, met) = three_way_taking(
+                        self.side,
+                        was,
+                        &theirs.root,
+                        &document.root,
+                        &schema,
+                        Options::default(),
+                    )?;
+                    let resource = named(&document.root);
+                    clashes.extend(met.into_iter().map(|conflict| {
+                        Clash::Field(ResourceConflict { resource: resource.clone(), conflict })
+                    }));
+                    let mut document = document.clone();
+                    match merged {
+                        Merged::Same => {}
+                        Merged::Changed(node) => document.root = node,
+                        Merged::Deleted => continue,
+                    }
+                    documents.push(document);
+                }
             }
         }
-    }
-    for (document, key) in theirs.documents.iter().zip(&theirs.keys) {
-        if let Some(key) = key
-            && let (Some(was), None) = (was.get(key), ours.get(key))
-            && without_notes(&was.root) != without_notes(&document.root)
-        {
-            clashes.push(Clash::Whole {
-                what: named(&document.root),
-                here: Did::Remove,
-                upstream: Did::Change,
-                place: document.root.span(),
-            });
+        for (document, key) in theirs.documents.iter().zip(&theirs.keys) {
+            if let Some(key) = key
+                && let (Some(was), None) = (was.get(key), ours.get(key))
+                && without_notes(&was.root) != without_notes(&document.root)
+            {
+                clashes.push(Clash::Whole {
+                    what: named(&document.root),
+                    here: Did::Remove,
+                    upstream: Did::Change,
+                    place: document.root.span(),
+                    moved_to: self.homes.of(key).cloned(),
+                });
+            }
+            let is_new = match key {
+                Some(key) => ours.get(key).is_none() && was.get(key).is_none(),
+                None => ours.documents.is_empty() && was.documents.is_empty() && !document.root.is_null(),
+            };
+            if is_new {
+                documents.push(document.clone());
+            }
         }
-        let is_new = match key {
-            Some(key) => ours.get(key).is_none() && was.get(key).is_none(),
-            None => ours.documents.is_empty() && was.documents.is_empty() && !document.root.is_null(),
-        };
-        if is_new {
-            documents.push(document.clone());
-        }
+        let left = documents.iter().any(|document| !document.root.is_null());
+        Ok(left.then(|| {
+            let text = preserve::stream(&documents);
+            text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
+        }))
     }
-    let left = documents.iter().any(|document| !document.root.is_null());
-    Ok(left.then(|| {
-        let text = preserve::stream(&documents);
-        text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
-    }))
 }
 
 /// A resource by its kind and name, as in a sentence.

@@ -50,7 +50,19 @@ pub fn three_way(
     schema: &Schema,
     options: Options,
 ) -> Result<(Merged, Vec<Conflict>)> {
-    three_way_within(Margins::default(), original, updated, dest, Side::Theirs, schema, options)
+    three_way_taking(Side::Theirs, original, updated, dest, schema, options)
+}
+
+/// The same, with a choice of whose change is taken if both made one.
+pub fn three_way_taking(
+    side: Side,
+    original: Option<&Node>,
+    updated: &Node,
+    dest: &Node,
+    schema: &Schema,
+    options: Options,
+) -> Result<(Merged, Vec<Conflict>)> {
+    three_way_within(Margins::default(), original, updated, dest, side, schema, options)
 }
 
 /// The same for a destination in a document.
