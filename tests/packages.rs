@@ -205,9 +205,177 @@ fn a_preview_writes_nothing() {
     let output = place.krm(&["pkg", "update", "got@v2", "--diff"]);
     assert!(output.status.success());
     let said = String::from_utf8_lossy(&output.stderr);
-    assert!(said.contains("+        image: app:2"), "{said}");
     assert!(said.contains("Nothing was written") && !said.contains("Updated"), "{said}");
     assert_eq!(files(&place.0.join("got")), before);
+}
+
+#[test]
+fn a_preview_is_a_patch() {
+    let place = Place::new("patch");
+    place.write("up/app/old.txt", "old\n");
+    place.commit("v3");
+    place.git(&["rm", "-q", "app/old.txt"]);
+    place.write("up/app/new.txt", "new");
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    let before = files(&place.0.join("got"));
+    let preview = place.krm(&["pkg", "update", "got@v4", "--diff"]);
+    let text = String::from_utf8_lossy(&preview.stdout).into_owned();
+    assert!(text.contains("--- a/got/old.txt\n+++ /dev/null\n"), "{text}");
+    assert!(text.contains("--- /dev/null\n+++ b/got/new.txt\n"), "{text}");
+    let said = String::from_utf8_lossy(&preview.stderr);
+    assert!(said.contains("Removed 1 file(s): got/old.txt."), "{said}");
+    let output = place.krm(&["pkg", "update", "got@v4"]);
+    assert!(output.status.success());
+    let after = files(&place.0.join("got"));
+    // From where it was, the patch leads to the same files.
+    for (path, _) in &after {
+        fs::remove_file(path).expect("it is there");
+    }
+    for (path, bytes) in &before {
+        fs::write(path, bytes).expect("it can be written");
+    }
+    place.write("update.patch", &text);
+    let apply = Command::new("git").args(["apply", "-p1", "update.patch"]).current_dir(&place.0).status();
+    assert!(apply.expect("git starts").success(), "{text}");
+    assert_eq!(files(&place.0.join("got")), after);
+}
+
+#[test]
+fn all_packages_are_updated_or_none() {
+    let place = Place::new("all");
+    for name in ["a", "b", "c"] {
+        assert!(
+            place
+                .krm(&["pkg", "get", &format!("{}@v1", place.address()), &format!("got/{name}")])
+                .status
+                .success()
+        );
+        let kptfile = place.read(&format!("got/{name}/Kptfile")).replacen("ref: v1", "ref: v2", 1);
+        place.write(&format!("got/{name}/Kptfile"), &kptfile);
+    }
+    fs::remove_file(place.0.join("got/Kptfile")).expect("it is there");
+    let edited = place.read("got/b/dep.yaml").replace("replicas: 3", "replicas: 7");
+    place.write("got/b/dep.yaml", &edited);
+    let all = ["pkg", "update", "got", "--all"];
+    let before = ["a", "b", "c"].map(|name| files(&place.0.join("got").join(name)));
+    let said = place.refused(&[&all[..], &["--on-conflict", "fail"]].concat());
+    assert!(said.contains("\"c\"") && said.contains("1 change(s)"), "{said}");
+    assert!(!said.contains("is taken"), "{said}");
+    assert_eq!(["a", "b", "c"].map(|name| files(&place.0.join("got").join(name))), before);
+    // One that cannot be updated keeps the others as they are, too.
+    place.write("got/c/Kptfile", &place.read("got/c/Kptfile").replacen("ref: v2", "ref: v9", 1));
+    let before = ["a", "b", "c"].map(|name| files(&place.0.join("got").join(name)));
+    place.refused(&all);
+    assert_eq!(["a", "b", "c"].map(|name| files(&place.0.join("got").join(name))), before);
+    place.write("got/c/Kptfile", &place.read("got/c/Kptfile").replacen("ref: v9", "ref: v2", 1));
+    let output = place.krm(&all);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("Updated 3 package(s)."), "{said}");
+    let again = place.krm(&all);
+    let said = String::from_utf8_lossy(&again.stderr);
+    assert!(said.contains("3 package(s) had nothing to update.") && !said.contains("Updated"), "{said}");
+}
+
+#[test]
+fn conflicts_in_a_kptfile_are_reported() {
+    let place = Place::new("kptfile");
+    let kptfile = |description: &str, image: &str| {
+        format!(
+            "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: app\ninfo:\n  description: {description}\n\
+             pipeline:\n  mutators:\n    - image: example.com/set-labels:{image}\n"
+        )
+    };
+    place.write("up/app/Kptfile", &kptfile("first", "v1"));
+    place.commit("v3");
+    place.write("up/app/Kptfile", &kptfile("theirs", "v3"));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    let mine = place.read("got/Kptfile").replace("first", "mine").replace("labels:v1", "labels:v2");
+    place.write("got/Kptfile", &mine);
+    let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(said.contains("2 change(s)") && said.contains("`info.description`"), "{said}");
+    assert!(said.contains("image`") && said.contains("--> got/Kptfile:"), "{said}");
+    assert!(place.krm(&["pkg", "update", "got@v4", "--on-conflict", "ours"]).status.success());
+    let kept = place.read("got/Kptfile");
+    assert!(kept.contains("mine") && kept.contains("labels:v2") && kept.contains("ref: v4"), "{kept}");
+}
+
+#[test]
+fn files_and_subpackages_changed_on_both_sides_are_conflicts() {
+    let place = Place::new("whole");
+    let sub = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\n";
+    for name in ["both.txt", "gone-here.txt", "gone-there.txt"] {
+        place.write(&format!("up/app/{name}"), "first\n");
+    }
+    for name in ["sub-gone-here", "sub-gone-there"] {
+        place.write(&format!("up/app/{name}/Kptfile"), sub);
+        place.write(&format!("up/app/{name}/dep.yaml"), DEPLOYMENT);
+    }
+    place.write("up/app/values.yaml", "a: 1\n");
+    place.commit("v3");
+    place.write("up/app/both.txt", "theirs\n");
+    place.write("up/app/gone-here.txt", "theirs\n");
+    place.write("up/app/values.yaml", "a: 2\n");
+    place.write("up/app/new.txt", "theirs\n");
+    place.write("up/app/sub-gone-here/dep.yaml", &DEPLOYMENT.replace("app:1", "app:9"));
+    place.git(&["rm", "-qr", "app/gone-there.txt", "app/sub-gone-there"]);
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    for name in ["both.txt", "gone-there.txt", "new.txt"] {
+        place.write(&format!("got/{name}"), "mine\n");
+    }
+    place.write("got/values.yaml", "a: 3\n");
+    fs::remove_file(place.0.join("got/gone-here.txt")).expect("it is there");
+    fs::remove_dir_all(place.0.join("got/sub-gone-here")).expect("it is there");
+    let edited = place.read("got/sub-gone-there/dep.yaml").replace("app:1", "app:7");
+    place.write("got/sub-gone-there/dep.yaml", &edited);
+    let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    for conflict in [
+        "`both.txt` was changed here and changed upstream",
+        "`gone-here.txt` was removed here and changed upstream",
+        "`gone-there.txt` was changed here and removed upstream",
+        "`new.txt` was added here and added upstream",
+        "`values.yaml` was changed here and changed upstream",
+        "the subpackage `sub-gone-here` was removed here and changed upstream",
+        "the subpackage `sub-gone-there` was changed here and removed upstream",
+    ] {
+        assert!(said.contains(&format!("{conflict}\n")), "{conflict}: {said}");
+    }
+    assert!(said.contains("7 change(s)"), "{said}");
+    let output = place.krm(&["pkg", "update", "got@v4"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(place.read("got/both.txt"), "mine\n");
+    assert_eq!(place.read("got/gone-here.txt"), "theirs\n", "as kpt, what was removed here comes back");
+    assert_eq!(place.read("got/gone-there.txt"), "mine\n");
+    assert_eq!(place.read("got/values.yaml"), "a: 3\n");
+    assert!(place.read("got/sub-gone-there/dep.yaml").contains("app:7"));
+}
+
+#[test]
+fn files_that_copy_merge_replaces_are_conflicts() {
+    let place = Place::new("copy");
+    place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("replicas: 3", "replicas: 7"));
+    let update = ["pkg", "update", "got@v2", "--strategy", "copy-merge"];
+    let said = place.refused(&[&update[..], &["--on-conflict", "fail"]].concat());
+    assert!(said.contains("`dep.yaml` was changed here and changed upstream\n"), "{said}");
+    let said = place.krm(&update);
+    let said = String::from_utf8_lossy(&said.stderr);
+    assert!(said.contains("`dep.yaml` was changed here and changed upstream; upstream's is taken"), "{said}");
+}
+
+#[test]
+fn resources_that_an_update_removes_are_listed() {
+    let place = Place::new("listed");
+    let two = "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: two\n";
+    place.write("up/app/dep.yaml", &format!("{DEPLOYMENT}{two}"));
+    place.commit("v3");
+    place.write("up/app/dep.yaml", DEPLOYMENT);
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    let output = place.krm(&["pkg", "update", "got@v4"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("Removed 1 resource(s): ConfigMap `two` of got/dep.yaml."), "{said}");
 }
 
 #[test]
@@ -299,7 +467,7 @@ fn subpackages_with_an_upstream_are_updated_too() {
     assert!(db.contains("image: db:1"), "{db}");
     place.write("whole/db/db.yaml", &db.replace("replicas: 3", "replicas: 5"));
     let preview = place.krm(&["pkg", "update", "whole@v4", "--diff"]);
-    assert!(String::from_utf8_lossy(&preview.stderr).contains("db:2"), "the preview shows subpackages");
+    assert!(String::from_utf8_lossy(&preview.stdout).contains("db:2"), "the preview shows subpackages");
     let output = place.krm(&["pkg", "update", "whole@v4"]);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
@@ -311,7 +479,7 @@ fn subpackages_with_an_upstream_are_updated_too() {
     // A subpackage is updated with the package that holds it, and not once more.
     let again = place.krm(&["pkg", "update", "whole", "--all"]);
     let said = String::from_utf8_lossy(&again.stderr);
-    assert!(again.status.success() && said.contains("Updated 2 package(s)."), "{said}");
+    assert!(again.status.success() && said.contains("2 package(s) had nothing to update."), "{said}");
 }
 
 /// A subpackage that was removed here stays removed; one that upstream removed goes, unless it was changed here.

@@ -190,11 +190,15 @@ pub fn tell_removed(tree: &Tree, resources: &[Resource], changes: &[Change]) {
     let before = tree.resources();
     let gone = before.iter().filter(|r| number(r).is_none_or(|number| !left.contains(&number)));
     let gone = gone.filter(|r| !files.contains(kpt::path(r)));
-    tell("file", changes.iter().map(|change| change.path.clone()).filter(|path| files.contains(&**path)));
-    tell("resource", gone.map(|r| format!("{} of {}", r.id(), kpt::path(r))));
+    tell_removed_names(
+        "file",
+        changes.iter().map(|change| change.path.clone()).filter(|path| files.contains(&**path)),
+    );
+    tell_removed_names("resource", gone.map(|r| format!("{} of {}", r.id(), kpt::path(r))));
 }
 
-fn tell(what: &str, removed: impl Iterator<Item = String>) {
+/// Lists what went, if anything did.
+pub fn tell_removed_names(what: &str, removed: impl Iterator<Item = String>) {
     let removed: Vec<String> = removed.collect();
     if !removed.is_empty() {
         eprintln!("Removed {} {what}(s): {}.", removed.len(), sanitize::inert(&removed.join(", ")));

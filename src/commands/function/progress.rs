@@ -4,16 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 use std::time::Duration;
 
-use krm_engine::functions::Locator;
+use krm_engine::functions::{Locator, finding};
 use krm_engine::package::Change;
 use krm_engine::{Call, Diagnostic, Node, Observer, Ran, Result, Span};
-use krm_function::FunctionResult;
+use krm_function::{FunctionResult, Severity};
 use krm_yaml::emit::preserve;
 
 use crate::cli::FnOutput;
 use crate::os;
-use crate::report::Report;
-use crate::report::sanitize;
+use crate::report::{Report, is_for_programs, sanitize};
 use crate::spinner::Spinner;
 
 /// Tells what functions do: a line for each, their results, and at the end all of it for programs.
@@ -160,6 +159,12 @@ impl Observer for Progress<'_> {
         self.save_results(ran)?;
         if self.for_people() {
             self.tell(call, ran);
+        }
+        if is_for_programs() {
+            let located = located(call, ran);
+            let findings = ran.results.iter().filter(|result| result.severity() != Severity::Info);
+            let shown = |result| finding(call.program, result).at(located.find(result)).at(call.place);
+            findings.for_each(|result| self.report.show(&shown(result)));
         }
         let told = self.told(call, ran);
         self.state().told.push(told);

@@ -1,9 +1,11 @@
 //! `krm pkg update`: what changed upstream, merged into a package.
 
+use std::collections::BTreeSet;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
-use krm_engine::edit::diff;
-use krm_engine::kpt::{self, Clash, Did, Files, Kptfile, kptfile_source};
+use krm_engine::diff::lines::unified;
+use krm_engine::kpt::{self, Clash, Did, Files, Kept, Kptfile, kptfile_source};
 use krm_engine::merge::ResourceConflict;
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_yaml::Failure;
@@ -11,6 +13,7 @@ use krm_yaml::Failure;
 use super::updating::Updating;
 use super::upstream::{NO_PACKAGE, folder_and_reference, read_files};
 use crate::cli::{OnUpdateConflict, PkgUpdateArgs};
+use crate::commands::function::packages::tell_removed_names as tell_removed;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
 
@@ -27,20 +30,52 @@ pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
         return Err(Diagnostic::error("update-outside", message).help("change to a folder above the package"));
     }
     let disk = Disk::default();
+    // One change for all packages, begun before anything is read.
+    let changing = (!args.diff).then(|| Changes::in_packages(&[dir])).transpose()?;
     let dirs = match args.all {
         true => all_packages(dir, &disk, report)?,
         false => vec![dir.to_path_buf()],
     };
-    let mut count = 0;
-    for dir in &dirs {
-        count += update(args, dir, reference, &disk, report)?;
+    let (mut updated, mut failures) = (Vec::new(), Vec::new());
+    for dir in dirs {
+        match update(args, dir, reference, &disk, report) {
+            Ok(one) => updated.push(one),
+            Err(failure) => failures.push(failure),
+        }
+    }
+    if let Some(failure) = Diagnostic::join(failures) {
+        return Err(failure);
+    }
+    let conflicts: usize = updated.iter().map(|one| one.conflicts).sum();
+    if conflicts > 0 && args.on_conflict == OnUpdateConflict::Fail {
+        let message = format!("{conflicts} change(s) here are in conflict with upstream's");
+        return Err(Diagnostic::error("update-conflicts", message).help("nothing was written"));
+    }
+    match changing {
+        None => updated.iter().try_for_each(Updated::show)?,
+        Some(changing) => write(changing, &updated)?,
+    }
+    tell(args, dir, &updated);
+    Ok(())
+}
+
+/// Says what was done, or would be.
+fn tell(args: &PkgUpdateArgs, dir: &Path, updated: &[Updated]) {
+    let changed: usize = updated.iter().filter(|one| one.changes()).map(|one| one.count).sum();
+    let same: usize = updated.iter().filter(|one| !one.changes()).map(|one| one.count).sum();
+    tell_removed("file", updated.iter().flat_map(Updated::gone).map(|file| file.display().to_string()));
+    tell_removed("resource", updated.iter().flat_map(|one| one.removed.clone()));
+    if updated.is_empty() {
+        eprintln!("No package in or below `{}` has an upstream.", dir.display());
+    }
+    if same > 0 {
+        eprintln!("{same} package(s) had nothing to update.");
     }
     match args.diff {
-        _ if dirs.is_empty() => eprintln!("No package in or below `{}` has an upstream.", dir.display()),
-        true => eprintln!("Nothing was written: this is a preview of an update of {count} package(s)."),
-        false => eprintln!("Updated {count} package(s)."),
+        _ if changed == 0 => {}
+        true => eprintln!("Nothing was written: this is a preview of an update of {changed} package(s)."),
+        false => eprintln!("Updated {changed} package(s)."),
     }
-    Ok(())
 }
 
 /// The packages of a folder that have an upstream. Those below another are updated with it.
@@ -66,22 +101,32 @@ fn all_packages(dir: &Path, disk: &Disk, report: &Report) -> Result<Vec<PathBuf>
     Ok(found)
 }
 
-/// Updates a package and those below it, all or none; how many they were.
-fn update(args: &PkgUpdateArgs, dir: &Path, reference: &str, disk: &Disk, report: &Report) -> Result<usize> {
-    let changing = (!args.diff).then(|| Changes::in_packages(&[dir])).transpose()?;
-    kptfile_source(disk, dir, &report.sources, NO_PACKAGE)?;
-    let (local, _) = read_files(dir, disk)?;
-    let mut updating = Updating::new(args, dir, disk, report);
-    let updated = updating.tree(&local, reference)?;
-    let Some(changing) = changing else {
-        show(&local, &updated);
-        return Ok(updating.count);
-    };
-    write(changing, dir, &local, &updated)?;
-    let is_new = |path: &&String| !local.contains_key(*path) && updated.contains_key(*path);
-    let new = updating.executable.iter().filter(is_new);
-    new.into_iter().try_for_each(|path| os::make_executable(&dir.join(path)))?;
-    Ok(updating.count)
+/// A package and those below it, as they are and as they are to be.
+struct Updated {
+    dir: PathBuf,
+    before: Files,
+    after: Files,
+    executable: Vec<String>,
+    count: usize,
+    conflicts: usize,
+    /// The resources that go from files that stay.
+    removed: Vec<String>,
+}
+
+/// Updates a package and those below it, in memory.
+fn update(
+    args: &PkgUpdateArgs,
+    dir: PathBuf,
+    reference: &str,
+    disk: &Disk,
+    report: &Report,
+) -> Result<Updated> {
+    kptfile_source(disk, &dir, &report.sources, NO_PACKAGE)?;
+    let (before, _) = read_files(&dir, disk)?;
+    let mut updating = Updating::new(args, &dir, disk, report);
+    let after = updating.tree(&before, reference)?;
+    let Updating { count, executable, conflicts, removed, .. } = updating;
+    Ok(Updated { dir, before, after, executable, count, conflicts, removed })
 }
 
 /// Says what was changed on both sides.
@@ -94,10 +139,16 @@ pub(super) fn say(clash: &Clash, on_conflict: OnUpdateConflict, report: &Report)
                 "an update merges YAML and JSON files of the same path: move it back before the update, or make the change there",
             )
         }
-        Clash::Whole { what, here, upstream, place, moved_to: None } => {
-            let stays = if *here == Did::Change { "as it is here" } else { "removed" };
+        Clash::Whole { what, here, upstream, kept, place, moved_to: None } => {
+            let outcome = match kept {
+                _ if on_conflict == OnUpdateConflict::Fail => "",
+                Kept::Here => "; it stays as it is here",
+                Kept::Upstream => "; upstream's is taken",
+                Kept::Nothing if *here == Did::Remove => "; it stays removed",
+                Kept::Nothing => "; it is removed",
+            };
             let (here, upstream) = (here.participle(), upstream.participle());
-            let message = format!("{what} was {here} here and {upstream} upstream; it stays {stays}");
+            let message = format!("{what} was {here} here and {upstream} upstream{outcome}");
             Diagnostic::warning("update-conflict", message)
                 .at(*place)
                 .help("compare the two, and keep what is right")
@@ -134,31 +185,70 @@ fn field(conflict: &ResourceConflict, on_conflict: OnUpdateConflict) -> Diagnost
         .help(advice)
 }
 
-fn show(local: &Files, merged: &Files) {
-    let mut paths: Vec<&String> = local.keys().chain(merged.keys()).collect();
-    paths.sort();
-    paths.dedup();
-    for path in paths.into_iter().filter(|path| local.get(*path) != merged.get(*path)) {
-        let text = |files: &Files| {
-            files.get(path).map_or_else(String::new, |bytes| String::from_utf8_lossy(bytes).into_owned())
-        };
-        let text = diff(path, &text(local), &text(merged));
-        text.lines().for_each(|line| eprintln!("{}", sanitize::inert(line)));
+impl Updated {
+    fn changes(&self) -> bool {
+        self.before != self.after
+    }
+
+    /// The files that go.
+    fn gone(&self) -> impl Iterator<Item = PathBuf> {
+        let gone = self.before.keys().filter(|path| !self.after.contains_key(*path));
+        gone.map(|path| self.shown(path))
+    }
+
+    /// A file as the user would name it.
+    fn shown(&self, path: &str) -> PathBuf {
+        let file = self.dir.join(path);
+        file.strip_prefix(".").unwrap_or(&file).to_path_buf()
+    }
+
+    /// Prints what would change, such that `patch -p1` in the current folder makes it so.
+    fn show(&self) -> Result<()> {
+        let paths: BTreeSet<&String> = self.before.keys().chain(self.after.keys()).collect();
+        for path in paths {
+            let (before, after) = (self.before.get(path), self.after.get(path));
+            if before == after {
+                continue;
+            }
+            let file = self.shown(path);
+            let name = |side: &str, bytes: Option<&Vec<u8>>| match bytes {
+                Some(_) => format!("{side}/{}", file.display()),
+                None => "/dev/null".to_owned(),
+            };
+            let (old, new) = (name("a", before), name("b", after));
+            let text = |bytes: Option<&Vec<u8>>| String::from_utf8(bytes.cloned().unwrap_or_default());
+            let shown = match (text(before), text(after)) {
+                (Ok(before), Ok(after)) => format!("--- {old}\n+++ {new}\n{}", unified(&before, &after, 3)),
+                _ => format!("Binary files {old} and {new} differ\n"),
+            };
+            // On a terminal nothing in a file may pass for a command.
+            match std::io::stdout().is_terminal() {
+                true => os::print(sanitize::shown(&shown).as_bytes())?,
+                false => os::print(shown.as_bytes())?,
+            }
+        }
+        Ok(())
+    }
+
+    fn prepare(&self, changing: &mut Changes) -> Result<()> {
+        for (path, bytes) in self.after.iter().filter(|(path, bytes)| self.before.get(*path) != Some(*bytes))
+        {
+            changing.write(&self.dir.join(path), bytes)?;
+        }
+        self.gone().try_for_each(|file| changing.remove(&file, None))
     }
 }
 
-fn write(mut changing: Changes, dir: &Path, local: &Files, merged: &Files) -> Result<()> {
-    for (path, bytes) in merged {
-        let file: PathBuf = dir.join(path);
-        match local.get(path) {
-            Some(before) if before == bytes => {}
-            _ => changing.write(&file, bytes)?,
-        }
-    }
-    let gone = || local.keys().filter(|path| !merged.contains_key(*path)).map(|path| dir.join(path));
-    gone().try_for_each(|file| changing.remove(&file, None))?;
+/// Writes what changed in all packages, or nothing.
+fn write(mut changing: Changes, updated: &[Updated]) -> Result<()> {
+    updated.iter().try_for_each(|one| one.prepare(&mut changing))?;
     changing.commit()?;
-    gone().for_each(|file| remove_emptied(&file, dir));
+    for one in updated {
+        one.gone().for_each(|file| remove_emptied(&file, &one.dir));
+        let is_new = |path: &&String| !one.before.contains_key(*path) && one.after.contains_key(*path);
+        let new = one.executable.iter().filter(is_new);
+        new.into_iter().try_for_each(|path| os::make_executable(&one.dir.join(path)))?;
+    }
     Ok(())
 }
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use krm_engine::kpt::{self, Files, Git, Kptfile, States, Strategy};
+use krm_engine::kpt::{self, Clash, Did, Files, Git, Kept, Kptfile, States, Strategy};
 use krm_engine::merge::Side;
-use krm_engine::{Diagnostic, Node, Result, Span};
+use krm_engine::{Node, Result, Span};
 use krm_yaml::emit::preserve;
 use krm_yaml::{Document, Failure};
 
@@ -24,6 +24,10 @@ pub struct Updating<'a> {
     pub count: usize,
     /// The files from upstream that may be run.
     pub executable: Vec<String>,
+    /// How much was changed both here and upstream.
+    pub conflicts: usize,
+    /// The resources that went from files that stay.
+    pub removed: Vec<String>,
 }
 
 /// The states of a package, each by the paths of its files.
@@ -69,7 +73,8 @@ fn joined(folder: &str, path: &str) -> String {
 
 impl<'a> Updating<'a> {
     pub fn new(args: &'a PkgUpdateArgs, dir: &'a Path, disk: &'a Disk, report: &'a Report) -> Self {
-        Self { args, dir, disk, report, count: 0, executable: Vec::new() }
+        let (executable, removed) = Default::default();
+        Self { args, dir, disk, report, count: 0, executable, conflicts: 0, removed }
     }
 
     /// Updates the package, then its subpackages that have an upstream, each to what its own Kptfile says. Those that come
@@ -139,10 +144,9 @@ impl<'a> Updating<'a> {
         let apart = self.independent(sides.all());
         let own = sides.part("", &apart);
         let mut merged = self.merged(&own, &dir, strategy)?;
-        let read = |files: &Files, side: &str| self.other_kptfile(files, side);
-        if let Some(theirs) = read(&own.updated, "upstream")? {
-            let was = read(&own.origin, "upstream, before")?;
-            document.root = kpt::merge_kptfile(was.as_ref(), &theirs, &document.root)?;
+        if let Some(theirs) = self.other_kptfile(&own.updated, "upstream")? {
+            let was = self.other_kptfile(&own.origin, "upstream, before")?;
+            document.root = self.merged_kptfile(was.as_ref(), &theirs, &document.root)?;
         }
         let source = kpt::Source {
             repo: &upstream.repo,
@@ -191,19 +195,33 @@ impl<'a> Updating<'a> {
         })
     }
 
-    fn merged(&self, sides: &Sides, folder: &Path, strategy: Strategy) -> Result<Files> {
-        let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local, folder };
-        let side = match self.args.on_conflict {
+    /// Whose value is taken if both sides changed a field.
+    fn side(&self) -> Side {
+        match self.args.on_conflict {
             OnUpdateConflict::Ours => Side::Ours,
             OnUpdateConflict::Upstream | OnUpdateConflict::Fail => Side::Theirs,
-        };
-        let (merged, clashes) = kpt::update(&states, strategy, side, &self.report.sources)?;
-        clashes.iter().for_each(|clash| say(clash, self.args.on_conflict, self.report));
-        if !clashes.is_empty() && self.args.on_conflict == OnUpdateConflict::Fail {
-            let message = format!("{} change(s) here are in conflict with upstream's", clashes.len());
-            return Err(Diagnostic::error("update-conflicts", message).help("nothing was written"));
         }
+    }
+
+    fn merged(&mut self, sides: &Sides, folder: &Path, strategy: Strategy) -> Result<Files> {
+        let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local, folder };
+        let updated = kpt::update(&states, strategy, self.side(), &self.report.sources)?;
+        self.note(&updated.clashes);
+        self.removed.extend(updated.removed);
+        Ok(updated.files)
+    }
+
+    fn merged_kptfile(&mut self, was: Option<&Node>, theirs: &Node, ours: &Node) -> Result<Node> {
+        let mut clashes = Vec::new();
+        let merged = kpt::merge_kptfile(was, theirs, ours, self.side(), &mut clashes)?;
+        self.note(&clashes);
         Ok(merged)
+    }
+
+    /// Reports what was changed on both sides, and counts it.
+    fn note(&mut self, clashes: &[Clash]) {
+        clashes.iter().for_each(|clash| say(clash, self.args.on_conflict, self.report));
+        self.conflicts += clashes.len();
     }
 
     fn other_kptfile(&self, files: &Files, side: &str) -> Result<Option<Node>> {
@@ -213,24 +231,32 @@ impl<'a> Updating<'a> {
     }
 
     /// What becomes of a subpackage with an upstream of its own when the package around it is updated.
-    fn subpackage(&self, folder: &str, sides: Sides, strategy: Strategy) -> Result<Files> {
+    fn subpackage(&mut self, folder: &str, sides: Sides, strategy: Strategy) -> Result<Files> {
         let there = sides.all().map(|files| files.contains_key(kpt::FILE));
         match there {
             // New upstream, or only here, or removed here.
             [false, true, false] => Ok(kpt::noted(&sides.updated)),
             [false, false, _] => Ok(sides.local),
-            [true, _, false] => Ok(Files::new()),
+            [true, is_upstream, false] => {
+                if is_upstream && sides.origin != sides.updated {
+                    self.note(&[Clash::of(kpt::subpackage(folder), Did::Remove, Did::Change, Kept::Nothing)]);
+                }
+                Ok(Files::new())
+            }
             [false, true, true] => Err(kpt::added_twice(folder)),
             [true, false, true] => {
-                let untouched = kpt::noted(&sides.origin) == kpt::noted(&sides.local);
-                Ok(if untouched { Files::new() } else { sides.local })
+                if kpt::noted(&sides.origin) == kpt::noted(&sides.local) {
+                    return Ok(Files::new());
+                }
+                self.note(&[Clash::of(kpt::subpackage(folder), Did::Change, Did::Remove, Kept::Here)]);
+                Ok(sides.local)
             }
             [true, true, true] => self.merged_subpackage(&self.dir.join(folder), sides, strategy),
         }
     }
 
     /// Follows where upstream takes the subpackage from now, unless that was changed here.
-    fn merged_subpackage(&self, folder: &Path, sides: Sides, strategy: Strategy) -> Result<Files> {
+    fn merged_subpackage(&mut self, folder: &Path, sides: Sides, strategy: Strategy) -> Result<Files> {
         let (_, mut document) = self.kptfile(&sides.local, "")?;
         let read = |files: &Files, side: &str| self.other_kptfile(files, side);
         let (was, theirs) = (read(&sides.origin, "upstream, before")?, read(&sides.updated, "upstream")?);
@@ -238,7 +264,7 @@ impl<'a> Updating<'a> {
         if document.root.get("upstream") != was.get("upstream") {
             return Ok(sides.local);
         }
-        document.root = kpt::merge_kptfile(Some(&was), &theirs, &document.root)?;
+        document.root = self.merged_kptfile(Some(&was), &theirs, &document.root)?;
         let is_fetched = theirs.get("upstreamLock").is_some();
         for key in ["upstream", "upstreamLock"] {
             // Without a lock it says what is to be fetched; what was fetched is here.

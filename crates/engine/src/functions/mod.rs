@@ -27,7 +27,7 @@ pub(crate) use legacy::LegacyPlugin;
 pub(crate) use legacy::split_words;
 pub use locate::Locator;
 pub(crate) use spec::{Folders, FunctionSpec};
-pub(crate) use transform::finding;
+pub use transform::finding;
 
 /// A program and its configuration.
 #[derive(Clone)]

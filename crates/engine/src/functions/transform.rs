@@ -169,7 +169,7 @@ impl Function {
 }
 
 /// What a function says about a resource, as an error or a warning.
-pub(crate) fn finding(function: &str, result: &FunctionResult) -> Diagnostic {
+pub fn finding(function: &str, result: &FunctionResult) -> Diagnostic {
     let finding = Diagnostic::warning("function-result", format!("function `{function}` says: {result}"));
     if result.severity() == Severity::Error { finding.into_error() } else { finding }
 }

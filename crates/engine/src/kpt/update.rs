@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::kptfile::{FILE, Kptfile, Strategy};
 use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
-use crate::merge::{Merged, Options, ResourceConflict, Side, three_way, three_way_taking};
+use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way_taking};
 use crate::schema::Schema;
 
 /// The files of a package by their paths.
@@ -43,21 +43,39 @@ impl States<'_> {
 pub enum Clash {
     /// A field, and whose value is taken.
     Field(ResourceConflict),
-    /// A resource or a file, which stays as it is here.
+    /// A resource, a file or a subpackage.
     Whole {
         /// Its name.
         what: String,
         here: Did,
         upstream: Did,
+        /// What there is after the update.
+        kept: Kept,
         place: Span,
         /// For a resource that was removed here: the file that it is in now.
         moved_to: Option<String>,
     },
 }
 
+impl Clash {
+    /// A file or a subpackage, by its name.
+    pub fn of(what: String, here: Did, upstream: Did, kept: Kept) -> Self {
+        Self::Whole { what, here, upstream, kept, place: Span::NONE, moved_to: None }
+    }
+}
+
+/// What is left of a resource or a file that both sides changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kept {
+    Here,
+    Upstream,
+    Nothing,
+}
+
 /// What a side did to a resource or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
+    Add,
     Change,
     Remove,
 }
@@ -65,23 +83,35 @@ pub enum Did {
 impl Did {
     pub fn participle(self) -> &'static str {
         match self {
+            Did::Add => "added",
             Did::Change => "changed",
             Did::Remove => "removed",
         }
     }
 }
 
-/// What becomes of the package here, its root Kptfile apart, and what both sides changed. Of a field that both changed, `side`
-/// says whose value is taken.
-pub fn update(
-    states: &States<'_>,
-    strategy: Strategy,
-    side: Side,
-    sources: &Sources,
-) -> Result<(Files, Vec<Clash>)> {
+/// What an update makes of a package.
+pub struct Updated {
+    /// Its root Kptfile apart.
+    pub files: Files,
+    pub clashes: Vec<Clash>,
+    /// The resources that went because upstream removed them, from files that stay.
+    pub removed: Vec<String>,
+}
+
+/// What one file becomes, and what is to be said of that.
+#[derive(Default)]
+struct Met {
+    clashes: Vec<Clash>,
+    removed: Vec<String>,
+}
+
+/// What becomes of the package here, and what both sides changed. Of a field that both changed, `side` says whose value is
+/// taken.
+pub fn update(states: &States<'_>, strategy: Strategy, side: Side, sources: &Sources) -> Result<Updated> {
     let States { origin, updated, local, folder } = *states;
     let (origin, updated) = (noted(origin), noted(updated));
-    let mut clashes = Vec::new();
+    let mut met = Met::default();
     let merged = match strategy {
         Strategy::FastForward => {
             refuse_changes(&origin, local)?;
@@ -91,15 +121,37 @@ pub fn update(
         Strategy::CopyMerge => {
             let mut all: Files = local.clone();
             all.retain(|path, _| updated.contains_key(path) || !origin.contains_key(path));
+            met.clashes = overwritten(&origin, &updated, local);
             all.extend(updated);
             all
         }
         Strategy::ResourceMerge => {
             let states = States { origin: &origin, updated: &updated, local, folder };
-            merge(&states, side, sources, &mut clashes)?
+            merge(&states, side, sources, &mut met)?
         }
     };
-    Ok((noted(&merged), clashes))
+    Ok(Updated { files: noted(&merged), clashes: met.clashes, removed: met.removed })
+}
+
+/// What was changed here, and is replaced by what upstream made of it.
+fn overwritten(origin: &Files, updated: &Files, local: &Files) -> Vec<Clash> {
+    let here = noted(local);
+    let changed = here.iter().filter(|(path, ours)| *path != FILE && origin.get(*path) != Some(*ours));
+    let mut clashes = Vec::new();
+    for (path, ours) in changed {
+        let (was, theirs) = (origin.get(path), updated.get(path));
+        if theirs == Some(ours) || (was.is_none() && theirs.is_none()) {
+            continue;
+        }
+        let did = |side: Option<&Vec<u8>>| match (was, side) {
+            (None, _) => Did::Add,
+            (_, Some(_)) => Did::Change,
+            (_, None) => Did::Remove,
+        };
+        let kept = if theirs.is_some() { Kept::Upstream } else { Kept::Nothing };
+        clashes.push(Clash::of(format!("`{path}`"), did(Some(ours)), did(theirs), kept));
+    }
+    clashes
 }
 
 /// The files with resources that say what upstream calls them; as they are if one cannot be read.
@@ -130,16 +182,16 @@ fn refuse_changes(origin: &Files, local: &Files) -> Result<()> {
     }
 }
 
-fn merge(states: &States<'_>, side: Side, sources: &Sources, clashes: &mut Vec<Clash>) -> Result<Files> {
+fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) -> Result<Files> {
     let States { origin, updated, local, .. } = *states;
     let homes = Homes { files: local, sources, found: OnceLock::new() };
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
-    let fates = subpackages(origin, updated, local)?;
+    let fates = subpackages(origin, updated, local, &mut all_met.clashes)?;
     // Files know nothing of each other.
-    let one = |path: &&String| -> Result<(Option<Vec<u8>>, Vec<Clash>)> {
+    let one = |path: &&String| -> Result<(Option<Vec<u8>>, Met)> {
         let (was, theirs, ours) = (origin.get(*path), updated.get(*path), local.get(*path));
-        let mut met = Vec::new();
+        let mut met = Met::default();
         let fate = path.rmatch_indices('/').find_map(|(end, _)| fates.get(&path[..end]));
         let text = match fate {
             Some(Fate::Stays) => ours.cloned(),
@@ -149,19 +201,13 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, clashes: &mut Vec<C
                 merging.merge([was, theirs, ours], &mut met)?
             }
             None => match (was, theirs, ours) {
-                (_, theirs, None) => theirs.cloned(),
-                (was, theirs, Some(ours)) if was == Some(ours) => theirs.cloned(),
-                (Some(was), Some(theirs), Some(ours)) if was != theirs && is_subpackage(path) => {
-                    Some(merged_kptfile(path, &states.shown(path), was, theirs, ours, sources)?)
+                (Some(was), Some(theirs), Some(ours))
+                    if was != theirs && was != ours && is_subpackage(path) =>
+                {
+                    let merging = KptfileMerging { path, here: &states.shown(path), side, sources };
+                    Some(merging.merge(was, theirs, ours, &mut met.clashes)?)
                 }
-                (Some(was), theirs, Some(ours)) if theirs != Some(was) && theirs != Some(ours) => {
-                    let upstream = if theirs.is_some() { Did::Change } else { Did::Remove };
-                    let what = format!("`{path}`");
-                    let (here, place, moved_to) = (Did::Change, Span::NONE, None);
-                    met.push(Clash::Whole { what, here, upstream, place, moved_to });
-                    Some(ours.clone())
-                }
-                (_, _, Some(ours)) => Some(ours.clone()),
+                _ => whole(path, [was, theirs, ours], side, &mut met.clashes),
             },
         };
         Ok((text, met))
@@ -170,10 +216,41 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, clashes: &mut Vec<C
     let all: Vec<_> = paths.par_iter().map(one).collect();
     for (path, one) in paths.into_iter().zip(all) {
         let (text, met) = one?;
-        clashes.extend(met);
+        all_met.clashes.extend(met.clashes);
+        all_met.removed.extend(met.removed);
         merged.extend(text.map(|text| (path.clone(), text)));
     }
     Ok(merged)
+}
+
+/// What becomes of a file that is not merged by its resources.
+fn whole(
+    path: &str,
+    [was, theirs, ours]: [Option<&Vec<u8>>; 3],
+    side: Side,
+    clashes: &mut Vec<Clash>,
+) -> Option<Vec<u8>> {
+    let mut clash = |here, upstream, kept| clashes.push(Clash::of(format!("`{path}`"), here, upstream, kept));
+    match (was, theirs, ours) {
+        (Some(was), Some(theirs), None) if was != theirs => {
+            let kept = if side == Side::Ours { Kept::Nothing } else { Kept::Upstream };
+            clash(Did::Remove, Did::Change, kept);
+            (kept == Kept::Upstream).then(|| theirs.clone())
+        }
+        // As kpt: one that was removed here comes back.
+        (_, theirs, None) => theirs.cloned(),
+        (was, theirs, Some(ours)) if was == Some(ours) => theirs.cloned(),
+        (was, theirs, Some(ours)) if theirs != was && theirs != Some(ours) => {
+            let (here, upstream) = match (was, theirs) {
+                (None, _) => (Did::Add, Did::Add),
+                (_, None) => (Did::Change, Did::Remove),
+                _ => (Did::Change, Did::Change),
+            };
+            clash(here, upstream, Kept::Here);
+            Some(ours.clone())
+        }
+        (_, _, Some(ours)) => Some(ours.clone()),
+    }
 }
 
 /// Whether a file is the Kptfile of a subpackage. That of the package itself is merged elsewhere.
@@ -182,22 +259,25 @@ fn is_subpackage(path: &str) -> bool {
 }
 
 /// The Kptfile of a subpackage that was changed on both sides.
-fn merged_kptfile(
-    path: &str,
-    here: &str,
-    was: &[u8],
-    theirs: &[u8],
-    ours: &[u8],
-    sources: &Sources,
-) -> Result<Vec<u8>> {
-    let read = |bytes: &[u8], name: String| {
-        let source = sources.add_bytes(name, bytes.to_vec())?;
-        Kptfile::read(&source).map(|(_, document)| document)
-    };
-    let mut document = read(ours, here.to_owned())?;
-    let (was, theirs) = (read(was, before(path))?, read(theirs, upstream(path))?);
-    document.root = merge_kptfile(Some(&was.root), &theirs.root, &document.root)?;
-    Ok(preserve::document(&document).into_bytes())
+struct KptfileMerging<'a> {
+    path: &'a str,
+    /// What messages call the file here.
+    here: &'a str,
+    side: Side,
+    sources: &'a Sources,
+}
+
+impl KptfileMerging<'_> {
+    fn merge(&self, was: &[u8], theirs: &[u8], ours: &[u8], clashes: &mut Vec<Clash>) -> Result<Vec<u8>> {
+        let read = |bytes: &[u8], name: String| {
+            let source = self.sources.add_bytes(name, bytes.to_vec())?;
+            Kptfile::read(&source).map(|(_, document)| document)
+        };
+        let mut document = read(ours, self.here.to_owned())?;
+        let (was, theirs) = (read(was, before(self.path))?, read(theirs, upstream(self.path))?);
+        document.root = merge_kptfile(Some(&was.root), &theirs.root, &document.root, self.side, clashes)?;
+        Ok(preserve::document(&document).into_bytes())
+    }
 }
 
 /// What messages call a file as it is upstream.
@@ -219,7 +299,12 @@ enum Fate {
 }
 
 /// The subpackages that are not merged: those that one of the sides removed. Refuses those that both added.
-fn subpackages(origin: &Files, updated: &Files, local: &Files) -> Result<BTreeMap<String, Fate>> {
+fn subpackages(
+    origin: &Files,
+    updated: &Files,
+    local: &Files,
+    clashes: &mut Vec<Clash>,
+) -> Result<BTreeMap<String, Fate>> {
     let mut here = None;
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let mut fates = BTreeMap::new();
@@ -231,9 +316,17 @@ fn subpackages(origin: &Files, updated: &Files, local: &Files) -> Result<BTreeMa
             [true, false, true] => {
                 let here: &Files = here.get_or_insert_with(|| noted(local));
                 let untouched = files_of(origin, folder).eq(files_of(here, folder));
+                if !untouched {
+                    clashes.push(Clash::of(subpackage(folder), Did::Change, Did::Remove, Kept::Here));
+                }
                 fates.insert(folder.to_owned(), if untouched { Fate::Goes } else { Fate::Stays });
             }
-            [true, _, false] => drop(fates.insert(folder.to_owned(), Fate::Goes)),
+            [true, is_upstream, false] => {
+                if is_upstream && files_of(origin, folder).ne(files_of(updated, folder)) {
+                    clashes.push(Clash::of(subpackage(folder), Did::Remove, Did::Change, Kept::Nothing));
+                }
+                fates.insert(folder.to_owned(), Fate::Goes);
+            }
             [false, true, true] => {
                 return Err(added_twice(folder));
             }
@@ -241,6 +334,11 @@ fn subpackages(origin: &Files, updated: &Files, local: &Files) -> Result<BTreeMa
         }
     }
     Ok(fates)
+}
+
+/// What messages call a subpackage.
+pub fn subpackage(folder: &str) -> String {
+    format!("the subpackage `{folder}`")
 }
 
 /// The error for a subpackage that appeared on both sides.
@@ -330,21 +428,24 @@ struct Merging<'a> {
 }
 
 impl Merging<'_> {
-    fn merge(
-        &self,
-        [was, theirs, ours]: [Option<&Vec<u8>>; 3],
-        clashes: &mut Vec<Clash>,
-    ) -> Result<Option<Vec<u8>>> {
+    fn merge(&self, [was, theirs, ours]: [Option<&Vec<u8>>; 3], met: &mut Met) -> Result<Option<Vec<u8>>> {
         if was == theirs {
             // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
             return Keyed::read(&self.here, ours, self.sources).map(|_| ours.cloned());
         }
         let schema = Schema::builtin();
+        let bytes = [was, theirs, ours];
         let (was, theirs, ours) = (
             Keyed::read(&before(self.path), was, self.sources)?,
             Keyed::read(&upstream(self.path), theirs, self.sources)?,
             Keyed::read(&self.here, ours, self.sources)?,
         );
+        if [&was, &theirs, &ours].iter().all(|side| side.at.is_empty()) {
+            // There is no resource in it: it is a file like any other.
+            return Ok(whole(self.path, bytes, self.side, &mut met.clashes));
+        }
+        let clashes = &mut met.clashes;
+        let mut removed = Vec::new();
         let mut documents = Vec::new();
         for (document, key) in ours.documents.iter().zip(&ours.keys) {
             let Some(key) = key else {
@@ -359,10 +460,13 @@ impl Merging<'_> {
                             what: named(&document.root),
                             here: Did::Change,
                             upstream: Did::Remove,
+                            kept: Kept::Here,
                             place: document.root.span(),
                             moved_to: None,
                         });
                         documents.push(document.clone());
+                    } else {
+                        removed.push(format!("{} of {}", named(&document.root), self.here));
                     }
                 }
                 (was, Some(theirs)) => {
@@ -398,6 +502,7 @@ impl Merging<'_> {
                     what: named(&document.root),
                     here: Did::Remove,
                     upstream: Did::Change,
+                    kept: Kept::Nothing,
                     place: document.root.span(),
                     moved_to: self.homes.of(key).cloned(),
                 });
@@ -411,6 +516,8 @@ impl Merging<'_> {
             }
         }
         let left = documents.iter().any(|document| !document.root.is_null());
+        // A file that goes says it all.
+        met.removed.extend(removed.into_iter().filter(|_| left));
         Ok(left.then(|| {
             let text = preserve::stream(&documents);
             text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
@@ -424,8 +531,15 @@ fn named(resource: &Node) -> String {
     format!("{} `{}`", text(resource.get("kind")), text(resource.at(["metadata", "name"])))
 }
 
-/// Merges the Kptfile of an update into the one here: its name and where it comes from stay.
-pub fn merge_kptfile(origin: Option<&Node>, updated: &Node, local: &Node) -> Result<Node> {
+/// Merges the Kptfile of an update into the one here: its name and where it comes from stay. What a render noted in it is not
+/// worth a conflict.
+pub fn merge_kptfile(
+    origin: Option<&Node>,
+    updated: &Node,
+    local: &Node,
+    side: Side,
+    clashes: &mut Vec<Clash>,
+) -> Result<Node> {
     let own = |node: &Node| {
         let mut node = without_own(node);
         for key in ["upstream", "upstreamLock"] {
@@ -444,8 +558,15 @@ pub fn merge_kptfile(origin: Option<&Node>, updated: &Node, local: &Node) -> Res
     let keyed = |node: &Node| if by_program { with_keys(node) } else { node.clone() };
     let options = Options { infer: true, ..Options::default() };
     let schema = Schema::builtin();
-    let (merged, _) =
-        three_way(origin.as_ref().map(keyed).as_ref(), &keyed(&updated), &keyed(local), &schema, options)?;
+    let (origin, updated) = (origin.as_ref().map(keyed), keyed(&updated));
+    let (merged, met) = three_way_taking(side, origin.as_ref(), &updated, &keyed(local), &schema, options)?;
+    let is_noted =
+        |conflict: &Conflict| conflict.path.first().is_some_and(|first| first.as_str() == "status");
+    clashes.extend(
+        met.into_iter()
+            .filter(|conflict| !is_noted(conflict))
+            .map(|conflict| Clash::Field(ResourceConflict { resource: named(local), conflict })),
+    );
     Ok(match merged {
         Merged::Changed(node) if by_program => without_keys(&node),
         Merged::Changed(node) => node,
