@@ -154,6 +154,7 @@ impl RemoteExecutionArgs {
             executables: self.remote_executables || is_on("KRM_REMOTE_EXECUTABLES"),
             trust_sandbox: self.remote_trust_sandbox || is_on("KRM_REMOTE_TRUST_SANDBOX"),
             local_fallback: self.remote_local_fallback || is_on("KRM_REMOTE_LOCAL_FALLBACK"),
+            jobs: self.jobs()?.unwrap_or(JOBS),
         };
         let executor = Executor::new(&address, &self.connection()?, execution)?;
         Ok(Policy { elsewhere: Some(Arc::new(executor)), ..policy })
@@ -208,7 +209,7 @@ impl RemoteExecutionArgs {
         given.map(|(name, text)| header(text).map_err(|why| unusable(name, "...", &why))).collect()
     }
 
-    /// How many threads wait for functions that run elsewhere; `None` if none does.
+    /// How many functions may be on their way at once; `None` if none runs elsewhere.
     pub fn jobs(&self) -> krm_engine::Result<Option<usize>> {
         if self.remote_executor.is_none() && setting("KRM_REMOTE_EXECUTOR").is_none() {
             return Ok(None);

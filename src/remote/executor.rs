@@ -47,6 +47,8 @@ pub struct Execution {
     pub trust_sandbox: bool,
     /// If the server cannot be reached, functions run on this machine.
     pub local_fallback: bool,
+    /// How many functions are sent before the first of them has ended.
+    pub jobs: usize,
 }
 
 /// A server that runs functions.
@@ -102,6 +104,10 @@ impl Elsewhere for Executor {
 
     fn takes(&self, program: &Program) -> bool {
         matches!(program, Program::Image(_) | Program::Exec(_))
+    }
+
+    fn at_once(&self) -> usize {
+        self.with.jobs
     }
 }
 

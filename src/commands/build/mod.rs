@@ -26,8 +26,9 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
     let pool = rayon::ThreadPoolBuilder::new().use_current_thread();
     // Functions that run elsewhere only make threads wait: how many depends on the server, not on the cores of this machine.
-    // So do outputs that come from a server.
-    let waiting = args.flags.access.remote.jobs()?.or(args.shared.is_asked().then_some(WAITING));
+    // So do outputs that come from a server. With more targets than that, each waits in a thread that the session starts.
+    let jobs = args.flags.access.remote.jobs()?.filter(|jobs| args.targets.len() < *jobs);
+    let waiting = jobs.or(args.shared.is_asked().then_some(WAITING));
     let pool = match waiting {
         Some(jobs) => pool.num_threads(jobs.max(std::thread::available_parallelism().map_or(1, usize::from))),
         None => pool,

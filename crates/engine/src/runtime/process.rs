@@ -22,6 +22,7 @@ use crate::pipeline::policy::Limits;
 pub(super) const GRACE: Duration = Duration::from_secs(2);
 
 /// How long a supervisor may take to end everything: stopping a container takes a moment.
+#[cfg(unix)]
 pub(super) const TO_END: Duration = Duration::from_secs(10);
 
 /// How much of stderr is kept: its end, where the reason is.

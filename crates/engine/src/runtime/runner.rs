@@ -27,6 +27,9 @@ pub trait Elsewhere: fmt::Debug + Send + Sync {
 
     /// Runs a program to its end; `None` if this call has to be made on this machine.
     fn run(&self, call: &Call) -> Option<Result<Output>>;
+
+    /// How many calls may be made at the same time.
+    fn at_once(&self) -> usize;
 }
 
 /// A program, what it is given, and what it may do. The policy has been consulted: the program may run.

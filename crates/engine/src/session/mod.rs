@@ -3,6 +3,7 @@
 mod emit;
 mod outline;
 mod root;
+mod side_by_side;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -24,6 +25,7 @@ use crate::schema::{Kubernetes, Schema};
 pub use emit::emit;
 pub use outline::Outlined;
 pub use root::KUSTOMIZE_VERSION;
+use side_by_side::side_by_side;
 
 /// Builds targets, and remembers what it read and built.
 ///
@@ -145,7 +147,7 @@ impl Session {
             planned.iter().filter(|target| target.built.get().is_none()).collect();
         let all = bases(open.iter().filter_map(|target| target.pipeline.as_ref().ok()));
         self.build_ahead(all.into_iter().map(|(base, _)| base).collect(), &schema);
-        open.par_iter().for_each(|target| {
+        side_by_side(open, self.at_once(), |target| {
             let built = match &target.pipeline {
                 Ok(pipeline) => self.run(pipeline.clone(), &target.dependencies, &schema),
                 Err(error) => Err(error.clone()),
@@ -188,12 +190,14 @@ impl Session {
         let shared = bases(planned.iter().filter_map(|target| target.pipeline.as_ref().ok()));
         let shared = shared.into_iter().filter(|(_, uses)| *uses > 1).map(|(base, _)| base).collect();
         self.build_ahead(shared, &schema);
-        planned
-            .into_par_iter()
-            .map(|PlannedTarget { pipeline, dependencies, .. }| {
-                (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
-            })
-            .collect()
+        side_by_side(planned, self.at_once(), |PlannedTarget { pipeline, dependencies, .. }| {
+            (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
+        })
+    }
+
+    /// How many functions may run elsewhere at the same time.
+    fn at_once(&self) -> usize {
+        self.planning.runtime.policy().elsewhere.as_ref().map_or(0, |elsewhere| elsewhere.at_once())
     }
 
     /// Anyone who gets a diagnostic can show it without the texts it is about.
@@ -208,7 +212,8 @@ impl Session {
     fn build_ahead(&self, bases: Vec<Arc<Base>>, schema: &Schema) {
         let deepest = bases.iter().map(|base| base.level).max().unwrap_or_default();
         for level in 0..=deepest {
-            bases.par_iter().filter(|base| base.level == level).for_each(|base| {
+            let bases = bases.iter().filter(|base| base.level == level).collect();
+            side_by_side(bases, self.at_once(), |base: &Arc<Base>| {
                 base.build_ahead(&self.planning.context(schema, &base.dependencies));
             });
         }

@@ -387,6 +387,10 @@ fn visit_listed<'n>(
     see: &mut dyn FnMut(&'n Node, &[usize]) -> Result<()>,
 ) -> Result<()> {
     for (at, entry) in node.as_map().into_iter().flatten().enumerate() {
+        // Most values are scalars, and nothing is in these.
+        if entry.value.is_scalar() {
+            continue;
+        }
         way.push(at);
         visit_listed(&entry.value, way, see)?;
         if lists_containers(&entry.key) {
