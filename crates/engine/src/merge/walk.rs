@@ -248,22 +248,17 @@ fn without_merge_key<'n>(dest: Cow<'n, Node>, others: [Option<&Node>; 2]) -> Res
     };
     let mut resolved = dest.clone().into_owned();
     krm_yaml::merge_keys::resolve(&mut resolved)?;
-    let is_inherited = |name: &str| !map.contains(name) && resolved.get(name).is_some();
-    let reaches_in = |entry: &Entry| {
-        (!entry.value.is_scalar() || entry.value.is_null()) && entry.key.text().is_some_and(is_inherited)
-    };
-    // Of three trees, the update speaks about what it changed or no longer has, whatever its value.
     let [origin, updated] = others;
-    let changed = |entry: &Entry| match (updated, entry.key.text()) {
-        (Some(updated), Some(name)) => {
-            is_inherited(name) && origin.and_then(|origin| origin.get(name)) != updated.get(name)
+    let speaks_of = |entry: &Entry| {
+        let is_inherited = |name: &&str| !map.contains(name) && resolved.get(name).is_some();
+        let Some(name) = entry.key.text().filter(is_inherited) else { return false };
+        match updated {
+            // Of three trees, the difference between the others is what counts.
+            Some(updated) => origin.and_then(|origin| origin.get(name)) != updated.get(name),
+            None => !entry.value.is_scalar() || entry.value.is_null(),
         }
-        _ => false,
     };
-    let any = |tree: Option<&Node>, test: &dyn Fn(&Entry) -> bool| {
-        tree.and_then(Node::as_map).is_some_and(|map| map.iter().any(test))
-    };
-    let reached = others.into_iter().any(|tree| any(tree, &reaches_in) || any(tree, &changed));
+    let reached = others.into_iter().flatten().filter_map(Node::as_map).flatten().any(speaks_of);
     Ok(if reached { Cow::Owned(resolved) } else { dest })
 }
 
