@@ -190,7 +190,7 @@ impl SetArgs {
             Leaf::ConfigMap(args) => args.apply(file, Generated::ConfigMap),
             Leaf::Image { images } => {
                 let changes: Result<Vec<_>> = images.iter().map(|text| ImageChange::parse(text)).collect();
-                file.set_images(&changes?);
+                file.set_images(changes?);
                 Ok(())
             }
             Leaf::Label { pairs } => {
@@ -202,7 +202,7 @@ impl SetArgs {
             Leaf::Replicas { replicas } => {
                 let changes: Result<Vec<_>> =
                     replicas.iter().map(|text| ReplicasChange::parse(text)).collect();
-                file.set_replicas(&changes?);
+                file.set_replicas(changes?);
                 Ok(())
             }
             Leaf::Secret(args) => args.apply(file, Generated::Secret),

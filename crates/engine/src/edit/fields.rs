@@ -68,8 +68,25 @@ pub fn make<'n>(node: &'n mut Node, name: &str, empty: Node) -> Option<&'n mut N
     (value.is_seq() == empty.is_seq() && value.is_map() == empty.is_map()).then_some(value)
 }
 
+/// Adds an item to the end of a list of a node.
+pub fn push(node: &mut Node, name: &str, item: Node) {
+    let end = items(node, name).len();
+    insert(node, name, end, item);
+}
+
+/// Adds an item that has a `name` to a list. The reference sorts such lists; one that is sorted stays so, and any other gets
+/// the item at its end.
+pub fn push_by_name(node: &mut Node, name: &str, item: Node) {
+    let list = items(node, name);
+    let at = match list.is_sorted_by_key(|item| text(item, "name")) {
+        true => list.partition_point(|other| text(other, "name") <= text(&item, "name")),
+        false => list.len(),
+    };
+    insert(node, name, at, item);
+}
+
 /// Adds an item to a list of a node. It looks like its neighbours: quoted if they are, in braces if they are.
-pub fn push(node: &mut Node, name: &str, mut item: Node) {
+fn insert(node: &mut Node, name: &str, at: usize, mut item: Node) {
     let Some(list) = make(node, name, Node::seq()).and_then(Node::as_seq_mut) else { return };
     if let Some(neighbour) = list.last().filter(|last| last.is_scalar() == item.is_scalar()) {
         let style = neighbour.style();
@@ -77,7 +94,7 @@ pub fn push(node: &mut Node, name: &str, mut item: Node) {
             item.set_style(style);
         }
     }
-    list.push(item);
+    list.insert(at, item);
 }
 
 /// Keeps the items of a list that pass; a list that has none left goes, and its field with it. Gives those removed.

@@ -49,6 +49,9 @@ pub struct Addition {
 
 impl Addition {
     fn check(&self) -> Result<()> {
+        if self.name.is_empty() {
+            return Err(bad_argument("the name is empty"));
+        }
         let no_data = self.files.is_empty() && self.literals.is_empty();
         match (self.env.is_empty(), no_data) {
             (true, true) => {

@@ -31,6 +31,10 @@ impl ImageChange {
             Some(image) => (image, name),
             None => (name, ""),
         };
+        if name.is_empty() {
+            return Err(bad_argument(format!("`{text}` does not name an image"))
+                .help("write the name that resources have first: `IMAGE=NEWIMAGE`, `IMAGE:NEWTAG` or `IMAGE@DIGEST`"));
+        }
         Ok(Self { name: name.into(), new_name: new_name.into(), new_tag: tag.into(), digest: digest.into() })
     }
 
@@ -43,8 +47,9 @@ impl ImageChange {
 const LISTS: [&str; 2] = ["images", "imageTags"];
 
 impl File {
-    /// Sets what is done to images, each in its place in the list, or else at the end.
-    pub fn set_images(&mut self, changes: &[ImageChange]) {
+    /// Sets what is done to images, each in its place in the list; new ones come in the order of their names.
+    pub fn set_images(&mut self, mut changes: Vec<ImageChange>) {
+        changes.sort_by(|one, other| one.name.cmp(&other.name));
         changes.iter().for_each(|change| self.set_image(change));
     }
 
@@ -95,7 +100,7 @@ impl File {
             {
                 item.set(field, value);
             }
-            fields::push(self.root_mut(), LISTS[0], item);
+            fields::push_by_name(self.root_mut(), LISTS[0], item);
         }
     }
 }
@@ -127,6 +132,8 @@ mod tests {
             let change = ImageChange::parse(text).unwrap();
             assert_eq!([&change.name, &change.new_name, &change.new_tag, &change.digest], parts, "{text}");
         }
-        assert_eq!(ImageChange::parse("nginx").unwrap_err().code(), "edit-argument");
+        for text in ["nginx", "", "=mine", ":1.27", "@sha256:24a0", "=:1"] {
+            assert_eq!(ImageChange::parse(text).unwrap_err().code(), "edit-argument", "{text}");
+        }
     }
 }

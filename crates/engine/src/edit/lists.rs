@@ -57,6 +57,7 @@ impl File {
     /// Adds paths to a list; patterns stand for the files they match. With `verify`, each must exist.
     pub fn add_paths(&mut self, list: Paths, patterns: &[String], verify: bool) -> Result<()> {
         let mut found = Vec::new();
+        patterns.iter().try_for_each(|pattern| not_empty(pattern))?;
         for pattern in patterns {
             let paths = match verify {
                 true => glob::expand(&*self.folder().files().world, self.folder().root(), pattern)?,
@@ -87,6 +88,7 @@ impl File {
     /// Adds folders to `resources`, each of which must exist and not be listed yet.
     pub fn add_bases(&mut self, paths: &[&str]) -> Result<()> {
         for path in paths {
+            not_empty(path)?;
             let full = self.folder().root().join(path);
             let world = &self.folder().files().world;
             if !world.is_dir(&full) && !world.is_file(&full) {
@@ -188,6 +190,13 @@ impl File {
         let stays = |item: &Node| !item.text().is_some_and(|text| options.contains(&text));
         self.retain("buildMetadata", stays);
         Ok(())
+    }
+}
+
+fn not_empty(path: &str) -> Result<()> {
+    match path {
+        "" => Err(bad_argument("a path is empty").help("paths are relative to the kustomization's folder")),
+        _ => Ok(()),
     }
 }
 

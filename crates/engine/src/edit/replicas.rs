@@ -15,6 +15,8 @@ impl ReplicasChange {
     pub fn parse(text: &str) -> Result<Self> {
         let parts = text.split_once('=').filter(|(_, count)| !count.contains('='));
         match parts.and_then(|(name, count)| Some((name, count.parse().ok()?))) {
+            Some(("", _)) => Err(bad_argument(format!("`{text}` does not name a workload"))
+                .help("write it as `NAME=COUNT`, such as `web=3`")),
             Some((name, count)) => Ok(Self { name: name.into(), count }),
             None => Err(bad_argument(format!("`{text}` does not say how many replicas there should be"))
                 .help("write it as `NAME=COUNT`, such as `web=3`")),
@@ -23,16 +25,17 @@ impl ReplicasChange {
 }
 
 impl File {
-    /// Sets the count of workloads, each in its place in the list, or else at the end.
-    pub fn set_replicas(&mut self, changes: &[ReplicasChange]) {
-        for change in changes {
+    /// Sets the count of workloads, each in its place in the list; new ones come in the order of their names.
+    pub fn set_replicas(&mut self, mut changes: Vec<ReplicasChange>) {
+        changes.sort_by(|one, other| one.name.cmp(&other.name));
+        for change in &changes {
             let is_it = |item: &Node| fields::text(item, "name") == change.name;
             let count = fields::items(self.root(), "replicas").iter().filter(|item| is_it(item)).count();
             if count == 0 {
                 let mut item = Node::map();
                 item.set("name", change.name.as_str());
                 item.set("count", change.count);
-                fields::push(self.root_mut(), "replicas", item);
+                fields::push_by_name(self.root_mut(), "replicas", item);
                 continue;
             }
             let items = fields::get_mut(self.root_mut(), "replicas").and_then(Node::as_seq_mut);
