@@ -117,3 +117,17 @@ fn results_are_not_written_through_a_link() {
     assert!(output.status.code() == Some(1) && stderr.contains("error[link-leads-outside]"), "{stderr}");
     assert_eq!(fs::read_to_string(place.0.join("mine")).expect("it is there"), "mine\n");
 }
+
+#[test]
+fn a_manual_page_in_a_pipe_is_plain_text() {
+    let place = Place::new("man");
+    let page = |line: &str| String::from_utf8(place.sh(line).stdout).expect("it is text");
+    let text = page("$krm man build");
+    assert!(
+        text.contains("--enable-helm") && text.contains("\nEXIT STATUS\n    0\n        done\n"),
+        "{text}"
+    );
+    assert!(!text.contains("\n.SH") && !text.contains("\\-"), "{text}");
+    let roff = page("$krm man build --roff");
+    assert!(roff.contains(".SH \"EXIT STATUS\"\n.TP\n0\ndone\n"), "{roff}");
+}

@@ -136,7 +136,8 @@ pub const COMPLETION: &str = "Example, for this shell:
   source <(krm completion bash)";
 
 pub const MAN: &str = "Examples:
-  krm man fn run | man -l -
+  krm man build | grep -A2 enable-helm
+  krm man fn run --roff | man -l -
   krm man --output man1";
 
 pub const VERSION: &str = "Examples:

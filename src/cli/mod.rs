@@ -420,7 +420,7 @@ pub struct CompleteArgs {
 
 /// Show the manual page of a command
 ///
-/// At a terminal `man` shows it; elsewhere the page itself is printed.
+/// At a terminal `man` shows it; elsewhere it is printed as plain text.
 #[derive(Debug, Args)]
 #[command(after_help = examples::MAN)]
 pub struct ManArgs {
@@ -431,6 +431,10 @@ pub struct ManArgs {
     /// Write the pages of all commands to a folder instead; it is made if there is none
     #[arg(short, long, value_name = "DIR", conflicts_with = "command")]
     pub output: Option<PathBuf>,
+
+    /// Print the page in the language of manual pages, for `man -l` and for files
+    #[arg(long, conflicts_with = "output")]
+    pub roff: bool,
 }
 
 /// Merge resources into others, the source winning where they differ

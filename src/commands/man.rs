@@ -10,39 +10,34 @@ use krm_engine::{Diagnostic, Result};
 use crate::cli::{Cli, ManArgs};
 use crate::os;
 
-/// What every page ends with, in the language of manual pages.
-const STATUS: &str = r#".SH "EXIT STATUS"
-.TP
-0
-done
-.TP
-1
-the input is wrong; nothing was written
-.TP
-2
-the command line is wrong
-.TP
-101
-a bug in krm
-"#;
-
-const ENVIRONMENT: &str = r#".SH ENVIRONMENT
-.TP
-NO_COLOR, CLICOLOR_FORCE, TERM
-whether to use colours, unless \fB\-\-color\fR says so
-.TP
-KRM_FN_RUNTIME
-what runs functions that are images: docker, podman or nerdctl; sandbox for none of them, or bwrap, crun or runc
-.TP
-KRM_SANDBOX_LIMITS
-each-process settles for limits on each process where a sandbox cannot have a control group
-.TP
-XDG_CACHE_HOME
-where what was fetched and what functions printed is kept
-.TP
-KUSTOMIZE_PLUGIN_HOME
-where plugins of the old kind are
-"#;
+/// What every page ends with: headings, and what is below them as terms and their meaning.
+const SECTIONS: [(&str, &[(&str, &str)]); 2] = [
+    (
+        "EXIT STATUS",
+        &[
+            ("0", "done"),
+            ("1", "the input is wrong; nothing was written"),
+            ("2", "the command line is wrong"),
+            ("101", "a bug in krm"),
+        ],
+    ),
+    (
+        "ENVIRONMENT",
+        &[
+            ("NO_COLOR, CLICOLOR_FORCE, TERM", "whether to use colours, unless --color says so"),
+            (
+                "KRM_FN_RUNTIME",
+                "what runs functions that are images: docker, podman or nerdctl; sandbox for none of them, or bwrap, crun or runc",
+            ),
+            (
+                "KRM_SANDBOX_LIMITS",
+                "each-process settles for limits on each process where a sandbox cannot have a control group",
+            ),
+            ("XDG_CACHE_HOME", "where what was fetched and what functions printed is kept"),
+            ("KUSTOMIZE_PLUGIN_HOME", "where plugins of the old kind are"),
+        ],
+    ),
+];
 
 pub fn run(args: &ManArgs) -> Result<()> {
     let mut cli = Cli::command().disable_help_subcommand(true);
@@ -64,11 +59,13 @@ pub fn run(args: &ManArgs) -> Result<()> {
             }
         })?;
     }
-    let page = page(command, &cli);
-    if std::io::stdout().is_terminal() && show(&page) {
+    if args.roff {
+        return os::print(&page(command, &cli));
+    }
+    if std::io::stdout().is_terminal() && show(&page(command, &cli)) {
         return Ok(());
     }
-    os::print(&page)
+    os::print(text(command, &cli).as_bytes())
 }
 
 /// A folder in place of a command: how the pages were once written.
@@ -98,24 +95,43 @@ fn write_pages(command: &Command, dir: &Path, changes: &mut os::Changes) -> Resu
     Ok(())
 }
 
+/// The page of a command in the language of manual pages.
 fn page(command: &Command, cli: &Command) -> Vec<u8> {
-    let mut text = Vec::new();
-    clap_mangen::Man::new(command.clone()).render(&mut text).expect("memory can always be written to");
-    text.extend_from_slice(STATUS.as_bytes());
-    text.extend_from_slice(ENVIRONMENT.as_bytes());
-    text.extend_from_slice(see_also(command, cli).as_bytes());
-    text
+    let mut page = Vec::new();
+    clap_mangen::Man::new(command.clone()).render(&mut page).expect("memory can always be written to");
+    let mut end = String::new();
+    for (heading, entries) in SECTIONS {
+        end += &format!(".SH \"{heading}\"\n");
+        for (term, meaning) in entries {
+            end += &format!(".TP\n{term}\n{}\n", meaning.replace('-', "\\-"));
+        }
+    }
+    let others = see_also(command, cli).into_iter();
+    let others: Vec<String> = others.map(|name| format!("\\fB{}\\fR(1)", name.replace('-', "\\-"))).collect();
+    end += &format!(".SH \"SEE ALSO\"\n{}\n", others.join(", "));
+    page.extend_from_slice(end.as_bytes());
+    page
+}
+
+/// The same as plain text, for pipes and for those who have no `man`.
+fn text(command: &Command, cli: &Command) -> String {
+    let mut text = command.clone().render_long_help().to_string().trim_end().to_owned() + "\n";
+    for (heading, entries) in SECTIONS {
+        text += &format!("\n{heading}\n");
+        for (term, meaning) in entries {
+            text += &format!("    {term}\n        {meaning}\n");
+        }
+    }
+    let others: Vec<String> = see_also(command, cli).iter().map(|name| format!("{name}(1)")).collect();
+    text + &format!("\nSEE ALSO\n    {}\n", others.join(", "))
 }
 
 /// The commands below, or those beside.
-fn see_also(command: &Command, cli: &Command) -> String {
-    let names: Vec<String> = match command.has_subcommands() {
+fn see_also(command: &Command, cli: &Command) -> Vec<String> {
+    match command.has_subcommands() {
         true => command.get_subcommands().filter(|below| !below.is_hide_set()).map(name).collect(),
-        false => [cli].into_iter().map(name).collect(),
-    };
-    let names: Vec<String> =
-        names.iter().map(|name| format!("\\fB{}\\fR(1)", name.replace('-', "\\-"))).collect();
-    format!(".SH \"SEE ALSO\"\n{}\n", names.join(", "))
+        false => vec![name(cli)],
+    }
 }
 
 fn name(command: &Command) -> String {
