@@ -19,7 +19,7 @@ use super::build;
 use super::help::codes;
 use crate::cli::{BuildFlags, examples};
 use crate::os;
-use crate::report::Report;
+use crate::report::{Report, counted};
 
 /// Find what is silently wrong in a tree of kustomizations
 ///
@@ -59,6 +59,10 @@ pub struct LintArgs {
     /// Fetch remote bases and files, as a build does
     #[arg(long, conflicts_with = "offline")]
     fetch: bool,
+
+    /// Report nothing but findings
+    #[arg(short, long)]
+    quiet: bool,
 
     #[command(flatten)]
     flags: BuildFlags,
@@ -197,7 +201,9 @@ fn fix(
     }
     changes.map_or(Ok(()), os::Changes::commit)?;
     let verb = if args.diff { "can be fixed" } else { "fixed" };
-    eprintln!("{} {verb} in {}", count(applied, "finding"), count(texts.len(), "file"));
+    if !args.quiet {
+        eprintln!("{} {verb} in {}", counted(applied, "finding"), counted(texts.len(), "file"));
+    }
     Ok(left.outcome)
 }
 
@@ -217,13 +223,11 @@ fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
         let hint = if why.failure() == Some(Failure::Offline) { " (`--fetch` allows it)" } else { "" };
         eprintln!("not built: `{root}`: {}{hint}", why.message());
     }
+    let roots = counted(roots + unbuilt.len(), "root");
     if errors + warnings > 0 || !unbuilt.is_empty() {
-        let found = format!("{} and {}", count(errors, "error"), count(warnings, "warning"));
-        eprintln!("{found} in {}", count(roots + unbuilt.len(), "root"));
+        eprintln!("{} and {} in {roots}", counted(errors, "error"), counted(warnings, "warning"));
+    } else if !args.quiet {
+        eprintln!("nothing found in {roots}");
     }
     errors > 0
-}
-
-fn count(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }

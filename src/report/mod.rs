@@ -5,6 +5,7 @@ mod ci;
 mod colour;
 mod repeated;
 mod sarif;
+mod summary;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,6 +19,7 @@ use crate::os;
 pub use ci::{data as annotation_data, property as annotation_property};
 pub use colour::Colours;
 pub use krm_yaml::sanitize;
+pub use summary::{counted, names};
 
 /// Shows diagnostics on standard error.
 pub struct Report {

@@ -12,10 +12,10 @@ use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Document, Span};
 
 use super::join;
-use crate::cli::examples;
+use crate::cli::{as_kustomize, examples};
 use crate::commands::input;
 use crate::os;
-use crate::report::Report;
+use crate::report::{Report, counted, names};
 
 /// Put the fields of all resources into their usual order, and indent them alike, in place
 ///
@@ -35,6 +35,9 @@ pub struct FmtArgs {
     /// Change nothing; print what would change
     #[arg(long)]
     diff: bool,
+    /// Report nothing but what went wrong
+    #[arg(short, long)]
+    quiet: bool,
 }
 
 pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
@@ -48,6 +51,7 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
         }
     };
     let mut changed = Vec::new();
+    let mut seen = 0;
     for path in paths {
         let is_input = path.as_os_str() == "-";
         let files = input::read(&path.to_string_lossy(), input::YAML, &report.sources)?;
@@ -65,6 +69,7 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
                 }
                 continue;
             }
+            seen += usize::from(!is_input);
             let before = file.source.as_ref().map_or("", |source| source.text());
             // A check of nothing would always pass.
             if is_input && args.check && before.trim().is_empty() {
@@ -87,11 +92,30 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
             os::print(edit::diff(&place.display().to_string(), before, text).as_bytes())?;
         }
     }
-    let Some(mut changes) = changes else { return if args.check { check(&changed) } else { Ok(()) } };
-    for Changed { place, before, text } in changed {
-        changes.edit(&place, &before, text.as_bytes())?;
+    if args.check {
+        check(&changed)?;
     }
-    changes.commit()
+    if let Some(mut changes) = changes {
+        for Changed { place, before, text } in &changed {
+            changes.edit(place, before, text.as_bytes())?;
+        }
+        changes.commit()?;
+    }
+    // The reference says nothing, and a diff says it all.
+    if seen > 0 && !args.diff && !args.quiet && !as_kustomize::is_called() {
+        eprintln!("{}", summary(&changed, seen));
+    }
+    Ok(())
+}
+
+fn summary(changed: &[Changed], seen: usize) -> String {
+    match changed.len() {
+        0 => format!("nothing to format in {}", counted(seen, "file")),
+        n => {
+            let places = changed.iter().map(|file| file.place.display().to_string());
+            format!("formatted {}: {}", counted(n, "file"), names(places))
+        }
+    }
 }
 
 /// A file that is not formatted, and how it should be.

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use clap::builder::NonEmptyStringValueParser;
 use krm_engine::edit::overlay::{self, Overlay};
 use krm_engine::edit::{self, File};
 use krm_engine::files::{Files, clean};
@@ -27,7 +28,7 @@ pub struct ExtractArgs {
     entry: String,
 
     /// The file, which must not exist; its path begins at the folder of the kustomization
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", value_parser = NonEmptyStringValueParser::new())]
     to: String,
 }
 
@@ -73,6 +74,10 @@ impl ExtractArgs {
                 changes.write(&path, content.as_bytes())?;
             }
         }
-        changes.map_or(Ok(()), os::Changes::commit)
+        changes.map_or(Ok(()), os::Changes::commit)?;
+        let folders = dirs.iter().map(|dir| format!("`{dir}`")).collect::<Vec<_>>().join(", ");
+        let verb = scope.verb("moved", "would move");
+        scope.say(&format!("{verb} `{}` of the kustomization in {folders} to `{}`", self.entry, self.to));
+        Ok(())
     }
 }

@@ -53,7 +53,7 @@ impl FixArgs {
             }
         }
         changes.map_or(Ok(()), os::Changes::commit)?;
-        messages.iter().for_each(|line| eprintln!("{line}"));
+        messages.iter().for_each(|line| scope.say(line));
         Ok(())
     }
 

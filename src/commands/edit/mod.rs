@@ -40,6 +40,10 @@ pub struct EditArgs {
     /// Change nothing; only say whether it could be done
     #[arg(long, global = true, display_order = 802)]
     dry_run: bool,
+
+    /// Report nothing but what went wrong
+    #[arg(short, long, global = true, display_order = 803)]
+    quiet: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -56,7 +60,7 @@ enum Verb {
 }
 
 pub fn run(args: EditArgs, report: &Report) -> Result<()> {
-    let scope = EditScope { dirs: args.dirs, diff: args.diff, dry_run: args.dry_run };
+    let scope = EditScope { dirs: args.dirs, diff: args.diff, dry_run: args.dry_run, quiet: args.quiet };
     match args.verb {
         Verb::Add(args) => scope.edit(report, |file| args.apply(file)),
         Verb::Set(args) => scope.edit(report, |file| args.apply(file)),
@@ -74,9 +78,22 @@ struct EditScope {
     dirs: Vec<String>,
     diff: bool,
     dry_run: bool,
+    quiet: bool,
 }
 
 impl EditScope {
+    /// Says what was done.
+    fn say(&self, what: &str) {
+        if !self.quiet {
+            eprintln!("{what}");
+        }
+    }
+
+    /// A verb for what was done, or would be.
+    fn verb(&self, done: &'static str, would: &'static str) -> &'static str {
+        if self.diff || self.dry_run { would } else { done }
+    }
+
     /// Makes the same edit in every folder: in all of them or, if one fails, in none.
     fn edit(&self, report: &Report, apply: impl Fn(&mut File) -> Result<()>) -> Result<()> {
         let disk: Arc<dyn World> = Arc::new(Disk::default());
@@ -113,12 +130,10 @@ impl EditScope {
 
     fn finish(&self, files: &[File], mut changes: Option<os::Changes>) -> Result<()> {
         for file in files {
-            for note in file.notes() {
-                eprintln!("{note}");
-            }
+            file.notes().iter().for_each(|note| self.say(note));
             if !file.is_changed() {
                 if file.notes().is_empty() {
-                    eprintln!("nothing changes in `{}`", file.shown());
+                    self.say(&format!("nothing changes in `{}`", file.shown()));
                 }
                 continue;
             }

@@ -10,7 +10,7 @@ use krm_engine::{Diagnostic, Result};
 use super::EditScope;
 use crate::cli::examples;
 use crate::os::{self, Disk};
-use crate::report::Report;
+use crate::report::{Report, counted};
 
 /// Move a file or folder; every kustomization that names it follows
 ///
@@ -76,7 +76,11 @@ impl MoveArgs {
             let _ = fs::set_permissions(new, mode);
         }
         remove_empty(&from);
-        eprintln!("{} moved, {} changed", count(plan.files.len()), count(plan.edits.len()));
+        scope.say(&format!(
+            "{} moved, {} changed",
+            counted(plan.files.len(), "file"),
+            counted(plan.edits.len(), "file")
+        ));
         Ok(())
     }
 
@@ -114,10 +118,6 @@ fn remove_empty(path: &Path) {
         }
     }
     let _ = fs::remove_dir(path);
-}
-
-fn count(files: usize) -> String {
-    if files == 1 { "1 file".into() } else { format!("{files} files") }
 }
 
 pub(super) fn refused(message: impl Into<String>) -> Diagnostic {

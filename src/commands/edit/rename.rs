@@ -12,7 +12,7 @@ use krm_engine::{Diagnostic, Result, World, edit};
 use super::{EditScope, moves};
 use crate::cli::examples;
 use crate::os::{self, Disk};
-use crate::report::Report;
+use crate::report::{Report, counted, names};
 
 /// Rename a resource; references, patches, selectors and replacements follow
 ///
@@ -87,6 +87,14 @@ impl RenameArgs {
                 changes.edit(path, source.text(), text.as_bytes())?;
             }
         }
-        changes.map_or(Ok(()), os::Changes::commit)
+        changes.map_or(Ok(()), os::Changes::commit)?;
+        scope.say(&format!(
+            "{} {kind} `{name}` to `{}` in {}: {}",
+            scope.verb("renamed", "would rename"),
+            self.name,
+            counted(plan.edits.len(), "file"),
+            names(plan.edits.iter().map(|(path, _, _)| krm_engine::files::relative(path, &here)))
+        ));
+        Ok(())
     }
 }
