@@ -102,11 +102,11 @@ pub struct FnRunArgs {
     )]
     pub output: FnOutput,
 
-    /// Show what functions print to standard error even when they succeed
-    #[arg(long)]
+    /// Has no effect: what functions print to standard error is always shown
+    #[arg(long, hide = true)]
     pub log_steps: bool,
 
-    /// Tell nothing but what went wrong
+    /// Report nothing but what went wrong
     #[arg(short, long)]
     pub quiet: bool,
 

@@ -12,7 +12,7 @@ use krm_yaml::emit::preserve;
 
 use crate::cli::FnOutput;
 use crate::os;
-use crate::report::{Report, is_for_programs, sanitize};
+use crate::report::{Report, counted, is_for_programs, names, sanitize};
 use crate::spinner::Spinner;
 
 /// Tells what functions do: a line for each, their results, and at the end all of it for programs.
@@ -20,7 +20,6 @@ pub struct Progress<'r> {
     report: &'r Report,
     output: FnOutput,
     quiet: bool,
-    log_steps: bool,
     results_dir: Option<PathBuf>,
     state: Mutex<State>,
 }
@@ -37,7 +36,6 @@ impl<'r> Progress<'r> {
         report: &'r Report,
         output: FnOutput,
         quiet: bool,
-        log_steps: bool,
         results_dir: Option<&Path>,
     ) -> Result<Self> {
         if let Some(dir) = results_dir {
@@ -46,7 +44,7 @@ impl<'r> Progress<'r> {
             })?;
         }
         let results_dir = results_dir.map(Path::to_path_buf);
-        Ok(Self { report, output, quiet, log_steps, results_dir, state: Mutex::default() })
+        Ok(Self { report, output, quiet, results_dir, state: Mutex::default() })
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -114,7 +112,8 @@ impl<'r> Progress<'r> {
                 (None, None) => {}
             }
         }
-        if self.log_steps && answer.failure.is_none() {
+        // That of a function that failed is part of the error.
+        if answer.failure.is_none() {
             answer.stderr.lines().for_each(|line| eprintln!("  | {}", sanitize::inert(line)));
         }
     }
@@ -201,28 +200,15 @@ fn told(call: &Call, answer: &Ran, results: Vec<Node>) -> Node {
 
 fn summary(changes: &[Change]) -> String {
     let removed = changes.iter().filter(|change| change.text.is_none()).count();
+    let names = names(changes.iter().map(|change| change.path.to_string()));
     match (changes.len() - removed, removed) {
         (0, 0) => "nothing changed".into(),
-        (written, 0) => format!("wrote {}: {}", counted(written, "file"), names(changes)),
-        (0, removed) => format!("removed {}: {}", counted(removed, "file"), names(changes)),
+        (written, 0) => format!("wrote {}: {names}", counted(written, "file")),
+        (0, removed) => format!("removed {}: {names}", counted(removed, "file")),
         (written, removed) => {
-            format!("wrote {}, removed {removed}: {}", counted(written, "file"), names(changes))
+            format!("wrote {}, removed {removed}: {names}", counted(written, "file"))
         }
     }
-}
-
-/// The files, as many as anyone reads.
-fn names(changes: &[Change]) -> String {
-    const MOST: usize = 8;
-    let mut names: Vec<String> = changes.iter().take(MOST).map(|change| change.path.to_string()).collect();
-    if changes.len() > MOST {
-        names.push(format!("and {} more", changes.len() - MOST));
-    }
-    names.join(", ")
-}
-
-fn counted(n: usize, what: &str) -> String {
-    format!("{n} {what}{}", if n == 1 { "" } else { "s" })
 }
 
 fn time(elapsed: Duration) -> String {

@@ -29,8 +29,7 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let changing = in_place.map(|dir| Changes::in_packages(&[dir])).transpose()?;
     let input = RunInput::read(args.dir.as_deref(), &disk, &report.sources)?;
     let planned = plan(&args, &input, &dir, &runtime, &disk, report)?;
-    let progress =
-        Progress::new(report, args.output, args.quiet, args.log_steps, args.results_dir.as_deref())?;
+    let progress = Progress::new(report, args.output, args.quiet, args.results_dir.as_deref())?;
     let resources = input.resources()?;
     let in_files = args.dir.is_some() || resources.iter().any(|r| r.home.is_some());
     let limits = Limits { allow_empty: args.allow_empty, in_files, package: input.package().cloned() };

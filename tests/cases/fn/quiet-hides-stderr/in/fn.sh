@@ -1,0 +1,3 @@
+#!/bin/sh
+echo "looked at all of it" >&2
+cat
