@@ -273,6 +273,22 @@ fn compositions_and_packages_are_understood_too() {
     let package =
         "kind: Kptfile\npipeline:\n  mutators:\n  - selectors:\n    - kind: ConfigMap\n      name: |\n";
     assert_eq!(complete(kptfile, package), ["labels", "one"]);
+    // The fields of a built-in, and those of what they hold.
+    let fields = complete(base, &format!("{kind}transformers:\n- kind: NamespaceTransformer\n  |\n"));
+    assert!(
+        ["unsetOnly: ", "fieldSpecs:"].iter().all(|field| fields.iter().any(|f| f == field)),
+        "{fields:?}"
+    );
+    let image = "transformers:\n- kind: ImageTagTransformer\n  imageTag:\n    new|\n";
+    let fields = complete(base, &format!("{kind}{image}"));
+    assert!(fields.contains(&"newTag: ".to_owned()), "{fields:?}");
+    let behavior = "transformers:\n- kind: ConfigMapGenerator\n  behavior: |\n";
+    assert_eq!(complete(base, &format!("{kind}{behavior}")), ["create", "merge", "replace"]);
+    let label = format!("{kind}transformers:\n- kind: LabelTransformer\n  labels: {{a: b}}\n");
+    client.change(base, json!([{"text": label}]));
+    let hover = client.at("textDocument/hover", base, (4, 4), json!({}));
+    let hover = hover["contents"]["value"].as_str().unwrap_or_default();
+    assert!(hover.contains("**labels**: "), "{hover}");
 }
 
 #[test]
@@ -582,6 +598,55 @@ fn an_inline_patch_becomes_a_file() {
     assert_eq!(changes[2]["edits"][0]["newText"], "  path: patch.yaml\n");
     // Not for a client that cannot make files.
     assert_eq!(ask(&mut Client::start(&root, &[])), json!([]));
+}
+
+#[test]
+fn a_patch_in_a_file_becomes_inline() {
+    let root = folder(
+        "inline",
+        &[
+            (
+                "kustomization.yaml",
+                "resources: [web.yaml]\npatches:\n- path: patch.yaml # more\n  target: {kind: Pod}\n",
+            ),
+            ("web.yaml", "apiVersion: v1\nkind: Pod\nmetadata: {name: web}\n"),
+            ("patch.yaml", "- op: add\n  path: /spec\n  value: {}\n"),
+        ],
+    );
+    let mut client = Client::start(&root, &[]);
+    let ask = |client: &mut Client, line: u64| {
+        let params = json!({
+            "textDocument": {"uri": client.uri("kustomization.yaml")},
+            "range": {"start": position((line, 4)), "end": position((line, 4))},
+            "context": {"diagnostics": [], "only": ["refactor"]},
+        });
+        let answer = client.request("textDocument/codeAction", params);
+        client.relative(&answer["result"])
+    };
+    let actions = ask(&mut client, 2);
+    assert_eq!(actions[0]["title"], "Write the patch of `patch.yaml` here", "{actions}");
+    assert_eq!(actions[0]["kind"], "refactor.inline");
+    let edits = actions[0]["edit"]["changes"]["kustomization.yaml"].as_array().expect("edits");
+    let text: String = edits.iter().map(|edit| edit["newText"].as_str().unwrap_or_default()).collect();
+    assert!(text.contains("patch: |-") && text.contains("    - op: add\n      path: /spec\n"), "{text}");
+    // Not for an entry that is not a patch.
+    assert_eq!(ask(&mut client, 0), json!([]));
+}
+
+#[test]
+fn a_client_may_ask_for_problems_itself() {
+    let root = folder("pull", &[("kustomization.yaml", "namePrefx: a-\n")]);
+    let mut client = Client::start_with(&root, &[], json!({"pullDiagnostics": true}));
+    assert_eq!(client.capabilities["diagnosticProvider"]["interFileDependencies"], true);
+    client.open("kustomization.yaml", "namePrefx: a-\n");
+    let params = json!({"textDocument": {"uri": client.uri("kustomization.yaml")}});
+    let answer = client.request("textDocument/diagnostic", params);
+    assert_eq!(answer["result"]["kind"], "full", "{answer}");
+    assert_eq!(answer["result"]["items"][0]["code"], "unknown-field", "{answer}");
+    // They are not sent as well.
+    assert!(client.all_diagnostics().is_empty(), "{:?}", client.diagnostics);
+    // A server that is not asked to says nothing of it.
+    assert!(Client::start(&root, &[]).capabilities["diagnosticProvider"].is_null());
 }
 
 #[test]

@@ -211,6 +211,17 @@ pub const PREVIEW: &str = "krm.preview";
 /// Gives what hovering would show, as Markdown. Its arguments are the address of a file and a position.
 pub const EXPLAIN: &str = "krm.explain";
 
+/// What a client has to ask for when the server starts.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Wishes {
+    /// Code lenses.
+    pub shows_usage: bool,
+    /// Inlay hints.
+    pub shows_hints: bool,
+    /// The problems of open documents are asked for, not sent.
+    pub pulls: bool,
+}
+
 /// A wish to run a command.
 #[derive(Debug, Deserialize)]
 pub struct ExecuteCommand {
@@ -219,8 +230,8 @@ pub struct ExecuteCommand {
     pub arguments: Vec<Value>,
 }
 
-/// What the server can do. Code lenses and hints are for those who ask for them.
-pub fn capabilities(encoding: Encoding, shows_usage: bool, shows_hints: bool) -> Value {
+/// What the server can do, beside what a client has to ask for.
+pub fn capabilities(encoding: Encoding, wishes: Wishes) -> Value {
     let any_file = json!({"filters": [{"scheme": "file", "pattern": {"glob": "**/*"}}]});
     let mut all = json!({
         "capabilities": {
@@ -232,7 +243,7 @@ pub fn capabilities(encoding: Encoding, shows_usage: bool, shows_hints: bool) ->
             "declarationProvider": true,
             "referencesProvider": true,
             "renameProvider": {"prepareProvider": true},
-            "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.extract", "source.fixAll.krm"]},
+            "codeActionProvider": {"codeActionKinds": ["quickfix", "refactor.extract", "refactor.inline", "source.fixAll.krm"]},
             "documentFormattingProvider": true,
             "foldingRangeProvider": true,
             "documentSymbolProvider": true,
@@ -246,10 +257,14 @@ pub fn capabilities(encoding: Encoding, shows_usage: bool, shows_hints: bool) ->
         },
         "serverInfo": {"name": "krm", "version": env!("CARGO_PKG_VERSION")},
     });
-    if shows_hints {
+    if wishes.pulls {
+        all["capabilities"]["diagnosticProvider"] =
+            json!({"identifier": "krm", "interFileDependencies": true, "workspaceDiagnostics": false});
+    }
+    if wishes.shows_hints {
         all["capabilities"]["inlayHintProvider"] = json!(true);
     }
-    if shows_usage {
+    if wishes.shows_usage {
         all["capabilities"]["codeLensProvider"] = json!({"resolveProvider": false});
     }
     all

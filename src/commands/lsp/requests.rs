@@ -39,6 +39,7 @@ impl Server {
             "textDocument/prepareRename" => read(params).and_then(|params| self.prepare_rename(&params)),
             "textDocument/rename" => read(params).and_then(|params| self.rename(&params)),
             "textDocument/codeAction" => read(params).and_then(|params| self.code_actions(&params)),
+            "textDocument/diagnostic" => read(params).and_then(|params| self.pull(&params)),
             "textDocument/documentSymbol" => read(params).and_then(|params| self.symbols(&params)),
             "textDocument/documentLink" => read(params).and_then(|params| self.links(&params)),
             "textDocument/foldingRange" => read(params).and_then(|params| self.folds(&params)),
@@ -81,7 +82,8 @@ impl Server {
 
     /// Above a kustomization: how many roots it is part of. Only for those who ask for it when the server starts.
     fn lenses(&mut self, params: &p::OfDocument) -> Answer {
-        let Some((editor, path)) = self.file(&params.text_document.uri).filter(|_| self.shows_usage) else {
+        let Some((editor, path)) = self.file(&params.text_document.uri).filter(|_| self.wishes.shows_usage)
+        else {
             return Ok(json!([]));
         };
         let Some(usage) = self.folders[editor].usage(&path) else { return Ok(json!([])) };
@@ -215,6 +217,7 @@ impl Server {
         let path = self.folders[editor].place(&path);
         let problems: Vec<Problem> = self.folders[editor].problems().get(&path).cloned().unwrap_or_default();
         let extracted = self.extraction(&params.text_document.uri, params.range.start);
+        let inlined = self.inlining(&params.text_document.uri, params.range.start);
         let wants = |kind: &str| {
             let only = params.context.only.as_ref();
             only.is_none_or(|only| {
@@ -223,6 +226,7 @@ impl Server {
         };
         let converter = Converter::new(self);
         let mut actions: Vec<Value> = extracted.into_iter().filter(|_| wants("refactor.extract")).collect();
+        actions.extend(inlined.filter(|_| wants("refactor.inline")));
         for problem in problems.iter().filter(|_| wants("quickfix")) {
             let range = converter.range(&problem.place);
             if range.end < params.range.start || params.range.end < range.start {
@@ -268,6 +272,31 @@ impl Server {
         }))
     }
 
+    /// The action that writes the patch of a file into the entry at a position. The file stays: others may use it.
+    fn inlining(&mut self, uri: &str, position: Position) -> Option<Value> {
+        let asked = self.asked(uri, position)?;
+        let found = self.folders[asked.editor].inlining(&asked.path, asked.offset)?;
+        Some(json!({
+            "title": format!("Write the patch of `{}` here", found.file),
+            "kind": "refactor.inline",
+            "edit": self.workspace_edit(&found.edits),
+        }))
+    }
+
+    /// The problems of a document, for a client that asks for them.
+    fn pull(&mut self, params: &p::OfDocument) -> Answer {
+        let Some((editor, path)) = self.file(&params.text_document.uri) else {
+            return Ok(json!({"kind": "full", "items": []}));
+        };
+        // There is no second answer with what takes longer to find.
+        self.folders[editor].finish();
+        let path = self.folders[editor].place(&path);
+        let problems = self.folders[editor].problems().get(&path).cloned().unwrap_or_default();
+        let converter = Converter::new(self);
+        let items: Vec<p::Diagnostic> = problems.iter().map(|problem| converter.problem(problem)).collect();
+        Ok(json!({"kind": "full", "items": items}))
+    }
+
     fn symbols(&mut self, params: &p::OfDocument) -> Answer {
         let Some((editor, path)) = self.file(&params.text_document.uri) else { return Ok(Value::Null) };
         let symbols = self.folders[editor].symbols(&path);
@@ -289,7 +318,7 @@ impl Server {
 
     /// After a position in a JSON patch, the name of the element it means. Only for those who ask for it when the server starts.
     fn hints(&mut self, params: &p::InRange) -> Answer {
-        let file = self.file(&params.text_document.uri).filter(|_| self.shows_hints);
+        let file = self.file(&params.text_document.uri).filter(|_| self.wishes.shows_hints);
         let Some((editor, path)) = file else { return Ok(json!([])) };
         let hints = self.folders[editor].hints(&path);
         let converter = Converter::new(self);

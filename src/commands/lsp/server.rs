@@ -30,10 +30,7 @@ pub struct Server {
     pub(super) takes_document_changes: bool,
     /// The client takes edits that make new files.
     pub(super) makes_files: bool,
-    /// Code lenses are wanted.
-    pub(super) shows_usage: bool,
-    /// Hints are wanted.
-    pub(super) shows_hints: bool,
+    pub(super) wishes: p::Wishes,
     pub(super) folders: Vec<Editor>,
     /// By address, as the client writes it.
     documents: BTreeMap<String, Document>,
@@ -77,8 +74,7 @@ impl Server {
             watches: false,
             takes_document_changes: false,
             makes_files: false,
-            shows_usage: false,
-            shows_hints: false,
+            wishes: p::Wishes::default(),
             folders: Vec::new(),
             documents: BTreeMap::new(),
             shown: BTreeMap::new(),
@@ -158,7 +154,11 @@ impl Server {
         let mut operations = operations.and_then(Value::as_array).into_iter().flatten();
         self.makes_files = self.takes_document_changes && operations.any(|operation| operation == "create");
         let is_wanted = |option: &str| params.initialization_options.get(option) == Some(&Value::Bool(true));
-        (self.shows_usage, self.shows_hints) = (is_wanted("codeLens"), is_wanted("inlayHints"));
+        self.wishes = p::Wishes {
+            shows_usage: is_wanted("codeLens"),
+            shows_hints: is_wanted("inlayHints"),
+            pulls: is_wanted("pullDiagnostics"),
+        };
         let folders = params.workspace_folders.iter().flatten().filter_map(|folder| uri::path(&folder.uri));
         let mut folders: Vec<PathBuf> = folders.collect();
         if folders.is_empty() {
@@ -167,7 +167,7 @@ impl Server {
         }
         folders.iter().for_each(|folder| self.open_folder(folder));
         self.state = State::Running;
-        Ok(p::capabilities(self.encoding, self.shows_usage, self.shows_hints))
+        Ok(p::capabilities(self.encoding, self.wishes))
     }
 
     fn open_folder(&mut self, folder: &Path) {
@@ -326,7 +326,9 @@ impl Server {
             let (uri, version) = self.address(&path);
             now.entry(path).or_insert(Shown { uri, version, diagnostics: Vec::new() });
         }
-        let news = now.iter().filter(|(path, shown)| self.shown.get(*path) != Some(shown));
+        let is_pulled = |shown: &Shown| self.wishes.pulls && self.documents.contains_key(&shown.uri);
+        let news =
+            now.iter().filter(|(path, shown)| self.shown.get(*path) != Some(shown) && !is_pulled(shown));
         let messages = news.map(|(_, Shown { uri, version, diagnostics })| {
             let mut params = json!({"uri": uri, "diagnostics": diagnostics});
             if let Some(version) = version {

@@ -1,4 +1,4 @@
-//! What the built-ins do, in a line each.
+//! What the built-ins do, in a line each, and the fields that configure them.
 
 /// The built-ins by their kind.
 const ALL: &[(&str, &str)] = &[
@@ -61,6 +61,123 @@ const ALL: &[(&str, &str)] = &[
     ),
 ];
 
+/// What a field of a built-in is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Like {
+    /// The same as this field of a kustomization: it holds and means what that does.
+    Field(&'static [&'static str]),
+    /// Something that no kustomization has: its type, and what it means.
+    Own(&'static str, &'static str),
+}
+
+use Like::{Field, Own};
+
+const FIELD_SPECS: (&str, Like) = ("fieldSpecs", Field(&["labels", "*", "fields"]));
+
+/// The fields of the built-ins, beside `apiVersion`, `kind` and `metadata`.
+const FIELDS: &[(&str, &[(&str, Like)])] = &[
+    ("AnnotationsTransformer", &[("annotations", Field(&["commonAnnotations"])), FIELD_SPECS]),
+    (
+        "ConfigMapGenerator",
+        &[
+            ("literals", Field(&["configMapGenerator", "*", "literals"])),
+            ("files", Field(&["configMapGenerator", "*", "files"])),
+            ("envs", Field(&["configMapGenerator", "*", "envs"])),
+            ("behavior", Field(&["configMapGenerator", "*", "behavior"])),
+            ("options", Field(&["configMapGenerator", "*", "options"])),
+        ],
+    ),
+    (
+        "HelmChartInflationGenerator",
+        &[
+            ("name", Field(&["helmCharts", "*", "name"])),
+            ("repo", Field(&["helmCharts", "*", "repo"])),
+            ("version", Field(&["helmCharts", "*", "version"])),
+            ("releaseName", Field(&["helmCharts", "*", "releaseName"])),
+            ("namespace", Field(&["helmCharts", "*", "namespace"])),
+            ("valuesFile", Field(&["helmCharts", "*", "valuesFile"])),
+            ("valuesInline", Field(&["helmCharts", "*", "valuesInline"])),
+            ("includeCRDs", Field(&["helmCharts", "*", "includeCRDs"])),
+            ("chartHome", Field(&["helmGlobals", "chartHome"])),
+        ],
+    ),
+    ("ImageTagTransformer", &[("imageTag", Field(&["images", "*"])), FIELD_SPECS]),
+    ("LabelTransformer", &[("labels", Field(&["commonLabels"])), FIELD_SPECS]),
+    (
+        "NamespaceTransformer",
+        &[
+            ("unsetOnly", Own("boolean", "Leaves resources alone that have a namespace.")),
+            (
+                "setRoleBindingSubjects",
+                Own(
+                    "string",
+                    "Which subjects of role bindings get the namespace: `defaultOnly`, `allServiceAccounts` or `none`.",
+                ),
+            ),
+            FIELD_SPECS,
+        ],
+    ),
+    (
+        "PatchJson6902Transformer",
+        &[
+            ("target", Field(&["patchesJson6902", "*", "target"])),
+            ("path", Field(&["patchesJson6902", "*", "path"])),
+            ("jsonOp", Field(&["patchesJson6902", "*", "patch"])),
+        ],
+    ),
+    (
+        "PatchStrategicMergeTransformer",
+        &[
+            ("paths", Field(&["patchesStrategicMerge"])),
+            ("patches", Own("string", "The patches, as one text.")),
+        ],
+    ),
+    (
+        "PatchTransformer",
+        &[
+            ("path", Field(&["patches", "*", "path"])),
+            ("patch", Field(&["patches", "*", "patch"])),
+            ("target", Field(&["patches", "*", "target"])),
+            ("options", Field(&["patches", "*", "options"])),
+        ],
+    ),
+    (
+        "PrefixSuffixTransformer",
+        &[("prefix", Field(&["namePrefix"])), ("suffix", Field(&["nameSuffix"])), FIELD_SPECS],
+    ),
+    ("PrefixTransformer", &[("prefix", Field(&["namePrefix"])), FIELD_SPECS]),
+    ("ReplacementTransformer", &[("replacements", Field(&["replacements"]))]),
+    ("ReplicaCountTransformer", &[("replica", Field(&["replicas", "*"])), FIELD_SPECS]),
+    ("ResourceAccumulator", &[("paths", Field(&["resources"]))]),
+    ("ResourceGenerator", &[("files", Field(&["resources"]))]),
+    (
+        "SecretGenerator",
+        &[
+            ("literals", Field(&["secretGenerator", "*", "literals"])),
+            ("files", Field(&["secretGenerator", "*", "files"])),
+            ("envs", Field(&["secretGenerator", "*", "envs"])),
+            ("type", Field(&["secretGenerator", "*", "type"])),
+            ("behavior", Field(&["secretGenerator", "*", "behavior"])),
+            ("options", Field(&["secretGenerator", "*", "options"])),
+        ],
+    ),
+    ("SortOrderTransformer", &[("sortOptions", Field(&["sortOptions"]))]),
+    ("SuffixTransformer", &[("suffix", Field(&["nameSuffix"])), FIELD_SPECS]),
+    (
+        "ValueAddTransformer",
+        &[
+            ("value", Own("string", "The value to write.")),
+            ("targets", Own("array", "The resources and fields it is written to.")),
+            ("targetFilePath", Own("string", "A file with more targets.")),
+        ],
+    ),
+];
+
+/// The fields of the built-in of a kind.
+pub fn fields(kind: &str) -> &'static [(&'static str, Like)] {
+    FIELDS.iter().find(|(name, _)| *name == kind).map_or(&[], |(_, fields)| fields)
+}
+
 /// What the built-in of a kind does.
 pub fn description(kind: &str) -> Option<&'static str> {
     ALL.iter().find(|(name, _)| *name == kind).map(|(_, description)| *description)
@@ -68,11 +185,26 @@ pub fn description(kind: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::fields::{FileKind, Schemas};
     use super::*;
 
     #[test]
     fn every_built_in_is_described() {
         let named: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
         assert_eq!(named, crate::transformers::kinds().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn fields_are_like_fields_that_a_kustomization_has() {
+        let schemas = Schemas::default();
+        for (kind, fields) in FIELDS {
+            for (name, like) in *fields {
+                if let Field(path) = like {
+                    let is_known = schemas.description(FileKind::Kustomization, path).is_some()
+                        || !schemas.fields(FileKind::Kustomization, path).is_empty();
+                    assert!(is_known, "{kind}.{name}: {path:?}");
+                }
+            }
+        }
     }
 }

@@ -99,15 +99,14 @@ impl Editor {
         }
         let mut items: Vec<Completion> = Vec::new();
         // The first key of a map in a list is typed like a value.
-        if keys.last() == Some(&"*") && self.schemas.is_map(kind, &keys) {
+        if keys.last() == Some(&"*") {
             items.extend(self.fields(cursor, kind, &keys, 0, slot.ends_line));
         }
-        items.extend(
-            self.schemas
-                .values(kind, &keys)
-                .into_iter()
-                .map(|value| Completion::new(value, CompletionKind::Value, "")),
-        );
+        let mut values = self.schemas.values(kind, &keys);
+        if let Some((builtin, path)) = builtin_at(cursor, kind, &keys, 0) {
+            values.extend(self.schemas.values_of_builtin(builtin, path));
+        }
+        items.extend(values.into_iter().map(|value| Completion::new(value, CompletionKind::Value, "")));
         if keys.last() == Some(&"kind")
             && keys.len() > 1
             && !keys.contains(&"target")
@@ -166,7 +165,11 @@ impl Editor {
     ) -> Vec<Completion> {
         let there = cursor.above(steps).filter(|node| node.is_map());
         let is_new = |name: &str| there.is_none_or(|map| map.get(name).is_none());
-        let fields = self.schemas.fields(kind, path).into_iter().filter(|field| is_new(field.name));
+        let mut fields = self.schemas.fields(kind, path);
+        if let Some((builtin, path)) = builtin_at(cursor, kind, path, steps) {
+            fields.extend(self.schemas.of_builtin(builtin, path));
+        }
+        let fields = fields.into_iter().filter(|field| is_new(field.name));
         let fields = fields.map(|field| {
             let after = match (ends_line, field.kind) {
                 (false, _) => "",
@@ -514,6 +517,21 @@ struct Known {
     namespace: String,
     group: String,
     version: String,
+}
+
+/// The kind of the built-in whose configuration in a Composition a path is in, and the path within it. The cursor is `steps`
+/// further down.
+pub(super) fn builtin_at<'c, 'p>(
+    cursor: &'c Cursor,
+    kind: FileKind,
+    path: &'p [&'p str],
+    steps: usize,
+) -> Option<(&'c str, &'p [&'p str])> {
+    let ["transformers" | "transformerOverrides", "*", inside @ ..] = path else { return None };
+    let entry = cursor.above(steps + inside.len()).filter(|_| kind == FileKind::Composition)?;
+    let version = entry.get("apiVersion").and_then(Node::text).unwrap_or("builtin");
+    let kind = entry.get("kind").and_then(Node::text).filter(|_| version == "builtin")?;
+    Some((kind, inside))
 }
 
 fn builtin_kinds() -> impl Iterator<Item = Completion> {

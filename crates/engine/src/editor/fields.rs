@@ -4,6 +4,7 @@ use std::sync::OnceLock;
 
 use krm_yaml::Node;
 
+use super::builtins::{self, Like};
 use crate::schema::Gvk;
 use crate::schema::field_types::{FieldTypes, Shape};
 use crate::{composition, kpt, kustomization};
@@ -87,6 +88,48 @@ impl Schemas {
         fields
     }
 
+    /// The fields of the map at a path in the configuration of a built-in.
+    pub fn of_builtin(&self, builtin: &str, path: &[&str]) -> Vec<Field<'_>> {
+        if let Some(path) = in_kustomization(builtin, path) {
+            return self.fields(FileKind::Kustomization, &path);
+        }
+        if !path.is_empty() {
+            return Vec::new();
+        }
+        let root = self.root(FileKind::Kustomization);
+        let of = |&(name, like): &(&'static str, Like)| match like {
+            Like::Own(kind, description) => Field { name, description, kind },
+            Like::Field(path) => {
+                let all = self.at(FileKind::Kustomization, path);
+                let all: Vec<&Node> = all.into_iter().flat_map(|schema| alternatives(root, schema)).collect();
+                let text =
+                    |key: &str| all.iter().find_map(|schema| schema.get(key)?.as_str()).unwrap_or_default();
+                Field { name, description: text("description"), kind: text("type") }
+            }
+        };
+        builtins::fields(builtin).iter().map(of).collect()
+    }
+
+    /// What a field in the configuration of a built-in means.
+    pub fn description_of_builtin(&self, builtin: &str, path: &[&str]) -> Option<&str> {
+        if let Some(path) = in_kustomization(builtin, path) {
+            return self.description(FileKind::Kustomization, &path);
+        }
+        let [name] = path else { return None };
+        builtins::fields(builtin).iter().find_map(|(field, like)| match like {
+            Like::Own(_, description) if field == name => Some(*description),
+            _ => None,
+        })
+    }
+
+    /// The values that a field in the configuration of a built-in may have, where they are known.
+    pub fn values_of_builtin(&self, builtin: &str, path: &[&str]) -> Vec<&str> {
+        match in_kustomization(builtin, path) {
+            Some(path) => self.values(FileKind::Kustomization, &path),
+            None => Vec::new(),
+        }
+    }
+
     /// The values that a field may have, where they are known.
     pub fn values(&self, kind: FileKind, path: &[&str]) -> Vec<&str> {
         let all = self.at(kind, path);
@@ -130,11 +173,17 @@ impl Schemas {
             Some(_) => Vec::new(),
         }
     }
+}
 
-    /// Whether what is at a path is a map with known fields.
-    pub fn is_map(&self, kind: FileKind, path: &[&str]) -> bool {
-        self.at(kind, path).iter().any(|schema| schema.get("properties").is_some())
-    }
+/// Where a kustomization has the field that one of a built-in is like.
+fn in_kustomization<'p>(builtin: &str, path: &[&'p str]) -> Option<Vec<&'p str>> {
+    let (first, rest) = path.split_first()?;
+    builtins::fields(builtin).iter().find_map(|(field, like)| match like {
+        Like::Field(like) if field == first => {
+            Some(like.iter().copied().chain(rest.iter().copied()).collect())
+        }
+        _ => None,
+    })
 }
 
 /// Fields are found whatever the case of their letters: a build reads them so.

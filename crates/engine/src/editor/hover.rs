@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use krm_yaml::{Node, Span};
 
+use super::complete::builtin_at;
 use super::cursor::Cursor;
 use super::facts::Role;
 use super::fields::FileKind;
@@ -45,7 +46,9 @@ impl Editor {
     fn meaning(&mut self, path: &Path, cursor: &Cursor, kind: FileKind, offset: usize) -> Option<String> {
         let mut parts: Vec<String> = Vec::new();
         let keys = cursor.keys();
-        if let Some(description) = self.schemas.description(kind, &keys) {
+        let of_builtin = builtin_at(cursor, kind, &keys, 0)
+            .and_then(|(builtin, path)| self.schemas.description_of_builtin(builtin, path));
+        if let Some(description) = self.schemas.description(kind, &keys).or(of_builtin) {
             let name = keys.iter().rev().find(|key| **key != "*").copied().unwrap_or_default();
             parts.push(format!("**{name}**: {description}"));
         }

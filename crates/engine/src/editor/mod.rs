@@ -39,7 +39,7 @@ use crate::workspace::{Layer, Workspace};
 
 pub use buffers::Buffers;
 pub use complete::{Completion, CompletionKind, Completions};
-pub use extract::Extraction;
+pub use extract::{Extraction, Inlining};
 pub use hints::Hint;
 pub use hover::Hover;
 pub use outline::{Link, Symbol};
