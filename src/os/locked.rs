@@ -288,14 +288,15 @@ pub fn parse(shown: String, bytes: Vec<u8>) -> Result<LockFile> {
     LockFile::parse(&source).map_err(|error| error.located(&sources))
 }
 
-/// A path as seen from the current folder, if that is shorter.
+/// A path as seen from the current folder, if one of the two holds the other.
 pub fn shown(file: &Path) -> String {
     let Ok(here) = super::current_dir().and_then(|here| super::absolute(&here)) else {
         return file.display().to_string();
     };
-    match file.strip_prefix(&here) {
-        Ok(inside) => inside.display().to_string(),
-        Err(_) => file.display().to_string(),
+    let is_above = file.parent().is_some_and(|folder| here.starts_with(folder) && folder.parent().is_some());
+    match file.starts_with(&here) || is_above {
+        true => krm_engine::files::relative(file, &here),
+        false => file.display().to_string(),
     }
 }
 

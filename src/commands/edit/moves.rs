@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use krm_engine::edit::{self, moves};
+use krm_engine::files::relative;
 use krm_engine::{Diagnostic, Result};
 
 use super::EditScope;
@@ -41,7 +42,8 @@ impl MoveArgs {
             None => repository(&from)?,
         };
         if !from.starts_with(&root) || !to.starts_with(&root) {
-            let message = format!("both paths must be in `{}`", root.display());
+            let root = relative(&root, &os::absolute(Path::new("."))?);
+            let message = format!("both paths must be in `{}`", if root.is_empty() { "." } else { &root });
             return Err(refused(message).help("name a folder that holds both by `--root`"));
         }
         // Before anything is read, so that nobody else changes it in between.
@@ -96,7 +98,7 @@ impl MoveArgs {
         let rest = to.strip_prefix(above).unwrap_or(&to);
         let to = krm_engine::files::clean(&os::absolute(above)?.join(rest));
         match to.starts_with(from) {
-            true => Err(refused(format!("`{}` cannot be moved into itself", from.display()))),
+            true => Err(refused(format!("`{}` cannot be moved into itself", self.from.display()))),
             false => Ok(to),
         }
     }

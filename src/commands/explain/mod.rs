@@ -48,7 +48,10 @@ pub struct ExplainArgs {
     #[arg(long, value_name = "FILE:LINE", conflicts_with = "blame")]
     source: Option<String>,
 
-    /// Print the whole result, each line with the place it comes from
+    /// Print the whole result, each line with the location it comes from
+    ///
+    /// That is the line which set the value last. `*2` after it: two steps set the value before. `→ hash`: a name that ends in
+    /// a hash of the content. `→ Service web`: a name that followed that of the resource.
     #[arg(long)]
     blame: bool,
 

@@ -163,10 +163,12 @@ impl<'r> Renamer<'r> {
     fn home(&mut self, workspace: &Workspace) -> Result<PathBuf> {
         let mut homes: BTreeMap<PathBuf, Span> = BTreeMap::new();
         let mut names = BTreeSet::new();
+        let mut kinds = BTreeSet::new();
         for layer in workspace.layers() {
             for file in files_of(layer, &["resources", "bases"]) {
                 for document in self.read(&file)? {
                     let (kind, name) = (kind(&document.root), name(&document.root));
+                    kinds.insert(kind.to_owned());
                     if kind == self.rename.kind {
                         names.insert(name.and_then(Node::text).unwrap_or_default().to_owned());
                         if let Some(name) = name.filter(|name| name.text() == Some(&self.rename.name)) {
@@ -201,7 +203,12 @@ impl<'r> Renamer<'r> {
             }
             (None, _) => {
                 let error = missing(format!("no kustomization names a file that defines {kind} `{name}`"));
-                Err(match krm_yaml::nearest(name, names.iter().map(String::as_str)) {
+                let near_name = krm_yaml::nearest(name, names.iter().map(String::as_str));
+                let kinds = kinds.iter().map(String::as_str).filter(|known| *known != kind.as_str());
+                let near_kind = kinds.clone().find(|known| known.eq_ignore_ascii_case(kind));
+                let near_kind =
+                    near_kind.or_else(|| krm_yaml::nearest(kind, kinds)).filter(|_| names.is_empty());
+                Err(match near_name.or(near_kind) {
                     Some(near) => error.help(format!("did you mean `{near}`?")),
                     None => error,
                 })
