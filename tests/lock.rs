@@ -683,11 +683,15 @@ fn charts_are_locked_and_kept() {
     assert_eq!((pulls(), place.tree()), (1, before), "nothing is pulled, and nothing left in the tree");
     place.write("content", &named("evil"));
     assert_eq!(run(&["build"]).unwrap(), CONFIG_MAP);
+    // A localized copy takes the chart that is locked, and needs neither the lock file nor the store.
+    run(&["localize", ".", "../copy"]).unwrap();
+    assert_eq!(place.read("copy/charts/web-1.0.0/web/values.yaml"), CONFIG_MAP);
     place.says(&["vendor"]);
     place.clear_cache();
     assert_eq!(run(&["build", "--offline"]).unwrap(), CONFIG_MAP);
     fs::remove_dir_all(place.0.join("app/vendor")).unwrap();
     assert!(run(&["build", "--offline"]).unwrap_err().contains("[offline-missing]"));
+    assert_eq!(run(&["build", "../copy", "--offline"]).unwrap(), CONFIG_MAP);
     assert!(run(&["build"]).unwrap_err().contains("[lock-mismatch]"));
 }
 
