@@ -832,7 +832,7 @@ fn lint_and_others_use_what_is_locked_and_fetch_nothing() {
     place.clear_cache();
     fails(&place);
     place.write("app/kustomization.yaml", text.split("replicas").next().unwrap());
-    assert_eq!(place.says(&["lint", "--locked"]), "");
+    assert_eq!(place.says(&["lint", "--locked"]), "nothing found in 1 root\n");
     // From elsewhere than the folder of the lock file.
     for args in [&["plan", "app", "--deep"][..], &["localize", "app", "copy"], &["graph", "app"]] {
         let output = place.command(args).current_dir(&place.0).output().unwrap();

@@ -223,11 +223,14 @@ fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
         let hint = if why.failure() == Some(Failure::Offline) { " (`--fetch` allows it)" } else { "" };
         eprintln!("not built: `{root}`: {}{hint}", why.message());
     }
-    let roots = counted(roots + unbuilt.len(), "root");
+    let within = match roots + unbuilt.len() {
+        0 => String::new(),
+        roots => format!(" in {}", counted(roots, "root")),
+    };
     if errors + warnings > 0 || !unbuilt.is_empty() {
-        eprintln!("{} and {} in {roots}", counted(errors, "error"), counted(warnings, "warning"));
+        eprintln!("{} and {}{within}", counted(errors, "error"), counted(warnings, "warning"));
     } else if !args.quiet {
-        eprintln!("nothing found in {roots}");
+        eprintln!("nothing found{}", if within.is_empty() { ": there is nothing to build" } else { &within });
     }
     errors > 0
 }
