@@ -15,7 +15,7 @@ use crate::resource::Gvk;
 
 /// A catalog the user trusts.
 #[derive(Debug)]
-pub struct Catalog {
+pub(crate) struct Catalog {
     functions: Vec<Listed>,
     /// The folder its paths start from.
     folder: PathBuf,
@@ -91,7 +91,7 @@ struct Platform {
 
 impl Catalog {
     /// Reads a catalog.
-    pub fn load(path: &str, world: &dyn World, sources: &Sources) -> Result<Self> {
+    pub(crate) fn load(path: &str, world: &dyn World, sources: &Sources) -> Result<Self> {
         let bytes = world.read(Path::new(path)).map_err(|error| {
             Diagnostic::error("catalog-unreadable", format!("cannot read the catalog `{path}`: {error}"))
         })?;
@@ -128,7 +128,7 @@ impl Catalog {
 }
 
 /// The `runtime:` of the first catalog that knows a kind.
-pub fn find(catalogs: &[Catalog], gvk: &Gvk, world: &dyn World) -> Result<Option<Node>> {
+pub(crate) fn find(catalogs: &[Catalog], gvk: &Gvk, world: &dyn World) -> Result<Option<Node>> {
     for catalog in catalogs {
         if let Some(runtime) = catalog.find(gvk, world)? {
             return Ok(Some(runtime));

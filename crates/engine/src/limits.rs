@@ -21,12 +21,12 @@ const MOST_COPIED: usize = 256 << 20;
 const ITEM: usize = 16;
 
 /// Whether a path has more names than any tree can be deep.
-pub fn is_too_long(names: usize) -> bool {
+pub(crate) fn is_too_long(names: usize) -> bool {
     names > DEEPEST
 }
 
 /// Refuses a path with more names than any tree can be deep.
-pub fn refuse_long(names: usize) -> Result<()> {
+pub(crate) fn refuse_long(names: usize) -> Result<()> {
     match is_too_long(names) {
         true => Err(Diagnostic::error("path-too-long", format!("the path has more than {DEEPEST} names"))
             .help("no resource has fields that deep")),
@@ -54,7 +54,7 @@ pub fn duration(text: &str) -> Option<Duration> {
 }
 
 /// How much one step may still copy. Copies share their memory, but the output writes out each of them.
-pub struct Copies {
+pub(crate) struct Copies {
     room: usize,
 }
 
@@ -66,7 +66,7 @@ impl Default for Copies {
 
 impl Copies {
     /// Counts a copy of a value. Refuses one that is too large by itself, or together with those before it.
-    pub fn add(&mut self, value: &Node) -> Result<()> {
+    pub(crate) fn add(&mut self, value: &Node) -> Result<()> {
         let why = match weigh(value, DEEPEST, MOST) {
             Ok(left) => match self.room.checked_sub(MOST - left) {
                 Some(room) => {

@@ -95,6 +95,7 @@
 //!   written and an error if the canonical form [is checked](try_canonical_into); a stream without any document.
 
 #![deny(missing_docs)]
+#![warn(unreachable_pub)]
 
 pub mod de;
 pub mod diag;

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 
 /// Compares two quantities; `None` if one of them is none.
-pub fn compare(a: &str, b: &str) -> Option<Ordering> {
+pub(crate) fn compare(a: &str, b: &str) -> Option<Ordering> {
     Some(Quantity::parse(a)?.cmp(&Quantity::parse(b)?))
 }
 

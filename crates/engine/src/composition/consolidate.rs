@@ -18,7 +18,7 @@ use crate::schema::Schema;
 
 /// A transformer of the consolidated list.
 #[derive(Clone)]
-pub struct Listed {
+pub(crate) struct Listed {
     pub identity: Identity,
     /// The whole object, overrides applied. Every scalar knows the file it was written in.
     pub config: Node,
@@ -36,13 +36,13 @@ pub struct Listed {
 
 /// An override that touched a transformer.
 #[derive(Clone)]
-pub struct Override {
+pub(crate) struct Override {
     pub place: Span,
     pub folder: Arc<Folder>,
 }
 
 /// What consolidation asks of the planner.
-pub trait Planner {
+pub(crate) trait Planner {
     fn schema(&self) -> &Schema;
     /// The transformers in what an entry of `transformers:` names: a file, or a folder whose build gives them.
     fn named(&self, folder: &Arc<Folder>, path: &Node) -> Result<Vec<Node>>;
@@ -50,7 +50,7 @@ pub trait Planner {
 }
 
 /// Makes one list of a Composition and all it imports. `file` names it within its folder.
-pub fn consolidate(
+pub(crate) fn consolidate(
     folder: &Arc<Folder>,
     file: &str,
     place: Span,

@@ -28,7 +28,7 @@ pub(super) fn apply(patch: &mut Node, config: &mut Node) -> Result<Orders> {
 pub(super) struct Orders(Vec<(Vec<String>, Node)>);
 
 impl Orders {
-    pub fn apply(self, config: &mut Node) {
+    pub(crate) fn apply(self, config: &mut Node) {
         for (path, order) in self.0 {
             let list = path.iter().try_fold(&mut *config, |node, key| node.get_mut(key));
             if let Some(items) = list.and_then(Node::as_seq_mut) {

@@ -6,7 +6,7 @@ use crate::transformers;
 
 /// What tells a transformer from all others of a list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Identity {
+pub(crate) struct Identity {
     pub api_version: Text,
     pub kind: Text,
     pub name: Text,
@@ -19,11 +19,12 @@ impl std::fmt::Display for Identity {
 }
 
 /// The kinds only a Composition knows as built-ins.
-pub const COMPOSITION_KINDS: [&str; 3] = ["ResourceAccumulator", "ResourceGenerator", "SortOrderTransformer"];
+pub(crate) const COMPOSITION_KINDS: [&str; 3] =
+    ["ResourceAccumulator", "ResourceGenerator", "SortOrderTransformer"];
 
 impl Identity {
     /// Reads it from a transformer, and writes into it what it left to the defaults.
-    pub fn complete(node: &mut Node, place: Span) -> Result<Self> {
+    pub(crate) fn complete(node: &mut Node, place: Span) -> Result<Self> {
         if !node.is_map() {
             let message = format!("expected a transformer, found {}", node.kind_name());
             return Err(Diagnostic::error("transformer-not-an-object", message)
@@ -71,7 +72,7 @@ impl Identity {
     }
 }
 
-pub fn is_builtin(kind: &str) -> bool {
+pub(crate) fn is_builtin(kind: &str) -> bool {
     transformers::builtin(kind).is_some() || COMPOSITION_KINDS.contains(&kind)
 }
 
@@ -88,7 +89,7 @@ fn put_first(node: &mut Node, key: &str, value: &str) -> Text {
 }
 
 /// A kind in kebab case, which is the name of a transformer that has none: `HTTPLoadBalancer` is `http-load-balancer`.
-pub fn default_name(kind: &str) -> String {
+pub(crate) fn default_name(kind: &str) -> String {
     let letters: Vec<char> = kind.chars().collect();
     let mut name = String::new();
     for (at, c) in letters.iter().enumerate() {

@@ -16,8 +16,8 @@ use serde::Deserialize;
 use crate::files::folder::Folder;
 use crate::files::world::Loader;
 
-pub use consolidate::{Listed, Planner, consolidate};
-pub use identity::default_name;
+pub(crate) use consolidate::{Listed, Planner, consolidate};
+pub(crate) use identity::default_name;
 
 /// The names a Composition may have in its folder.
 pub const FILE_NAMES: [&str; 2] = ["composition.yaml", "composition.yml"];
@@ -37,7 +37,7 @@ const GROUP: &str = "kustomize.config.k8s.io/";
 /// A Composition as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Composition {
+pub(crate) struct Composition {
     api_version: Spanned<Text>,
     kind: Spanned<Text>,
     pub transformers_from: Vec<Import>,
@@ -50,20 +50,20 @@ pub struct Composition {
 /// An entry of `transformersFrom`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Import {
+pub(crate) struct Import {
     pub path: Spanned<Text>,
     import_mode: Spanned<Text>,
 }
 
 /// Where imported transformers go: before one's own, or after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ImportMode {
+pub(crate) enum ImportMode {
     Prepend,
     Append,
 }
 
 impl Import {
-    pub fn mode(&self) -> Result<ImportMode> {
+    pub(crate) fn mode(&self) -> Result<ImportMode> {
         match self.import_mode.as_str() {
             "" | "prepend" => Ok(ImportMode::Prepend),
             "append" => Ok(ImportMode::Append),
@@ -77,7 +77,7 @@ impl Import {
 /// An entry of `transformerOrder`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Ordered {
+pub(crate) struct Ordered {
     pub name: Text,
     pub kind: Text,
     pub api_version: Text,
@@ -92,7 +92,7 @@ const OLD_FIELDS: [(&str, &str); 4] = [
 ];
 
 /// The file of the Composition a folder must have.
-pub fn find_in(folder: &Folder, place: Span) -> Result<&'static str> {
+pub(crate) fn find_in(folder: &Folder, place: Span) -> Result<&'static str> {
     find(folder, place)?.ok_or_else(|| {
         let message = format!("there is no Composition in `{}`", folder.shown().display());
         Diagnostic::error("composition-not-found", message)
@@ -103,7 +103,7 @@ pub fn find_in(folder: &Folder, place: Span) -> Result<&'static str> {
 
 /// The file of a folder's Composition, if it has one. Beside a kustomization, or twice, it is an error. Other tools have
 /// Compositions too, and kustomizations list them as resources: those do not count.
-pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
+pub(crate) fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
     if !FILE_NAMES.into_iter().any(|name| folder.has_file(name)) {
         return Ok(None);
     }
@@ -125,13 +125,13 @@ pub fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>> {
 }
 
 /// Whether what a file holds is a Composition of ours, whatever the file is called.
-pub fn is_composition(root: &Node) -> bool {
+pub(crate) fn is_composition(root: &Node) -> bool {
     let text = |key: &str| root.get(key).and_then(Node::text);
     text("kind") == Some("Composition") && text("apiVersion").is_none_or(|version| version.starts_with(GROUP))
 }
 
 /// Whether a file among resources holds a Composition and nothing else.
-pub fn is_in(source: &Arc<Source>) -> bool {
+pub(crate) fn is_in(source: &Arc<Source>) -> bool {
     // Few files have the word in them, and only those are parsed for it.
     memchr::memmem::find(source.text().as_bytes(), b"kind: Composition").is_some()
         && krm_yaml::parse(source).is_ok_and(|documents| match &documents[..] {
@@ -156,7 +156,11 @@ fn counts(folder: &Folder, name: &str, place: Span, beside_kustomization: bool) 
 
 impl Composition {
     /// Reads the Composition in a file of the folder.
-    pub fn load(folder: &Folder, file: &str, place: Span) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
+    pub(crate) fn load(
+        folder: &Folder,
+        file: &str,
+        place: Span,
+    ) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
         let source = folder.load(file, place)?;
         let (composition, warnings) = Self::parse(&source)?;
         Ok((composition, source, warnings))
@@ -209,7 +213,7 @@ impl Composition {
         }
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.transformers_from.is_empty() && self.transformers.is_empty()
     }
 }

@@ -22,13 +22,13 @@ use crate::workspace::Workspace;
 
 /// Which of the two sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Which {
+pub(crate) enum Which {
     From,
     To,
 }
 
 /// Finds causes; what it reads of the sources it keeps.
-pub struct Causes<'a> {
+pub(crate) struct Causes<'a> {
     sides: [&'a Side<'a>; 2],
     labels: [Labels<'a>; 2],
     pub hidden: &'a [Hidden; 2],
@@ -60,20 +60,25 @@ struct Hit {
 
 /// The histories of a field on both sides, oldest event first; empty on a side where it never was.
 #[derive(Default)]
-pub struct Histories {
+pub(crate) struct Histories {
     pub from: Vec<Entry>,
     pub to: Vec<Entry>,
 }
 
 impl<'a> Causes<'a> {
-    pub fn new(from: &'a Side<'a>, to: &'a Side<'a>, hidden: &'a [Hidden; 2], targets: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(
+        from: &'a Side<'a>,
+        to: &'a Side<'a>,
+        hidden: &'a [Hidden; 2],
+        targets: Vec<PathBuf>,
+    ) -> Self {
         let labels = [Labels::new(from.sources), Labels::new(to.sources)];
         let (files, workspaces) = (Mutex::default(), [OnceLock::new(), OnceLock::new()]);
         Self { sides: [from, to], labels, hidden, files, workspaces, targets }
     }
 
     /// How histories of one side are put together.
-    pub fn history_options(&self, which: Which) -> HistoryOptions<'_> {
+    pub(crate) fn history_options(&self, which: Which) -> HistoryOptions<'_> {
         HistoryOptions {
             labels: &self.labels[which as usize],
             hidden: &self.hidden[which as usize],
@@ -82,14 +87,14 @@ impl<'a> Causes<'a> {
     }
 
     /// The location of a span.
-    pub fn place(&self, which: Which, span: Span) -> Option<Place> {
+    pub(crate) fn place(&self, which: Which, span: Span) -> Option<Place> {
         let source = self.sides[which as usize].sources.get(span.file)?;
         let position = source.position(span.start as usize);
         Some(Place { file: source.name().to_owned(), line: position.line, column: position.column })
     }
 
     /// Why a field differs, given how it came about on both sides.
-    pub fn of(&self, histories: &Histories) -> Option<Cause> {
+    pub(crate) fn of(&self, histories: &Histories) -> Option<Cause> {
         let new = self.latest(Which::To, &histories.to);
         let old = self.latest(Which::From, &histories.from);
         let hits = match (old, new) {
@@ -106,7 +111,7 @@ impl<'a> Causes<'a> {
     }
 
     /// The cause that a changed file is, where nothing more is known than that a target reads it.
-    pub fn of_file(&self, name: &str) -> Option<Cause> {
+    pub(crate) fn of_file(&self, name: &str) -> Option<Cause> {
         let file = self.file(name)?;
         let hunk = file.hunks.first()?;
         let which = if hunk.new.is_empty() { Which::From } else { Which::To };
@@ -115,7 +120,7 @@ impl<'a> Causes<'a> {
     }
 
     /// A change of a lock file as a cause: its entries now resolve to something else.
-    pub fn of_lock(&self, name: &str) -> Option<Cause> {
+    pub(crate) fn of_lock(&self, name: &str) -> Option<Cause> {
         let file = self.file(name)?;
         let lines = file.lines[Which::To as usize].as_deref().unwrap_or_default();
         let value = |line: usize, keys: &[&str]| {

@@ -10,7 +10,7 @@ use crate::pipeline::trace::Segment;
 
 /// A field that differs.
 #[derive(Clone, Debug)]
-pub struct Difference {
+pub(crate) struct Difference {
     pub kind: ChangeKind,
     /// The way to it on the first side; of one that is not there, to where it would be.
     pub old_path: Vec<Segment>,
@@ -20,7 +20,7 @@ pub struct Difference {
 }
 
 /// Everything that differs between two trees, in the order of the fields.
-pub fn differences(old: &Node, new: &Node) -> Vec<Difference> {
+pub(crate) fn differences(old: &Node, new: &Node) -> Vec<Difference> {
     let mut walk = Walk { old_path: Vec::new(), new_path: Vec::new(), found: Vec::new() };
     walk.compare(old, new);
     walk.found
@@ -163,10 +163,10 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
 }
 
 /// From here on two things are taken for one that was changed.
-pub const ALIKE: f64 = 0.6;
+pub(crate) const ALIKE: f64 = 0.6;
 
 /// How much two trees have in common: 0 nothing, 1 everything. Scalars alone have nothing or everything.
-pub fn similarity(a: &Node, b: &Node) -> f64 {
+pub(crate) fn similarity(a: &Node, b: &Node) -> f64 {
     let (a, b) = (leaves(a), leaves(b));
     let total: usize = a.values().sum::<usize>() + b.values().sum::<usize>();
     let shared: usize =

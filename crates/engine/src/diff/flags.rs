@@ -7,7 +7,7 @@ use super::images::split;
 use super::{Change, ChangeKind};
 
 /// The rules that a change breaks, each with a sentence.
-pub fn of(change: &Change) -> Vec<(&'static str, String)> {
+pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
     let mut flags = Vec::new();
     let kind = change.resource.kind.as_str();
     let name = format!("{kind} {}", change.resource.name);
@@ -90,12 +90,12 @@ fn loss(kind: &str) -> &'static str {
 }
 
 /// Whether pods restart when the template changes.
-pub fn is_workload(kind: &str) -> bool {
+pub(crate) fn is_workload(kind: &str) -> bool {
     matches!(kind, "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet" | "Job")
 }
 
 /// Whether a change makes pods restart.
-pub fn restarts(change: &Change) -> bool {
+pub(crate) fn restarts(change: &Change) -> bool {
     matches!(change.resource.kind.as_str(), "Deployment" | "StatefulSet" | "DaemonSet")
         && change.field.starts_with("spec.template")
 }

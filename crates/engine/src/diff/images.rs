@@ -6,7 +6,7 @@ use super::{Change, ImageChange};
 use crate::transformers::split_image;
 
 /// The images among some changes, each with the targets it changes in.
-pub fn of(changes: &[Change]) -> Vec<ImageChange> {
+pub(crate) fn of(changes: &[Change]) -> Vec<ImageChange> {
     let mut images: Vec<ImageChange> = Vec::new();
     for change in changes.iter().filter(|change| change.field.ends_with(".image") && !change.masked) {
         let text = |node: &Option<Node>| node.as_ref().and_then(Node::as_str).map(str::to_owned);
@@ -32,7 +32,7 @@ pub fn of(changes: &[Change]) -> Vec<ImageChange> {
 }
 
 /// The name of an image, and its tag and digest as they are written.
-pub fn split(image: &str) -> (&str, &str) {
+pub(crate) fn split(image: &str) -> (&str, &str) {
     let (name, ..) = split_image(image);
     (name, image.get(name.len() + 1..).unwrap_or_default())
 }

@@ -8,7 +8,7 @@ use crate::pipeline::Trace;
 use crate::resource::{ResourceId, Track};
 
 /// A resource of a result.
-pub struct Item<'r> {
+pub(crate) struct Item<'r> {
     pub node: &'r Node,
     pub id: &'r ResourceId,
     /// Of one whose build was traced.
@@ -17,7 +17,7 @@ pub struct Item<'r> {
 
 impl Item<'_> {
     /// The id it was first written with. Of a rendered one nothing is known but that generated names end in a hash.
-    pub fn original(&self) -> ResourceId {
+    pub(crate) fn original(&self) -> ResourceId {
         let mut id = match self.track {
             Some((trace, track)) => trace.ids(track).first().map_or(self.id, |id| id).clone(),
             None => self.id.clone(),
@@ -33,7 +33,7 @@ impl Item<'_> {
 }
 
 /// A generated name without its hash, and the hash.
-pub fn split_hash(name: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_hash(name: &str) -> Option<(&str, &str)> {
     let (stem, hash) = name.rsplit_once('-')?;
     // Letters that look like others, and vowels, are not in a hash.
     let is_hash = hash.len() == 10 && hash.bytes().all(|byte| b"2456789bcdfghkmt".contains(&byte));
@@ -42,7 +42,7 @@ pub fn split_hash(name: &str) -> Option<(&str, &str)> {
 
 /// Two resources that are one, or one that is on one side only.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Pair {
+pub(crate) struct Pair {
     pub old: Option<usize>,
     pub new: Option<usize>,
     /// They are taken for one because they are alike.
@@ -54,7 +54,7 @@ const MOST: usize = 200;
 
 /// Pairs resources: by their final ids, by the ids they were written with, by what they have in common. Of two overlays
 /// the names differ by design: there what was written comes first.
-pub fn pairs(old: &[Item], new: &[Item], overlays: bool) -> Vec<Pair> {
+pub(crate) fn pairs(old: &[Item], new: &[Item], overlays: bool) -> Vec<Pair> {
     let mut of_new: Vec<Option<usize>> = vec![None; new.len()];
     let mut taken = vec![false; old.len()];
     let mut guessed = vec![false; new.len()];

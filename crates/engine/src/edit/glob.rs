@@ -46,7 +46,7 @@ fn has_magic(pattern: &str) -> bool {
 }
 
 /// Refuses a pattern that cannot match anything by its syntax.
-pub fn check(pattern: &str) -> Result<()> {
+pub(crate) fn check(pattern: &str) -> Result<()> {
     match parse(pattern) {
         Some(_) => Ok(()),
         None => Err(bad_argument(format!("`{pattern}` is not a valid pattern"))

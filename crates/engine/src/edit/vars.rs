@@ -10,7 +10,7 @@ use crate::files::world::Loader;
 use crate::kustomization::FILE_NAMES;
 
 /// Texts that change beside the kustomization: the name shown, before and after.
-pub type Texts = BTreeMap<PathBuf, (String, String, String)>;
+pub(crate) type Texts = BTreeMap<PathBuf, (String, String, String)>;
 
 impl File {
     /// Makes a replacement of each var, with a target for each field that holds `$(NAME)`. The files that hold it get a

@@ -179,7 +179,7 @@ pub fn fields(kind: &str) -> &'static [(&'static str, Like)] {
 }
 
 /// What the built-in of a kind does.
-pub fn description(kind: &str) -> Option<&'static str> {
+pub(crate) fn description(kind: &str) -> Option<&'static str> {
     ALL.iter().find(|(name, _)| *name == kind).map(|(_, description)| *description)
 }
 

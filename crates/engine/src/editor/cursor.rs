@@ -9,7 +9,7 @@ use crate::pipeline::trace::Segment;
 
 /// What is under the cursor: a document, the way to a value in it, and the key or value that is meant.
 #[derive(Clone, Debug)]
-pub struct Cursor {
+pub(crate) struct Cursor {
     pub root: Node,
     pub path: Vec<Segment>,
     /// The value at the end of the path; of a key, the value it has.
@@ -25,7 +25,7 @@ pub struct Cursor {
 
 impl Cursor {
     /// What is at a byte of a text, also of one that is being typed.
-    pub fn at(text: &str, offset: usize) -> Option<Self> {
+    pub(crate) fn at(text: &str, offset: usize) -> Option<Self> {
         let documents = repair::documents(text, None);
         let document = document_at(&documents, offset)?;
         let cursor = Self::within(&document.root, document.source(), offset)?;
@@ -80,23 +80,23 @@ impl Cursor {
     }
 
     /// The keys on the way, `*` for items.
-    pub fn keys(&self) -> Vec<&str> {
+    pub(crate) fn keys(&self) -> Vec<&str> {
         keys(&self.path)
     }
 
     /// The value a number of steps before the end of the path.
-    pub fn above(&self, steps: usize) -> Option<&Node> {
+    pub(crate) fn above(&self, steps: usize) -> Option<&Node> {
         crate::pipeline::trace::at(&self.root, &self.path[..self.path.len().checked_sub(steps)?])
     }
 }
 
 /// The document a byte is in.
-pub fn document_at(documents: &[Document], offset: usize) -> Option<&Document> {
+pub(crate) fn document_at(documents: &[Document], offset: usize) -> Option<&Document> {
     let begins = |document: &&Document| document.span().start as usize <= offset;
     documents.iter().rev().find(begins)
 }
 
-pub fn keys<'p>(path: &'p [Segment]) -> Vec<&'p str> {
+pub(crate) fn keys<'p>(path: &'p [Segment]) -> Vec<&'p str> {
     let key = |segment: &'p Segment| match segment {
         Segment::Key(key) => key.as_str(),
         Segment::Index(_) => "*",

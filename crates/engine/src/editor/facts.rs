@@ -18,7 +18,7 @@ use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
 /// What a file is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     /// A kustomization, a Composition or a Kptfile.
     Ours(FileKind),
     Resource,
@@ -32,7 +32,7 @@ pub enum Role {
 
 /// A resource that a file or a generator defines.
 #[derive(Clone, Debug)]
-pub struct Definition {
+pub(crate) struct Definition {
     pub kind: Text,
     pub group: Text,
     pub namespace: Text,
@@ -45,7 +45,7 @@ pub struct Definition {
 
 /// What was found out, until the files it is from change.
 #[derive(Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     definitions: FxHashMap<PathBuf, Arc<Vec<Definition>>>,
     traces: FxHashMap<String, Traced>,
 }
@@ -62,7 +62,7 @@ const MOST_TRACES: usize = 16;
 
 impl Facts {
     /// Forgets what was made of files that changed. Of a build the last good one stays, until there is another.
-    pub fn forget(&mut self, files: &[PathBuf], targets: &[String], tree: bool) {
+    pub(crate) fn forget(&mut self, files: &[PathBuf], targets: &[String], tree: bool) {
         match tree {
             true => self.definitions.clear(),
             false => self.definitions.retain(|file, _| !files.contains(file)),
@@ -74,7 +74,7 @@ impl Facts {
 }
 
 /// The generators of a kustomization, and what they make.
-pub const GENERATORS: [(&str, &str); 2] =
+pub(crate) const GENERATORS: [(&str, &str); 2] =
     [("configMapGenerator", "ConfigMap"), ("secretGenerator", "Secret")];
 
 impl Editor {

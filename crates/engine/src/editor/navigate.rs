@@ -17,7 +17,7 @@ use crate::workspace::{Reference, ReferenceTarget};
 
 /// A resource that is named somewhere.
 #[derive(Clone, Debug)]
-pub struct Named {
+pub(crate) struct Named {
     /// What its kind may be; any if empty. In selectors these are patterns.
     kinds: Vec<Text>,
     name: Text,
@@ -32,11 +32,11 @@ impl Named {
             || (self.is_pattern && go_regex::compile_anchored(pattern).is_ok_and(|p| p.is_match(text)))
     }
 
-    pub fn is_of_kind(&self, definition: &Definition) -> bool {
+    pub(crate) fn is_of_kind(&self, definition: &Definition) -> bool {
         self.kinds.is_empty() || self.kinds.iter().any(|kind| self.fits(kind, &definition.kind))
     }
 
-    pub fn means(&self, definition: &Definition) -> bool {
+    pub(crate) fn means(&self, definition: &Definition) -> bool {
         self.is_of_kind(definition) && (self.name.is_empty() || self.fits(&self.name, &definition.name))
     }
 }

@@ -65,13 +65,13 @@ pub(super) struct Reporter<'a> {
 }
 
 impl<'a> Reporter<'a> {
-    pub fn new(world: &'a Buffers, sources: &'a Sources) -> Self {
+    pub(crate) fn new(world: &'a Buffers, sources: &'a Sources) -> Self {
         Self { world, sources, problems: BTreeMap::new(), paths: RefCell::default() }
     }
 
     /// Takes in a diagnostic and those joined to it. `file` is where one without a span is shown; `target` is the layer that
     /// was built.
-    pub fn add(&mut self, diagnostic: &Diagnostic, file: &Path, target: Option<&str>) {
+    pub(crate) fn add(&mut self, diagnostic: &Diagnostic, file: &Path, target: Option<&str>) {
         self.add_one(diagnostic, file, target);
         diagnostic.others().iter().for_each(|other| self.add(other, file, target));
     }
@@ -133,7 +133,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// Where a span is. Texts that are not files of this machine have no place.
-    pub fn place(&self, span: Span) -> Option<Place> {
+    pub(crate) fn place(&self, span: Span) -> Option<Place> {
         let source = self.sources.get(span.file)?;
         let find = || {
             let path = self.world.real_path(Path::new(source.name())).ok();
@@ -151,7 +151,7 @@ impl<'a> Reporter<'a> {
     }
 
     /// The problems by file, in the order of the text.
-    pub fn finish(mut self) -> BTreeMap<PathBuf, Vec<Problem>> {
+    pub(crate) fn finish(mut self) -> BTreeMap<PathBuf, Vec<Problem>> {
         for all in self.problems.values_mut() {
             all.sort_by(|a, b| key(a).cmp(&key(b)));
             all.iter_mut().for_each(|problem| problem.notes.sort_by(|a, b| note_key(a).cmp(&note_key(b))));

@@ -7,7 +7,7 @@ const MOST: usize = 6;
 
 /// A text of the same length that can be read: lines that make that impossible are blank in it. `first` is a line, from 1,
 /// that is known to be unfinished. `None` if it takes more than a few lines.
-pub fn repair(text: &str, first: Option<usize>) -> Option<String> {
+pub(crate) fn repair(text: &str, first: Option<usize>) -> Option<String> {
     let fault = |text: &str| -> Option<usize> {
         let sources = Sources::new();
         let source = sources.add("", text);
@@ -35,7 +35,7 @@ pub fn repair(text: &str, first: Option<usize>) -> Option<String> {
 }
 
 /// The documents of a text, read as far as they can be; every span is that of the text as it is.
-pub fn documents(text: &str, first: Option<usize>) -> Vec<Document> {
+pub(crate) fn documents(text: &str, first: Option<usize>) -> Vec<Document> {
     let Some(text) = repair(text, first) else { return Vec::new() };
     let source = Source::detached("", text);
     let options = ParseOptions::default().duplicate_keys(DuplicateKeys::Keep);

@@ -11,7 +11,7 @@ use crate::pipeline::trace::Segment;
 
 /// A place for a key or a value, as the document would be with one there.
 #[derive(Debug)]
-pub struct Slot {
+pub(crate) struct Slot {
     /// On the new key or value. Its text is that of [`PLACEHOLDER`].
     pub cursor: Cursor,
     /// What is replaced: the part of the word that was typed, and what follows of it.
@@ -27,7 +27,7 @@ const PLACEHOLDER: &str = "krmPlaceholder";
 
 impl Slot {
     /// The slot at a byte of a text.
-    pub fn at(text: &str, offset: usize) -> Option<Self> {
+    pub(crate) fn at(text: &str, offset: usize) -> Option<Self> {
         let start = text[..offset].rfind('\n').map_or(0, |at| at + 1);
         let end = text[offset..].find(['\n', '\r']).map_or(text.len(), |at| offset + at);
         let word = Word::before(&text[start..offset])?;

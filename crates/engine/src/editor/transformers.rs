@@ -11,7 +11,7 @@ use crate::workspace::{Layer, LayerKind};
 
 /// A transformer in a Composition.
 #[derive(Clone, Debug)]
-pub struct NamedTransformer {
+pub(crate) struct NamedTransformer {
     pub kind: Text,
     pub name: Text,
     /// Where the name is.

@@ -225,7 +225,7 @@ impl Dependencies {
 const HELD: &str = "no one panics while holding what was looked at";
 
 /// A world that notes what it is asked for.
-pub struct Watched<'a> {
+pub(crate) struct Watched<'a> {
     pub world: &'a dyn World,
     pub dependencies: &'a Dependencies,
 }

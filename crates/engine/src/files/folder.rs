@@ -12,7 +12,7 @@ use crate::files::repository::{self, Repository};
 use crate::files::world::{AddressKind, DirEntry, Fetched, Loader, World, clean};
 
 /// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
-pub struct Folder {
+pub(crate) struct Folder {
     files: Arc<Files>,
     /// The real path, links resolved.
     root: PathBuf,
@@ -33,10 +33,10 @@ pub struct Folder {
 
 /// How many folders may lead from the target to a base. Each takes room on the stack, and some time for each resource;
 /// people get along with five.
-pub const DEEPEST: usize = 200;
+pub(crate) const DEEPEST: usize = 200;
 
 /// The diagnostic for a base that is too far from the target.
-pub fn too_deep(place: Span) -> Diagnostic {
+pub(crate) fn too_deep(place: Span) -> Diagnostic {
     Diagnostic::error("bases-too-deep", format!("more than {DEEPEST} folders lead to each other here"))
         .at(place)
         .help("let some of them name what they need directly")
@@ -44,7 +44,7 @@ pub fn too_deep(place: Span) -> Diagnostic {
 
 /// Whether to stop looking for more. A fault of a base is reported for each way that leads to it, and of ways there may be more
 /// than can be walked.
-pub fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
+pub(crate) fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
     fn count(errors: &[Diagnostic]) -> usize {
         errors.iter().map(|error| 1 + count(error.others())).sum()
     }
@@ -53,14 +53,14 @@ pub fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
 
 /// Which files a kustomization may name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// Those in its folder and below.
     WithinRoot,
     Anywhere,
 }
 
 /// What a path leads to.
-pub enum Resolved<T> {
+pub(crate) enum Resolved<T> {
     /// A folder, here or in a repository.
     Folder,
     File(T),
@@ -129,7 +129,7 @@ impl Checkout {
 
 impl Folder {
     /// Opens the folder a user named. What is looked at from there, this included, is noted.
-    pub fn open(
+    pub(crate) fn open(
         files: &Arc<Files>,
         target: &str,
         reach: Reach,
@@ -162,7 +162,7 @@ impl Folder {
     }
 
     /// Opens the folder of a base or component, named at `place`.
-    pub fn base(self: &Arc<Self>, path: &str, place: Span) -> Result<Arc<Self>> {
+    pub(crate) fn base(self: &Arc<Self>, path: &str, place: Span) -> Result<Arc<Self>> {
         if let Some(folder) = self.elsewhere(place) {
             return folder.base(path, place);
         }
@@ -208,7 +208,7 @@ impl Folder {
     }
 
     /// The same folder, with a record of its own of what is looked at from it.
-    pub fn recorded(&self, dependencies: &Arc<Dependencies>) -> Arc<Self> {
+    pub(crate) fn recorded(&self, dependencies: &Arc<Dependencies>) -> Arc<Self> {
         Arc::new(Self { dependencies: dependencies.clone(), ..self.copied() })
     }
 
@@ -232,13 +232,13 @@ impl Folder {
     }
 
     /// What was looked at from here.
-    pub fn dependencies(&self) -> &Arc<Dependencies> {
+    pub(crate) fn dependencies(&self) -> &Arc<Dependencies> {
         &self.dependencies
     }
 
     /// Opens the folder of a base; or, where the path leads to a file, which must be a Composition then, the folder of that,
     /// and gives its name.
-    pub fn base_or_composition(
+    pub(crate) fn base_or_composition(
         self: &Arc<Self>,
         path: &str,
         place: Span,
@@ -268,18 +268,22 @@ impl Folder {
     }
 
     /// The same folder, for a configuration parts of which were written in files of other folders.
-    pub fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
+    pub(crate) fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
         Arc::new(Self { elsewhere, ..self.copied() })
     }
 
     /// The folder a path written at `place` is relative to, if it is another one.
-    pub fn elsewhere(&self, place: Span) -> Option<&Arc<Self>> {
+    pub(crate) fn elsewhere(&self, place: Span) -> Option<&Arc<Self>> {
         self.elsewhere.iter().find(|(file, _)| *file == place.file).map(|(_, folder)| folder)
     }
 
     /// Opens the folder of a Composition an import names, and gives the file where it is the file that is named. Unlike a
     /// base it may lie above: cycles are found by the files that lead to each other.
-    pub fn composition(self: &Arc<Self>, path: &str, place: Span) -> Result<(Arc<Self>, Option<String>)> {
+    pub(crate) fn composition(
+        self: &Arc<Self>,
+        path: &str,
+        place: Span,
+    ) -> Result<(Arc<Self>, Option<String>)> {
         self.refuse_depth(place)?;
         let repository = Repository::parse(path);
         if repository::is_http(path) && names_yaml(path) {
@@ -328,7 +332,7 @@ impl Folder {
     }
 
     /// The folder of a single file that was fetched. There are no other files in it: its relative paths lead nowhere.
-    pub fn remote(self: &Arc<Self>, address: &str) -> Arc<Self> {
+    pub(crate) fn remote(self: &Arc<Self>, address: &str) -> Arc<Self> {
         let above = address.rsplit_once('/').map_or(address, |(above, _)| above);
         Arc::new(Self {
             files: self.files.clone(),
@@ -345,7 +349,7 @@ impl Folder {
 
     /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` of
     /// one on this machine.
-    pub fn address(&self) -> Option<String> {
+    pub(crate) fn address(&self) -> Option<String> {
         let Checkout { repository, dir, .. } = &**self.checkout.as_ref()?;
         let inside = self.root.strip_prefix(dir).unwrap_or(&self.root).display().to_string();
         let slashes = if inside.is_empty() { "" } else { "//" };
@@ -356,7 +360,7 @@ impl Folder {
 
     /// The branch, tag or commit that was asked for, if any was, and the commit that was checked out; `None` of a folder on
     /// this machine.
-    pub fn revision(&self) -> Option<(Option<&str>, &str)> {
+    pub(crate) fn revision(&self) -> Option<(Option<&str>, &str)> {
         let Checkout { repository, revision, .. } = &**self.checkout.as_ref()?;
         let asked = repository.reference.as_str();
         Some(((!asked.is_empty()).then_some(asked), revision))
@@ -477,7 +481,7 @@ impl Folder {
     }
 
     /// A base may not be, nor hold, a folder that led to it.
-    pub fn refuse_cycle(&self, base: &Path, place: Span) -> Result<()> {
+    pub(crate) fn refuse_cycle(&self, base: &Path, place: Span) -> Result<()> {
         let mut folder = Some(self);
         while let Some(visited) = folder {
             if visited.root.starts_with(base) {
@@ -500,17 +504,17 @@ impl Folder {
     }
 
     /// The same for a folder further down in a base that was planned before, from elsewhere.
-    pub fn refuse_cycle_above(&self, inside: &Path, place: Span) -> Result<()> {
+    pub(crate) fn refuse_cycle_above(&self, inside: &Path, place: Span) -> Result<()> {
         self.parent.as_ref().map_or(Ok(()), |parent| parent.refuse_cycle(inside, place))
     }
 
     /// Whether the path leads to a folder.
-    pub fn is_dir(&self, path: &str) -> bool {
+    pub(crate) fn is_dir(&self, path: &str) -> bool {
         self.world().is_dir(&clean(&self.root.join(path)))
     }
 
     /// What a path under `resources:` leads to. Repositories are fetched on the way, since only then it is known.
-    pub fn resolve<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Resolved<T>> {
+    pub(crate) fn resolve<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Resolved<T>> {
         let Some(repository) = Repository::parse(path) else {
             return match self.is_dir(path) {
                 true => Ok(Resolved::Folder),
@@ -544,26 +548,26 @@ impl Folder {
     }
 
     /// Whether a file of this name lies in the folder itself.
-    pub fn has_file(&self, name: &str) -> bool {
+    pub(crate) fn has_file(&self, name: &str) -> bool {
         self.world().is_file(&self.root.join(name))
     }
 
     /// What is in the folder, sorted by name; nothing of one that cannot be listed.
-    pub fn entries(&self) -> Vec<DirEntry> {
+    pub(crate) fn entries(&self) -> Vec<DirEntry> {
         self.world().list(&self.root).unwrap_or_default()
     }
 
     /// The first folders below that have one of these files, as seen from here.
-    pub fn folders_below_with(&self, names: &[&str], most: usize) -> Vec<String> {
+    pub(crate) fn folders_below_with(&self, names: &[&str], most: usize) -> Vec<String> {
         folders_below_with(&*self.files.world, &self.root, names, most)
     }
 
     /// The path as a person at the command line would write it.
-    pub fn shown(&self) -> &Path {
+    pub(crate) fn shown(&self) -> &Path {
         &self.shown
     }
 
-    pub fn files(&self) -> &Arc<Files> {
+    pub(crate) fn files(&self) -> &Arc<Files> {
         &self.files
     }
 

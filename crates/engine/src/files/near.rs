@@ -20,7 +20,7 @@ pub fn near_path(world: &dyn World, path: &str) -> Option<String> {
 }
 
 /// The same in a folder: the first name that is not there, replaced by one that is.
-pub fn near_path_in(world: &dyn World, dir: &Path, path: &str) -> Option<String> {
+pub(crate) fn near_path_in(world: &dyn World, dir: &Path, path: &str) -> Option<String> {
     let names: Vec<&str> = path.split('/').filter(|name| !name.is_empty()).collect();
     let there = |count: usize| dir.join(names[..count].join("/"));
     let missing = (1..=names.len()).find(|count| world.real_path(&there(*count)).is_err())?;
@@ -31,7 +31,7 @@ pub fn near_path_in(world: &dyn World, dir: &Path, path: &str) -> Option<String>
 }
 
 /// The first folders below one that have one of these files, at any depth, as seen from there.
-pub fn folders_below_with(world: &dyn World, root: &Path, names: &[&str], most: usize) -> Vec<String> {
+pub(crate) fn folders_below_with(world: &dyn World, root: &Path, names: &[&str], most: usize) -> Vec<String> {
     let mut found = Vec::new();
     let mut open = VecDeque::from([PathBuf::new()]);
     for _ in 0..MOST_LISTED {

@@ -22,7 +22,7 @@ pub fn clean(path: &Path) -> PathBuf {
 }
 
 /// Whether a path leads out of the folder it starts in, at its end or on the way.
-pub fn leaves(path: &Path) -> bool {
+pub(crate) fn leaves(path: &Path) -> bool {
     let mut depth = 0;
     path.components().any(|part| {
         match part {
@@ -36,7 +36,7 @@ pub fn leaves(path: &Path) -> bool {
 
 /// A relative path without `.` and `..`; `None` of one that is absolute, leads out of its folder or into `.git`, or has
 /// characters that other systems take for separators.
-pub fn within(path: &str) -> Option<String> {
+pub(crate) fn within(path: &str) -> Option<String> {
     if path.starts_with('/') || path.ends_with('/') || path.contains(['\\', '\0']) || leaves(Path::new(path))
     {
         return None;

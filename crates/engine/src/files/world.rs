@@ -176,7 +176,7 @@ pub fn hex(bytes: &[u8]) -> String {
 }
 
 /// Makes sure that a program finds a file or folder, as far as this world has it.
-pub fn provide(world: &dyn World, path: &Path) -> Result<()> {
+pub(crate) fn provide(world: &dyn World, path: &Path) -> Result<()> {
     world.provide(path).map_err(|error| {
         let message = format!("`{}` cannot be given to a program: {error}", path.display());
         Diagnostic::error("file-not-provided", message)
@@ -184,7 +184,7 @@ pub fn provide(world: &dyn World, path: &Path) -> Result<()> {
 }
 
 /// The error for something that is not on this machine while nothing may be fetched.
-pub fn would_be_fetched(address: &str) -> Diagnostic {
+pub(crate) fn would_be_fetched(address: &str) -> Diagnostic {
     Diagnostic::error("still-remote", format!("`{address}` would have to be fetched"))
         .failing(Failure::Offline)
 }

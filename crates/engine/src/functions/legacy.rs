@@ -23,7 +23,7 @@ use crate::runtime::{Argument, Permission, Program, Runtime, Tool};
 
 /// A plugin of the old kind and its configuration.
 #[derive(Debug)]
-pub struct LegacyPlugin {
+pub(crate) struct LegacyPlugin {
     program: PathBuf,
     args: Vec<String>,
     config: String,
@@ -38,7 +38,7 @@ const LONGEST_VARIABLE: usize = 131_071;
 
 impl LegacyPlugin {
     /// The plugin for a configuration; `None` if there is none. Refuses one that the user did not allow.
-    pub fn find(
+    pub(crate) fn find(
         config: &Resource,
         role: Role,
         loader: &dyn Loader,

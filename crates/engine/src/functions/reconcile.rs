@@ -12,7 +12,7 @@ use rustc_hash::FxHashSet;
 
 /// What became of comments on the way through a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Comments {
+pub(crate) enum Comments {
     /// The program knows none, so those that are missing are put back.
     AreLost,
     /// The program keeps them, so one that is missing was removed.
@@ -22,7 +22,7 @@ pub enum Comments {
 impl Comments {
     /// What a program does with them, by the trees it was given and those it returned: one that returns any it was given
     /// keeps them.
-    pub fn through<'n>(
+    pub(crate) fn through<'n>(
         given: impl Iterator<Item = &'n Node>,
         returned: impl Iterator<Item = &'n Node>,
     ) -> Self {
@@ -54,7 +54,7 @@ fn collect<'n>(node: &'n Node, comments: &mut FxHashSet<&'n Text>) {
 }
 
 /// Applies what changed between two trees to the first.
-pub fn reconcile(old: &Node, new: &Node, comments: Comments) -> Node {
+pub(crate) fn reconcile(old: &Node, new: &Node, comments: Comments) -> Node {
     let mut returned = None;
     if comments == Comments::AreKept {
         collect(new, returned.insert(FxHashSet::default()));

@@ -12,7 +12,7 @@ use crate::runtime::{EnvVar, Exec, Image, Module, Mount, Program};
 /// What an annotation or a `runtime` field says.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct FunctionSpec {
+pub(crate) struct FunctionSpec {
     /// A failure lets the others run, and is reported at the end.
     pub defer_failure: bool,
     container: Option<ContainerSpec>,
@@ -74,7 +74,7 @@ impl FunctionSpec {
     ///
     /// Looked for in this order: the annotation `config.kubernetes.io/function`, its older name, the field
     /// `metadata.configFn`, the annotation that names an image alone, and the field `runtime`.
-    pub fn of(config: &Node) -> Result<Option<(Self, Span)>> {
+    pub(crate) fn of(config: &Node) -> Result<Option<(Self, Span)>> {
         let declared = Self::in_metadata(config)?;
         let Some(runtime) = config.get("runtime").filter(|runtime| names_a_program(runtime)) else {
             return Ok(declared);
@@ -118,7 +118,7 @@ impl FunctionSpec {
     }
 
     /// How the program runs, if one is named.
-    pub fn runs_as(&self) -> Option<&'static str> {
+    pub(crate) fn runs_as(&self) -> Option<&'static str> {
         match (&self.container, &self.exec, &self.wasm) {
             (Some(_), _, _) => Some("container"),
             (_, Some(_), _) => Some("exec"),
@@ -128,12 +128,12 @@ impl FunctionSpec {
     }
 
     /// Whether a configuration, or an override of one, names a program.
-    pub fn names_program(config: &Node) -> bool {
+    pub(crate) fn names_program(config: &Node) -> bool {
         config.get("runtime").is_some_and(names_a_program) || declaration(config).is_some()
     }
 
     /// Has a program that is named in the metadata be named by `runtime` instead.
-    pub fn move_to_runtime(config: &mut Node) -> Result<()> {
+    pub(crate) fn move_to_runtime(config: &mut Node) -> Result<()> {
         let Some((keys, value)) = declaration(config).map(|(keys, value)| (keys, value.clone())) else {
             return Ok(());
         };
@@ -169,7 +169,7 @@ impl FunctionSpec {
     }
 
     /// The program to start.
-    pub fn program(&self, folders: Folders, place: Span) -> Result<Program> {
+    pub(crate) fn program(&self, folders: Folders, place: Span) -> Result<Program> {
         let dir = folders.dir;
         if self.starlark.is_some() {
             return Err(Diagnostic::error("function-starlark", "functions in Starlark are not supported")
@@ -212,7 +212,7 @@ impl FunctionSpec {
 
 /// The folders that matter to a program.
 #[derive(Clone, Copy)]
-pub struct Folders<'a> {
+pub(crate) struct Folders<'a> {
     /// Where it runs, and what its paths are relative to.
     pub dir: &'a Path,
     /// That of the functionConfig, which containers see at `/local`.

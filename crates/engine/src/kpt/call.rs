@@ -41,7 +41,7 @@ pub(super) enum Asked {
 
 impl Asked {
     /// By the Kptfile in a folder.
-    pub fn in_kptfile(function: &Spanned<Function>, folder: &str) -> Self {
+    pub(crate) fn in_kptfile(function: &Spanned<Function>, folder: &str) -> Self {
         let config = function.config_path.as_ref().map(|written| config_path(folder, written));
         Self::InKptfile { function: Box::new(function.clone()), config }
     }
@@ -91,7 +91,7 @@ struct Now {
 
 impl Calling {
     /// The step that makes the call, and watches over it.
-    pub fn step(run: &Arc<Run>, member: usize, asked: Asked, name: StepName, role: Role) -> Step {
+    pub(crate) fn step(run: &Arc<Run>, member: usize, asked: Asked, name: StepName, role: Role) -> Step {
         let (selectors, exclude) = asked.selectors();
         let scope = match selectors.is_empty() && exclude.is_empty() {
             true => Scope::Everything,

@@ -74,7 +74,7 @@ fn split_tag(image: &str) -> (&str, &str) {
 }
 
 /// The name of an image without tag and digest.
-pub fn without_tag(image: &str) -> &str {
+pub(crate) fn without_tag(image: &str) -> &str {
     split_tag(image).0
 }
 

@@ -26,7 +26,7 @@ pub(super) fn upstream_name(document: &Document) -> (String, String) {
 }
 
 /// The text of a file in which every resource says what upstream calls it.
-pub fn with_merge_comments(text: &str) -> Result<String> {
+pub(crate) fn with_merge_comments(text: &str) -> Result<String> {
     let mut documents = krm_yaml::parse(&Source::detached("", text))?;
     let mut is_edited = false;
     for document in &mut documents {

@@ -43,7 +43,7 @@ pub(super) struct PackageContext {
 }
 
 impl PackageContext {
-    pub fn step(
+    pub(crate) fn step(
         run: &Arc<Run>,
         member: usize,
         kptfile: &Kptfile,

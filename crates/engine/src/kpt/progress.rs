@@ -119,7 +119,7 @@ struct Said {
 }
 
 impl Recorder {
-    pub fn new(observer: Box<dyn Observer>) -> Self {
+    pub(crate) fn new(observer: Box<dyn Observer>) -> Self {
         Self(Mutex::new(Said {
             observer,
             turn: 0,
@@ -135,7 +135,7 @@ impl Recorder {
         self.0.lock().expect("no one panics while talking")
     }
 
-    pub fn say(&self, turn: usize, event: Event) {
+    pub(crate) fn say(&self, turn: usize, event: Event) {
         let mut said = self.said();
         match said.turn == turn {
             true => said.say(event),
@@ -144,7 +144,7 @@ impl Recorder {
     }
 
     /// A package has finished well. After one that did not, the turn of the others never comes.
-    pub fn finished(&self, turn: usize) {
+    pub(crate) fn finished(&self, turn: usize) {
         let mut said = self.said();
         said.finished.insert(turn);
         loop {
@@ -161,12 +161,12 @@ impl Recorder {
     }
 
     /// Whose turn it is.
-    pub fn turn(&self) -> usize {
+    pub(crate) fn turn(&self) -> usize {
         self.said().turn
     }
 
     /// The calls, and how many packages had their turn.
-    pub fn finish(&self) -> (Vec<Called>, usize) {
+    pub(crate) fn finish(&self) -> (Vec<Called>, usize) {
         let mut said = self.said();
         (std::mem::take(&mut said.calls), said.packages)
     }

@@ -151,22 +151,22 @@ impl Run {
     }
 
     /// Says something about a package when its turn comes.
-    pub fn say(&self, member: usize, event: Event) {
+    pub(crate) fn say(&self, member: usize, event: Event) {
         self.recorder.say(self.turns[member], event);
     }
 
     /// The functions of a package have all run.
-    pub fn finished(&self, member: usize) {
+    pub(crate) fn finished(&self, member: usize) {
         self.recorder.finished(self.turns[member]);
     }
 
     /// The number of a resource that is added to a package.
-    pub fn new_number(&self, member: usize) -> usize {
+    pub(crate) fn new_number(&self, member: usize) -> usize {
         self.tree.number_of_new(member, self.added[member].fetch_add(1, Ordering::Relaxed))
     }
 
     /// Remembers what a package is now, in case a later function fails.
-    pub fn keep(&self, member: usize, items: &Resources) {
+    pub(crate) fn keep(&self, member: usize, items: &Resources) {
         if let Some(latest) = &self.latest {
             let mut latest = latest.lock().expect("no one panics while keeping resources");
             latest[member] = Some(items.as_slice().to_vec());
@@ -228,7 +228,7 @@ fn turns_by_level(tree: &Tree) -> Vec<usize> {
 
 impl Run {
     /// The packages in the order of their turns.
-    pub fn order(&self) -> Vec<usize> {
+    pub(crate) fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.turns.len()).collect();
         order.sort_by_key(|member| self.turns[*member]);
         order

@@ -35,7 +35,7 @@ struct Sort {
 
 impl Plan<'_> {
     /// Adds the steps of a Composition, all it imports included.
-    pub fn compose(
+    pub(crate) fn compose(
         &mut self,
         folder: &Arc<Folder>,
         file: &str,

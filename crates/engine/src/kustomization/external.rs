@@ -23,7 +23,13 @@ impl Plan<'_> {
     /// Adds the steps of a list.
     // quirk(inline-steps-run-first): Of `generators`, `transformers` and `validators`, inline objects run before files
     // and folders, wherever they are in the list. (`KustTarget.configureExternalTransformers`)
-    pub fn external(&mut self, here: &Here, role: Role, field: &'static str, entries: &[Node]) -> Result<()> {
+    pub(crate) fn external(
+        &mut self,
+        here: &Here,
+        role: Role,
+        field: &'static str,
+        entries: &[Node],
+    ) -> Result<()> {
         if entries.is_empty() {
             return Ok(());
         }

@@ -25,9 +25,9 @@ use crate::transformers::replacement::Replacement;
 use crate::transformers::vars::Var;
 use crate::transformers::{GeneratorArgs, GeneratorOptions, Image, Label, Pairs, Replica, SortOptions};
 
-pub use crate::files::KUSTOMIZATION_FILES as FILE_NAMES;
-pub use plan::{Inherited, Plan, Wishes};
-pub use planning::{Planning, Reuse};
+pub(crate) use crate::files::KUSTOMIZATION_FILES as FILE_NAMES;
+pub(crate) use plan::{Inherited, Plan, Wishes};
+pub(crate) use planning::{Planning, Reuse};
 
 /// The JSON Schema of a kustomization, for editors.
 pub const JSON_SCHEMA: &str = include_str!("../../data/kustomization.schema.json");
@@ -35,7 +35,7 @@ pub const JSON_SCHEMA: &str = include_str!("../../data/kustomization.schema.json
 /// A Kustomization or a Component.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Kustomization {
+pub(crate) struct Kustomization {
     /// `kustomize.config.k8s.io/v1beta1`, or `v1alpha1` for a Component; may be left out.
     pub api_version: Spanned<Text>,
     /// `Kustomization`, or `Component` for one that acts on what others have; may be left out.
@@ -120,7 +120,7 @@ pub struct Kustomization {
 /// What a kustomization says of itself. Nothing comes of it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Metadata {
+pub(crate) struct Metadata {
     pub name: Text,
     pub namespace: Text,
     pub labels: BTreeMap<Text, Text>,
@@ -128,11 +128,12 @@ pub struct Metadata {
 }
 
 /// What `buildMetadata` may ask for.
-pub const BUILD_METADATA: [&str; 3] = ["originAnnotations", "transformerAnnotations", "managedByLabel"];
+pub(crate) const BUILD_METADATA: [&str; 3] =
+    ["originAnnotations", "transformerAnnotations", "managedByLabel"];
 
 impl Kustomization {
     /// The fields in the order in which they act, whatever their order in the file; beside each, those that only say how.
-    pub const ACTING_ORDER: [(&[&str], &[&str]); 21] = [
+    pub(crate) const ACTING_ORDER: [(&[&str], &[&str]); 21] = [
         (&["resources", "bases", "configurations", "crds", "openapi", "buildMetadata"], &[]),
         (&["configMapGenerator"], &["generatorOptions"]),
         (&["secretGenerator"], &["generatorOptions"]),
@@ -157,14 +158,14 @@ impl Kustomization {
     ];
 
     /// Reads the kustomization of a folder; gives the warnings it deserves, too.
-    pub fn load(folder: &Folder, place: Span) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
+    pub(crate) fn load(folder: &Folder, place: Span) -> Result<(Self, Arc<Source>, Vec<Diagnostic>)> {
         let source = find(folder, place)?;
         let (kustomization, warnings) = Self::parse(&source)?;
         Ok((kustomization, source, warnings))
     }
 
     /// Reads a kustomization, and makes of its deprecated fields what replaced them.
-    pub fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
+    pub(crate) fn parse(source: &Arc<Source>) -> Result<(Self, Vec<Diagnostic>)> {
         let (root, twice) = root(source)?;
         let (kustomization, mut warnings) = Self::from_root(&root)?;
         warnings.extend(twice);
@@ -173,14 +174,14 @@ impl Kustomization {
     }
 
     /// The tree of a folder's kustomization, known to be a right one.
-    pub fn load_root(folder: &Folder) -> Result<Node> {
+    pub(crate) fn load_root(folder: &Folder) -> Result<Node> {
         let (root, _) = root(&find(folder, Span::NONE)?)?;
         Self::from_root(&root)?;
         Ok(root)
     }
 
     /// Reads a kustomization from a tree: a file's, or an object within a Composition.
-    pub fn from_root(root: &Node) -> Result<(Self, Vec<Diagnostic>)> {
+    pub(crate) fn from_root(root: &Node) -> Result<(Self, Vec<Diagnostic>)> {
         if let Some(version) = root.get("apiVersion").filter(|v| v.text().is_some_and(is_of_flux)) {
             return Err(Diagnostic::error("kustomization-of-flux", "this is a Kustomization of Flux")
                 .at(version.span())
@@ -199,7 +200,7 @@ impl Kustomization {
         Ok((kustomization, warnings))
     }
 
-    pub fn is_component(&self) -> bool {
+    pub(crate) fn is_component(&self) -> bool {
         *self.kind == "Component"
     }
 

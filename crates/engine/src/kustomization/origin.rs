@@ -7,7 +7,7 @@ use crate::files::world::clean;
 use crate::resource::{Origin, Resource, ResourceRef};
 
 /// An origin one step further.
-pub fn append(origin: &Origin, path: &str) -> Origin {
+pub(crate) fn append(origin: &Origin, path: &str) -> Origin {
     if let Some(repository) = Repository::parse(path) {
         // The reference shows the root of a repository under this name.
         let path = if repository.path.is_empty() { "notCloned" } else { &repository.path };
@@ -24,7 +24,7 @@ pub fn append(origin: &Origin, path: &str) -> Origin {
 }
 
 /// What a built-in, asked for in a kustomization file, leaves on the resources it sees.
-pub fn by_builtin(origin: &Origin, file: &str, kind: &str) -> Origin {
+pub(crate) fn by_builtin(origin: &Origin, file: &str, kind: &str) -> Origin {
     let by = ResourceRef { api_version: "builtin".into(), kind: kind.into(), ..ResourceRef::default() };
     Origin {
         repo: origin.repo.clone(),
@@ -36,7 +36,7 @@ pub fn by_builtin(origin: &Origin, file: &str, kind: &str) -> Origin {
 }
 
 /// What a configured step leaves on the resources it sees.
-pub fn by_config(config: &Resource) -> Option<Origin> {
+pub(crate) fn by_config(config: &Resource) -> Option<Origin> {
     let origin = config.origin.as_ref()?;
     Some(Origin {
         path: Text::new(),

@@ -32,7 +32,7 @@ const BUILTIN_SCHEMA: &str = "v1.21.2";
 
 /// What is known on the way down: what a kustomization inherits from those that lead to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Inherited {
+pub(crate) struct Inherited {
     /// Where we are, as the root sees it; `None` if `buildMetadata` asks for nothing.
     pub origin: Option<Origin>,
     /// The namespace helm charts get if they name none.
@@ -41,7 +41,7 @@ pub struct Inherited {
 
 /// What is done once for the whole target, at its end.
 #[derive(Default)]
-pub struct Wishes {
+pub(crate) struct Wishes {
     pub sort_options: Option<SortOptions>,
     pub build_metadata: Vec<Spanned<Text>>,
     /// A step has put the resources in order; they are to stay so.
@@ -50,7 +50,7 @@ pub struct Wishes {
 
 impl Wishes {
     /// Notes what a kustomization wishes.
-    pub fn take(&mut self, kustomization: &Kustomization) {
+    pub(crate) fn take(&mut self, kustomization: &Kustomization) {
         if kustomization.sort_options.is_some() {
             self.sort_options = kustomization.sort_options.clone();
         }
@@ -62,7 +62,7 @@ impl Wishes {
 const MOST_FOLDERS: usize = 100_000;
 
 /// What is gathered: steps, and the rules and variables that are handed up.
-pub struct Plan<'s> {
+pub(crate) struct Plan<'s> {
     pub(super) planning: &'s Planning,
     /// What planning, and later running, depends on; and the warnings.
     pub(super) dependencies: Arc<Dependencies>,
@@ -85,7 +85,7 @@ pub struct Plan<'s> {
 
 impl<'s> Plan<'s> {
     /// A plan whose bases are its own.
-    pub fn new(planning: &'s Planning, schema: Arc<Schema>, dependencies: &Arc<Dependencies>) -> Self {
+    pub(crate) fn new(planning: &'s Planning, schema: Arc<Schema>, dependencies: &Arc<Dependencies>) -> Self {
         Self {
             planning,
             dependencies: dependencies.clone(),
@@ -104,12 +104,16 @@ impl<'s> Plan<'s> {
     }
 
     /// A plan whose bases others may use too.
-    pub fn sharing(planning: &'s Planning, schema: Arc<Schema>, dependencies: &Arc<Dependencies>) -> Self {
+    pub(crate) fn sharing(
+        planning: &'s Planning,
+        schema: Arc<Schema>,
+        dependencies: &Arc<Dependencies>,
+    ) -> Self {
         Self { shares: true, ..Self::new(planning, schema, dependencies) }
     }
 
     /// Adds the kustomization of a target, and what it wishes for all.
-    pub fn add_target(&mut self, folder: &Arc<Folder>) -> Result<()> {
+    pub(crate) fn add_target(&mut self, folder: &Arc<Folder>) -> Result<()> {
         let file = LoadedFile::read(folder, Span::NONE)?;
         let origin = (!file.kustomization.build_metadata.is_empty()).then(Origin::default);
         self.add(folder, &file, &Inherited { origin, ..Inherited::default() })?;
@@ -122,7 +126,7 @@ impl<'s> Plan<'s> {
     }
 
     /// Adds all steps of a kustomization. Of a component too: its directives simply join those of its parent.
-    pub fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Inherited) -> Result<()> {
+    pub(crate) fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Inherited) -> Result<()> {
         self.folders.push(folder.root().to_owned());
         let k = &file.kustomization;
         self.choose_schema(folder, k)?;
@@ -184,7 +188,7 @@ impl<'s> Plan<'s> {
     }
 
     /// `resources:`, each a file or a base.
-    pub fn load(
+    pub(crate) fn load(
         &mut self,
         folder: &Arc<Folder>,
         field: &'static str,
@@ -574,13 +578,13 @@ enum FileOf {
 }
 
 /// A kustomization and the file it is in.
-pub struct LoadedFile {
+pub(crate) struct LoadedFile {
     pub kustomization: Kustomization,
     pub source: Arc<Source>,
 }
 
 impl LoadedFile {
-    pub fn read(folder: &Folder, place: Span) -> Result<Self> {
+    pub(crate) fn read(folder: &Folder, place: Span) -> Result<Self> {
         let (kustomization, source, warnings) = Kustomization::load(folder, place)?;
         warn(folder.dependencies(), warnings);
         warn(folder.dependencies(), unknown_build_metadata(&kustomization));
@@ -588,13 +592,13 @@ impl LoadedFile {
     }
 
     /// A kustomization that is part of a Composition.
-    pub fn within(kustomization: Kustomization, folder: &Folder, place: Span) -> Self {
+    pub(crate) fn within(kustomization: Kustomization, folder: &Folder, place: Span) -> Self {
         let source = folder.files().sources.get(place.file);
         Self { kustomization, source: source.unwrap_or_else(|| Source::detached("composition.yaml", "")) }
     }
 
     /// The file's name, without its folder.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.source.name().rsplit('/').next().unwrap_or_default()
     }
 }
@@ -619,7 +623,7 @@ fn all<T>(results: Vec<Result<T>>) -> Result<Vec<T>> {
 }
 
 /// The kustomization a step comes from.
-pub struct Here<'a> {
+pub(crate) struct Here<'a> {
     pub folder: &'a Arc<Folder>,
     pub file: &'a LoadedFile,
     pub scope: &'a Inherited,
@@ -628,11 +632,11 @@ pub struct Here<'a> {
 }
 
 impl<'a> Here<'a> {
-    pub fn new(folder: &'a Arc<Folder>, file: &'a LoadedFile, scope: &'a Inherited) -> Self {
+    pub(crate) fn new(folder: &'a Arc<Folder>, file: &'a LoadedFile, scope: &'a Inherited) -> Self {
         Self { folder, file, scope, shown: shown(folder) }
     }
 
-    pub fn name(&self, field: &'static str, index: Option<usize>) -> StepName {
+    pub(crate) fn name(&self, field: &'static str, index: Option<usize>) -> StepName {
         StepName::new(&self.shown, field, index)
     }
 

@@ -18,7 +18,7 @@ use crate::transformers::TransformerConfig;
 use crate::transformers::vars::VarSet;
 
 /// What all plans of a session share.
-pub struct Planning {
+pub(crate) struct Planning {
     pub files: Arc<Files>,
     pub runtime: Arc<Runtime>,
     /// Files of catalogs in which transformers that name no program are looked up.
@@ -31,7 +31,7 @@ pub struct Planning {
 
 /// Whether what was read and planned will be used again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reuse {
+pub(crate) enum Reuse {
     /// It is kept, and runs work on copies.
     #[default]
     Again,
@@ -49,7 +49,7 @@ struct Catalogs {
 }
 
 /// A base as those who use it see it: what it gives, and the rules it hands up.
-pub struct Planned {
+pub(crate) struct Planned {
     pub base: Arc<Base>,
     pub config: TransformerConfig,
     pub vars: VarSet,
@@ -66,7 +66,7 @@ pub struct Planned {
 const HELD: &str = "no one panics while holding what plans share";
 
 impl Planning {
-    pub fn new(files: Arc<Files>, runtime: Arc<Runtime>, trusted_catalogs: Vec<String>) -> Self {
+    pub(crate) fn new(files: Arc<Files>, runtime: Arc<Runtime>, trusted_catalogs: Vec<String>) -> Self {
         let (bases, catalogs) = (Mutex::default(), Mutex::default());
         Self { files, runtime, trusted_catalogs, reuse: Reuse::default(), bases, catalogs }
     }
@@ -87,12 +87,16 @@ impl Planning {
     }
 
     /// Every base that is planned.
-    pub fn bases(&self) -> Vec<Arc<Base>> {
+    pub(crate) fn bases(&self) -> Vec<Arc<Base>> {
         self.bases.lock().expect(HELD).values().map(|planned| planned.base.clone()).collect()
     }
 
     /// Forgets bases, and whatever else was made of files that changed.
-    pub fn forget(&self, changed: &[PathBuf], is_affected: &mut dyn FnMut(&Arc<Dependencies>) -> bool) {
+    pub(crate) fn forget(
+        &self,
+        changed: &[PathBuf],
+        is_affected: &mut dyn FnMut(&Arc<Dependencies>) -> bool,
+    ) {
         self.bases.lock().expect(HELD).retain(|_, planned| !is_affected(&planned.base.dependencies));
         let mut catalogs = self.catalogs.lock().expect(HELD);
         if catalogs.as_ref().is_some_and(|catalogs| is_affected(&catalogs.dependencies)) {
@@ -102,7 +106,7 @@ impl Planning {
     }
 
     /// Lets go of all bases: from here on they belong to the steps that use them.
-    pub fn release(&self) {
+    pub(crate) fn release(&self) {
         self.bases.lock().expect(HELD).clear();
     }
 
@@ -129,7 +133,7 @@ impl Planning {
     }
 
     /// What steps may ask for.
-    pub fn context<'a>(&'a self, schema: &'a Schema, dependencies: &'a Dependencies) -> Context<'a> {
+    pub(crate) fn context<'a>(&'a self, schema: &'a Schema, dependencies: &'a Dependencies) -> Context<'a> {
         Context {
             world: &*self.files.world,
             schema,

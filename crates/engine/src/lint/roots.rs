@@ -30,19 +30,19 @@ fn is_of_the_machine(error: &Diagnostic) -> bool {
 
 impl Root<'_> {
     /// Why it cannot be built here, if the files are not to blame.
-    pub fn unbuilt(&self) -> Option<(String, Diagnostic)> {
+    pub(crate) fn unbuilt(&self) -> Option<(String, Diagnostic)> {
         let error = self.built.as_ref().err()?;
         let mut all = std::iter::once(error).chain(error.others());
         let missing = all.find(|error| is_of_the_machine(error))?;
         Some((self.layer.shown.clone(), missing.clone()))
     }
 
-    pub fn is_unbuilt(&self) -> bool {
+    pub(crate) fn is_unbuilt(&self) -> bool {
         self.built.is_err()
     }
 
     /// Whether a file is part of it.
-    pub fn uses(&self, path: &Path) -> bool {
+    pub(crate) fn uses(&self, path: &Path) -> bool {
         self.files.contains(path)
     }
 }

@@ -53,7 +53,7 @@ pub const RULES: &[Rule] = &[
 ];
 
 /// Warnings of builds, which lint shows too.
-pub const OF_BUILDS: &[&str] = &[
+pub(crate) const OF_BUILDS: &[&str] = &[
     "annotation-refused",
     "build-metadata-unknown",
     "builtin-unknown-field",
@@ -83,12 +83,12 @@ pub const OF_BUILDS: &[&str] = &[
 ];
 
 /// The level of a code that no settings mention; `None` of codes that have their own.
-pub fn level(code: &str) -> Option<Level> {
+pub(crate) fn level(code: &str) -> Option<Level> {
     RULES.iter().find(|rule| rule.code == code).map(|rule| rule.level)
 }
 
 /// The code that was probably meant by one that is not known. Codes of errors are many, and not checked.
-pub fn nearest_of_unknown(code: &str) -> Option<&'static str> {
+pub(crate) fn nearest_of_unknown(code: &str) -> Option<&'static str> {
     let known = || RULES.iter().map(|rule| rule.code).chain(OF_BUILDS.iter().copied());
     match known().any(|known| known == code) {
         true => None,

@@ -24,7 +24,7 @@ use crate::files::relative;
 use crate::files::world::World;
 
 /// The name of the file.
-pub const FILE: &str = "krm.toml";
+pub(crate) const FILE: &str = "krm.toml";
 
 /// How much a finding counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Level {
 
 /// The settings of a tree: those of each `krm.toml` count for its folder and all below it.
 #[derive(Debug, Default)]
-pub struct Settings {
+pub(crate) struct Settings {
     files: Vec<File>,
     /// What is wrong with them.
     pub faults: Vec<Diagnostic>,
@@ -72,7 +72,7 @@ struct Silence {
 
 impl Settings {
     /// Reads the files of a tree, outermost first.
-    pub fn read<'p>(
+    pub(crate) fn read<'p>(
         world: &dyn World,
         sources: &Sources,
         here: &Path,
@@ -97,7 +97,7 @@ impl Settings {
     }
 
     /// The files that count for a folder: its own, and those of the folders around it.
-    pub fn around(world: &dyn World, sources: &Sources, here: &Path, folder: &Path) -> Self {
+    pub(crate) fn around(world: &dyn World, sources: &Sources, here: &Path, folder: &Path) -> Self {
         let mut paths: Vec<PathBuf> = folder.ancestors().map(|above| above.join(FILE)).collect();
         paths.retain(|path| world.is_file(path));
         paths.reverse();
@@ -105,13 +105,13 @@ impl Settings {
     }
 
     /// The level of a code in a file, if any says so; the innermost counts.
-    pub fn level(&self, code: &str, path: &Path) -> Option<Level> {
+    pub(crate) fn level(&self, code: &str, path: &Path) -> Option<Level> {
         let around = self.files.iter().rev().filter(|file| path.starts_with(&file.folder));
         around.flat_map(|file| &file.levels).find(|(of, _)| of == code).map(|(_, level)| *level)
     }
 
     /// Whether a finding in a file is silenced.
-    pub fn silences(&mut self, code: &str, path: &Path) -> bool {
+    pub(crate) fn silences(&mut self, code: &str, path: &Path) -> bool {
         let mut is_silenced = false;
         for file in self.files.iter_mut() {
             let Ok(below) = path.strip_prefix(&file.folder) else { continue };

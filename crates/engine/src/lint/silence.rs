@@ -15,7 +15,7 @@ pub(super) const MARK: &str = "krm: ignore[";
 
 /// All comments of a tree that silence something.
 #[derive(Debug, Default)]
-pub struct Comments {
+pub(crate) struct Comments {
     files: FxHashMap<PathBuf, Vec<Comment>>,
 }
 
@@ -37,7 +37,7 @@ struct Code {
 }
 
 impl Comments {
-    pub fn read(world: &dyn World, sources: &Sources, here: &Path, tree: &Tree) -> Self {
+    pub(crate) fn read(world: &dyn World, sources: &Sources, here: &Path, tree: &Tree) -> Self {
         let marked = tree.files.iter().filter(|(_, facts)| facts.has_silence);
         let files = marked.filter_map(|(path, _)| {
             let source = sources.add_bytes(relative(path, here), world.read(path).ok()?).ok()?;
@@ -47,13 +47,13 @@ impl Comments {
     }
 
     /// Those of one file.
-    pub fn of(source: &Arc<Source>, path: &Path) -> Self {
+    pub(crate) fn of(source: &Arc<Source>, path: &Path) -> Self {
         let comments = if source.text().contains(MARK) { in_source(source) } else { Vec::new() };
         Self { files: FxHashMap::from_iter([(path.to_owned(), comments)]) }
     }
 
     /// Whether a finding on a line of a file is silenced.
-    pub fn silence(&mut self, code: &str, path: &Path, line: usize) -> bool {
+    pub(crate) fn silence(&mut self, code: &str, path: &Path, line: usize) -> bool {
         let mut is_silenced = false;
         for comment in self.files.get_mut(path).into_iter().flatten() {
             for named in comment.codes.iter_mut().filter(|named| named.text == code) {
@@ -66,7 +66,7 @@ impl Comments {
     }
 
     /// A finding for each that nothing was silenced by, in files of which `is_sure` says that everything was looked at.
-    pub fn unused(&self, strict: bool, is_sure: &dyn Fn(&Path) -> bool) -> Vec<Diagnostic> {
+    pub(crate) fn unused(&self, strict: bool, is_sure: &dyn Fn(&Path) -> bool) -> Vec<Diagnostic> {
         let mut found = Vec::new();
         for (path, comment) in
             self.files.iter().flat_map(|(path, all)| all.iter().map(move |one| (path, one)))

@@ -9,19 +9,19 @@ use crate::resource::wrapper::{ItemPath, for_each_resource, list_items, resource
 
 /// Where a resource is: the number of its file, of the document there, and its path within the lists of that document.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Place {
+pub(crate) struct Place {
     pub file: usize,
     pub document: usize,
     pub items: ItemPath,
 }
 
 impl Place {
-    pub fn node<'f>(&self, files: &'f [File]) -> &'f Node {
+    pub(crate) fn node<'f>(&self, files: &'f [File]) -> &'f Node {
         resource_at(&files[self.file].documents[self.document].root, &self.items)
     }
 
     /// The list it is in, if it is in one.
-    pub fn list(&self) -> Option<Place> {
+    pub(crate) fn list(&self) -> Option<Place> {
         let (_, list) = self.items.split_last()?;
         Some(Place { items: list.to_vec(), ..*self })
     }
@@ -29,7 +29,7 @@ impl Place {
 
 /// What identifies a resource.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Key {
+pub(crate) struct Key {
     gvk: Gvk,
     namespace: Text,
     name: Text,
@@ -41,7 +41,7 @@ pub struct Key {
 
 impl Key {
     /// What it is called, in whatever file it is.
-    pub fn in_any_file(&self) -> Self {
+    pub(crate) fn in_any_file(&self) -> Self {
         Self { in_file: None, ..self.clone() }
     }
 
@@ -49,7 +49,7 @@ impl Key {
         !self.name.is_empty() || !self.generate_name.is_empty()
     }
 
-    pub fn is_named(&self) -> bool {
+    pub(crate) fn is_named(&self) -> bool {
         !self.name.is_empty()
     }
 }
@@ -68,7 +68,7 @@ impl std::fmt::Display for Key {
 
 /// A resource of a set.
 #[derive(Clone, Debug)]
-pub struct Known {
+pub(crate) struct Known {
     pub key: Key,
     pub place: Place,
     /// Not a whole resource but part of one, as examples in documents are: it does not say which one.
@@ -77,7 +77,7 @@ pub struct Known {
 
 /// Whether files of several sets that have the same path are the same file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Paths {
+pub(crate) enum Paths {
     Matter,
     /// A destination of one file takes everything.
     DoNotMatter,
@@ -97,7 +97,7 @@ fn said_by_file(gvk: Gvk, path: &str) -> Gvk {
 }
 
 /// Every resource of a set, in order.
-pub struct Keyed<'f> {
+pub(crate) struct Keyed<'f> {
     files: &'f [File],
     paths: Paths,
     pub resources: Vec<Known>,
@@ -106,7 +106,7 @@ pub struct Keyed<'f> {
 impl<'f> Keyed<'f> {
     /// Resources without a name are identified by their file and their order in it; if paths do not matter, by their order
     /// in the whole set.
-    pub fn new(files: &'f [File], paths: Paths) -> Self {
+    pub(crate) fn new(files: &'f [File], paths: Paths) -> Self {
         let mut resources = Vec::new();
         let mut unnamed: FxHashMap<(Gvk, Text, &str), usize> = FxHashMap::default();
         for (file, File { path, documents, .. }) in files.iter().enumerate() {
@@ -139,12 +139,12 @@ impl<'f> Keyed<'f> {
     }
 
     /// Whether it holds one resource.
-    pub fn is_one(&self) -> bool {
+    pub(crate) fn is_one(&self) -> bool {
         self.resources.len() == 1
     }
 
     /// The names that are in more than one file.
-    pub fn in_several_files(&self) -> FxHashSet<Key> {
+    pub(crate) fn in_several_files(&self) -> FxHashSet<Key> {
         let mut seen: FxHashMap<&Key, usize> = FxHashMap::default();
         let mut several = FxHashSet::default();
         if self.paths == Paths::Matter {
@@ -158,7 +158,7 @@ impl<'f> Keyed<'f> {
     }
 
     /// Has resources of these names identified by their file as well.
-    pub fn distinguish_by_file(&mut self, names: &FxHashSet<Key>) {
+    pub(crate) fn distinguish_by_file(&mut self, names: &FxHashSet<Key>) {
         for Known { key, place, .. } in self.resources.iter_mut().filter(|_| !names.is_empty()) {
             if names.contains(key) {
                 key.in_file = Some((self.files[place.file].path.as_str().into(), 0));
@@ -167,7 +167,7 @@ impl<'f> Keyed<'f> {
     }
 
     /// Refuses two resources of which either may be meant.
-    pub fn refuse_duplicates(&self) -> Result<()> {
+    pub(crate) fn refuse_duplicates(&self) -> Result<()> {
         let mut seen: FxHashMap<&Key, &Place> = FxHashMap::default();
         let again = self
             .resources
@@ -178,7 +178,7 @@ impl<'f> Keyed<'f> {
     }
 
     /// Refuses a name that is in several files, none of which is the one asked for.
-    pub fn refuse_choice(&self, asked: &Key) -> Diagnostic {
+    pub(crate) fn refuse_choice(&self, asked: &Key) -> Diagnostic {
         let mut found = self.resources.iter().filter(|known| known.key.in_any_file() == asked.in_any_file());
         let mut next = || &found.next().expect("it is in several files").place;
         let (first, second) = (next(), next());
@@ -195,7 +195,7 @@ impl<'f> Keyed<'f> {
 
 /// Whether two documents that are each all there is may be the same without saying so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parts {
+pub(crate) enum Parts {
     /// Parts of a resource are the same resource, even of different kinds: an update may change the kind.
     Same,
     /// What they are must be the same.
@@ -203,7 +203,7 @@ pub enum Parts {
 }
 
 /// Where the resources of a set are. If there are several with one key, the last counts.
-pub struct Index<'k> {
+pub(crate) struct Index<'k> {
     places: FxHashMap<&'k Key, &'k Place>,
     /// The only resource there is, if it is the only one.
     only: Option<&'k Known>,
@@ -211,14 +211,14 @@ pub struct Index<'k> {
 }
 
 impl<'k> Index<'k> {
-    pub fn new(keyed: &'k Keyed, parts: Parts) -> Self {
+    pub(crate) fn new(keyed: &'k Keyed, parts: Parts) -> Self {
         let places = keyed.resources.iter().map(|known| (&known.key, &known.place)).collect();
         Self { places, only: keyed.resources.first().filter(|_| keyed.is_one()), parts }
     }
 
     /// Where the same resource is: of the same apiVersion, kind, namespace and name. `is_only` says that the one asked for
     /// is the only one of its set. If it has no name, it may be the only one of its kind in whatever file.
-    pub fn find(&self, asked: &Known, is_only: bool) -> Option<&'k Place> {
+    pub(crate) fn find(&self, asked: &Known, is_only: bool) -> Option<&'k Place> {
         if let Some(place) = self.places.get(&asked.key) {
             return Some(place);
         }

@@ -78,7 +78,7 @@ pub(super) struct Walk<'a> {
 
 impl Walk<'_> {
     /// Does something one step further down.
-    pub fn within<T>(&mut self, step: impl FnOnce() -> Text, work: impl FnOnce(&mut Self) -> T) -> T {
+    pub(crate) fn within<T>(&mut self, step: impl FnOnce() -> Text, work: impl FnOnce(&mut Self) -> T) -> T {
         if let Some(path) = &mut self.path {
             path.push(step());
         }
@@ -91,7 +91,7 @@ impl Walk<'_> {
 }
 
 impl<'n> Sources<'n> {
-    pub fn iter(self) -> impl Iterator<Item = &'n Node> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = &'n Node> {
         [self.dest, self.origin, self.updated].into_iter().flatten()
     }
 

@@ -4,11 +4,11 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 /// The patterns of one file.
 #[derive(Clone, Debug)]
-pub struct Ignore(Gitignore);
+pub(crate) struct Ignore(Gitignore);
 
 /// A line that is not a valid pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadPattern {
+pub(crate) struct BadPattern {
     /// Counted from 1.
     pub line: usize,
     pub why: String,
@@ -21,7 +21,7 @@ impl Default for Ignore {
 }
 
 impl Ignore {
-    pub fn parse(text: &str) -> Result<Self, BadPattern> {
+    pub(crate) fn parse(text: &str) -> Result<Self, BadPattern> {
         let mut patterns = GitignoreBuilder::new("");
         for (number, line) in text.lines().enumerate() {
             let added = patterns.add_line(None, &without_braces(line));
@@ -32,7 +32,7 @@ impl Ignore {
 
     /// Whether a file or folder is left out. The path is relative to the folder of the file, with slashes. That a folder
     /// above it is left out is for the caller to know.
-    pub fn matches(&self, path: &str, is_folder: bool) -> bool {
+    pub(crate) fn matches(&self, path: &str, is_folder: bool) -> bool {
         self.0.matched(path, is_folder).is_ignore()
     }
 }

@@ -50,18 +50,18 @@ pub(super) struct Chain<'t> {
 
 impl Chain<'_> {
     /// Whether it is the one that is called this in the target.
-    pub fn is_root(&self, track: Track) -> bool {
+    pub(crate) fn is_root(&self, track: Track) -> bool {
         self.lineage.last() == Some(&(0, track))
     }
 
     /// The run it was last in, and its track there.
-    pub fn last(&self) -> (usize, Track) {
+    pub(crate) fn last(&self) -> (usize, Track) {
         *self.lineage.last().expect("it came with a run")
     }
 }
 
 impl<'t> Flat<'t> {
-    pub fn new(trace: &'t Trace, labels: &Labels, sources: &Sources) -> Self {
+    pub(crate) fn new(trace: &'t Trace, labels: &Labels, sources: &Sources) -> Self {
         let (runs, layers, rows, chains) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let flat = Self { runs, layers, rows, chains };
         let mut flattening = Flattening { flat, labels, sources, seen: FxHashSet::default() };
@@ -78,19 +78,19 @@ impl<'t> Flat<'t> {
     }
 
     /// The row in which something happened to a resource.
-    pub fn row(&self, moment: Moment, chain: &Chain) -> u32 {
+    pub(crate) fn row(&self, moment: Moment, chain: &Chain) -> u32 {
         let own = chain.lineage.iter().map(|(run, _)| &self.runs[*run]);
         let run = own.chain(&self.runs).find(|run| moment.is_in(run.trace));
         run.and_then(|run| run.rows.get(moment.index)).copied().unwrap_or_default()
     }
 
     /// The row of a step of a run.
-    pub fn row_of(&self, run: usize, step: usize) -> u32 {
+    pub(crate) fn row_of(&self, run: usize, step: usize) -> u32 {
         self.runs[run].rows[step]
     }
 
     /// The row that an entry of a kustomization asked for.
-    pub fn row_at(&self, place: Span) -> Option<u32> {
+    pub(crate) fn row_at(&self, place: Span) -> Option<u32> {
         let holds = |span: Span| !span.is_none() && span.holds(place);
         let asked = |row: &Row| {
             row.steps.iter().any(|step| holds(step.place) || step.entries.iter().any(|entry| holds(*entry)))
@@ -99,7 +99,7 @@ impl<'t> Flat<'t> {
     }
 
     /// Layers and steps as they are shown.
-    pub fn rows(self, tables: &mut Tables) -> (Vec<Layer>, Vec<PageStep>) {
+    pub(crate) fn rows(self, tables: &mut Tables) -> (Vec<Layer>, Vec<PageStep>) {
         let steps = self.rows.into_iter().map(|row| {
             let first = row.steps[0];
             let label = match (row.steps.len(), first.name.index) {

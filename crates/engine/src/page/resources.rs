@@ -286,11 +286,11 @@ fn value(node: &Node) -> String {
 
 impl Draft {
     /// Which field a path of the last version is.
-    pub fn field_at(&self, path: &[Segment]) -> Option<u32> {
+    pub(crate) fn field_at(&self, path: &[Segment]) -> Option<u32> {
         self.last.iter().find(|(known, _)| known == path).map(|(_, field)| *field)
     }
 
-    pub fn interned(self, tables: &mut Tables) -> Resource {
+    pub(crate) fn interned(self, tables: &mut Tables) -> Resource {
         let versions = self.versions.into_iter().map(|version| {
             let hunks = version.hunks.into_iter().map(|(at, removed, added)| {
                 let added = added

@@ -53,31 +53,31 @@ impl<T: Hash + Eq + Clone> Table<T> {
 }
 
 impl<'s> Tables<'s> {
-    pub fn new(sources: &'s Sources, hidden: &'s Hidden, home: &Path) -> Self {
+    pub(crate) fn new(sources: &'s Sources, hidden: &'s Hidden, home: &Path) -> Self {
         let home = format!("{}/", home.display());
         let (texts, places, events) = (Table::new(), Table::new(), Table::new());
         let (files, file_ids) = (Vec::new(), FxHashMap::default());
         Self { sources, hidden, home, texts, places, events, files, file_ids }
     }
 
-    pub fn text(&mut self, text: &str) -> TextId {
+    pub(crate) fn text(&mut self, text: &str) -> TextId {
         self.texts.add(sanitize::left_to_right(text))
     }
 
     /// A text that may name files, without saying where on this machine they are.
-    pub fn local(&self, text: &str) -> String {
+    pub(crate) fn local(&self, text: &str) -> String {
         sanitize::left_to_right(&match self.home.len() {
             0 | 1 => text.to_owned(),
             _ => text.replace(&self.home, ""),
         })
     }
 
-    pub fn event(&mut self, event: Event) -> EventId {
+    pub(crate) fn event(&mut self, event: Event) -> EventId {
         self.events.add(event)
     }
 
     /// A place, and the lines around it.
-    pub fn place(&mut self, span: Span) -> Option<PlaceId> {
+    pub(crate) fn place(&mut self, span: Span) -> Option<PlaceId> {
         let file = self.file(span.file)?;
         let source = self.files[file as usize].source.clone();
         let (start, end) = (source.position(span.start as usize), source.position(span.end as usize));
@@ -115,7 +115,7 @@ impl<'s> Tables<'s> {
         Some(number)
     }
 
-    pub fn warning(&mut self, warning: &Diagnostic, flat: &Flat) -> Warning {
+    pub(crate) fn warning(&mut self, warning: &Diagnostic, flat: &Flat) -> Warning {
         Warning {
             message: self.local(&sanitize::without_passwords(warning.message())),
             advice: warning.advice().iter().map(|advice| self.local(advice)).collect(),
@@ -124,7 +124,7 @@ impl<'s> Tables<'s> {
         }
     }
 
-    pub fn finish(self) -> (Vec<String>, Vec<FileLines>, Vec<Place>, Vec<Event>) {
+    pub(crate) fn finish(self) -> (Vec<String>, Vec<FileLines>, Vec<Place>, Vec<Event>) {
         let files = self
             .files
             .into_iter()

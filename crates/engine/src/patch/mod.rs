@@ -21,7 +21,7 @@ use crate::limits;
 // does not have, an index may count from the end (`-1`), and what comes before the first slash of a path is ignored.
 // (json-patch `partialDoc.set`, `partialArray.get`, `findObject`)
 #[derive(Clone, Debug)]
-pub struct JsonPatch(Vec<Operation>);
+pub(crate) struct JsonPatch(Vec<Operation>);
 
 /// What an operation may do.
 const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
@@ -54,7 +54,7 @@ struct Operation {
 
 impl JsonPatch {
     /// Reads a patch; what each operation says is only looked at when it is applied, as in the reference.
-    pub fn read(patch: &Node) -> Result<Self> {
+    pub(crate) fn read(patch: &Node) -> Result<Self> {
         let Some(items) = patch.as_seq() else {
             let message = format!("a JSON patch is a list of operations, not {}", patch.kind_name());
             return Err(Diagnostic::error("json-patch-not-a-list", message)
@@ -64,19 +64,19 @@ impl JsonPatch {
         items.iter().map(Operation::read).collect::<Result<_>>().map(Self)
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Whether an operation gives or takes all annotations at once.
-    pub fn sweeps_annotations(&self) -> bool {
+    pub(crate) fn sweeps_annotations(&self) -> bool {
         let all =
             |path: &Option<Text>| matches!(path.as_deref(), Some("" | "/metadata" | "/metadata/annotations"));
         self.0.iter().any(|operation| operation.op != "test" && all(&operation.path))
     }
 
     /// A warning for each path that does not begin with a slash: its first part is passed over.
-    pub fn paths_without_slash(&self) -> impl Iterator<Item = Diagnostic> {
+    pub(crate) fn paths_without_slash(&self) -> impl Iterator<Item = Diagnostic> {
         let odd = |path: &&str| !path.is_empty() && !path.starts_with('/') && path.contains('/');
         self.0.iter().filter_map(move |operation| {
             let path = operation.path.as_deref().filter(odd)?;
@@ -88,14 +88,14 @@ impl JsonPatch {
     }
 
     /// The operations in order: what they do, where, with what value, and where that is written.
-    pub fn operations(&self) -> impl Iterator<Item = (&Text, Option<&Text>, Option<&Node>, Span)> {
+    pub(crate) fn operations(&self) -> impl Iterator<Item = (&Text, Option<&Text>, Option<&Node>, Span)> {
         self.0.iter().map(|operation| {
             (&operation.op, operation.path.as_ref(), operation.value.as_ref(), operation.op_span)
         })
     }
 
     /// For each operation, the texts that say what to do, and on what.
-    pub fn asked(&self) -> impl Iterator<Item = Vec<Span>> {
+    pub(crate) fn asked(&self) -> impl Iterator<Item = Vec<Span>> {
         self.0.iter().map(|operation| {
             let tested = operation.value.as_ref().filter(|_| operation.op == "test").map(Node::span);
             let spans = [operation.op_span, operation.span, operation.from_span];
@@ -105,7 +105,7 @@ impl JsonPatch {
 
     /// Applies the operations in order, with a warning for those that do something else than they say. The first that
     /// does not apply is an error.
-    pub fn apply(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
+    pub(crate) fn apply(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
         let mut copies = limits::Copies::default();
         for operation in &self.0 {
             if let Some(path) =

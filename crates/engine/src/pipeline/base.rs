@@ -11,7 +11,7 @@ use crate::files::dependencies::{Dependencies, Watched};
 use crate::resource::list::Resources;
 
 /// A pipeline that runs on nothing: planned once, and built once, however many use it.
-pub struct Base {
+pub(crate) struct Base {
     pub pipeline: Pipeline,
     /// Higher than that of every base it uses.
     pub level: usize,
@@ -22,13 +22,13 @@ pub struct Base {
 }
 
 impl Base {
-    pub fn new(pipeline: Pipeline, level: usize, dependencies: Arc<Dependencies>) -> Arc<Self> {
+    pub(crate) fn new(pipeline: Pipeline, level: usize, dependencies: Arc<Dependencies>) -> Arc<Self> {
         Arc::new(Self { pipeline, level, dependencies, built: OnceLock::new(), traced: OnceLock::new() })
     }
 
     /// Builds it ahead of its users, unless that was done. Done level by level: a thread that waits for a base while it
     /// holds another might wait for itself.
-    pub fn build_ahead(&self, cx: &Context) {
+    pub(crate) fn build_ahead(&self, cx: &Context) {
         if self.built.get().is_none() {
             // If another thread was quicker, its result counts.
             let _ = self.built.set(run(self.pipeline.clone(), &self.dependencies, cx));
@@ -61,7 +61,7 @@ impl Base {
 }
 
 /// Runs a pipeline on nothing; what it looks at and warns of is noted where it belongs.
-pub fn run(pipeline: Pipeline, dependencies: &Dependencies, cx: &Context) -> Result<Resources> {
+pub(crate) fn run(pipeline: Pipeline, dependencies: &Dependencies, cx: &Context) -> Result<Resources> {
     let mut items = Resources::new();
     run_in(pipeline, dependencies, &mut items, cx)?;
     Ok(items)
@@ -83,7 +83,7 @@ fn run_in(
 }
 
 /// Runs a pipeline on nothing, and says what each step changed, also of a run that fails.
-pub fn run_traced(
+pub(crate) fn run_traced(
     pipeline: Pipeline,
     dependencies: &Dependencies,
     cx: &Context,
@@ -93,7 +93,7 @@ pub fn run_traced(
 }
 
 /// Every base that pipelines are made of, and how many steps use it.
-pub fn bases<'p>(pipelines: impl IntoIterator<Item = &'p Pipeline>) -> Vec<(Arc<Base>, usize)> {
+pub(crate) fn bases<'p>(pipelines: impl IntoIterator<Item = &'p Pipeline>) -> Vec<(Arc<Base>, usize)> {
     let mut found: Vec<(Arc<Base>, usize)> = Vec::new();
     let mut known: FxHashMap<*const Base, usize> = FxHashMap::default();
     let used = |step: &Step| match &step.work {

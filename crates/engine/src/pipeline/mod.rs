@@ -20,19 +20,23 @@ use crate::schema::Schema;
 
 use self::trace::{Cause, Note};
 
-pub use base::{Base, bases, run as run_on_nothing, run_traced};
-pub use observer::{Call, Guard, Observer, Ran};
+pub(crate) use base::{Base, bases, run as run_on_nothing, run_traced};
+pub(crate) use observer::Guard;
+pub use observer::{Call, Observer, Ran};
 pub use policy::Policy;
-pub use run::{Pipeline, output_discarded};
+pub use run::Pipeline;
+pub(crate) use run::output_discarded;
 pub use scope::Scope;
-pub use step::{Role, Step, StepName, Work};
-pub use trace::{Trace, Tracer};
+pub(crate) use step::Work;
+pub use step::{Role, Step, StepName};
+pub use trace::Trace;
+pub(crate) use trace::Tracer;
 
 /// A program that generates, changes or checks resources: built-ins, functions and whole pipelines alike.
 ///
 /// The trait does not tell these apart; the caller does. A generator runs on an empty list and the result is absorbed,
 /// a transformer runs in place, a validator runs on a copy.
-pub trait Transformer: Send + Sync {
+pub(crate) trait Transformer: Send + Sync {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()>;
 
     /// What it does to each resource, if that is all it does and no other resource matters. Neighbours that say so run
@@ -53,13 +57,13 @@ pub trait Transformer: Send + Sync {
 }
 
 /// A change to one resource that depends on no other.
-pub trait Each: Send + Sync {
+pub(crate) trait Each: Send + Sync {
     fn edit(&self, r: &mut Resource, cx: &Context) -> Result<()>;
 }
 
 /// What a step may ask for.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     pub world: &'a dyn World,
     pub schema: &'a Schema,
     pub sources: &'a Sources,
@@ -76,14 +80,14 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// Says why a value of a resource became what it is, if anyone wants to know. `written` is the span the value has now;
     /// with `NONE` it is the cause of all that this step does to the resource, and without a resource, to any.
-    pub fn note(&self, resource: Track, written: Span, cause: impl FnOnce() -> Cause) {
+    pub(crate) fn note(&self, resource: Track, written: Span, cause: impl FnOnce() -> Cause) {
         if let Some(tracer) = self.trace {
             tracer.note(Note { resource, written, cause: cause() });
         }
     }
 
     /// Notes something the user should know though the run goes on.
-    pub fn warn(&self, warning: Diagnostic) {
+    pub(crate) fn warn(&self, warning: Diagnostic) {
         self.warnings.lock().expect("no one panics while holding the warnings").push(warning);
     }
 }

@@ -63,7 +63,7 @@ pub struct Ran<'a> {
 
 /// Checks what a step left, and may complete it: a new resource of a package needs a file. If it refuses, everything is as
 /// it was before the step.
-pub trait Guard: Send + Sync {
+pub(crate) trait Guard: Send + Sync {
     /// Looks at everything there is before the step runs, also at what the step does not see.
     fn before(&self, items: &Resources, cx: &Context) -> Result<()> {
         let _ = (items, cx);

@@ -198,7 +198,7 @@ fn validate(validator: &Step, items: &mut Resources, cx: &Context) -> Result<()>
 }
 
 /// The warning for a validator whose output comes to nothing.
-pub fn output_discarded(what: &str, place: Span) -> Diagnostic {
+pub(crate) fn output_discarded(what: &str, place: Span) -> Diagnostic {
     Diagnostic::warning("validator-output-discarded", format!("{what}; its changes are not kept"))
         .at(place)
         .help("list it under `transformers:` if they are wanted")

@@ -43,7 +43,7 @@ pub(super) struct Outside {
 
 impl Outside {
     /// The resources that the step does not see.
-    pub fn others(&self) -> impl Iterator<Item = &Resource> {
+    pub(crate) fn others(&self) -> impl Iterator<Item = &Resource> {
         self.others.iter().map(|(_, r)| r)
     }
 }

@@ -47,7 +47,7 @@ impl Role {
 
 /// What a step does.
 #[derive(Clone, Default)]
-pub enum Work {
+pub(crate) enum Work {
     /// Nothing: the reference has a step here, which shows in transformer annotations.
     #[default]
     Nothing,
@@ -60,7 +60,7 @@ pub enum Work {
 }
 
 impl Work {
-    pub fn new(transformer: impl Transformer + 'static) -> Self {
+    pub(crate) fn new(transformer: impl Transformer + 'static) -> Self {
         Work::Transform(Arc::new(transformer))
     }
 }

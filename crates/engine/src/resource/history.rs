@@ -13,7 +13,7 @@ use crate::schema::Schema;
 const ENABLED: &str = "enabled";
 
 /// Takes what is remembered from a resource's annotations into its fields, and the annotations away.
-pub fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
+pub(crate) fn recall(resource: &mut Resource, schema: &Schema) -> Result<()> {
     let Some(annotations) = resource.node().at(["metadata", "annotations"]).and_then(Node::as_map) else {
         return Ok(());
     };
@@ -75,7 +75,7 @@ fn held<T: for<'n> Deserialize<'n>>(annotation: &Node) -> Option<T> {
 }
 
 /// The annotations that tell another program what is remembered.
-pub fn annotations(resource: &Resource) -> Vec<(&'static str, String)> {
+pub(crate) fn annotations(resource: &Resource) -> Vec<(&'static str, String)> {
     let mut notes = Vec::new();
     let mut note = |name: &'static str, value: String| {
         if !value.is_empty() {

@@ -14,7 +14,7 @@ use crate::select::fields::FieldPath;
 
 /// The groups of fields of one resource that are one.
 #[derive(Clone, Debug, Default)]
-pub struct Shared(Vec<Group>);
+pub(crate) struct Shared(Vec<Group>);
 
 /// A key that was put into several maps at once.
 #[derive(Clone, Debug)]
@@ -28,17 +28,22 @@ struct Group {
 }
 
 impl Shared {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Forgets what was shared: the tree is a new one.
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.0.clear();
     }
 
     /// Remembers that a key was put into these maps at once.
-    pub fn add<'p>(&mut self, key: &Text, maps: impl Iterator<Item = &'p FieldPath>, value: &Spanned<Text>) {
+    pub(crate) fn add<'p>(
+        &mut self,
+        key: &Text,
+        maps: impl Iterator<Item = &'p FieldPath>,
+        value: &Spanned<Text>,
+    ) {
         let mut maps: Vec<FieldPath> = maps.cloned().collect();
         if maps.len() > 1 {
             maps.sort_unstable_by(|a, b| a.as_str().cmp(b.as_str()));
@@ -47,18 +52,18 @@ impl Shared {
     }
 
     /// Takes a map out of all this.
-    pub fn leave(&mut self, map: &str) {
+    pub(crate) fn leave(&mut self, map: &str) {
         self.0.iter_mut().for_each(|group| group.maps.retain(|path| path.as_str() != map));
     }
 
     /// Whether a key is one that is shared.
-    pub fn has(&self, key: &str) -> bool {
+    pub(crate) fn has(&self, key: &str) -> bool {
         self.0.iter().any(|group| group.key == key)
     }
 
     /// Lets the others follow if one was changed. Where several were, the last one in the order of paths counts: that is
     /// the order in which they are written.
-    pub fn follow(&mut self, root: &mut Node) {
+    pub(crate) fn follow(&mut self, root: &mut Node) {
         self.0.retain_mut(|group| {
             let (mut changed, mut written) = (None, None);
             group.maps.retain(|map| {

@@ -76,7 +76,7 @@ fn places<'i>(of: &'i HashTable<Places>, id: &ResourceId, items: &[Resource]) ->
 
 /// Names a selector looks for.
 #[derive(Clone, Copy, Debug)]
-pub enum Names<'a> {
+pub(crate) enum Names<'a> {
     All,
     Exact(&'a str),
     /// Those that begin so.

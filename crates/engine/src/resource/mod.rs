@@ -28,7 +28,7 @@ pub struct ResourceId {
 }
 
 /// The namespace of resources that cannot have one.
-pub const NO_NAMESPACE: &str = "_non_namespaceable_";
+pub(crate) const NO_NAMESPACE: &str = "_non_namespaceable_";
 
 impl ResourceId {
     pub fn of(node: &Node, schema: &Schema) -> Self {
@@ -107,7 +107,7 @@ impl std::fmt::Display for ResourceId {
 
 /// A [`ResourceId`] made for hashing.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct IdKey {
+pub(crate) struct IdKey {
     pub gvk: Gvk,
     pub name: Text,
     pub namespace: Text,
@@ -115,7 +115,7 @@ pub struct IdKey {
 
 /// What happens when a generated resource meets one that exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
-pub enum Behavior {
+pub(crate) enum Behavior {
     #[default]
     Unspecified,
     Create,
@@ -125,7 +125,7 @@ pub enum Behavior {
 
 impl Behavior {
     /// The behaviour of this name; anything else is none.
-    pub fn named(name: &str) -> Self {
+    pub(crate) fn named(name: &str) -> Self {
         match name {
             "create" => Self::Create,
             "replace" => Self::Replace,
@@ -135,7 +135,7 @@ impl Behavior {
     }
 
     /// Its name, if it has one.
-    pub fn name(self) -> Option<&'static str> {
+    pub(crate) fn name(self) -> Option<&'static str> {
         match self {
             Self::Unspecified => None,
             Self::Create => Some("create"),
@@ -212,7 +212,7 @@ impl Track {
 /// Where a resource came from, as `buildMetadata: [originAnnotations]` shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Origin {
+pub(crate) struct Origin {
     pub path: Text,
     pub repo: Text,
     #[serde(rename = "ref")]
@@ -224,7 +224,7 @@ pub struct Origin {
 /// A resource named from outside.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct ResourceRef {
+pub(crate) struct ResourceRef {
     pub api_version: Text,
     pub kind: Text,
     pub name: Text,

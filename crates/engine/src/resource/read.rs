@@ -14,12 +14,12 @@ use crate::resource::history;
 use crate::schema::Schema;
 
 /// Reads the resources of a source.
-pub fn read(source: &Arc<Source>, schema: &Schema) -> Result<Vec<Resource>> {
+pub(crate) fn read(source: &Arc<Source>, schema: &Schema) -> Result<Vec<Resource>> {
     resources(documents(source)?, schema)
 }
 
 /// The trees of a source that resources can be [made of](of_trees).
-pub fn trees(source: &Arc<Source>) -> Result<Vec<Node>> {
+pub(crate) fn trees(source: &Arc<Source>) -> Result<Vec<Node>> {
     Ok(documents(source)?.into_iter().map(|document| document.root).collect())
 }
 
@@ -41,7 +41,7 @@ fn documents(source: &Arc<Source>) -> Result<Vec<Document>> {
 }
 
 /// Makes resources of documents.
-pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
+pub(crate) fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resource>> {
     let has_merge_keys =
         documents.first().is_some_and(|document| may_have_merge_keys(document.source().text()));
     // Dropping the rest of a document makes the tree our own, so that edits need not copy it.
@@ -53,7 +53,7 @@ pub fn resources(documents: Vec<Document>, schema: &Schema) -> Result<Vec<Resour
 }
 
 /// Makes resources of the trees of a source.
-pub fn of_trees(mut trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>> {
+pub(crate) fn of_trees(mut trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>> {
     trees.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
     of_resolved_trees(trees, schema)
 }
@@ -83,7 +83,7 @@ fn of_resolved_trees(trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>>
 }
 
 /// The trees of single resources in what a program printed: merge keys resolved, lists taken apart.
-pub fn printed(text: &str, mut trees: Vec<Node>) -> Result<Vec<Node>> {
+pub(crate) fn printed(text: &str, mut trees: Vec<Node>) -> Result<Vec<Node>> {
     if may_have_merge_keys(text) {
         trees.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
     }

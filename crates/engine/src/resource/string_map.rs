@@ -4,7 +4,7 @@ use krm_yaml::{Entry, Map, Node, Style, Tag, Text, Value};
 
 /// The map under a key with every value made a string and keys sorted; the last of equal keys wins. Collections have no
 /// text, and become empty strings. `None` if there is no entry at all.
-pub fn string_map(parent: &Node, key: &str) -> Option<Map> {
+pub(crate) fn string_map(parent: &Node, key: &str) -> Option<Map> {
     let mut entries: Vec<Entry> = parent.get(key)?.as_map()?.iter().map(as_strings).collect();
     entries.sort_by(|a, b| a.key.text().cmp(&b.key.text()));
     // Stable sorting keeps equal keys in their order.
@@ -21,7 +21,7 @@ pub fn string_map(parent: &Node, key: &str) -> Option<Map> {
 /// The same for a map of data.
 // quirk(null-data-is-empty-text): A null in `data` counts as an empty text once a generator merges with it. (kyaml
 // `RNode.GetDataMap`)
-pub fn data_map(parent: &Node, key: &str) -> Option<Map> {
+pub(crate) fn data_map(parent: &Node, key: &str) -> Option<Map> {
     let nulls: Vec<Text> = parent
         .get(key)?
         .as_map()?
@@ -35,7 +35,7 @@ pub fn data_map(parent: &Node, key: &str) -> Option<Map> {
 }
 
 /// Whether all values of the map under a key are strings, as are those of no map.
-pub fn are_strings(parent: &Node, key: &str) -> bool {
+pub(crate) fn are_strings(parent: &Node, key: &str) -> bool {
     let map = parent.get(key).and_then(Node::as_map);
     map.is_none_or(|map| map.iter().all(|entry| entry.value.tag() == Tag::Str))
 }
@@ -54,7 +54,7 @@ fn as_string(node: &Node) -> Node {
 }
 
 /// Puts a map under a key, or removes the key if there is none.
-pub fn set_strings(parent: &mut Node, key: &str, map: Option<Map>) {
+pub(crate) fn set_strings(parent: &mut Node, key: &str, map: Option<Map>) {
     match map {
         Some(map) => parent.set(key, Node::from(map)),
         None => {
@@ -64,7 +64,7 @@ pub fn set_strings(parent: &mut Node, key: &str, map: Option<Map>) {
 }
 
 /// All entries of both; those of `over` win.
-pub fn merged(under: Option<Map>, over: Option<Map>) -> Option<Map> {
+pub(crate) fn merged(under: Option<Map>, over: Option<Map>) -> Option<Map> {
     let (mut map, over) = match (under, over) {
         (Some(under), Some(over)) => (under, over),
         (under, over) => return under.or(over),

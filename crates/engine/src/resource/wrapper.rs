@@ -8,11 +8,11 @@ use super::Gvk;
 
 /// Where a resource is in a document: the positions of the lists it is in, from the outermost. Empty for the document
 /// itself.
-pub type ItemPath = Vec<u32>;
+pub(crate) type ItemPath = Vec<u32>;
 
 /// The resources that a list holds; `None` if the node is not such a list. A resource whose kind happens to end in `List`
 /// has a name.
-pub fn list_items(node: &Node) -> Option<&[Node]> {
+pub(crate) fn list_items(node: &Node) -> Option<&[Node]> {
     let kind = node.get("kind").and_then(Node::text)?;
     let items = node.get("items").filter(|items| items.is_seq())?.items();
     let is_list = kind.ends_with("List")
@@ -49,7 +49,7 @@ pub fn for_each_resource<'n>(root: &'n Node, visit: &mut dyn FnMut(&ItemPath, &'
 }
 
 /// Puts the items of lists in place of the lists, which may hold lists again.
-pub fn without_lists(nodes: Vec<Node>) -> Vec<Node> {
+pub(crate) fn without_lists(nodes: Vec<Node>) -> Vec<Node> {
     fn go(node: Node, result: &mut Vec<Node>) {
         match list_items(&node) {
             Some(items) => items.iter().for_each(|item| go(item.clone(), result)),
@@ -62,12 +62,12 @@ pub fn without_lists(nodes: Vec<Node>) -> Vec<Node> {
 }
 
 /// The resource at a path.
-pub fn resource_at<'n>(root: &'n Node, path: &[u32]) -> &'n Node {
+pub(crate) fn resource_at<'n>(root: &'n Node, path: &[u32]) -> &'n Node {
     path.iter().fold(root, |node, at| &node.get("items").expect("a list has items").items()[*at as usize])
 }
 
 /// The same, to be edited.
-pub fn resource_at_mut<'n>(root: &'n mut Node, path: &[u32]) -> &'n mut Node {
+pub(crate) fn resource_at_mut<'n>(root: &'n mut Node, path: &[u32]) -> &'n mut Node {
     path.iter().fold(root, |node, at| {
         let items = node.get_mut("items").and_then(Node::as_seq_mut).expect("a list has items");
         &mut items[*at as usize]
@@ -75,7 +75,7 @@ pub fn resource_at_mut<'n>(root: &'n mut Node, path: &[u32]) -> &'n mut Node {
 }
 
 /// Removes resources from a document, and lists that hold nothing afterwards. `false` if the document itself is to go.
-pub fn remove_resources(root: &mut Node, mut gone: BTreeSet<ItemPath>) -> bool {
+pub(crate) fn remove_resources(root: &mut Node, mut gone: BTreeSet<ItemPath>) -> bool {
     // From the last to the first, so that positions still hold.
     while let Some(path) = gone.pop_last() {
         let Some((at, list)) = path.split_last() else { return false };

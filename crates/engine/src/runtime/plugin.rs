@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// What is where a plugin should be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(feature = "run"), allow(dead_code))] // nothing is looked for where nothing can be started
-pub enum Found {
+pub(crate) enum Found {
     Program(PathBuf),
     /// A file, but one that cannot be started.
     NotExecutable(PathBuf),
@@ -20,7 +20,7 @@ pub enum Found {
 /// Group, version and kind are names: one that would lead elsewhere as part of a path has no plugin, so that nothing but
 /// what the user put into that folder is ever started.
 #[cfg(feature = "run")]
-pub fn find(homes: &[PathBuf], group: &str, version: &str, kind: &str) -> Found {
+pub(crate) fn find(homes: &[PathBuf], group: &str, version: &str, kind: &str) -> Found {
     let Some(home) = homes.iter().find(|dir| dir.exists()) else { return Found::Nothing };
     if !is_name(version) || !is_name(kind) || !(group.is_empty() || is_name(group)) {
         return Found::Nothing;
@@ -40,7 +40,7 @@ pub fn find(homes: &[PathBuf], group: &str, version: &str, kind: &str) -> Found 
 
 /// Without the means to start programs there are no plugins.
 #[cfg(not(feature = "run"))]
-pub fn find(_homes: &[PathBuf], _group: &str, _version: &str, _kind: &str) -> Found {
+pub(crate) fn find(_homes: &[PathBuf], _group: &str, _version: &str, _kind: &str) -> Found {
     Found::Nothing
 }
 

@@ -31,7 +31,7 @@ struct Stream {
 
 impl Streams {
     /// The other ends of a process's standard input, output and error.
-    pub fn new(
+    pub(super) fn new(
         [stdin, stdout, stderr]: [OwnedFd; 3],
         input: Arc<Vec<u8>>,
         keep: [Keep; 2],
@@ -53,20 +53,20 @@ impl Streams {
     }
 
     /// Whether the process has closed its output.
-    pub fn are_closed(&self) -> bool {
+    pub(super) fn are_closed(&self) -> bool {
         self.stdout.file.is_none() && self.stderr.file.is_none()
     }
 
-    pub fn have_too_much(&self) -> bool {
+    pub(super) fn have_too_much(&self) -> bool {
         self.stdout.capture.is_too_much
     }
 
-    pub fn captured(self) -> [Capture; 2] {
+    pub(super) fn captured(self) -> [Capture; 2] {
         [self.stdout.capture, self.stderr.capture]
     }
 
     /// Passes on what there is, and waits so long for the next. Says whether `end` has become readable.
-    pub fn pass(&mut self, end: Option<BorrowedFd<'_>>, patience: Duration) -> io::Result<bool> {
+    pub(super) fn pass(&mut self, end: Option<BorrowedFd<'_>>, patience: Duration) -> io::Result<bool> {
         let out = self.stdin.iter().map(|file| PollFd::new(file, PollFlags::OUT));
         let outputs = [&self.stdout, &self.stderr];
         let into = outputs.into_iter().filter_map(|stream| stream.file.as_ref());

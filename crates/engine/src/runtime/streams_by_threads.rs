@@ -16,7 +16,7 @@ pub(super) struct Streams {
 }
 
 impl Streams {
-    pub fn new(child: &mut Child, input: Arc<Vec<u8>>, keep: [Keep; 2]) -> Self {
+    pub(super) fn new(child: &mut Child, input: Arc<Vec<u8>>, keep: [Keep; 2]) -> Self {
         let (tell, closed) = mpsc::channel();
         let [all, end] = keep;
         drain(0, child.stdout.take(), all, tell.clone());
@@ -32,20 +32,20 @@ impl Streams {
     }
 
     /// Whether the process has closed its output.
-    pub fn are_closed(&self) -> bool {
+    pub(super) fn are_closed(&self) -> bool {
         self.captured.iter().all(Option::is_some)
     }
 
-    pub fn have_too_much(&self) -> bool {
+    pub(super) fn have_too_much(&self) -> bool {
         self.captured.iter().flatten().any(|capture| capture.is_too_much)
     }
 
-    pub fn captured(self) -> [Capture; 2] {
+    pub(super) fn captured(self) -> [Capture; 2] {
         self.captured.map(Option::unwrap_or_default)
     }
 
     /// Waits so long for a stream to be closed.
-    pub fn pass(&mut self, patience: Duration) {
+    pub(super) fn pass(&mut self, patience: Duration) {
         if let Ok((which, capture)) = self.closed.recv_timeout(patience) {
             self.captured[which] = Some(capture);
         }

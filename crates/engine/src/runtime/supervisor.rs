@@ -109,7 +109,7 @@ pub(super) struct Supervisors(Mutex<Vec<Supervised>>);
 
 impl Supervisors {
     /// Runs a command under a supervisor that has run others before, if one is idle.
-    pub fn run(
+    pub(super) fn run(
         &self,
         itself: &Path,
         command: &Command,

@@ -51,7 +51,7 @@ pub(super) struct Tables {
 }
 
 impl Graph {
-    pub fn of_tables(tables: Tables) -> Self {
+    pub(crate) fn of_tables(tables: Tables) -> Self {
         Self {
             types: Cow::Borrowed(tables.types),
             kinds: Cow::Borrowed(tables.kinds),
@@ -60,18 +60,18 @@ impl Graph {
     }
 
     /// The number of a definition.
-    pub fn named(&self, name: &str) -> Option<u32> {
+    pub(crate) fn named(&self, name: &str) -> Option<u32> {
         let found = self.names.binary_search_by(|known| known.name.as_ref().cmp(name)).ok()?;
         Some(self.names[found].at)
     }
 
-    pub fn get(&self, at: u32) -> super::Type<'_> {
+    pub(crate) fn get(&self, at: u32) -> super::Type<'_> {
         super::Type { graph: self, at: &self.types[at as usize] }
     }
 }
 
 impl KnownKind {
-    pub fn key(&self) -> (&str, &str, &str) {
+    pub(crate) fn key(&self) -> (&str, &str, &str) {
         (&self.kind, &self.group, &self.version)
     }
 

@@ -14,7 +14,7 @@ const BUILTIN: &str = include_str!("../../data/kubernetes-fields.txt");
 
 /// The fields of kinds.
 #[derive(Debug, Default)]
-pub struct FieldTypes {
+pub(crate) struct FieldTypes {
     /// Where the fields of a kind are; `None` of one that is defined twice, in two ways.
     kinds: FxHashMap<Gvk, Option<u32>>,
     types: Vec<Fields>,
@@ -22,7 +22,7 @@ pub struct FieldTypes {
 
 /// The fields of a map.
 #[derive(Debug, Default, PartialEq)]
-pub struct Fields {
+pub(crate) struct Fields {
     /// Sorted by name.
     fields: Vec<(Cow<'static, str>, Shape)>,
     /// Others are allowed too.
@@ -31,7 +31,7 @@ pub struct Fields {
 
 /// What a field holds.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Shape {
+pub(crate) enum Shape {
     Text,
     Integer,
     Number,
@@ -47,7 +47,7 @@ pub enum Shape {
 
 impl FieldTypes {
     /// The built-in kinds of all versions of Kubernetes since 1.11.
-    pub fn builtin() -> Self {
+    pub(crate) fn builtin() -> Self {
         let mut all = Self::default();
         let mut lines = BUILTIN.lines().filter(|line| !line.starts_with('#'));
         for line in lines.by_ref().take_while(|line| !line.is_empty()) {
@@ -67,21 +67,21 @@ impl FieldTypes {
     }
 
     /// All kinds, in no order.
-    pub fn kinds(&self) -> impl Iterator<Item = &Gvk> {
+    pub(crate) fn kinds(&self) -> impl Iterator<Item = &Gvk> {
         self.kinds.keys()
     }
 
     /// The fields of a kind, if they are known.
-    pub fn of(&self, gvk: &Gvk) -> Option<&Fields> {
+    pub(crate) fn of(&self, gvk: &Gvk) -> Option<&Fields> {
         Some(self.fields((*self.kinds.get(gvk)?)?))
     }
 
-    pub fn fields(&self, at: u32) -> &Fields {
+    pub(crate) fn fields(&self, at: u32) -> &Fields {
         &self.types[at as usize]
     }
 
     /// Adds the kinds that a CustomResourceDefinition defines.
-    pub fn add(&mut self, definition: &Node) {
+    pub(crate) fn add(&mut self, definition: &Node) {
         let Some(spec) = definition.get("spec") else { return };
         let text = |node: Option<&Node>| node.and_then(Node::as_str).unwrap_or_default().to_owned();
         let (group, kind) = (text(spec.get("group")), text(spec.at(["names", "kind"])));
@@ -184,12 +184,12 @@ impl FieldTypes {
 const DEEPEST: usize = 64;
 
 impl Fields {
-    pub fn get(&self, name: &str) -> Option<&Shape> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Shape> {
         let found = self.fields.binary_search_by(|(known, _)| known.as_ref().cmp(name)).ok()?;
         Some(&self.fields[found].1)
     }
 
-    pub fn names(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
         self.fields.iter().map(|(name, _)| name.as_ref())
     }
 
@@ -218,7 +218,7 @@ impl Shape {
     }
 
     /// What it is called.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         match self {
             Shape::Text => "a string",
             Shape::Integer => "an integer",

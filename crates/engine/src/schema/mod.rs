@@ -15,7 +15,7 @@ use krm_yaml::Node;
 
 use digest::Graph;
 pub use gvk::Gvk;
-pub use openapi::CommentSchema;
+pub(crate) use openapi::CommentSchema;
 
 /// Merge keys and scopes of types. Cheap to clone.
 ///
@@ -43,14 +43,14 @@ pub enum Kubernetes {
 
 /// Where resources of a kind live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     Cluster,
     Namespaced,
 }
 
 /// A type within a [`Schema`]: of a resource, of a field, or of the elements of a list.
 #[derive(Clone, Copy)]
-pub struct Type<'s> {
+pub(crate) struct Type<'s> {
     graph: &'s Graph,
     at: &'s digest::Type,
 }
@@ -115,7 +115,7 @@ impl Schema {
 
 impl<'s> Type<'s> {
     /// The type of a field: as declared, or of the values of a map that may have any key.
-    pub fn field(self, name: &str) -> Option<Type<'s>> {
+    pub(crate) fn field(self, name: &str) -> Option<Type<'s>> {
         let fields = &self.at.fields;
         let declared = fields.binary_search_by(|field| field.name.as_ref().cmp(name)).ok();
         let at = declared.map(|found| fields[found].at).or(self.at.values)?;
@@ -123,20 +123,20 @@ impl<'s> Type<'s> {
     }
 
     /// The type of a list's elements.
-    pub fn items(self) -> Option<Type<'s>> {
+    pub(crate) fn items(self) -> Option<Type<'s>> {
         Some(self.graph.get(self.at.items?))
     }
 
     /// The fields that tell a list's elements apart when it is merged; none at all if the elements are scalars that
     /// stand for themselves. `None` of a list that is replaced as a whole.
-    pub fn merge_keys(self) -> Option<&'s [Cow<'static, str>]> {
+    pub(crate) fn merge_keys(self) -> Option<&'s [Cow<'static, str>]> {
         self.at.merge.as_deref()
     }
 }
 
 impl Type<'_> {
     /// Whether a list is said to be one value, which is replaced as a whole whatever its elements hold.
-    pub fn is_atomic(self) -> bool {
+    pub(crate) fn is_atomic(self) -> bool {
         self.at.is_atomic
     }
 }

@@ -58,14 +58,14 @@ pub(super) fn read(document: &Node, known: Option<&Graph>) -> Result<Graph> {
 
 /// A schema that a comment holds.
 #[derive(Debug)]
-pub struct CommentSchema {
+pub(crate) struct CommentSchema {
     graph: Graph,
     root: u32,
 }
 
 impl CommentSchema {
     /// The type of the field the comment is at.
-    pub fn root(&self) -> super::Type<'_> {
+    pub(crate) fn root(&self) -> super::Type<'_> {
         self.graph.get(self.root)
     }
 }

@@ -13,14 +13,14 @@ use crate::limits;
 use crate::resource::Gvk;
 
 mod tree;
-pub use tree::PathTree;
+pub(crate) use tree::PathTree;
 
 /// A field of some kinds of resources: `spec/template/metadata/labels` of every `Deployment`.
 ///
 /// Sequences on the way are entered without being named; `containers[]` says that a sequence is expected.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Default)]
 #[serde(deny_unknown_fields, default)]
-pub struct FieldSpec {
+pub(crate) struct FieldSpec {
     #[serde(deserialize_with = "strict")]
     pub group: Text,
     #[serde(deserialize_with = "strict")]
@@ -32,21 +32,21 @@ pub struct FieldSpec {
 }
 
 /// What to put where a field is missing and the spec says `create`.
-pub use krm_yaml::path::Leaf as Create;
+pub(crate) use krm_yaml::path::Leaf as Create;
 
 impl FieldSpec {
     /// The field of every kind.
-    pub fn new(path: &str) -> Self {
+    pub(crate) fn new(path: &str) -> Self {
         Self { path: FieldPath::new(path), ..Self::default() }
     }
 
     /// The same, made if it is missing.
-    pub fn created(path: &str) -> Self {
+    pub(crate) fn created(path: &str) -> Self {
         Self { create: true, ..Self::new(path) }
     }
 
     /// Whether resources of this kind are meant.
-    pub fn fits(&self, gvk: &Gvk) -> bool {
+    pub(crate) fn fits(&self, gvk: &Gvk) -> bool {
         let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
         fits(&self.kind, &gvk.kind) && fits(&self.group, &gvk.group) && fits(&self.version, &gvk.version)
     }
@@ -62,7 +62,7 @@ impl FieldSpec {
 
     /// Calls `edit` on every node the path leads to, whatever the tree's kind. What is missing is made if the spec says
     /// `create` and `create` says what; otherwise it is passed over.
-    pub fn edit(
+    pub(crate) fn edit(
         &self,
         root: &mut Node,
         create: Option<Create>,
@@ -73,14 +73,18 @@ impl FieldSpec {
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where [`edit`](Self::edit)
     /// would.
-    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+    pub(crate) fn visit<'n>(
+        &self,
+        root: &'n Node,
+        see: &mut dyn FnMut(&'n Node) -> Result<()>,
+    ) -> Result<()> {
         self.path.visit(root, see)
     }
 }
 
 /// A path with slashes between names, taken apart once; `\/` is a slash within a name.
 #[derive(Clone, Default)]
-pub struct FieldPath {
+pub(crate) struct FieldPath {
     text: Text,
     /// Taken apart when it is first followed: most of the built-in ones never are.
     path: OnceLock<Arc<Path>>,
@@ -151,7 +155,7 @@ impl Edits for SpecEdit<'_> {
 }
 
 impl FieldPath {
-    pub fn new(text: impl Into<Text>) -> Self {
+    pub(crate) fn new(text: impl Into<Text>) -> Self {
         Self { text: text.into(), path: OnceLock::new(), span: Span::NONE }
     }
 
@@ -159,17 +163,17 @@ impl FieldPath {
         self.path.get_or_init(|| Arc::new(Path::slashed_loosely(&self.text))).segments()
     }
 
-    pub fn as_str(&self) -> &str {
+    pub(crate) fn as_str(&self) -> &str {
         &self.text
     }
 
     /// Where it is written; `NONE` of one that is built in.
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.span
     }
 
     /// Calls `edit` on every node the path leads to; what is missing is made if `create` says what.
-    pub fn edit(
+    pub(crate) fn edit(
         &self,
         root: &mut Node,
         create: Option<Create>,
@@ -181,7 +185,11 @@ impl FieldPath {
 
     /// Calls `see` on every node the path leads to, and on a null where it expects a list. Fails where
     /// [`edit`](Self::edit) would.
-    pub fn visit<'n>(&self, root: &'n Node, see: &mut dyn FnMut(&'n Node) -> Result<()>) -> Result<()> {
+    pub(crate) fn visit<'n>(
+        &self,
+        root: &'n Node,
+        see: &mut dyn FnMut(&'n Node) -> Result<()>,
+    ) -> Result<()> {
         let mut see = |node: &'n Node, (): &()| see(node).map(ControlFlow::Continue);
         path::visit(&Spec, self.segments(), root, &mut (), &mut see)
             .map(drop)
@@ -237,7 +245,7 @@ impl<'de> Deserialize<'de> for FieldPath {
 
 /// Field specs in order, found by kind. Cheap to clone.
 #[derive(Clone)]
-pub struct FieldSpecs(Arc<List>);
+pub(crate) struct FieldSpecs(Arc<List>);
 
 struct List {
     /// Read when they are first needed: most builds need few of the built-in ones.
@@ -259,28 +267,28 @@ struct ByKind {
 const SHORT: usize = 16;
 
 impl FieldSpecs {
-    pub fn new(specs: Vec<FieldSpec>) -> Self {
+    pub(crate) fn new(specs: Vec<FieldSpec>) -> Self {
         let read = Box::new(|| specs);
         Self(Arc::new(List { specs: LazyLock::new(read), by_kind: OnceLock::new(), built_in: false }))
     }
 
     /// A list that is read when it is first needed. It must not be empty, and [merging](FieldSpecs::merged) it into an
     /// empty one must lose nothing.
-    pub fn built_in(read: impl FnOnce() -> Vec<FieldSpec> + Send + 'static) -> Self {
+    pub(crate) fn built_in(read: impl FnOnce() -> Vec<FieldSpec> + Send + 'static) -> Self {
         let read = Box::new(read);
         Self(Arc::new(List { specs: LazyLock::new(read), by_kind: OnceLock::new(), built_in: true }))
     }
 
-    pub fn as_slice(&self) -> &[FieldSpec] {
+    pub(crate) fn as_slice(&self) -> &[FieldSpec] {
         &self.0.specs
     }
 
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         !self.0.built_in && self.0.specs.is_empty()
     }
 
     /// Whether one of them ends in a field with one of these names.
-    pub fn lead_to(&self, names: &[&str]) -> bool {
+    pub(crate) fn lead_to(&self, names: &[&str]) -> bool {
         self.0
             .specs
             .iter()
@@ -288,12 +296,12 @@ impl FieldSpecs {
     }
 
     /// Whether both are one list, and not only equal.
-    pub fn same(&self, other: &FieldSpecs) -> bool {
+    pub(crate) fn same(&self, other: &FieldSpecs) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// Those that are meant for a kind, in order.
-    pub fn fitting<'s>(&'s self, gvk: &Gvk) -> impl Iterator<Item = &'s FieldSpec> {
+    pub(crate) fn fitting<'s>(&'s self, gvk: &Gvk) -> impl Iterator<Item = &'s FieldSpec> {
         let specs = self.as_slice();
         let indexed = (specs.len() > SHORT).then(|| {
             let by_kind = self.0.by_kind.get_or_init(|| ByKind::new(specs));
@@ -305,7 +313,7 @@ impl FieldSpecs {
     }
 
     /// Edits every field the specs for this kind lead to.
-    pub fn edit(
+    pub(crate) fn edit(
         &self,
         gvk: &Gvk,
         root: &mut Node,
@@ -317,7 +325,7 @@ impl FieldSpecs {
 
     /// Both lists: what the first has already, for the same or a wider range of kinds, is not taken again. It is a mistake
     /// if they disagree on whether to create a field.
-    pub fn merged(&self, more: &FieldSpecs) -> Result<FieldSpecs> {
+    pub(crate) fn merged(&self, more: &FieldSpecs) -> Result<FieldSpecs> {
         if more.is_empty() || self.same(more) {
             return Ok(self.clone());
         }

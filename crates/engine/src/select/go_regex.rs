@@ -8,7 +8,7 @@
 use regex::Regex;
 
 /// Compiles a pattern as Go's `regexp.Compile` would. The error says what is wrong with it.
-pub fn compile(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     let translated = Translator::new(pattern).run()?;
     Regex::new(&translated).map_err(|e| {
         // The last line says what is wrong; the others show the pattern, which is no longer the user's.
@@ -18,12 +18,12 @@ pub fn compile(pattern: &str) -> Result<Regex, String> {
 }
 
 /// Compiles a pattern that must fit the whole text.
-pub fn compile_anchored(pattern: &str) -> Result<Regex, String> {
+pub(crate) fn compile_anchored(pattern: &str) -> Result<Regex, String> {
     compile(&format!("^(?:{pattern})$"))
 }
 
 /// Whether a pattern has no characters of special meaning, `.` apart.
-pub fn is_plain(pattern: &str) -> bool {
+pub(crate) fn is_plain(pattern: &str) -> bool {
     !pattern.contains(['\\', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$'])
 }
 

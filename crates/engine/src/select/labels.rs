@@ -4,7 +4,7 @@ use krm_yaml::Text;
 
 /// A parsed label selector: all of its requirements must hold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct LabelSelector(Vec<Requirement>);
+pub(crate) struct LabelSelector(Vec<Requirement>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Requirement {
@@ -25,7 +25,7 @@ enum Test {
 impl LabelSelector {
     /// Reads the syntax of Kubernetes: `k=v`, `k==v`, `k!=v`, `k in (a,b)`, `k notin (a,b)`, `k`, `!k`, `k>1`, `k<1`,
     /// separated by commas. The error says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut parser = Parser { tokens: lex(text)?, at: 0 };
         let mut requirements = Vec::new();
         while parser.peek() != &Token::End {
@@ -43,7 +43,7 @@ impl LabelSelector {
     }
 
     /// Whether labels fit, given a way to look one up.
-    pub fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
+    pub(crate) fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.0.iter().all(|r| {
             let value = label(&r.key);
             let number = || value.and_then(|v| v.parse::<i64>().ok());

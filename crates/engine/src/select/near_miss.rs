@@ -10,7 +10,7 @@ use crate::select::go_regex;
 
 /// A part of what is looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
+pub(crate) enum Part {
     Kind,
     Group,
     Version,
@@ -24,7 +24,7 @@ pub enum Part {
 
 /// What to say of a search that found nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NearMiss {
+pub(crate) struct NearMiss {
     pub message: String,
     /// The part to blame; none if it takes several to match nothing.
     pub place: Span,
@@ -39,7 +39,7 @@ const MOST: usize = 300;
 impl NearMiss {
     /// Names the first part that nothing fits of what fits the parts before it. Parts are given as they are written, and
     /// those that are empty fit anything. The headline is given too, and the advice if there is none better.
-    pub fn new(
+    pub(crate) fn new(
         headline: &str,
         advice: &str,
         parts: &[(Part, &Spanned<Text>)],

@@ -22,7 +22,7 @@ use super::near_miss::{NearMiss, Part};
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Selector {
+pub(crate) struct Selector {
     #[serde(deserialize_with = "strict")]
     pub group: Spanned<Text>,
     #[serde(deserialize_with = "strict")]
@@ -39,7 +39,7 @@ pub struct Selector {
 
 impl Selector {
     /// Makes it ready for use, once, however many resources it is then held against.
-    pub fn compile(&self) -> Result<Matcher> {
+    pub(crate) fn compile(&self) -> Result<Matcher> {
         Ok(Matcher {
             written: self.clone(),
             group: Pattern::compile(&self.group)?,
@@ -53,7 +53,7 @@ impl Selector {
     }
 
     /// Whether no id is asked for: at most labels and annotations.
-    pub fn has_no_id(&self) -> bool {
+    pub(crate) fn has_no_id(&self) -> bool {
         [&self.group, &self.version, &self.kind, &self.name, &self.namespace].iter().all(|t| t.is_empty())
     }
 }
@@ -68,7 +68,7 @@ fn parse_labels(text: &Spanned<Text>) -> Result<LabelSelector> {
 
 /// A [`Selector`] ready for use.
 #[derive(Clone, Debug)]
-pub struct Matcher {
+pub(crate) struct Matcher {
     written: Selector,
     group: Pattern,
     version: Pattern,
@@ -83,7 +83,7 @@ pub struct Matcher {
 
 impl Matcher {
     /// Where the resources are that fit, in order.
-    pub fn select(&self, items: &Resources) -> Result<Vec<usize>> {
+    pub(crate) fn select(&self, items: &Resources) -> Result<Vec<usize>> {
         let mut found = Vec::new();
         for at in items.candidates(self.names()) {
             if self.fits(&items.as_slice()[at])? {
@@ -94,7 +94,7 @@ impl Matcher {
     }
 
     /// Whether a resource fits, under its first or its present name and namespace.
-    pub fn fits(&self, r: &Resource) -> Result<bool> {
+    pub(crate) fn fits(&self, r: &Resource) -> Result<bool> {
         let (first, now) = (r.original_id(), r.id());
         let either =
             |pattern: &Pattern, of: fn(&ResourceId) -> &str| pattern.fits(of(first)) || pattern.fits(of(now));
@@ -105,7 +105,7 @@ impl Matcher {
     }
 
     /// Whether an id fits; its namespace counts as it is written.
-    pub fn fits_id(&self, id: &ResourceId) -> bool {
+    pub(crate) fn fits_id(&self, id: &ResourceId) -> bool {
         self.fits_gvk(&id.gvk) && self.name.fits(&id.name) && self.namespace.fits(&id.namespace)
     }
 
@@ -114,12 +114,12 @@ impl Matcher {
     }
 
     /// Whether labels and annotations fit.
-    pub fn fits_labels(&self, r: &Resource) -> Result<bool> {
+    pub(crate) fn fits_labels(&self, r: &Resource) -> Result<bool> {
         Ok(has(&self.labels, "labels", r)? && has(&self.annotations, "annotations", r)?)
     }
 
     /// Why nothing fits: see [`NearMiss::new`].
-    pub fn miss(&self, headline: &str, advice: &str, items: &Resources) -> NearMiss {
+    pub(crate) fn miss(&self, headline: &str, advice: &str, items: &Resources) -> NearMiss {
         let any = |pattern: &Pattern, of: fn(&ResourceId) -> &str, r: &Resource| {
             r.all_ids().any(|id| pattern.fits(of(id)))
         };
@@ -152,7 +152,7 @@ impl Matcher {
     }
 
     /// The names that may fit.
-    pub fn names(&self) -> Names<'_> {
+    pub(crate) fn names(&self) -> Names<'_> {
         match &self.name {
             Pattern::Anything => Names::All,
             Pattern::Plain(name) => match name.split_once('.') {

@@ -29,7 +29,7 @@ use crate::select::fields::FieldSpecs;
 ///   create: true
 /// ```
 #[derive(Clone, Debug)]
-pub struct Annotations {
+pub(crate) struct Annotations {
     annotations: Pairs,
     field_specs: FieldSpecs,
 }
@@ -43,7 +43,7 @@ struct Config {
 }
 
 impl Annotations {
-    pub fn new(annotations: Pairs, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(annotations: Pairs, field_specs: FieldSpecs) -> Self {
         Self { annotations, field_specs }
     }
 

@@ -18,7 +18,7 @@ use crate::resource::{Origin, Resource, ResourceRef};
 // quirk(annotations-become-strings): Writing annotations turns all of them into strings and drops a map that is empty.
 // (kyaml `RNode.SetAnnotations`)
 #[derive(Clone, Copy, Debug, Default)]
-pub struct BuildMetadata {
+pub(crate) struct BuildMetadata {
     pub origin: bool,
     pub transformations: bool,
     /// Where this is asked for.

@@ -24,7 +24,7 @@ use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
 /// ```
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct TransformerConfig {
+pub(crate) struct TransformerConfig {
     pub name_prefix: FieldSpecs,
     pub name_suffix: FieldSpecs,
     pub namespace: FieldSpecs,
@@ -40,12 +40,12 @@ pub struct TransformerConfig {
 }
 
 /// Name references in order. Cheap to clone.
-pub type NameReferences = Arc<Vec<NameReference>>;
+pub(crate) type NameReferences = Arc<Vec<NameReference>>;
 
 /// A kind, and the fields in which others name resources of it.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct NameReference {
+pub(crate) struct NameReference {
     pub group: Text,
     pub version: Text,
     pub kind: Text,
@@ -55,19 +55,19 @@ pub struct NameReference {
 
 impl NameReference {
     /// The kind that is named, as a pattern.
-    pub fn target(&self) -> Gvk {
+    pub(crate) fn target(&self) -> Gvk {
         Gvk { group: self.group.clone(), version: self.version.clone(), kind: self.kind.clone() }
     }
 }
 
 impl TransformerConfig {
     /// The fields of the kinds Kubernetes itself has.
-    pub fn builtin() -> Self {
+    pub(crate) fn builtin() -> Self {
         BUILTIN.clone()
     }
 
     /// Reads the files of a kustomization's `configurations:`.
-    pub fn load(loader: &dyn Loader, paths: &[Spanned<Text>]) -> Result<Self> {
+    pub(crate) fn load(loader: &dyn Loader, paths: &[Spanned<Text>]) -> Result<Self> {
         let mut config = Self::default();
         for path in paths {
             let source = loader.load(&path.value, path.span)?;
@@ -81,7 +81,7 @@ impl TransformerConfig {
     }
 
     /// Adds field specs; none is ever taken away. It is a mistake if two disagree on whether to create a field.
-    pub fn merge(&mut self, more: &Self) -> Result<()> {
+    pub(crate) fn merge(&mut self, more: &Self) -> Result<()> {
         for (mine, more) in self.lists_mut().into_iter().zip(more.lists()) {
             let merged = mine.merged(more)?;
             if !merged.same(mine) {

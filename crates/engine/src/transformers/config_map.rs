@@ -31,10 +31,14 @@ use crate::resource::list::Resources;
 /// names the ConfigMap follows. Files that are not UTF-8 go to `binaryData`. With `behavior: merge` or `replace` it changes
 /// one that a base has made.
 #[derive(Clone)]
-pub struct ConfigMapGenerator(Generator);
+pub(crate) struct ConfigMapGenerator(Generator);
 
 impl ConfigMapGenerator {
-    pub fn new(args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Result<Self> {
+    pub(crate) fn new(
+        args: GeneratorArgs,
+        options: &GeneratorOptions,
+        loader: Arc<dyn Loader>,
+    ) -> Result<Self> {
         if !args.kind_of_secret.is_empty() {
             return Err(Diagnostic::error("config-map-type", "a ConfigMap has no `type`")
                 .at(args.kind_of_secret.span)
@@ -44,7 +48,7 @@ impl ConfigMapGenerator {
     }
 
     /// Whether all its data can be had, without making anything of it.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.0.start("ConfigMap")?;
         self.0.data("ConfigMap").map(drop)
     }

@@ -9,7 +9,7 @@ use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
 impl TransformerConfig {
     /// Reads the files of a kustomization's `crds:`: OpenAPI definitions by name, whose properties say with
     /// `x-kubernetes-annotation`, `-label-selector`, `-identity` and `-object-ref-kind` what they hold.
-    pub fn from_crds(loader: &dyn Loader, paths: &[Spanned<Text>]) -> Result<Self> {
+    pub(crate) fn from_crds(loader: &dyn Loader, paths: &[Spanned<Text>]) -> Result<Self> {
         let mut config = Self::default();
         for path in paths {
             let source = loader.load(&path.value, path.span)?;

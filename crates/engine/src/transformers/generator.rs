@@ -19,7 +19,7 @@ use crate::resource::{Behavior, Resource, Track, lenient};
 /// One entry of a kustomization's `configMapGenerator:` or `secretGenerator:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct GeneratorArgs {
+pub(crate) struct GeneratorArgs {
     pub name: Spanned<Text>,
     pub namespace: Spanned<Text>,
     pub behavior: Spanned<Text>,
@@ -40,7 +40,7 @@ pub struct GeneratorArgs {
 /// A kustomization's `generatorOptions:`, and the `options:` of each generator.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct GeneratorOptions {
+pub(crate) struct GeneratorOptions {
     pub labels: BTreeMap<Text, Spanned<Text>>,
     pub annotations: BTreeMap<Text, Spanned<Text>>,
     pub disable_name_suffix_hash: bool,
@@ -49,7 +49,7 @@ pub struct GeneratorOptions {
 
 impl GeneratorOptions {
     /// Fills in what is not said here. What is switched on for all cannot be switched off for one.
-    pub fn or(mut self, all: &GeneratorOptions) -> Self {
+    pub(crate) fn or(mut self, all: &GeneratorOptions) -> Self {
         let fill = |mine: &mut BTreeMap<Text, Spanned<Text>>, all: &BTreeMap<Text, Spanned<Text>>| {
             all.iter().for_each(|(k, v)| {
                 mine.entry(k.clone()).or_insert_with(|| v.clone());
@@ -78,7 +78,7 @@ pub(super) struct Value {
 
 impl Generator {
     /// From a kustomization's field.
-    pub fn new(mut args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Self {
+    pub(crate) fn new(mut args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Self {
         let env = std::mem::take(&mut args.env);
         if !env.is_empty() {
             args.envs.push(env);
@@ -88,7 +88,7 @@ impl Generator {
     }
 
     /// From a configuration of its own, where name and namespace may be in the metadata.
-    pub fn from_config(config: &Node, setup: &Setup) -> Result<Self> {
+    pub(crate) fn from_config(config: &Node, setup: &Setup) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Metadata {
@@ -113,7 +113,7 @@ impl Generator {
     }
 
     /// The resource without its data.
-    pub fn start(&self, kind: &str) -> Result<Node> {
+    pub(crate) fn start(&self, kind: &str) -> Result<Node> {
         let GeneratorArgs { name, namespace, .. } = &self.args;
         if name.is_empty() {
             return Err(Diagnostic::error("generator-no-name", format!("a generated {kind} needs a name"))
@@ -135,7 +135,7 @@ impl Generator {
     }
 
     /// Adds what the options ask for, and hands it over.
-    pub fn finish(&self, mut root: Node, items: &mut Resources, cx: &Context) -> Result<()> {
+    pub(crate) fn finish(&self, mut root: Node, items: &mut Resources, cx: &Context) -> Result<()> {
         let options = &self.args.options;
         for (field, pairs) in [("labels", &options.labels), ("annotations", &options.annotations)] {
             if pairs.is_empty() {
@@ -216,7 +216,7 @@ impl Generator {
     }
 
     /// The data by key for a resource of a kind. Each key may come only once.
-    pub fn data(&self, kind: &str) -> Result<BTreeMap<Text, Value>> {
+    pub(crate) fn data(&self, kind: &str) -> Result<BTreeMap<Text, Value>> {
         let mut data = BTreeMap::new();
         let mut add = |key: &str, bytes: Vec<u8>, place: Span| match data.entry(Text::from(key)) {
             Entry::Vacant(free) => {

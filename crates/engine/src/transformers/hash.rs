@@ -17,7 +17,7 @@ use crate::resource::list::Resources;
 /// It comes at the end of every build, for what generators made without `disableNameSuffixHash`, and then every reference is
 /// brought up to date.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Hash;
+pub(crate) struct Hash;
 
 /// There is nothing to configure, which is said of whatever is written all the same.
 #[derive(Deserialize)]
@@ -57,7 +57,7 @@ impl Transformer for Hash {
 }
 
 /// The first ten digits of the SHA-256 of the content, none of them a vowel or easily taken for another.
-pub fn hash(resource: &Resource) -> String {
+pub(crate) fn hash(resource: &Resource) -> String {
     let digest = Sha256::digest(encode(resource.node()));
     let digits = digest.iter().flat_map(|byte| [byte >> 4, byte & 15]).take(10);
     // In place of 0, 1, 3, a and e, so that no words come out.

@@ -35,7 +35,7 @@ use crate::runtime::{Argument, Output, Permission, Program, Tool};
 /// `valuesFile`, with `valuesInline` over them (`valuesMerge: override`, the default), under them (`merge`) or in their stead
 /// (`replace`). helm runs with the user's own settings, repositories and logins; `configHome` names others.
 #[derive(Clone)]
-pub struct HelmCharts {
+pub(crate) struct HelmCharts {
     charts: Vec<Spanned<Chart>>,
     globals: Globals,
     loader: Arc<dyn Loader>,
@@ -44,7 +44,7 @@ pub struct HelmCharts {
 /// What all charts of a kustomization have in common: `helmGlobals:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Globals {
+pub(crate) struct Globals {
     pub chart_home: Text,
     pub config_home: Text,
 }
@@ -52,7 +52,7 @@ pub struct Globals {
 /// One entry of `helmCharts:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Chart {
+pub(crate) struct Chart {
     pub name: Spanned<Text>,
     pub version: Text,
     pub repo: Text,
@@ -76,7 +76,7 @@ pub struct Chart {
 /// One entry of the deprecated `helmChartInflationGenerator:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct OldChart {
+pub(crate) struct OldChart {
     pub chart_name: Spanned<Text>,
     pub chart_version: Text,
     pub chart_repo_url: Text,
@@ -96,7 +96,7 @@ impl OldChart {
     /// What became of the old fields.
     // quirk(helm-old-fields-are-dropped): Fields of `helmChartInflationGenerator` that have no successor are dropped in
     // silence. (`types.SplitHelmParameters`)
-    pub fn convert(old: Vec<Spanned<OldChart>>) -> (Vec<Spanned<Chart>>, Globals) {
+    pub(crate) fn convert(old: Vec<Spanned<OldChart>>) -> (Vec<Spanned<Chart>>, Globals) {
         let mut globals = Globals::default();
         let charts = old.into_iter().map(|Spanned { value: old, span }| {
             if !old.helm_home.is_empty() {
@@ -125,7 +125,11 @@ impl OldChart {
 const TIMEOUT: Duration = Duration::from_secs(600);
 
 impl HelmCharts {
-    pub fn new(charts: Vec<Spanned<Chart>>, globals: Globals, loader: Arc<dyn Loader>) -> Result<Self> {
+    pub(crate) fn new(
+        charts: Vec<Spanned<Chart>>,
+        globals: Globals,
+        loader: Arc<dyn Loader>,
+    ) -> Result<Self> {
         for chart in &charts {
             if chart.name.is_empty() {
                 return Err(Diagnostic::error("helm-no-name", "a helm chart has no name")
@@ -195,7 +199,7 @@ impl Transformer for HelmCharts {
 
 impl Chart {
     /// Where it is pulled from; `None` of one that must be in the tree.
-    pub fn address(&self) -> Option<ChartAddress> {
+    pub(crate) fn address(&self) -> Option<ChartAddress> {
         let Chart { name, version, repo, .. } = self;
         let address = || ChartAddress {
             name: name.to_string(),
@@ -222,7 +226,7 @@ pub fn pull_args(chart: &ChartAddress, home: &Path) -> Vec<String> {
 
 /// The folder that the folder of a chart is in: `charts` of the kustomization if no other is named, and in it one for each
 /// version that is pulled.
-pub fn home_of_chart(root: &Path, chart_home: &str, name: &str, version: &str, repo: &str) -> PathBuf {
+pub(crate) fn home_of_chart(root: &Path, chart_home: &str, name: &str, version: &str, repo: &str) -> PathBuf {
     let home = root.join(if chart_home.is_empty() { "charts" } else { chart_home });
     match version.is_empty() || repo.is_empty() {
         true => clean(&home),

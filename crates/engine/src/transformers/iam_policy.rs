@@ -21,7 +21,7 @@ use crate::resource::{Resource, lenient};
 /// ```
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub struct IamPolicy {
+pub(crate) struct IamPolicy {
     cloud: Spanned<Text>,
     kubernetes_service: KubernetesService,
     service_account: ServiceAccount,

@@ -36,7 +36,7 @@ use crate::select::go_regex;
 /// Images are found in the items of every list called `containers` or `initContainers`, at any depth, and in the fields that
 /// `configurations:` name. CustomResourceDefinitions are left alone. A name that matches no image is a warning.
 #[derive(Clone, Debug)]
-pub struct ImageTag {
+pub(crate) struct ImageTag {
     images: Vec<Pattern>,
     /// Those that may fit an image, by the last part of its name; the others may fit any.
     by_last_part: FxHashMap<Text, Vec<usize>>,
@@ -47,7 +47,7 @@ pub struct ImageTag {
 /// One entry of a kustomization's `images:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Image {
+pub(crate) struct Image {
     pub name: Spanned<Text>,
     pub new_name: Spanned<Text>,
     pub tag_suffix: Spanned<Text>,
@@ -57,7 +57,7 @@ pub struct Image {
 
 impl Image {
     /// A warning about a tag in the new name: the old tag, or the new one, comes after it.
-    pub fn name_with_tag(&self) -> Option<Diagnostic> {
+    pub(crate) fn name_with_tag(&self) -> Option<Diagnostic> {
         let name = &self.new_name;
         let last = name.rsplit('/').next().unwrap_or_default();
         let (_, tag) = last.split_once([':', '@'])?;
@@ -79,7 +79,7 @@ struct Config {
 
 impl ImageTag {
     /// All entries as one step: each resource is looked at once, however many there are.
-    pub fn new(images: Vec<Spanned<Image>>, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(images: Vec<Spanned<Image>>, field_specs: FieldSpecs) -> Self {
         let images: Vec<Pattern> = images.into_iter().map(Pattern::new).collect();
         let mut by_last_part: FxHashMap<Text, Vec<usize>> = FxHashMap::default();
         let mut others = Vec::new();

@@ -37,18 +37,18 @@ use crate::select::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 ///   create: true
 /// ```
 #[derive(Clone, Debug)]
-pub struct Labels {
+pub(crate) struct Labels {
     labels: Pairs,
     field_specs: FieldSpecs,
 }
 
 /// Keys and values of labels or annotations, with the places of the values.
-pub type Pairs = BTreeMap<Text, Spanned<Text>>;
+pub(crate) type Pairs = BTreeMap<Text, Spanned<Text>>;
 
 /// One entry of a kustomization's `labels:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Label {
+pub(crate) struct Label {
     pub pairs: Pairs,
     pub include_selectors: bool,
     pub include_templates: bool,
@@ -65,12 +65,12 @@ struct Config {
 }
 
 impl Labels {
-    pub fn new(labels: Pairs, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(labels: Pairs, field_specs: FieldSpecs) -> Self {
         Self { labels, field_specs }
     }
 
     /// The steps for a kustomization's `labels:` and `commonLabels:`, in order.
-    pub fn plan(labels: Vec<Label>, common: Pairs, config: &TransformerConfig) -> Result<Vec<Self>> {
+    pub(crate) fn plan(labels: Vec<Label>, common: Pairs, config: &TransformerConfig) -> Result<Vec<Self>> {
         if labels.is_empty() && common.is_empty() {
             return Ok(Vec::new());
         }

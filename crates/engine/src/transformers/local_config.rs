@@ -12,7 +12,7 @@ use crate::resource::list::Resources;
 ///
 /// It runs last of all, so until then such resources can be referred to and copied from. What has no kind or no name any
 /// more is refused.
-pub struct LocalConfig;
+pub(crate) struct LocalConfig;
 
 impl Transformer for LocalConfig {
     fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {

@@ -41,31 +41,31 @@ pub(crate) mod suffix;
 pub(crate) mod value_add;
 pub(crate) mod vars;
 
-pub use annotations::Annotations;
-pub use config::TransformerConfig;
-pub use config_map::ConfigMapGenerator;
-pub use generator::{GeneratorArgs, GeneratorOptions};
-pub use hash::Hash;
-pub use helm_chart::HelmCharts;
-pub(crate) use helm_chart::home_of_chart;
-pub use iam_policy::IamPolicy;
-pub use image_tag::{Image, ImageTag, split as split_image};
-pub use labels::{Label, Labels, Pairs};
-pub use namespace::Namespace;
-pub use patch::Patch;
-pub use patch_json6902::PatchJson6902;
-pub use patch_strategic_merge::PatchStrategicMerge;
-pub use prefix::Prefix;
-pub use prefix_suffix::PrefixSuffix;
-pub use replica_count::{Replica, ReplicaCount};
-pub use secret::SecretGenerator;
-pub use sort_order::{SortOptions, SortOrder};
-pub use suffix::Suffix;
-pub use value_add::ValueAdd;
+pub(crate) use annotations::Annotations;
+pub(crate) use config::TransformerConfig;
+pub(crate) use config_map::ConfigMapGenerator;
+pub(crate) use generator::{GeneratorArgs, GeneratorOptions};
+pub(crate) use hash::Hash;
+pub(crate) use helm_chart::{HelmCharts, home_of_chart};
+pub(crate) use iam_policy::IamPolicy;
+pub use image_tag::split as split_image;
+pub(crate) use image_tag::{Image, ImageTag};
+pub(crate) use labels::{Label, Labels, Pairs};
+pub(crate) use namespace::Namespace;
+pub(crate) use patch::Patch;
+pub(crate) use patch_json6902::PatchJson6902;
+pub(crate) use patch_strategic_merge::PatchStrategicMerge;
+pub(crate) use prefix::Prefix;
+pub(crate) use prefix_suffix::PrefixSuffix;
+pub(crate) use replica_count::{Replica, ReplicaCount};
+pub(crate) use secret::SecretGenerator;
+pub(crate) use sort_order::{SortOptions, SortOrder};
+pub(crate) use suffix::Suffix;
+pub(crate) use value_add::ValueAdd;
 
 /// What a built-in is made with, besides its own configuration.
 #[derive(Clone, Copy)]
-pub struct Setup<'a> {
+pub(crate) struct Setup<'a> {
     /// Reads the files the configuration names.
     pub loader: &'a Arc<dyn Loader>,
     /// Field specs for configurations that name none. In `transformers:` of a kustomization there are no defaults, as in
@@ -91,7 +91,7 @@ impl Setup<'_> {
 }
 
 /// Makes a built-in from its configuration: the whole object, `apiVersion`, `kind` and `metadata` included.
-pub type Make = fn(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>>;
+pub(crate) type Make = fn(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>>;
 
 /// Every built-in by its kind, in alphabetical order.
 const TABLE: &[(&str, Make)] = &[
@@ -121,7 +121,7 @@ fn read_config<'n, T: Deserialize<'n>>(config: &'n Node) -> Result<T> {
 }
 
 /// A warning for each field of a built-in's configuration that it does not know, and so does nothing.
-pub fn unknown_fields(config: &Node, noticed: &[Noticed]) -> Vec<Diagnostic> {
+pub(crate) fn unknown_fields(config: &Node, noticed: &[Noticed]) -> Vec<Diagnostic> {
     let keys = |node: Option<&Node>| -> Vec<Span> {
         node.and_then(Node::as_map).into_iter().flatten().map(|entry| entry.key.span()).collect()
     };
@@ -151,7 +151,7 @@ pub fn unknown_fields(config: &Node, noticed: &[Noticed]) -> Vec<Diagnostic> {
 }
 
 /// The built-in of this kind.
-pub fn builtin(kind: &str) -> Option<Make> {
+pub(crate) fn builtin(kind: &str) -> Option<Make> {
     TABLE.iter().find(|(name, _)| *name == kind).map(|(_, make)| *make)
 }
 

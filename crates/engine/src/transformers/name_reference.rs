@@ -20,12 +20,12 @@ use crate::select::fields::{FieldSpec, PathTree};
 /// do, went through the same prefixes and suffixes. Names of resources outside the build stay as they are. Which fields hold
 /// names is known for the kinds of Kubernetes; `nameReference` in `configurations:` adds others.
 #[derive(Clone, Debug)]
-pub struct NameReference {
+pub(crate) struct NameReference {
     rules: Rules,
 }
 
 impl NameReference {
-    pub fn new(rules: Rules) -> Self {
+    pub(crate) fn new(rules: Rules) -> Self {
         Self { rules }
     }
 }

@@ -32,7 +32,7 @@ use crate::select::fields::{Create, FieldSpec, FieldSpecs};
 /// unsetOnly: true
 /// ```
 #[derive(Clone, Debug)]
-pub struct Namespace {
+pub(crate) struct Namespace {
     namespace: Spanned<Text>,
     field_specs: FieldSpecs,
     unset_only: bool,
@@ -66,7 +66,7 @@ struct Metadata {
 }
 
 impl Namespace {
-    pub fn new(namespace: Spanned<Text>, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(namespace: Spanned<Text>, field_specs: FieldSpecs) -> Self {
         Self { namespace, field_specs, unset_only: false, subjects: Subjects::NamedDefault }
     }
 

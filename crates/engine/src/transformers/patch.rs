@@ -36,7 +36,7 @@ use crate::select::resources::{Matcher, Selector};
 /// [`PatchStrategicMerge`](super::PatchStrategicMerge). A target that matches nothing is a warning. With `options:
 /// {allowNameChange: true}` (or `allowKindChange`) a strategic merge patch may rename what it changes.
 #[derive(Clone, Debug)]
-pub struct Patch {
+pub(crate) struct Patch {
     patch: PatchForm,
     target: Option<Chosen>,
     may_change: Changes,
@@ -54,7 +54,7 @@ enum PatchForm {
 /// An entry of `patches:` or `patchesJson6902:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct PatchSpec {
+pub(crate) struct PatchSpec {
     pub path: Option<Node>,
     pub patch: Option<Node>,
     pub target: Option<Selector>,
@@ -72,7 +72,7 @@ struct Config {
 
 impl Patch {
     /// Reads an entry of `patches:`.
-    pub fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
+    pub(crate) fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
         let PatchSpec { path, patch, target, options } = entry;
         let text = Text::new(path.as_ref(), patch.as_ref(), place)?;
         let patch = match classify(text.parse(loader)?).map_err(|d| text.noted(d))? {
@@ -291,17 +291,17 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    pub fn new(target: &Selector, place: Span) -> Result<Self> {
+    pub(crate) fn new(target: &Selector, place: Span) -> Result<Self> {
         Ok(Self { matcher: target.compile().map_err(|d| d.at(place))?, place })
     }
 
     /// Says that a resource was chosen.
-    pub fn note(&self, r: &Resource, cx: &Context) {
+    pub(crate) fn note(&self, r: &Resource, cx: &Context) {
         cx.note(r.track, Span::NONE, || Cause::Matched { asked: self.place, met: r.span() });
     }
 
     /// Where the chosen resources are; a warning if there are none.
-    pub fn find(&self, items: &Resources, cx: &Context) -> Result<Vec<usize>> {
+    pub(crate) fn find(&self, items: &Resources, cx: &Context) -> Result<Vec<usize>> {
         let found = self.matcher.select(items).map_err(|d| d.at(self.place))?;
         if found.is_empty() {
             let miss = self.matcher.miss(
@@ -326,7 +326,7 @@ pub(super) enum Text<'n> {
 
 impl<'n> Text<'n> {
     /// One of the two must be given, and not both.
-    pub fn new(path: Option<&'n Node>, inline: Option<&'n Node>, place: Span) -> Result<Self> {
+    pub(crate) fn new(path: Option<&'n Node>, inline: Option<&'n Node>, place: Span) -> Result<Self> {
         let mut given = [path, inline].into_iter().flatten();
         if let Some(other) = given.find(|node| node.as_str().is_none() && !node.is_null()) {
             let message = format!("expected a text, found {}", other.kind_name());
@@ -353,7 +353,7 @@ impl<'n> Text<'n> {
     /// The documents of the patch.
     // quirk(patch-is-trimmed): White space around an inline patch is left out before anything is made of it.
     // (`PatchTransformerPlugin.Config`)
-    pub fn parse(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
+    pub(crate) fn parse(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
         match self {
             Text::Inline(text) => {
                 let written = text.text().unwrap_or_default().trim();
@@ -365,7 +365,7 @@ impl<'n> Text<'n> {
     }
 
     /// The same, with all white space.
-    pub fn parse_whole(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
+    pub(crate) fn parse_whole(&self, loader: &dyn Loader) -> Result<Vec<Node>> {
         match self {
             Text::Inline(text) => {
                 let written = text.text().unwrap_or_default();
@@ -383,7 +383,7 @@ impl<'n> Text<'n> {
     }
 
     /// A mistake in a file, with the place that names the file.
-    pub fn noted(&self, diagnostic: Diagnostic) -> Diagnostic {
+    pub(crate) fn noted(&self, diagnostic: Diagnostic) -> Diagnostic {
         match self {
             Text::Inline(text) => diagnostic.at(text.span()),
             Text::File(path) => diagnostic.note("included here", path.span()),

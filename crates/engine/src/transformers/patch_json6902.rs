@@ -23,7 +23,7 @@ use crate::select::resources::Selector;
 /// The field is deprecated: `patches` does the same, and more. One thing they differ in: a resource renamed here is not
 /// remembered under its old name, so what refers to it is not renamed.
 #[derive(Clone, Debug)]
-pub struct PatchJson6902 {
+pub(crate) struct PatchJson6902 {
     chosen: Chosen,
     patch: JsonPatch,
 }
@@ -38,7 +38,7 @@ struct Config {
 
 impl PatchJson6902 {
     /// Reads an entry of `patchesJson6902:`.
-    pub fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
+    pub(crate) fn new(entry: &PatchSpec, place: Span, loader: &dyn Loader) -> Result<Self> {
         Self::read(entry.target.as_ref(), entry.path.as_ref(), entry.patch.as_ref(), place, loader)
     }
 

@@ -31,7 +31,7 @@ use crate::schema::Schema;
 /// what it is in, be it the whole resource. Name, kind and namespace stay. The field is deprecated: `patches` does the
 /// same, and more.
 #[derive(Clone, Debug)]
-pub struct PatchStrategicMerge {
+pub(crate) struct PatchStrategicMerge {
     patches: Vec<Resource>,
 }
 
@@ -44,7 +44,7 @@ struct Config {
 
 impl PatchStrategicMerge {
     /// Reads the patches; each entry is one itself, or the path of a file with some.
-    pub fn new(entries: &[Node], loader: &dyn Loader) -> Result<Self> {
+    pub(crate) fn new(entries: &[Node], loader: &dyn Loader) -> Result<Self> {
         let mut patches = Vec::new();
         for entry in entries {
             patches.extend(read_entry(entry, loader)?);
@@ -148,7 +148,7 @@ pub(super) fn warn_of_directives(patch: &Node, cx: &Context) {
 /// What of a resource's identity a patch may change.
 #[derive(Clone, Copy, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Changes {
+pub(crate) struct Changes {
     #[serde(rename = "allowNameChange")]
     pub name: bool,
     #[serde(rename = "allowKindChange")]

@@ -28,7 +28,7 @@ use crate::select::fields::{Create, FieldSpecs};
 /// - path: metadata/name
 /// ```
 #[derive(Clone, Debug)]
-pub struct Prefix {
+pub(crate) struct Prefix {
     prefix: Spanned<Text>,
     field_specs: FieldSpecs,
 }
@@ -42,7 +42,7 @@ struct Config {
 }
 
 impl Prefix {
-    pub fn new(prefix: Spanned<Text>, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(prefix: Spanned<Text>, field_specs: FieldSpecs) -> Self {
         Self { prefix, field_specs }
     }
 

@@ -18,7 +18,7 @@ use crate::resource::list::Resources;
 /// - path: metadata/name
 /// ```
 #[derive(Clone, Debug)]
-pub struct PrefixSuffix(Prefix, Suffix);
+pub(crate) struct PrefixSuffix(Prefix, Suffix);
 
 impl PrefixSuffix {
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {

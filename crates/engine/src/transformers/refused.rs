@@ -7,11 +7,11 @@ use crate::resource::names::{
     SUBDOMAIN, is_dns_label, is_dns_subdomain, is_filled_in_later, is_key, is_label_value,
 };
 
-pub fn prefix(text: &Spanned<Text>) -> Option<Diagnostic> {
+pub(crate) fn prefix(text: &Spanned<Text>) -> Option<Diagnostic> {
     part("prefix", text, |prefix| is_dns_subdomain(&format!("{prefix}a")))
 }
 
-pub fn suffix(text: &Spanned<Text>) -> Option<Diagnostic> {
+pub(crate) fn suffix(text: &Spanned<Text>) -> Option<Diagnostic> {
     part("suffix", text, |suffix| is_dns_subdomain(&format!("a{suffix}")))
 }
 
@@ -21,7 +21,7 @@ fn part(what: &str, text: &Spanned<Text>, is_right: impl Fn(&str) -> bool) -> Op
 }
 
 /// For what a generator makes.
-pub fn generator(args: &GeneratorArgs, root: &Node) -> Vec<Diagnostic> {
+pub(crate) fn generator(args: &GeneratorArgs, root: &Node) -> Vec<Diagnostic> {
     let text = &args.name;
     let refused = name(text, is_dns_subdomain, || format!("Kubernetes refuses the name `{text}`"), SUBDOMAIN);
     let mut warnings: Vec<Diagnostic> = refused.into_iter().chain(namespace(&args.namespace)).collect();
@@ -29,13 +29,13 @@ pub fn generator(args: &GeneratorArgs, root: &Node) -> Vec<Diagnostic> {
     warnings
 }
 
-pub fn generator_options(options: &GeneratorOptions, root: &Node) -> Vec<Diagnostic> {
+pub(crate) fn generator_options(options: &GeneratorOptions, root: &Node) -> Vec<Diagnostic> {
     let mut warnings = labels(&options.labels, root);
     warnings.extend(annotations(&options.annotations, root));
     warnings
 }
 
-pub fn namespace(text: &Spanned<Text>) -> Option<Diagnostic> {
+pub(crate) fn namespace(text: &Spanned<Text>) -> Option<Diagnostic> {
     let message = || format!("Kubernetes refuses the namespace `{text}`");
     name(text, is_dns_label, message, LABEL)
 }
@@ -54,7 +54,7 @@ fn name(
 }
 
 /// Labels, which were read from somewhere in a tree.
-pub fn labels(pairs: &Pairs, root: &Node) -> Vec<Diagnostic> {
+pub(crate) fn labels(pairs: &Pairs, root: &Node) -> Vec<Diagnostic> {
     let refused = pairs.iter().filter_map(|(key, value)| {
         let (span, help) = match is_key(key) || is_filled_in_later(key) {
             false => (key_span(root, value.span()), KEY),
@@ -72,7 +72,7 @@ pub fn labels(pairs: &Pairs, root: &Node) -> Vec<Diagnostic> {
 }
 
 /// Annotations, of which only the keys matter.
-pub fn annotations(pairs: &Pairs, root: &Node) -> Vec<Diagnostic> {
+pub(crate) fn annotations(pairs: &Pairs, root: &Node) -> Vec<Diagnostic> {
     let refused = pairs.iter().filter(|(key, _)| !is_key(key) && !is_filled_in_later(key));
     let warning = |(key, value): (&Text, &Spanned<Text>)| {
         let message = format!("Kubernetes refuses an annotation with the key `{key}`");

@@ -34,12 +34,12 @@ use crate::select::resources::{Matcher, Selector};
 /// string. `options` cut a value at a `delimiter` and choose the part at `index`; `create` makes what is missing. The type
 /// of a field that is there stays: a number written into a string remains a string.
 #[derive(Clone, Debug, Default)]
-pub struct Replacements(Vec<Rule>);
+pub(crate) struct Replacements(Vec<Rule>);
 
 /// One entry of `replacements:`, or of a file that `path` names.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Replacement {
+pub(crate) struct Replacement {
     pub path: Option<Spanned<Text>>,
     pub source: Option<Spanned<Source>>,
     pub source_value: Option<Text>,
@@ -49,7 +49,7 @@ pub struct Replacement {
 /// Where a value comes from. Empty fields fit anything.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct Source {
+pub(crate) struct Source {
     #[serde(deserialize_with = "strict")]
     pub group: Spanned<Text>,
     #[serde(deserialize_with = "strict")]
@@ -67,7 +67,7 @@ pub struct Source {
 /// Where a value goes.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ReplacementTarget {
+pub(crate) struct ReplacementTarget {
     pub select: Option<Selector>,
     pub reject: Vec<Selector>,
     pub field_paths: Vec<Spanned<Text>>,
@@ -77,7 +77,7 @@ pub struct ReplacementTarget {
 /// What part of a field is meant.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct FieldOptions {
+pub(crate) struct FieldOptions {
     pub delimiter: Text,
     pub index: i64,
     // quirk(replacement-encoding-has-no-effect): `options.encoding` of a replacement is accepted and changes nothing.
@@ -88,7 +88,7 @@ pub struct FieldOptions {
 
 impl Replacements {
     /// Takes the entries of a kustomization's `replacements:`, reading the files they name.
-    pub fn new(entries: Vec<Spanned<Replacement>>, loader: &dyn Loader) -> Result<Self> {
+    pub(crate) fn new(entries: Vec<Spanned<Replacement>>, loader: &dyn Loader) -> Result<Self> {
         let mut rules = Vec::new();
         for Spanned { value: mut entry, span } in entries {
             // quirk(replacement-without-targets): `targets: []` in a kustomization is lost on its way to the
@@ -129,7 +129,7 @@ impl Replacements {
     }
 
     /// Makes the built-in `ReplacementTransformer` from its configuration.
-    pub fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
+    pub(crate) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         #[derive(Deserialize, Default)]
         #[serde(default)]
         struct Config {

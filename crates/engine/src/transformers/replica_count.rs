@@ -22,7 +22,7 @@ use crate::select::fields::{Create, FieldSpecs};
 /// Deployments, ReplicaSets, ReplicationControllers and StatefulSets have such a number; other kinds are added through
 /// `configurations:`. A name that matches nothing is an error.
 #[derive(Clone, Debug)]
-pub struct ReplicaCount {
+pub(crate) struct ReplicaCount {
     replicas: Vec<Replica>,
     field_specs: FieldSpecs,
 }
@@ -30,7 +30,7 @@ pub struct ReplicaCount {
 /// One entry of a kustomization's `replicas:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Replica {
+pub(crate) struct Replica {
     pub name: Spanned<Text>,
     pub count: Spanned<i64>,
 }
@@ -45,7 +45,7 @@ struct Config {
 
 impl ReplicaCount {
     /// All entries as one step: each resource is looked at once, however many there are.
-    pub fn new(replicas: Vec<Replica>, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(replicas: Vec<Replica>, field_specs: FieldSpecs) -> Self {
         Self { replicas, field_specs }
     }
 

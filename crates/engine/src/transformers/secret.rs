@@ -24,15 +24,15 @@ use crate::resource::list::Resources;
 /// All is as for a [ConfigMap](super::ConfigMapGenerator), except that every value is in base64, and that there is a `type`,
 /// which is `Opaque` if nothing is said.
 #[derive(Clone)]
-pub struct SecretGenerator(Generator);
+pub(crate) struct SecretGenerator(Generator);
 
 impl SecretGenerator {
-    pub fn new(args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Self {
+    pub(crate) fn new(args: GeneratorArgs, options: &GeneratorOptions, loader: Arc<dyn Loader>) -> Self {
         Self(Generator::new(args, options, loader))
     }
 
     /// Whether all its data can be had, without making anything of it.
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         self.0.start("Secret")?;
         self.0.data("Secret").map(drop)
     }

@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node, Result, Span, Style, Tag, Text};
 
 /// Writes a string, whatever it looks like.
-pub fn string(node: &mut Node, text: &Text, place: Span) -> Result<()> {
+pub(crate) fn string(node: &mut Node, text: &Text, place: Span) -> Result<()> {
     expect_scalar(node)?;
     put(node, text.clone(), Tag::Str, place);
     Ok(())
@@ -13,7 +13,7 @@ pub fn string(node: &mut Node, text: &Text, place: Span) -> Result<()> {
 /// without them whatever it looks like. A name of digits alone thus becomes a number, as in the reference.
 // quirk(names-of-digits-become-numbers): A text written over a plain scalar takes the type it looks like: a name of
 // digits alone becomes a number. (kyaml `FieldSetter.Filter`)
-pub fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
+pub(crate) fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
     expect_scalar(node)?;
     let tag = match node.style() {
         Style::SingleQuoted | Style::DoubleQuoted | Style::Literal | Style::Folded => Tag::Str,
@@ -32,7 +32,7 @@ pub fn untyped(node: &mut Node, text: &str, place: Span) -> Result<()> {
 
 /// Writes a string under a key, and says whether the key is new. A null that nobody turned into a map is left alone;
 /// anything else that is not a map is a mistake.
-pub fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<bool> {
+pub(crate) fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<bool> {
     if node.is_null() {
         return Ok(false);
     }
@@ -56,7 +56,7 @@ pub fn entry(node: &mut Node, key: &str, text: &Text, place: Span) -> Result<boo
 
 /// A string for a field that is not there yet: quoted where it would otherwise be read as something else, so that later
 /// [`untyped`] writes keep it a string.
-pub fn fresh(text: &str) -> Node {
+pub(crate) fn fresh(text: &str) -> Node {
     let style = match krm_yaml::resolve::plain(text) {
         Tag::Str => Style::Any,
         _ => Style::DoubleQuoted,

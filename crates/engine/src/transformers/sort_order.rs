@@ -26,7 +26,7 @@ use crate::resource::{Gvk, Resource, ResourceId};
 /// `legacySortOptions` there is a fixed list of what others depend on: namespaces first, webhooks last. It is what `build`
 /// does when nothing is said.
 #[derive(Clone, Debug)]
-pub struct SortOrder {
+pub(crate) struct SortOrder {
     order: Order,
     first: Vec<Text>,
     last: Vec<Text>,
@@ -41,14 +41,14 @@ enum Order {
 /// A kustomization's `sortOptions:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct SortOptions {
+pub(crate) struct SortOptions {
     pub order: Spanned<Text>,
     pub legacy_sort_options: Option<Spanned<LegacySortOptions>>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct LegacySortOptions {
+pub(crate) struct LegacySortOptions {
     pub order_first: Vec<Text>,
     pub order_last: Vec<Text>,
 }
@@ -84,17 +84,17 @@ const LAST: [&str; 2] = ["MutatingWebhookConfiguration", "ValidatingWebhookConfi
 
 impl SortOrder {
     /// The order of the list itself.
-    pub fn fifo() -> Self {
+    pub(crate) fn fifo() -> Self {
         Self { order: Order::Fifo, first: Vec::new(), last: Vec::new() }
     }
 
     /// The older order, with its fixed list of kinds.
-    pub fn legacy() -> Self {
+    pub(crate) fn legacy() -> Self {
         let texts = |kinds: &[&str]| kinds.iter().map(|k| Text::from(*k)).collect();
         Self { order: Order::Legacy, first: texts(&FIRST), last: texts(&LAST) }
     }
 
-    pub fn new(options: SortOptions) -> Result<Self> {
+    pub(crate) fn new(options: SortOptions) -> Result<Self> {
         let SortOptions { order, legacy_sort_options } = options;
         match (order.value.as_str(), legacy_sort_options) {
             ("fifo", None) => Ok(Self::fifo()),

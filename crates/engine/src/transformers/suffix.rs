@@ -27,7 +27,7 @@ use crate::select::fields::FieldSpecs;
 /// - path: metadata/name
 /// ```
 #[derive(Clone, Debug)]
-pub struct Suffix {
+pub(crate) struct Suffix {
     suffix: Spanned<Text>,
     field_specs: FieldSpecs,
 }
@@ -41,7 +41,7 @@ struct Config {
 }
 
 impl Suffix {
-    pub fn new(suffix: Spanned<Text>, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(suffix: Spanned<Text>, field_specs: FieldSpecs) -> Self {
         Self { suffix, field_specs }
     }
 

@@ -30,7 +30,7 @@ use crate::select::resources::{Matcher, Selector};
 /// the path the field holds: 1 is the first; beyond the last it goes to the end. What is missing on the way to the field
 /// is made. More targets may be in a file that `targetFilePath` names.
 #[derive(Clone, Debug)]
-pub struct ValueAdd {
+pub(crate) struct ValueAdd {
     value: Spanned<Text>,
     targets: Vec<FieldTarget>,
 }

@@ -30,7 +30,7 @@ use crate::select::near_miss::{NearMiss, Part};
 /// containers; `varReference` in `configurations:` adds others. A field that is nothing but `$(NAME)` takes the type of the
 /// value. `$$` stands for a dollar, and a name nobody defined stays as it is. Vars are deprecated: use `replacements:`.
 #[derive(Clone, Debug)]
-pub struct Vars {
+pub(crate) struct Vars {
     vars: VarSet,
     field_specs: FieldSpecs,
 }
@@ -38,7 +38,7 @@ pub struct Vars {
 /// One entry of a kustomization's `vars:`.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Var {
+pub(crate) struct Var {
     pub name: Spanned<Text>,
     pub objref: ObjectReference,
     pub fieldref: FieldReference,
@@ -46,7 +46,7 @@ pub struct Var {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct ObjectReference {
+pub(crate) struct ObjectReference {
     pub api_version: Spanned<Text>,
     pub group: Text,
     pub version: Text,
@@ -57,7 +57,7 @@ pub struct ObjectReference {
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
-pub struct FieldReference {
+pub(crate) struct FieldReference {
     pub field_path: Spanned<Text>,
 }
 
@@ -105,20 +105,20 @@ impl Var {
 
 /// The variables of a kustomization and of all its bases, by name.
 #[derive(Clone, Debug, Default)]
-pub struct VarSet(BTreeMap<Text, Var>);
+pub(crate) struct VarSet(BTreeMap<Text, Var>);
 
 impl VarSet {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Takes in those of a base.
-    pub fn merge(&mut self, other: VarSet) -> Result<()> {
+    pub(crate) fn merge(&mut self, other: VarSet) -> Result<()> {
         other.0.into_values().try_for_each(|var| self.add(var))
     }
 
     /// Takes in those of a kustomization.
-    pub fn extend(&mut self, vars: Vec<Var>) -> Result<()> {
+    pub(crate) fn extend(&mut self, vars: Vec<Var>) -> Result<()> {
         vars.into_iter().try_for_each(|var| self.add(var))
     }
 
@@ -137,7 +137,7 @@ impl VarSet {
 
 /// Notes on resources which variables refer to them, while they still have the names the variables know.
 #[derive(Clone, Debug)]
-pub struct MarkVars(pub Vec<Var>);
+pub(crate) struct MarkVars(pub Vec<Var>);
 
 impl Transformer for MarkVars {
     fn transform(&self, items: &mut Resources, _cx: &Context) -> Result<()> {
@@ -187,7 +187,7 @@ impl Transformer for MarkVars {
 }
 
 impl Vars {
-    pub fn new(vars: VarSet, field_specs: FieldSpecs) -> Self {
+    pub(crate) fn new(vars: VarSet, field_specs: FieldSpecs) -> Self {
         Self { vars, field_specs }
     }
 }

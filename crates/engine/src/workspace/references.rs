@@ -61,7 +61,7 @@ impl ReferenceTarget {
 /// Where transformers name files: a kind, and the way to the field; `*` is every item.
 ///
 /// Fields of an inline kustomization count too. What a function's own configuration means by a path is its own affair.
-pub const PATH_FIELDS: &[(&str, &[&str])] = &[
+pub(crate) const PATH_FIELDS: &[(&str, &[&str])] = &[
     ("ResourceAccumulator", &["paths", "*"]),
     ("ResourceAccumulator", &["files", "*"]),
     ("ResourceAccumulator", &["resources", "*"]),

@@ -44,43 +44,43 @@ impl Error {
         Self(Box::new(Fault { what, place: Span::NONE, path: Vec::new(), help: None }))
     }
 
-    pub fn wrong_type(expected: impl Display, found: impl Display) -> Self {
+    pub(crate) fn wrong_type(expected: impl Display, found: impl Display) -> Self {
         let message = format!("expected {expected}, found {found}");
         Self::new(What::Wrong { code: "wrong-type", message })
     }
 
-    pub fn help(mut self, advice: impl Into<String>) -> Self {
+    pub(crate) fn help(mut self, advice: impl Into<String>) -> Self {
         self.0.help.get_or_insert(advice.into());
         self
     }
 
     /// Says where; the innermost place stays.
-    pub fn at(mut self, place: Span) -> Self {
+    pub(crate) fn at(mut self, place: Span) -> Self {
         if self.0.place.is_none() {
             self.0.place = place;
         }
         self
     }
 
-    pub fn within_key(mut self, key: &str) -> Self {
+    pub(crate) fn within_key(mut self, key: &str) -> Self {
         self.0.path.push(PathPart::Key(key.to_owned()));
         self
     }
 
-    pub fn within_item(mut self, index: usize) -> Self {
+    pub(crate) fn within_item(mut self, index: usize) -> Self {
         self.0.path.push(PathPart::Index(index));
         self
     }
 
     /// The field that is missing, while the error has not left the map it should be in.
-    pub fn missing_here(&self) -> Option<&'static str> {
+    pub(crate) fn missing_here(&self) -> Option<&'static str> {
         match self.0.what {
             What::MissingField(field) if self.0.path.is_empty() => Some(field),
             _ => None,
         }
     }
 
-    pub fn into_diagnostic(self) -> Diagnostic {
+    pub(crate) fn into_diagnostic(self) -> Diagnostic {
         let Fault { what, place, path, help } = *self.0;
         let path = written(&path);
         let within = if path.is_empty() { String::new() } else { format!(" in `{path}`") };

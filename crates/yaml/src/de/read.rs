@@ -31,7 +31,7 @@ enum Scalar<'n> {
 }
 
 impl<'n> Reader<'n> {
-    pub fn new(node: &'n Node, options: Options) -> Self {
+    pub(crate) fn new(node: &'n Node, options: Options) -> Self {
         Self { node, options, key: false }
     }
 

@@ -19,7 +19,7 @@ struct Written {
 
 /// Where the dashes of a block sequence may be.
 #[derive(Clone, Copy, PartialEq)]
-pub enum Dashes {
+pub(crate) enum Dashes {
     /// Further in than what holds the sequence.
     Indented,
     /// Right below the key, too: the sequence is the value of a map.
@@ -28,7 +28,7 @@ pub enum Dashes {
 
 impl Parser<'_> {
     /// Reads the node that begins here, and pushes it.
-    pub fn block_node(&mut self, dashes: Dashes) -> Result<()> {
+    pub(crate) fn block_node(&mut self, dashes: Dashes) -> Result<()> {
         if self.is_word() {
             return self.block_word();
         }

@@ -54,7 +54,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, BadEnc
 }
 
 /// Refuses characters that no text may have. Says whether there are line breaks other than CR and LF.
-pub fn check(source: &Arc<Source>, range: Range<usize>) -> Result<bool> {
+pub(crate) fn check(source: &Arc<Source>, range: Range<usize>) -> Result<bool> {
     /// Looked at in pieces, most of which are plain ASCII and told so by a loop that compiles to a few instructions.
     const PIECE: usize = 256;
     let bytes = source.text().as_bytes();
@@ -103,7 +103,7 @@ fn class(bytes: &[u8]) -> Class {
 }
 
 /// The length of a line break other than CR and LF that begins these bytes, or 0.
-pub fn odd_break(bytes: &[u8]) -> usize {
+pub(crate) fn odd_break(bytes: &[u8]) -> usize {
     match bytes {
         [0xC2, 0x85, ..] => 2,
         [0xE2, 0x80, 0xA8 | 0xA9, ..] => 3,

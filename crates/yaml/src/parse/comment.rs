@@ -19,7 +19,7 @@ use crate::text::Text;
 
 /// The token that white space and comments follow.
 #[derive(Clone, Copy)]
-pub struct After {
+pub(crate) struct After {
     pub kind: CommentKind,
     /// Where the token begins that comments below may be the foot of.
     pub start: usize,
@@ -29,7 +29,7 @@ pub struct After {
 
 /// What kind of token, as far as comments care.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum CommentKind {
+pub(crate) enum CommentKind {
     /// `-`, `---`, `...` and the beginning of the text: what follows on the line belongs to the next node.
     Lead,
     /// `:`
@@ -38,21 +38,21 @@ pub enum CommentKind {
 }
 
 impl After {
-    pub fn lead(start: usize) -> Self {
+    pub(crate) fn lead(start: usize) -> Self {
         Self { kind: CommentKind::Lead, start, line: start }
     }
 
-    pub fn value(start: usize, key: usize) -> Self {
+    pub(crate) fn value(start: usize, key: usize) -> Self {
         Self { kind: CommentKind::Value, start, line: key }
     }
 
-    pub fn other(start: usize) -> Self {
+    pub(crate) fn other(start: usize) -> Self {
         Self { kind: CommentKind::Other, start, line: start }
     }
 }
 
 /// A comment that was read, and for which token.
-pub struct Noted {
+pub(crate) struct Noted {
     pub role: Role,
     /// Where the token begins that it is for.
     pub token: usize,
@@ -64,7 +64,7 @@ pub struct Noted {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Role {
+pub(crate) enum Role {
     Head,
     Line,
     Foot,
@@ -73,7 +73,7 @@ pub enum Role {
 /// Reading comments.
 impl Parser<'_> {
     /// Reads the comment that begins here, on the line of the token at `token`.
-    pub fn line_comment(&mut self, token: usize) {
+    pub(crate) fn line_comment(&mut self, token: usize) {
         let start = self.pos;
         self.pos = self.line_end(start);
         let text = self.text[start..self.pos].into();
@@ -83,7 +83,7 @@ impl Parser<'_> {
     }
 
     /// Reads the comment on the line of a token, if there is one. White space began at `from`.
-    pub fn comment_on_line(&mut self, from: usize, after: After) -> bool {
+    pub(crate) fn comment_on_line(&mut self, from: usize, after: After) -> bool {
         if after.kind == CommentKind::Lead || self.pos != from {
             return false;
         }
@@ -97,7 +97,7 @@ impl Parser<'_> {
     }
 
     /// Reads the comments from here on, up to the last line before the next token. White space began at `from`.
-    pub fn read_comments(&mut self, from: usize, after: After) {
+    pub(crate) fn read_comments(&mut self, from: usize, after: After) {
         let breaks = self.breaks_before(self.pos, from);
         let mut token = after.start;
         let mut scan = from;

@@ -18,12 +18,12 @@ use crate::text::Text;
 
 /// How deep collections may nest. Everything that walks a tree recurses, so this keeps a hostile document from
 /// overflowing a small stack; what people write stays far below.
-pub const MAX_DEPTH: usize = 500;
+pub(crate) const MAX_DEPTH: usize = 500;
 
 /// A simple key must have its `:` within so many characters.
 const MAX_KEY: usize = 1024;
 
-pub struct Parser<'s> {
+pub(crate) struct Parser<'s> {
     pub duplicate_keys: DuplicateKeys,
     pub source: &'s Arc<Source>,
     file: FileId,
@@ -63,7 +63,7 @@ pub struct Parser<'s> {
 }
 
 /// What an anchor names; no node while it is still being read.
-pub struct Anchored {
+pub(crate) struct Anchored {
     pub node: Option<Node>,
     /// How much text it is, aliases written out.
     pub weight: usize,
@@ -72,7 +72,11 @@ pub struct Anchored {
 
 impl<'s> Parser<'s> {
     /// A parser for `range` of the source.
-    pub fn new(source: &'s Arc<Source>, range: Range<usize>, duplicate_keys: DuplicateKeys) -> Result<Self> {
+    pub(crate) fn new(
+        source: &'s Arc<Source>,
+        range: Range<usize>,
+        duplicate_keys: DuplicateKeys,
+    ) -> Result<Self> {
         if u32::try_from(source.text().len()).is_err() {
             let message = format!("{} has more than 4 GiB", source.name());
             return Err(Diagnostic::error("yaml-too-long", message).help("split it"));
@@ -107,7 +111,7 @@ impl<'s> Parser<'s> {
     }
 
     /// A parser for a source that may be JSON: whatever characters it has.
-    pub fn of_json(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Option<Self> {
+    pub(crate) fn of_json(source: &'s Arc<Source>, duplicate_keys: DuplicateKeys) -> Option<Self> {
         let mut parser = Self::new(source, 0..0, duplicate_keys).ok()?;
         parser.text = source.text();
         parser.bytes = parser.text.as_bytes();
@@ -118,7 +122,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Begins anew with another range of the source.
-    pub fn restart(&mut self, range: Range<usize>) -> Result<()> {
+    pub(crate) fn restart(&mut self, range: Range<usize>) -> Result<()> {
         self.odd_breaks = chars::check(self.source, range.clone())?;
         self.has_returns = memchr::memchr(b'\r', &self.source.text().as_bytes()[range.clone()]).is_some();
         self.text = &self.source.text()[..range.end];
@@ -142,7 +146,7 @@ impl<'s> Parser<'s> {
 
     /// The byte at an offset; 0 after the end, which no text contains.
     #[inline]
-    pub fn at(&self, pos: usize) -> u8 {
+    pub(crate) fn at(&self, pos: usize) -> u8 {
         match self.bytes.get(pos) {
             Some(byte) => *byte,
             None => 0,
@@ -150,28 +154,28 @@ impl<'s> Parser<'s> {
     }
 
     #[inline]
-    pub fn here(&self) -> u8 {
+    pub(crate) fn here(&self) -> u8 {
         self.at(self.pos)
     }
 
     #[inline]
-    pub fn at_end(&self) -> bool {
+    pub(crate) fn at_end(&self) -> bool {
         self.pos >= self.bytes.len()
     }
 
     #[inline]
-    pub fn column(&self) -> i32 {
+    pub(crate) fn column(&self) -> i32 {
         (self.pos - self.line_start) as i32
     }
 
     #[inline]
-    pub fn span(&self, start: usize, end: usize) -> Span {
+    pub(crate) fn span(&self, start: usize, end: usize) -> Span {
         Span::new(self.file, start, end)
     }
 
     /// How many bytes the line break at `pos` has; 0 if there is none.
     #[inline]
-    pub fn break_len(&self, pos: usize) -> usize {
+    pub(crate) fn break_len(&self, pos: usize) -> usize {
         match self.at(pos) {
             b'\n' => 1,
             b'\r' => 1 + usize::from(self.at(pos + 1) == b'\n'),
@@ -182,7 +186,7 @@ impl<'s> Parser<'s> {
 
     /// Whether a space, a tab, a line break or the end is at `pos`.
     #[inline]
-    pub fn is_blank_or_end(&self, pos: usize) -> bool {
+    pub(crate) fn is_blank_or_end(&self, pos: usize) -> bool {
         match self.at(pos) {
             b' ' | b'\t' | b'\n' | b'\r' | 0 => true,
             0xC2 | 0xE2 if self.odd_breaks => self.break_len(pos) > 0,
@@ -191,7 +195,7 @@ impl<'s> Parser<'s> {
     }
 
     /// Where the line that `pos` is in ends, before its line break.
-    pub fn line_end(&self, pos: usize) -> usize {
+    pub(crate) fn line_end(&self, pos: usize) -> usize {
         if self.odd_breaks {
             return (pos..self.bytes.len()).find(|p| self.break_len(*p) > 0).unwrap_or(self.bytes.len());
         }
@@ -203,13 +207,13 @@ impl<'s> Parser<'s> {
 
     /// Whether an indicator (`-`, `?`, `:`) is here by itself.
     #[inline]
-    pub fn is_indicator(&self, byte: u8) -> bool {
+    pub(crate) fn is_indicator(&self, byte: u8) -> bool {
         self.here() == byte && self.is_blank_or_end(self.pos + 1)
     }
 
     /// Whether `---` or `...` is here, at the beginning of a line.
     #[inline]
-    pub fn at_marker(&self) -> bool {
+    pub(crate) fn at_marker(&self) -> bool {
         self.pos == self.line_start
             && matches!(self.here(), b'-' | b'.')
             && matches!(self.bytes.get(self.pos..self.pos + 3), Some(b"---" | b"..."))
@@ -217,13 +221,13 @@ impl<'s> Parser<'s> {
     }
 
     /// Whether `---` is at the beginning of the line at `pos`.
-    pub fn is_document_start(&self, pos: usize) -> bool {
+    pub(crate) fn is_document_start(&self, pos: usize) -> bool {
         self.bytes[pos..].starts_with(b"---") && self.is_blank_or_end(pos + 3)
     }
 
     /// Whether the document ends here: at the end of the text, a document marker, or a directive.
     #[inline]
-    pub fn at_document_end(&self) -> bool {
+    pub(crate) fn at_document_end(&self) -> bool {
         if self.pos != self.line_start {
             return self.at_end();
         }
@@ -232,7 +236,7 @@ impl<'s> Parser<'s> {
 
     /// Goes over spaces, comments and line breaks to the next token. `after` is the token they follow.
     #[inline]
-    pub fn skip(&mut self, after: After) -> Result<()> {
+    pub(crate) fn skip(&mut self, after: After) -> Result<()> {
         // Nearly always there is just a space, or a line break and indentation.
         let from = self.pos;
         match self.here() {
@@ -287,21 +291,21 @@ impl<'s> Parser<'s> {
 
     /// Goes over spaces and tabs.
     #[inline]
-    pub fn skip_blanks(&mut self) {
+    pub(crate) fn skip_blanks(&mut self) {
         while matches!(self.here(), b' ' | b'\t') {
             self.pos += 1;
         }
     }
 
     /// Whether what began at `start` may be a simple key for a `:` that is here: on one line, and not too long.
-    pub fn is_key_length(&self, start: usize) -> bool {
+    pub(crate) fn is_key_length(&self, start: usize) -> bool {
         start >= self.line_start
             && (self.pos - start <= MAX_KEY || self.text[start..self.pos].chars().count() <= MAX_KEY)
     }
 
     /// Goes one level down; an error if that is too deep.
     #[inline]
-    pub fn descend(&mut self, at: usize) -> Result<()> {
+    pub(crate) fn descend(&mut self, at: usize) -> Result<()> {
         self.depth += 1;
         if self.depth <= MAX_DEPTH {
             return Ok(());

@@ -9,19 +9,19 @@ const KEY_WITHOUT_COLON: &str = "yaml-key-without-colon";
 
 /// Indentation and structure.
 impl Parser<'_> {
-    pub fn tab_in_indentation(&self, at: usize) -> Diagnostic {
+    pub(crate) fn tab_in_indentation(&self, at: usize) -> Diagnostic {
         let tabs = self.bytes[at..].iter().take_while(|b| **b == b'\t').count();
         self.error("yaml-tab", "a tab cannot indent", at, at + tabs).help("indent with spaces")
     }
 
-    pub fn too_deep(&self, at: usize) -> Diagnostic {
+    pub(crate) fn too_deep(&self, at: usize) -> Diagnostic {
         let message = format!("collections are nested more than {MAX_DEPTH} deep");
         self.error("yaml-depth", message, at, at + 1)
             .help("this is more than any manifest needs; is it data of another kind?")
     }
 
     /// In a map, where a key must be.
-    pub fn not_a_key(&self, at: usize, map: usize) -> Diagnostic {
+    pub(crate) fn not_a_key(&self, at: usize, map: usize) -> Diagnostic {
         if !self.key_allowed {
             return self.text_after_value(at);
         }
@@ -44,7 +44,7 @@ impl Parser<'_> {
     }
 
     /// In a sequence, where a `-` must be.
-    pub fn not_an_entry(&self, at: usize, seq: usize) -> Diagnostic {
+    pub(crate) fn not_an_entry(&self, at: usize, seq: usize) -> Diagnostic {
         if !self.key_allowed {
             return self.text_after_value(at);
         }
@@ -76,7 +76,7 @@ impl Parser<'_> {
     }
 
     /// A key without its `:`.
-    pub fn key_without_value(&self, start: usize, map: usize) -> Diagnostic {
+    pub(crate) fn key_without_value(&self, start: usize, map: usize) -> Diagnostic {
         let line_end = self.line_end(start);
         let line = &self.text[start..line_end];
         let error = Diagnostic::error(KEY_WITHOUT_COLON, "expected `:` after this key")
@@ -102,13 +102,13 @@ impl Parser<'_> {
         }
     }
 
-    pub fn value_without_key(&self, at: usize) -> Diagnostic {
+    pub(crate) fn value_without_key(&self, at: usize) -> Diagnostic {
         self.error("yaml-value-without-key", "expected a key in front of this `:`", at, at + 1)
             .help("write `key: value`; quote a text that begins with `: `")
     }
 
     /// A `:` where there is no place for a key.
-    pub fn value_not_allowed(&self, colon: usize, start: usize) -> Diagnostic {
+    pub(crate) fn value_not_allowed(&self, colon: usize, start: usize) -> Diagnostic {
         let error = self.error("yaml-nested-value", "a map cannot begin here", colon, colon + 1);
         if start >= self.line_start {
             return self.template(error, colon).help(
@@ -131,17 +131,17 @@ impl Parser<'_> {
             .help("align it with the key above, or put the value above in quotes")
     }
 
-    pub fn entry_not_allowed(&self, at: usize) -> Diagnostic {
+    pub(crate) fn entry_not_allowed(&self, at: usize) -> Diagnostic {
         self.error("yaml-nested-list", "a list cannot begin here", at, at + 1)
             .help("begin the list on a line of its own, below its key; quote a text that begins with `- `")
     }
 
-    pub fn key_not_allowed(&self, at: usize) -> Diagnostic {
+    pub(crate) fn key_not_allowed(&self, at: usize) -> Diagnostic {
         self.error("yaml-nested-key", "a map cannot begin here", at, at + 1)
             .help("begin the map on a line of its own; quote a text that begins with `? `")
     }
 
-    pub fn duplicate_key(&self, first: &Node, second: &Node) -> Diagnostic {
+    pub(crate) fn duplicate_key(&self, first: &Node, second: &Node) -> Diagnostic {
         Diagnostic::error(
             "yaml-duplicate-key",
             format!("the key `{}` is given twice", second.text().unwrap_or_default()),
@@ -153,7 +153,7 @@ impl Parser<'_> {
     }
 
     /// After a document, where the next must begin.
-    pub fn not_a_document(&self, at: usize) -> Diagnostic {
+    pub(crate) fn not_a_document(&self, at: usize) -> Diagnostic {
         let error = Diagnostic::error("yaml-document", "expected the end of the document")
             .at(self.span(at, self.line_end(at)));
         self.template(error, at).help("a further document begins with a line `---`")
@@ -162,7 +162,7 @@ impl Parser<'_> {
 
 /// Scalars.
 impl Parser<'_> {
-    pub fn unclosed_quote(&self, start: usize) -> Diagnostic {
+    pub(crate) fn unclosed_quote(&self, start: usize) -> Diagnostic {
         let quote = self.at(start) as char;
         self.error("yaml-unclosed-quote", format!("this `{quote}` is never closed"), start, start + 1)
             .help(match quote {
@@ -171,7 +171,7 @@ impl Parser<'_> {
             })
     }
 
-    pub fn unknown_escape(&self, start: usize) -> Diagnostic {
+    pub(crate) fn unknown_escape(&self, start: usize) -> Diagnostic {
         let end = self.text[start + 1..].chars().next().map_or(start + 1, |c| start + 1 + c.len_utf8());
         self.error(
             "yaml-escape",
@@ -182,7 +182,7 @@ impl Parser<'_> {
         .help("write `\\\\` for a backslash, or use single quotes, where a backslash is just that")
     }
 
-    pub fn bad_code(&self, start: usize, digits: usize) -> Diagnostic {
+    pub(crate) fn bad_code(&self, start: usize, digits: usize) -> Diagnostic {
         let sign = self.at(start + 1) as char;
         let end = start + 2 + digits;
         if let Some(code) =
@@ -201,18 +201,18 @@ impl Parser<'_> {
         .help("write `\\\\` for a backslash, or use single quotes, where a backslash is just that")
     }
 
-    pub fn text_after_block_header(&self, at: usize) -> Diagnostic {
+    pub(crate) fn text_after_block_header(&self, at: usize) -> Diagnostic {
         Diagnostic::error("yaml-block-header", "expected the end of the line after the sign of a block text")
             .at(self.span(at, self.line_end(at)))
             .help("begin the text on the next line; put a value that begins with `|` or `>` in quotes")
     }
 
-    pub fn zero_indentation(&self, at: usize) -> Diagnostic {
+    pub(crate) fn zero_indentation(&self, at: usize) -> Diagnostic {
         self.error("yaml-block-header", "the indentation of a block text is 1 to 9", at, at + 1)
             .help("leave the digit out where the text does not begin with spaces")
     }
 
-    pub fn no_token(&self, at: usize) -> Diagnostic {
+    pub(crate) fn no_token(&self, at: usize) -> Diagnostic {
         let Some(c) = self.text[at..].chars().next() else {
             return self.error("yaml-value", "expected a value", at, at);
         };
@@ -229,7 +229,7 @@ impl Parser<'_> {
 
 /// Flow collections.
 impl Parser<'_> {
-    pub fn no_separator(&self, at: usize, start: usize) -> Diagnostic {
+    pub(crate) fn no_separator(&self, at: usize, start: usize) -> Diagnostic {
         if self.at_end() || (at == self.line_start && (self.at_marker() || self.here() == b'%')) {
             return self.unclosed_flow(start);
         }
@@ -241,14 +241,14 @@ impl Parser<'_> {
             .help("separate items by `,`; a key within brackets must be on one line with its `:`")
     }
 
-    pub fn unclosed_flow(&self, start: usize) -> Diagnostic {
+    pub(crate) fn unclosed_flow(&self, start: usize) -> Diagnostic {
         let open = self.at(start) as char;
         let error =
             self.error("yaml-unclosed-bracket", format!("this `{open}` is never closed"), start, start + 1);
         self.template(error, start).help(format!("close it with `{}`", self.closing(start)))
     }
 
-    pub fn no_flow_node(&self, at: usize, start: usize) -> Diagnostic {
+    pub(crate) fn no_flow_node(&self, at: usize, start: usize) -> Diagnostic {
         let c = self.text[at..].chars().next().unwrap_or_default();
         let error = self
             .error("yaml-flow-value", format!("expected a value, not `{c}`"), at, at + c.len_utf8())
@@ -260,7 +260,7 @@ impl Parser<'_> {
         }
     }
 
-    pub fn entry_in_flow(&self, at: usize) -> Diagnostic {
+    pub(crate) fn entry_in_flow(&self, at: usize) -> Diagnostic {
         let error = self.error("yaml-flow-value", "a `- ` list cannot be within brackets", at, at + 1);
         self.template(error, at).help("write the inner list as `[a, b]`; quote a text that begins with `- `")
     }
@@ -272,7 +272,7 @@ impl Parser<'_> {
 
 /// Anchors, aliases, tags and directives.
 impl Parser<'_> {
-    pub fn bad_anchor(&self, start: usize) -> Diagnostic {
+    pub(crate) fn bad_anchor(&self, start: usize) -> Diagnostic {
         let (what, sign) = if self.at(start) == b'&' { ("an anchor", '&') } else { ("an alias", '*') };
         let end = start + 1 + self.bytes[start + 1..].iter().take_while(|b| b.is_ascii_graphic()).count();
         self.error(
@@ -284,58 +284,58 @@ impl Parser<'_> {
         .help(format!("put a text that begins with `{sign}` in quotes"))
     }
 
-    pub fn unknown_alias(&self, name: &str, span: Span) -> Diagnostic {
+    pub(crate) fn unknown_alias(&self, name: &str, span: Span) -> Diagnostic {
         Diagnostic::error("yaml-unknown-anchor", format!("no anchor `&{name}` comes before this alias"))
             .at(span)
             .help("an anchor counts within its own document only; put a text that begins with `*` in quotes")
     }
 
-    pub fn alias_of_itself(&self, name: &str, span: Span, anchor: Span) -> Diagnostic {
+    pub(crate) fn alias_of_itself(&self, name: &str, span: Span, anchor: Span) -> Diagnostic {
         Diagnostic::error("yaml-recursive-alias", format!("the anchor `&{name}` contains itself"))
             .at(span)
             .note("the anchor is here", anchor)
     }
 
-    pub fn too_many_aliases(&self, span: Span, anchor: Span) -> Diagnostic {
+    pub(crate) fn too_many_aliases(&self, span: Span, anchor: Span) -> Diagnostic {
         Diagnostic::error("yaml-alias-expansion", "the aliases of this document expand to too much")
             .at(span)
             .note("what this one names", anchor)
             .help("aliases within anchors within aliases multiply; write out what is meant")
     }
 
-    pub fn property_of_alias(&self, at: usize) -> Diagnostic {
+    pub(crate) fn property_of_alias(&self, at: usize) -> Diagnostic {
         self.error("yaml-alias-properties", "an alias cannot have an anchor or a tag", at, at + 1)
             .help("use the anchor that the alias names")
     }
 
-    pub fn second_property(&self, at: usize, what: &str) -> Diagnostic {
+    pub(crate) fn second_property(&self, at: usize, what: &str) -> Diagnostic {
         self.error("yaml-second-property", format!("a second {what} for one value"), at, at + 1)
             .help("keep one of them")
     }
 
-    pub fn bad_tag(&self, start: usize) -> Diagnostic {
+    pub(crate) fn bad_tag(&self, start: usize) -> Diagnostic {
         self.error("yaml-tag", "this is not a tag", start, self.pos.max(start + 1))
             .help("put a text that begins with `!` in quotes")
     }
 
-    pub fn unknown_handle(&self, start: usize, handle: &str) -> Diagnostic {
+    pub(crate) fn unknown_handle(&self, start: usize, handle: &str) -> Diagnostic {
         self.error("yaml-tag-handle", format!("`{handle}` is not declared"), start, start + handle.len())
             .help(format!("declare it with `%TAG {handle} PREFIX` in front of the document"))
     }
 
-    pub fn tag_does_not_fit(&self, tag: &str, at: usize, node: &Node) -> Diagnostic {
+    pub(crate) fn tag_does_not_fit(&self, tag: &str, at: usize, node: &Node) -> Diagnostic {
         let text = node.text().unwrap_or_default();
         let shown = text.char_indices().nth(40).map_or(text, |(end, _)| &text[..end]);
         self.error("yaml-tag-mismatch", format!("`{shown}` is not a `{tag}`"), at, at + tag.len())
             .help("remove the tag")
     }
 
-    pub fn bad_version(&self, start: usize, end: usize) -> Diagnostic {
+    pub(crate) fn bad_version(&self, start: usize, end: usize) -> Diagnostic {
         self.error("yaml-version", "expected `%YAML 1.1`", start, end)
             .help("remove the line; most readers refuse any other version")
     }
 
-    pub fn bad_directive(&self, start: usize, end: usize) -> Diagnostic {
+    pub(crate) fn bad_directive(&self, start: usize, end: usize) -> Diagnostic {
         self.error("yaml-directive", "expected `%YAML 1.1` or `%TAG HANDLE PREFIX`, each once", start, end)
             .help("remove the line; put a text that begins with `%` in quotes")
     }

@@ -8,7 +8,7 @@ use crate::node::Style;
 
 impl Parser<'_> {
     /// Reads the flow collection that begins here, to right after its closing bracket.
-    pub fn flow_collection(&mut self) -> Result<()> {
+    pub(crate) fn flow_collection(&mut self) -> Result<()> {
         let start = self.pos;
         self.descend(start)?;
         self.flow_level += 1;

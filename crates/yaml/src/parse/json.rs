@@ -17,7 +17,7 @@ use crate::source::Source;
 /// Reads a source that is one JSON array or object and nothing else.
 ///
 /// For JSON that YAML reads too, the tree is the one YAML gives: tags, styles and spans included.
-pub fn read(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Option<Document> {
+pub(crate) fn read(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Option<Document> {
     let text = source.text().strip_prefix('\u{feff}').unwrap_or(source.text());
     // Most sources are left after one byte.
     let inner = text.trim_start_matches(WHITE_SPACE).strip_prefix(['{', '['])?;
@@ -200,7 +200,7 @@ impl Parser<'_> {
     }
 
     /// Reads the `\u` escape here, or two of them that make up one character. Half of such a pair is not a character.
-    pub fn code_unit_escape(&mut self, text: &mut String) -> Option<()> {
+    pub(crate) fn code_unit_escape(&mut self, text: &mut String) -> Option<()> {
         let first = self.hex(self.pos + 2, 4)?;
         let is_pair = (0xD800..0xDC00).contains(&first) && self.bytes[self.pos + 6..].starts_with(b"\\u");
         let second = if is_pair { self.hex(self.pos + 8, 4) } else { None };
@@ -214,7 +214,7 @@ impl Parser<'_> {
     }
 
     /// The number that hexadecimal digits stand for.
-    pub fn hex(&self, start: usize, digits: usize) -> Option<u32> {
+    pub(crate) fn hex(&self, start: usize, digits: usize) -> Option<u32> {
         let hex = self.bytes.get(start..start + digits)?;
         hex.iter().try_fold(0, |code, digit| Some(code << 4 | char::from(*digit).to_digit(16)?))
     }

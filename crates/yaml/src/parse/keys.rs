@@ -12,7 +12,7 @@ const FEW: usize = 32;
 impl Parser<'_> {
     /// Notes the key on top, to be compared with the others of its map.
     #[inline]
-    pub fn hash_key(&mut self) {
+    pub(crate) fn hash_key(&mut self) {
         let key = self.top();
         let is_merge = key.tag() == Tag::Merge;
         let hash = key.text().map_or(0, hash);
@@ -22,7 +22,7 @@ impl Parser<'_> {
 
     /// The same for a key that is in the text as it is.
     #[inline]
-    pub fn hash_word(&mut self, start: usize, end: usize) {
+    pub(crate) fn hash_word(&mut self, start: usize, end: usize) {
         let len = end - start;
         let hash = match words::word(self.bytes, start) {
             // What is after a short key is cut off.
@@ -36,7 +36,7 @@ impl Parser<'_> {
 
     /// Looks for keys that occur twice in the map whose keys and values are on the stack from `first` on.
     #[inline]
-    pub fn check_keys(&mut self, first: usize, first_hash: usize) -> Result<()> {
+    pub(crate) fn check_keys(&mut self, first: usize, first_hash: usize) -> Result<()> {
         let hashes = &self.hashes[first_hash..];
         let suspect = match hashes.len() {
             0 | 1 => false,

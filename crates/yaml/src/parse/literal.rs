@@ -16,7 +16,7 @@ enum Chomp {
 
 impl Parser<'_> {
     /// Reads the block scalar that begins here. Stops at the beginning of the text after it.
-    pub fn block_scalar(&mut self) -> Result<()> {
+    pub(crate) fn block_scalar(&mut self) -> Result<()> {
         let start = self.pos;
         let folded = self.here() == b'>';
         self.pos += 1;

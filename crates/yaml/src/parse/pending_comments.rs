@@ -9,7 +9,7 @@ use crate::text::Text;
 
 /// Comments on their way to a node.
 #[derive(Default)]
-pub struct Comments {
+pub(crate) struct Comments {
     /// Whether there are any.
     pub active: bool,
     pub noted: Vec<(Noted, Text)>,
@@ -29,7 +29,7 @@ pub struct Comments {
 
 impl Parser<'_> {
     /// The start of the token that ends the node on top: of a flow collection its bracket, else the whole.
-    pub fn last_token(&mut self) -> usize {
+    pub(crate) fn last_token(&mut self) -> usize {
         let node = self.top();
         let span = node.span();
         let is_flow = node.style() == Style::Flow && node.trivia().alias.is_none();
@@ -39,7 +39,7 @@ impl Parser<'_> {
     /// Gives the node on top its comments, if it is a scalar, an alias or a flow collection. To be called when what
     /// is after it was skipped.
     #[inline]
-    pub fn comment_on(&mut self) {
+    pub(crate) fn comment_on(&mut self) {
         if self.comments.active {
             self.comment_on_top();
         }
@@ -75,14 +75,14 @@ impl Parser<'_> {
 
     /// Gives the node on top what is above it.
     #[inline]
-    pub fn give_head(&mut self, head: Text) {
+    pub(crate) fn give_head(&mut self, head: Text) {
         if !head.is_empty() {
             self.top().trivia_mut().head = head;
         }
     }
 
     /// The head of a flow collection whose bracket is at `start`. To be called when what is after it was skipped.
-    pub fn flow_head(&mut self, start: usize) -> Text {
+    pub(crate) fn flow_head(&mut self, start: usize) -> Text {
         if !self.comments.active {
             return Text::new();
         }
@@ -92,7 +92,7 @@ impl Parser<'_> {
 
     /// The head of a block collection that is an item of a sequence and whose first token is at `start`.
     #[inline]
-    pub fn stem(&mut self, start: usize) -> Text {
+    pub(crate) fn stem(&mut self, start: usize) -> Text {
         if self.comments.stem == 0 { Text::new() } else { self.take_stem(start) }
     }
 
@@ -112,7 +112,7 @@ impl Parser<'_> {
 
     /// Notes how much of a head is in front of the `-` at `dash`.
     #[inline]
-    pub fn begin_item(&mut self, dash: usize) {
+    pub(crate) fn begin_item(&mut self, dash: usize) {
         if self.comments.active {
             self.comments.look_at(dash, Token::Other);
             self.comments.stem = self.comments.head.len();
@@ -121,7 +121,7 @@ impl Parser<'_> {
 
     /// At the end of a block map, whose keys and values are on top: its last key takes what belongs to the end.
     #[inline]
-    pub fn end_map(&mut self) {
+    pub(crate) fn end_map(&mut self) {
         if self.comments.active {
             self.end_map_with_comments();
         }
@@ -140,7 +140,7 @@ impl Parser<'_> {
 
     /// At the end of a block sequence that has a block of its own.
     #[inline]
-    pub fn end_seq(&mut self) {
+    pub(crate) fn end_seq(&mut self) {
         if self.comments.active {
             let end = self.comments.block_ends.pop_front().unwrap_or(self.pos);
             self.comments.look_at(end, Token::BlockEnd);
@@ -149,7 +149,7 @@ impl Parser<'_> {
 
     /// A key was read, and is on top: a foot that it took is that of the entry before.
     #[inline]
-    pub fn settle_key(&mut self, first: usize) {
+    pub(crate) fn settle_key(&mut self, first: usize) {
         if self.top().has_trivia() {
             self.settle_key_with_trivia(first);
         }
@@ -166,7 +166,7 @@ impl Parser<'_> {
 
     /// A key and its value were read, and are on top: the foot goes to the key.
     #[inline]
-    pub fn settle_value(&mut self) {
+    pub(crate) fn settle_value(&mut self) {
         if self.top().has_trivia() {
             self.settle_value_with_trivia();
         }
@@ -182,7 +182,7 @@ impl Parser<'_> {
     }
 
     /// In front of the first token of a document: what is above the last empty line is of the document.
-    pub fn document_head(&mut self) -> Text {
+    pub(crate) fn document_head(&mut self) -> Text {
         if !self.comments.active {
             return Text::new();
         }
@@ -201,7 +201,7 @@ impl Parser<'_> {
     }
 
     /// At the end of a document, whose last token is at `end`.
-    pub fn document_foot(&mut self, end: usize) -> Text {
+    pub(crate) fn document_foot(&mut self, end: usize) -> Text {
         if !self.comments.active {
             return Text::new();
         }
@@ -211,7 +211,7 @@ impl Parser<'_> {
     }
 
     /// Finds where the blocks end that end at the token here. White space began at `from`.
-    pub fn find_block_ends(&mut self, from: usize) {
+    pub(crate) fn find_block_ends(&mut self, from: usize) {
         self.comments.block_ends.clear();
         let column = self.column();
         let is_end = self.at_document_end();

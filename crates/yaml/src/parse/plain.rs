@@ -39,7 +39,7 @@ const WORD: u8 = 4;
 
 /// What ended a line of a plain scalar.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Stop {
+pub(crate) enum Stop {
     /// A `:` that makes it a key.
     Colon,
     /// A comment, or an indicator of flow collections.
@@ -51,12 +51,12 @@ pub enum Stop {
 impl Parser<'_> {
     /// Whether a byte is here that can begin nothing but a plain scalar. Says no if that is not plain to see.
     #[inline]
-    pub fn is_word(&self) -> bool {
+    pub(crate) fn is_word(&self) -> bool {
         CLASSES[self.here() as usize] & WORD != 0
     }
 
     /// Whether a plain scalar may begin here.
-    pub fn starts_plain(&self) -> bool {
+    pub(crate) fn starts_plain(&self) -> bool {
         match self.here() {
             b' ' | b'\t' | b'\n' | b'\r' | 0 => false,
             b',' | b'[' | b']' | b'{' | b'}' | b'#' | b'&' | b'*' | b'!' | b'|' | b'>' | b'\'' | b'"'
@@ -70,7 +70,7 @@ impl Parser<'_> {
     /// Reads a plain scalar, which may go on over several lines. Stops in front of what ends it: where that is on a
     /// later line, all white space up to there is read. Says whether it is a `:` on this line.
     #[inline]
-    pub fn plain(&mut self) -> Result<bool> {
+    pub(crate) fn plain(&mut self) -> Result<bool> {
         let start = self.pos;
         let (end, stop) = self.plain_line();
         if stop != Stop::LineEnd || !self.plain_goes_on()? {
@@ -82,7 +82,7 @@ impl Parser<'_> {
 
     /// Reads a plain scalar that must end on its line, as keys do. Gives where it ends, and whether at a `:`.
     #[inline]
-    pub fn plain_key(&mut self) -> (usize, bool) {
+    pub(crate) fn plain_key(&mut self) -> (usize, bool) {
         let start = self.pos;
         let (end, stop) = self.plain_line();
         self.push_plain(start, end);
@@ -199,7 +199,7 @@ impl Parser<'_> {
 
     /// Writes what the white space between two lines of a scalar means: a space for one line break, one fewer for
     /// several.
-    pub fn fold_into(&self, text: &mut String, from: usize, to: usize) {
+    pub(crate) fn fold_into(&self, text: &mut String, from: usize, to: usize) {
         let mut at = from;
         let mut first: Option<&str> = None;
         let mut further = false;
@@ -230,7 +230,7 @@ impl Parser<'_> {
     }
 
     /// What a line break becomes in a value: a line feed, except for U+2028 and U+2029, which stay.
-    pub fn break_text(&self, at: usize, len: usize) -> &str {
+    pub(crate) fn break_text(&self, at: usize, len: usize) -> &str {
         if len == 3 { &self.text[at..at + len] } else { "\n" }
     }
 }

@@ -7,26 +7,26 @@ use crate::node::{Node, Tag, Value};
 use crate::text::Text;
 
 /// What a `%TAG` directive declares.
-pub struct Handle {
+pub(crate) struct Handle {
     pub handle: Text,
     pub prefix: Text,
 }
 
 /// The anchor and the tag of a node.
 #[derive(Default)]
-pub struct Properties {
+pub(crate) struct Properties {
     pub anchor: Option<Anchor>,
     pub tag: Option<WrittenTag>,
 }
 
-pub struct Anchor {
+pub(crate) struct Anchor {
     name: Text,
     at: usize,
     /// What had come out of aliases before the anchored node.
     before: usize,
 }
 
-pub struct WrittenTag {
+pub(crate) struct WrittenTag {
     written: Text,
     means: Option<Tag>,
     at: usize,
@@ -40,7 +40,7 @@ const EXPANSION: usize = 16 << 20;
 const CORE: &str = "tag:yaml.org,2002:";
 
 impl Properties {
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.anchor.is_none() && self.tag.is_none()
     }
 }
@@ -48,12 +48,12 @@ impl Properties {
 impl Parser<'_> {
     /// Whether an anchor or a tag begins here.
     #[inline]
-    pub fn at_property(&self) -> bool {
+    pub(crate) fn at_property(&self) -> bool {
         matches!(self.here(), b'&' | b'!')
     }
 
     /// Reads one anchor or tag into `properties`.
-    pub fn property(&mut self, properties: &mut Properties) -> Result<()> {
+    pub(crate) fn property(&mut self, properties: &mut Properties) -> Result<()> {
         let start = self.pos;
         if self.here() == b'&' {
             let name = self.anchor_name()?;
@@ -76,7 +76,7 @@ impl Parser<'_> {
     }
 
     /// Joins the properties of two lines, where they turn out to be of one node.
-    pub fn join(&self, mut a: Properties, b: Properties) -> Result<Properties> {
+    pub(crate) fn join(&self, mut a: Properties, b: Properties) -> Result<Properties> {
         if let Some(anchor) = b.anchor.as_ref().filter(|_| a.anchor.is_some()) {
             return Err(self.second_property(anchor.at, "anchor"));
         }
@@ -90,7 +90,7 @@ impl Parser<'_> {
 
     /// Gives the node on top its anchor and tag.
     #[cold]
-    pub fn apply(&mut self, properties: Properties) -> Result<()> {
+    pub(crate) fn apply(&mut self, properties: Properties) -> Result<()> {
         let mut node = self.nodes.pop().expect("a node was read after its properties");
         if let Some(tag) = properties.tag {
             self.apply_tag(tag, &mut node)?;
@@ -138,7 +138,7 @@ impl Parser<'_> {
 
     /// Reads the alias that begins here: a copy of what its anchor names.
     #[cold]
-    pub fn alias(&mut self) -> Result<()> {
+    pub(crate) fn alias(&mut self) -> Result<()> {
         let start = self.pos;
         let name = self.anchor_name()?;
         let span = self.span(start, self.pos);
@@ -256,7 +256,7 @@ impl Parser<'_> {
     }
 
     /// Reads the directives in front of a document, to the token after them.
-    pub fn directives(&mut self) -> Result<()> {
+    pub(crate) fn directives(&mut self) -> Result<()> {
         let mut version = false;
         while self.here() == b'%' && self.pos == self.line_start {
             let start = self.pos;

@@ -6,7 +6,7 @@ use crate::node::{Style, Tag};
 
 impl Parser<'_> {
     /// Reads the quoted scalar that begins here.
-    pub fn quoted(&mut self) -> Result<()> {
+    pub(crate) fn quoted(&mut self) -> Result<()> {
         let start = self.pos;
         let quote = self.here();
         let style = if quote == b'"' { Style::DoubleQuoted } else { Style::SingleQuoted };

@@ -19,7 +19,7 @@ const PARALLEL_FROM: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
 /// So many documents go to a core at least.
 const AT_ONCE: usize = 16;
 
-pub fn parse(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Result<Vec<Document>> {
+pub(crate) fn parse(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Result<Vec<Document>> {
     let text = source.text();
     let starts = if text.len() < PARALLEL_FROM { Vec::new() } else { starts(text) };
     if starts.len() < 2 {

@@ -77,7 +77,7 @@ impl Iterator for Documents<'_> {
 
 impl Parser<'_> {
     /// Reads the next document, whose stretch of the text begins at `start`. Only the first may lack its `---`.
-    pub fn document(
+    pub(crate) fn document(
         &mut self,
         source: &Arc<Source>,
         start: usize,

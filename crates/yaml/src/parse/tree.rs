@@ -15,12 +15,12 @@ use crate::text::Text;
 impl Parser<'_> {
     /// The node that was read last.
     #[inline]
-    pub fn top(&mut self) -> &mut Node {
+    pub(crate) fn top(&mut self) -> &mut Node {
         self.nodes.last_mut().expect("something was read before it is asked for")
     }
 
     #[inline]
-    pub fn push_scalar(&mut self, text: &str, tag: Tag, style: Style, start: usize, end: usize) {
+    pub(crate) fn push_scalar(&mut self, text: &str, tag: Tag, style: Style, start: usize, end: usize) {
         self.nodes.reserve(1);
         let text = Text::from(text);
         self.put(Value::Scalar(text), tag, style, start, end);
@@ -28,17 +28,17 @@ impl Parser<'_> {
 
     /// Pushes the scalar for nothing: where a value was left out.
     #[inline]
-    pub fn push_nothing(&mut self, at: usize) {
+    pub(crate) fn push_nothing(&mut self, at: usize) {
         self.nodes.reserve(1);
         self.put(Value::Scalar(Text::new()), Tag::Null, Style::Plain, at, at);
     }
 
-    pub fn nothing(&self, at: usize) -> Node {
+    pub(crate) fn nothing(&self, at: usize) -> Node {
         Node::scalar(Text::new(), Tag::Null, Style::Plain, self.span(at, at))
     }
 
     /// Makes a map of the keys and values from `first` on.
-    pub fn take_map(
+    pub(crate) fn take_map(
         &mut self,
         first: usize,
         first_hash: usize,
@@ -54,7 +54,7 @@ impl Parser<'_> {
     }
 
     /// Makes a sequence of the nodes from `first` on.
-    pub fn take_seq(&mut self, first: usize, style: Style, start: usize, end: usize) {
+    pub(crate) fn take_seq(&mut self, first: usize, style: Style, start: usize, end: usize) {
         let items = take_items(&mut self.nodes, first);
         self.nodes.reserve(1);
         self.put(Value::Seq(Arc::new(items)), Tag::Seq, style, start, end);

@@ -8,14 +8,14 @@ const HIGHS: u64 = 0x8080_8080_8080_8080;
 
 /// The eight bytes at `at`, the first lowest; none if fewer are left.
 #[inline]
-pub fn word(bytes: &[u8], at: usize) -> Option<u64> {
+pub(crate) fn word(bytes: &[u8], at: usize) -> Option<u64> {
     let eight = bytes.get(at..at + 8)?;
     Some(u64::from_le_bytes(eight.try_into().expect("eight bytes")))
 }
 
 /// The first place from `at` on that has a `:`, a blank, a line break or anything that is not ASCII, or the end.
 #[inline]
-pub fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = word(bytes, at) {
         let blanks = word.wrapping_sub(ONES * 0x21) & !word;
         let colons = word ^ (ONES * b':' as u64);
@@ -34,7 +34,7 @@ pub fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 
 /// The first place from `at` on that has no space.
 #[inline]
-pub fn spaces_end(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn spaces_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some(word) = word(bytes, at) {
         let others = word ^ (ONES * b' ' as u64);
         if others != 0 {

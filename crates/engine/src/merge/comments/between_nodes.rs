@@ -15,16 +15,16 @@ pub(in crate::merge) enum Side {
 }
 
 impl Side {
-    pub const BOTH: [Side; 2] = [Side::Head, Side::Foot];
+    pub(crate) const BOTH: [Side; 2] = [Side::Head, Side::Foot];
 
-    pub fn of(self, node: &Node) -> &Text {
+    pub(crate) fn of(self, node: &Node) -> &Text {
         match self {
             Side::Head => &node.trivia().head,
             Side::Foot => &node.trivia().foot,
         }
     }
 
-    pub fn set(self, node: &mut Node, comment: Text) {
+    pub(crate) fn set(self, node: &mut Node, comment: Text) {
         match self {
             Side::Head => node.trivia_mut().head = comment,
             Side::Foot => node.trivia_mut().foot = comment,
@@ -74,7 +74,7 @@ impl Gap {
 }
 
 impl Gaps {
-    pub fn of(root: &Node, margins: Margins) -> Self {
+    pub(crate) fn of(root: &Node, margins: Margins) -> Self {
         let mut gaps = Self { places: FxHashMap::default(), gaps: FxHashMap::default(), last: 0 };
         let mut now = 0;
         gaps.read(root, &mut now);
@@ -112,7 +112,7 @@ impl Gaps {
 
     /// Says something on a side of a node in place of what is there, and gives what is there then; `None` if that
     /// is what was there before.
-    pub fn say(&mut self, node: &Node, side: Side, comment: &Text) -> Option<Text> {
+    pub(crate) fn say(&mut self, node: &Node, side: Side, comment: &Text) -> Option<Text> {
         let gap = self.gaps.entry(self.places.get(&std::ptr::from_ref(node))?[side as usize]).or_default();
         if gap.says(comment, None) {
             gap.relied_on.push(comment.clone());
@@ -129,7 +129,7 @@ impl Gaps {
 
     /// Takes back what a side of a node says. `false` if it has to stay: others rely on it, or there is no telling which
     /// is meant, because it is here twice or at the end of the text, where the document may have a comment of its own.
-    pub fn take_back(&mut self, node: &Node, side: Side) -> bool {
+    pub(crate) fn take_back(&mut self, node: &Node, side: Side) -> bool {
         let Some(places) = self.places.get(&std::ptr::from_ref(node)) else { return false };
         if places[side as usize] == self.last {
             return false;

@@ -94,7 +94,7 @@ pub(in crate::merge) enum Theirs {
 }
 
 impl Theirs {
-    pub fn win_if(condition: bool) -> Self {
+    pub(crate) fn win_if(condition: bool) -> Self {
         if condition { Theirs::Win } else { Theirs::GiveWay }
     }
 }

@@ -431,7 +431,7 @@ pub fn at<'n>(root: &'n Node, path: &[Segment]) -> Option<&'n Node> {
 
 /// The way to a field before a step, given the one after it. Fields keep their names; elements of lists are followed, and
 /// `None` says that there was no such element.
-pub fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Option<Vec<Segment>> {
+pub(crate) fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Option<Vec<Segment>> {
     let (mut old, mut new) = (Some(before), Some(after));
     let mut way = Vec::with_capacity(path.len());
     for segment in path {

@@ -22,8 +22,9 @@ use super::{Role, Step, StepName, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
 
-pub use history::{Event, EventKind, Segment, at, path_before};
-pub use positions::{Position, positions};
+pub(crate) use history::path_before;
+pub use history::{Event, EventKind, Segment, at};
+pub(crate) use positions::{Position, positions};
 
 /// Takes note of what steps change while they run.
 #[derive(Debug, Default)]

@@ -9,7 +9,7 @@ use crate::patch::decode;
 
 /// What the position in the path of an operation means in one build.
 #[derive(Clone, Debug)]
-pub struct Position {
+pub(crate) struct Position {
     /// Where the operation is written.
     pub operation: Span,
     /// Where its path is.
@@ -23,7 +23,7 @@ pub struct Position {
 }
 
 /// The positions in all JSON patches of a build that are in lists of named elements.
-pub fn positions(trace: &Arc<Trace>) -> Vec<Position> {
+pub(crate) fn positions(trace: &Arc<Trace>) -> Vec<Position> {
     let mut found = Vec::new();
     each_step(trace, &mut |step| {
         for note in &step.notes {

@@ -7,7 +7,7 @@ use super::{FieldPath, Spec};
 
 /// Paths, as the tree of their steps.
 #[derive(Debug, Default)]
-pub struct PathTree {
+pub(crate) struct PathTree {
     /// The numbers of the paths that end here.
     ends: Vec<usize>,
     /// The paths that expect a list here.
@@ -39,7 +39,7 @@ impl PathTree {
     }
 
     /// The numbers of the paths that lead anywhere in a tree, in order. Those that [fail](FieldPath::visit) are among them.
-    pub fn reaching(&self, root: &Node) -> Vec<usize> {
+    pub(crate) fn reaching(&self, root: &Node) -> Vec<usize> {
         let mut found = Vec::new();
         self.reach(root, &mut found);
         // Lists lead to many fields by one path.

@@ -61,7 +61,7 @@ pub(super) fn set_text(node: &mut Node, text: &str) -> bool {
 }
 
 impl FieldPath {
-    pub fn new(text: Spanned<Text>) -> Self {
+    pub(crate) fn new(text: Spanned<Text>) -> Self {
         let ways = Path::dotted(&text).and_then(|path| {
             limits::refuse_long(path.segments().len())?;
             let get = Path(path.0.iter().map(to_get).collect());
@@ -70,20 +70,20 @@ impl FieldPath {
         Self { ways: ways.map_err(|d| d.at(text.span)), text }
     }
 
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         &self.text
     }
 
-    pub fn span(&self) -> Span {
+    pub(crate) fn span(&self) -> Span {
         self.text.span
     }
 
-    pub fn ways(&self) -> Result<&Ways> {
+    pub(crate) fn ways(&self) -> Result<&Ways> {
         self.ways.as_ref().map_err(Diagnostic::clone)
     }
 
     /// The node the path leads to.
-    pub fn get<'n>(&self, root: &'n Node) -> Result<Option<&'n Node>> {
+    pub(crate) fn get<'n>(&self, root: &'n Node) -> Result<Option<&'n Node>> {
         path::first(&Look, self.ways()?.get.segments(), root).map_err(|d| d.at(self.span()))
     }
 }
@@ -175,12 +175,12 @@ pub(super) struct Edit<'e> {
 }
 
 impl<'e> Edit<'e> {
-    pub fn new(create: Option<Leaf>, set: &'e mut dyn FnMut(&mut Node) -> Result<bool>) -> Self {
+    pub(crate) fn new(create: Option<Leaf>, set: &'e mut dyn FnMut(&mut Node) -> Result<bool>) -> Self {
         Self { create, set, lost: false, misfit: false }
     }
 
     /// Follows a path, and says how many nodes it led to.
-    pub fn walk(&mut self, node: &mut Node, path: &[Segment]) -> Result<usize> {
+    pub(crate) fn walk(&mut self, node: &mut Node, path: &[Segment]) -> Result<usize> {
         path::edit(self, path, node)
     }
 }

@@ -56,14 +56,14 @@ impl<'n> Child<'n> {
 }
 
 impl Editor<'_> {
-    pub fn block_map(&mut self, old: &Node, a: &Map, b: &Map, slot: Slot<'_>) {
+    pub(crate) fn block_map(&mut self, old: &Node, a: &Map, b: &Map, slot: Slot<'_>) {
         let pieces = align::entries(a, b);
         let olds: Vec<Child<'_>> = a.iter().map(Child::Entry).collect();
         let news: Vec<Child<'_>> = b.iter().map(Child::Entry).collect();
         self.block(old, &olds, &news, &pieces, slot);
     }
 
-    pub fn block_seq(&mut self, old: &Node, a: &Seq, b: &Seq, slot: Slot<'_>) {
+    pub(crate) fn block_seq(&mut self, old: &Node, a: &Seq, b: &Seq, slot: Slot<'_>) {
         let pieces = align::items(a, b);
         let olds: Vec<Child<'_>> = a.iter().map(Child::Item).collect();
         let news: Vec<Child<'_>> = b.iter().map(Child::Item).collect();
@@ -227,7 +227,7 @@ impl Editor<'_> {
     }
 
     /// Whether a key must be written anew: it is another one, or its alias stands for another one now.
-    pub fn key_differs(&mut self, old: &Node, new: &Node) -> bool {
+    pub(crate) fn key_differs(&mut self, old: &Node, new: &Node) -> bool {
         if let Some(anchor) = &old.trivia().anchor {
             self.anchors.insert(anchor.clone(), new.clone());
         }
@@ -248,7 +248,7 @@ impl Editor<'_> {
     }
 
     /// Writes a comment on lines of its own, from the start of a line.
-    pub fn put_comment(&mut self, comment: &str, column: usize, inline: bool) {
+    pub(crate) fn put_comment(&mut self, comment: &str, column: usize, inline: bool) {
         for (at, line) in comment.lines().enumerate() {
             if !line.trim().is_empty() {
                 if at > 0 || !inline {

@@ -54,7 +54,7 @@ pub(super) enum Line<'n> {
 }
 
 impl<'d> Editor<'d> {
-    pub fn new(doc: &'d Document) -> Self {
+    pub(crate) fn new(doc: &'d Document) -> Self {
         let text = doc.source().text();
         let range = doc.span().range();
         let newline = line_break(&text[range.clone()]);
@@ -74,7 +74,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Copies the text up to a position.
-    pub fn copy_to(&mut self, pos: usize) {
+    pub(crate) fn copy_to(&mut self, pos: usize) {
         if pos > self.cursor {
             self.out.push_str(&self.lines.text[self.cursor..pos]);
             self.cursor = pos;
@@ -82,16 +82,16 @@ impl<'d> Editor<'d> {
     }
 
     /// Leaves out the text up to a position.
-    pub fn skip_to(&mut self, pos: usize) {
+    pub(crate) fn skip_to(&mut self, pos: usize) {
         self.cursor = self.cursor.max(pos);
     }
 
-    pub fn put(&mut self, text: &str) {
+    pub(crate) fn put(&mut self, text: &str) {
         self.out.push_str(text);
     }
 
     /// Goes to a new line, unless at the start of one.
-    pub fn start_line(&mut self) {
+    pub(crate) fn start_line(&mut self) {
         if !self.out.is_empty() && !self.out.ends_with(is_break) {
             self.strip_last_block();
             self.put(self.newline);
@@ -135,12 +135,12 @@ impl<'d> Editor<'d> {
     }
 
     /// Takes note of how the text ends that was just written anew.
-    pub fn ends_in(&mut self, ending: Ending) {
+    pub(crate) fn ends_in(&mut self, ending: Ending) {
         self.written = Some((self.text_end(), ending));
     }
 
     /// How the text written so far ends, given the node of the original that was there.
-    pub fn ending(&self, old: Option<&Node>) -> Ending {
+    pub(crate) fn ending(&self, old: Option<&Node>) -> Ending {
         match (self.written, old) {
             (Some((_, ending)), _) if self.wrote_last() => ending,
             (_, Some(old)) => Ending::in_text(old, self.lines.text),
@@ -149,7 +149,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Whether the last text was written anew.
-    pub fn wrote_last(&self) -> bool {
+    pub(crate) fn wrote_last(&self) -> bool {
         self.written.is_some_and(|(at, _)| at == self.text_end())
     }
 
@@ -158,12 +158,12 @@ impl<'d> Editor<'d> {
     }
 
     /// What becomes of a comment that was `old` and is `new` in the edited tree.
-    pub fn change<'n>(&self, old: &str, new: &'n str) -> Line<'n> {
+    pub(crate) fn change<'n>(&self, old: &str, new: &'n str) -> Line<'n> {
         if old == new { Line::Stays } else { Line::Becomes(new) }
     }
 
     /// Writes the rest of a line, from a position after its text, with the comment it is to have.
-    pub fn rest_of_line(&mut self, pos: usize, line: Line<'_>) {
+    pub(crate) fn rest_of_line(&mut self, pos: usize, line: Line<'_>) {
         match line {
             Line::Stays => {
                 self.skip_to(pos);
@@ -186,14 +186,14 @@ impl<'d> Editor<'d> {
     }
 
     /// Puts a space in front of a `#` that is next: only after quotes is it a comment without.
-    pub fn part_from_comment(&mut self) {
+    pub(crate) fn part_from_comment(&mut self) {
         if self.lines.text.as_bytes().get(self.cursor) == Some(&b'#') {
             self.put(" ");
         }
     }
 
     /// Writes a comment after a text: on one line, whatever it was.
-    pub fn put_comment_line(&mut self, comment: &str) {
+    pub(crate) fn put_comment_line(&mut self, comment: &str) {
         let mut lines = comment.lines().filter(|line| !line.trim().is_empty());
         let first = lines.next().unwrap_or("#");
         if !first.trim_start().starts_with('#') {
@@ -208,7 +208,7 @@ impl<'d> Editor<'d> {
 
     /// Edits the text of a node. The cursor ends up at or before the end of its text if nothing changed, else right
     /// after it.
-    pub fn node(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
+    pub(crate) fn node(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         if self.is_same(old, new) && slot.line == Line::Stays {
             return;
         }
@@ -220,7 +220,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Whether nothing was changed in a tree; a quick answer that may be no.
-    pub fn is_same(&self, old: &Node, new: &Node) -> bool {
+    pub(crate) fn is_same(&self, old: &Node, new: &Node) -> bool {
         !self.references && old.same(new) && self.has_same_trivia(old, new)
     }
 
@@ -306,7 +306,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Where the text of a node ends on the line that a comment after it is on.
-    pub fn after_first_line(&self, old: &Node, slot: Slot<'_>) -> usize {
+    pub(crate) fn after_first_line(&self, old: &Node, slot: Slot<'_>) -> usize {
         let (start, end) = (old.span().start as usize, old.span().end as usize);
         match old.style() {
             Style::Literal | Style::Folded if old.trivia().alias.is_none() => {
@@ -320,7 +320,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Where the anchor and the tag end that are in front of a node, on the line that its `:` or `-` is on.
-    pub fn after_properties(&self, old: &Node, slot: Slot<'_>) -> usize {
+    pub(crate) fn after_properties(&self, old: &Node, slot: Slot<'_>) -> usize {
         let start = (old.span().start as usize).max(slot.after);
         let line_end = self.lines.line_end(slot.after).min(start);
         let mut after = slot.after;
@@ -402,7 +402,7 @@ impl<'d> Editor<'d> {
     }
 
     /// How blocks are indented in the document.
-    pub fn layout(&mut self) -> Layout {
+    pub(crate) fn layout(&mut self) -> Layout {
         if let Some(layout) = self.layout {
             return layout;
         }
@@ -437,7 +437,7 @@ impl<'d> Editor<'d> {
     }
 
     /// How blocks are indented in a map: as its other blocks are, else as in all the document.
-    pub fn layout_in(&mut self, parent: Option<&Node>) -> Layout {
+    pub(crate) fn layout_in(&mut self, parent: Option<&Node>) -> Layout {
         const ENOUGH: usize = 64;
         let mut layout = self.layout();
         let Some((node, map)) = parent.and_then(|node| Some((node, node.as_map()?))) else { return layout };
@@ -456,7 +456,7 @@ impl<'d> Editor<'d> {
     }
 
     /// How much deeper than a column a block is; `None` if it is not a block.
-    pub fn block_offset(&self, node: &Node, column: usize) -> Option<usize> {
+    pub(crate) fn block_offset(&self, node: &Node, column: usize) -> Option<usize> {
         if node.is_scalar() || node.is_empty() || node.style() == Style::Flow || node.trivia().alias.is_some()
         {
             return None;
@@ -465,7 +465,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Writes something that has no text yet.
-    pub fn fresh<'n>(&mut self, layout: Layout, write: impl FnOnce(&mut Writer<'_, 'n>)) -> String {
+    pub(crate) fn fresh<'n>(&mut self, layout: Layout, write: impl FnOnce(&mut Writer<'_, 'n>)) -> String {
         let mut text = String::new();
         write(&mut Writer::new(&mut text, &mut self.anchors, layout, self.newline));
         text

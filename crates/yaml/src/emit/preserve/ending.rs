@@ -14,7 +14,7 @@ pub(super) enum Ending {
 
 impl Ending {
     /// How a node ends that is written anew: what may be written as a block scalar counts as one.
-    pub fn of(node: &Node) -> Self {
+    pub(crate) fn of(node: &Node) -> Self {
         let Some((last, text)) = last_scalar(node).and_then(|last| Some((last, last.text()?))) else {
             return Self::Other;
         };
@@ -28,7 +28,7 @@ impl Ending {
     }
 
     /// How a node ends that is in a text.
-    pub fn in_text(node: &Node, text: &str) -> Self {
+    pub(crate) fn in_text(node: &Node, text: &str) -> Self {
         if node.trivia().alias.is_some() {
             return Self::Other;
         }
@@ -45,7 +45,7 @@ impl Ending {
         }
     }
 
-    pub fn is_block_scalar(self) -> bool {
+    pub(crate) fn is_block_scalar(self) -> bool {
         self != Self::Other
     }
 }

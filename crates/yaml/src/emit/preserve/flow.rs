@@ -28,7 +28,7 @@ enum Before {
 }
 
 impl Editor<'_> {
-    pub fn flow_map(&mut self, old: &Node, a: &Map, new: &Node, b: &Map, json: bool) {
+    pub(crate) fn flow_map(&mut self, old: &Node, a: &Map, new: &Node, b: &Map, json: bool) {
         let json = json || is_json(old);
         if !self.has_brackets(old) && (b.len() != 1 || a.entries()[0].key != b.entries()[0].key) {
             return self.replace_flow(old, new, json);
@@ -67,7 +67,7 @@ impl Editor<'_> {
         self.flow(old, &notes, &pieces, parts, child);
     }
 
-    pub fn flow_seq(&mut self, old: &Node, a: &Seq, b: &Seq, json: bool) {
+    pub(crate) fn flow_seq(&mut self, old: &Node, a: &Seq, b: &Seq, json: bool) {
         let json = json || is_json(old);
         let pieces = align::items(a, b);
         let parts = |editor: &Self| editor.flow_parts(old, a.iter().map(|item| item.span().end as usize));

@@ -12,7 +12,7 @@ impl Lines<'_> {
     }
 
     /// How long the line break at a position is; 0 if there is none.
-    pub fn break_len(self, pos: usize) -> usize {
+    pub(crate) fn break_len(self, pos: usize) -> usize {
         match &self.text.as_bytes()[pos.min(self.text.len())..] {
             [b'\n', ..] => 1,
             [b'\r', b'\n', ..] => 2,
@@ -24,7 +24,7 @@ impl Lines<'_> {
     }
 
     /// Where the line of a position begins.
-    pub fn line_start(self, pos: usize) -> usize {
+    pub(crate) fn line_start(self, pos: usize) -> usize {
         let bytes = self.text.as_bytes();
         let mut start = pos;
         while start > 0 {
@@ -37,7 +37,7 @@ impl Lines<'_> {
     }
 
     /// Where the line of a position ends, before its break.
-    pub fn line_end(self, pos: usize) -> usize {
+    pub(crate) fn line_end(self, pos: usize) -> usize {
         let mut end = pos;
         while end < self.text.len() && self.break_len(end) == 0 {
             end += 1;
@@ -46,13 +46,13 @@ impl Lines<'_> {
     }
 
     /// Where the line below that of a position begins; the end of the text if there is none.
-    pub fn next_line(self, pos: usize) -> usize {
+    pub(crate) fn next_line(self, pos: usize) -> usize {
         let end = self.line_end(pos);
         end + self.break_len(end)
     }
 
     /// Goes over spaces and tabs.
-    pub fn skip_blanks(self, mut pos: usize) -> usize {
+    pub(crate) fn skip_blanks(self, mut pos: usize) -> usize {
         while matches!(self.at(pos), b' ' | b'\t') {
             pos += 1;
         }
@@ -60,7 +60,7 @@ impl Lines<'_> {
     }
 
     /// Goes over white space, line breaks and comments, to the next token. Must not begin within a scalar.
-    pub fn skip_to_token(self, mut pos: usize) -> usize {
+    pub(crate) fn skip_to_token(self, mut pos: usize) -> usize {
         loop {
             pos = self.skip_blanks(pos);
             match self.break_len(pos) {
@@ -72,7 +72,7 @@ impl Lines<'_> {
     }
 
     /// What a line is, given by its beginning.
-    pub fn kind(self, start: usize) -> LineKind {
+    pub(crate) fn kind(self, start: usize) -> LineKind {
         let pos = self.skip_blanks(start);
         if self.at(pos) == b'#' {
             LineKind::Comment
@@ -84,7 +84,7 @@ impl Lines<'_> {
     }
 
     /// The column of a position, and whether only spaces are before it on its line.
-    pub fn column(self, pos: usize) -> (usize, bool) {
+    pub(crate) fn column(self, pos: usize) -> (usize, bool) {
         let start = self.line_start(pos);
         let before = &self.text[start..pos];
         // A byte order mark has no width.
@@ -94,7 +94,7 @@ impl Lines<'_> {
 
     /// Goes up from the beginning of a line over `count` lines of comments, and the blank ones between them, and over
     /// further ones that no blank line parts from these. Gives the beginning of the uppermost, but nothing above `floor`.
-    pub fn comments_above(self, line: usize, count: usize, floor: usize) -> usize {
+    pub(crate) fn comments_above(self, line: usize, count: usize, floor: usize) -> usize {
         let (mut found, mut top) = (line, line);
         let mut left = count;
         while top > floor {
@@ -117,7 +117,7 @@ impl Lines<'_> {
 
     /// Goes down from the beginning of a line over `count` lines of comments, and the blank ones between them. Gives the
     /// beginning of the line below the last.
-    pub fn comments_below(self, line: usize, count: usize, ceiling: usize) -> usize {
+    pub(crate) fn comments_below(self, line: usize, count: usize, ceiling: usize) -> usize {
         let (mut found, mut pos) = (line, line);
         let mut left = count;
         while left > 0 && pos < ceiling {

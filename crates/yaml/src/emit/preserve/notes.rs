@@ -18,19 +18,19 @@ pub(super) struct Note<'n> {
 }
 
 impl<'n> Note<'n> {
-    pub fn of_item(item: &'n Node) -> Self {
+    pub(crate) fn of_item(item: &'n Node) -> Self {
         let trivia = item.trivia();
         Self { head: &trivia.head, line: &trivia.line, foot: &trivia.foot }
     }
 
-    pub fn of_entry(entry: &'n Entry) -> Self {
+    pub(crate) fn of_entry(entry: &'n Entry) -> Self {
         let (key, value) = (entry.key.trivia(), entry.value.trivia());
         let either = |a: &'n str, b: &'n str| if a.is_empty() { b } else { a };
         Self { head: &key.head, line: either(&value.line, &key.line), foot: either(&key.foot, &value.foot) }
     }
 
     /// Whether there are any after or below the child.
-    pub fn follow(self) -> bool {
+    pub(crate) fn follow(self) -> bool {
         !self.line.is_empty() || !self.foot.is_empty()
     }
 }
@@ -42,7 +42,7 @@ pub(super) struct Notes<'n> {
 }
 
 impl Notes<'_> {
-    pub fn any(&self) -> bool {
+    pub(crate) fn any(&self) -> bool {
         self.olds.iter().chain(&self.news).any(|note| *note != Note::default())
     }
 }
@@ -61,7 +61,7 @@ pub(super) struct Rows {
 
 impl<'d> Editor<'d> {
     /// The comments that children had, and are to have.
-    pub fn notes<'n>(
+    pub(crate) fn notes<'n>(
         &self,
         pieces: &[Piece],
         olds: impl Iterator<Item = Note<'n>>,
@@ -83,7 +83,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Where lines begin within the brackets that are written next: as in the text, or else a step deeper than the line.
-    pub fn rows(&self, start: usize, parts: &[Part], bracket: usize) -> Rows {
+    pub(crate) fn rows(&self, start: usize, parts: &[Part], bracket: usize) -> Rows {
         let outer = self.line_indent();
         let begins_line = |end: usize, next: usize| {
             self.is_broken(end, next)
@@ -109,7 +109,7 @@ impl<'d> Editor<'d> {
 
     /// A node without the comments around it, which are outside of its text; and the column that lines within it have
     /// to be deeper than.
-    pub fn for_brackets(&self, node: Node) -> (Node, usize) {
+    pub(crate) fn for_brackets(&self, node: Node) -> (Node, usize) {
         let node = without_notes(node);
         // A long line is looked over only if one will be broken.
         let column = if has_comments(&node) { self.line_indent() } else { 0 };
@@ -117,7 +117,7 @@ impl<'d> Editor<'d> {
     }
 
     /// Opens a bracket with a comment above the first child. A comment after the bracket, which is nobody's, stays.
-    pub fn open_with_comment(&mut self, after: usize, head: &str, rows: Rows) {
+    pub(crate) fn open_with_comment(&mut self, after: usize, head: &str, rows: Rows) {
         let is_commented = self.lines.text.as_bytes().get(self.lines.skip_blanks(after)) == Some(&b'#');
         self.copy_to(if is_commented { self.lines.line_end(after) } else { after });
         self.put(self.newline);
@@ -127,7 +127,7 @@ impl<'d> Editor<'d> {
 
     /// Writes what is between two children, after the comma. `end` is where the first of them ends in the text, `gap`
     /// what lies between them there if they were neighbours.
-    pub fn part_with_comments(
+    pub(crate) fn part_with_comments(
         &mut self,
         above: Note<'_>,
         end: Option<usize>,
@@ -146,7 +146,13 @@ impl<'d> Editor<'d> {
 
     /// Writes what is between the last child and the bracket. `end` is where that child ends in the text; the cursor
     /// is where the last one does.
-    pub fn close_with_comments(&mut self, last: Note<'_>, end: Option<usize>, rows: Rows, bracket: usize) {
+    pub(crate) fn close_with_comments(
+        &mut self,
+        last: Note<'_>,
+        end: Option<usize>,
+        rows: Rows,
+        bracket: usize,
+    ) {
         let comma = self.lines.text.as_bytes().get(self.lines.skip_to_token(self.cursor)) == Some(&b',');
         self.put(if comma { "," } else { "" });
         let broken = self.is_broken(self.cursor, bracket);

@@ -23,7 +23,7 @@ pub(super) struct Traits {
 }
 
 impl Traits {
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let Some(first) = text.chars().next() else {
             return Self {
                 multiline: false,

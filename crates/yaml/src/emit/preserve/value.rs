@@ -11,7 +11,7 @@ use crate::text::Text;
 
 impl Editor<'_> {
     /// Writes a node in the place of another. What follows it on its line stays.
-    pub fn replace(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
+    pub(crate) fn replace(&mut self, old: &Node, new: &Node, slot: Slot<'_>) {
         let new = &self.dressed(old, new, slot);
         if self.becomes_block(old, new) {
             return self.replace_by_block(old, new, slot);
@@ -58,7 +58,7 @@ impl Editor<'_> {
     }
 
     /// Empties the blank lines that follow of tabs: after some values they would be taken for bad indentation.
-    pub fn clear_tabs(&mut self) {
+    pub(crate) fn clear_tabs(&mut self) {
         let here = self.cursor;
         let mut line = if self.lines.line_start(here) == here { here } else { self.lines.next_line(here) };
         while line < self.end && self.lines.kind(line) == LineKind::Blank {
@@ -108,7 +108,7 @@ impl Editor<'_> {
 
     /// Moves the comments that follow, from the beginning of a line on, out of the indentation of a block scalar, where
     /// they would be text; and empties blank lines of spaces that might be text, too.
-    pub fn outdent_comments(&mut self, column: usize) {
+    pub(crate) fn outdent_comments(&mut self, column: usize) {
         let mut line = self.cursor;
         while line < self.end {
             let text = self.lines.skip_blanks(line);
@@ -130,7 +130,7 @@ impl Editor<'_> {
     }
 
     /// Takes back the indentation of a comment that was to be moved out, and goes instead.
-    pub fn take_back_indentation(&mut self) {
+    pub(crate) fn take_back_indentation(&mut self) {
         let kept = self.out.trim_end_matches(' ').len();
         if self.out[..kept].ends_with(is_break) {
             self.out.truncate(kept);
@@ -138,7 +138,7 @@ impl Editor<'_> {
     }
 
     /// Leaves out blank lines, from the beginning of a line on.
-    pub fn skip_blank_lines(&mut self) {
+    pub(crate) fn skip_blank_lines(&mut self) {
         while self.cursor < self.end && self.lines.kind(self.cursor) == LineKind::Blank {
             self.cursor = self.lines.next_line(self.cursor);
         }

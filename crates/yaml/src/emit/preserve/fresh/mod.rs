@@ -68,7 +68,12 @@ struct Pending<'w> {
 
 impl<'o, 'w> Writer<'o, 'w> {
     /// A writer at the start of a line.
-    pub fn new(out: &'o mut String, anchors: &'o mut Anchors, layout: Layout, newline: &'static str) -> Self {
+    pub(crate) fn new(
+        out: &'o mut String,
+        anchors: &'o mut Anchors,
+        layout: Layout,
+        newline: &'static str,
+    ) -> Self {
         let line_start = out.len();
         Self {
             out,
@@ -90,7 +95,7 @@ impl<'o, 'w> Writer<'o, 'w> {
     }
 
     /// Writes a whole document, and ends its last line.
-    pub fn document(&mut self, head: &'w str, root: &'w Node, foot: &'w str) {
+    pub(crate) fn document(&mut self, head: &'w str, root: &'w Node, foot: &'w str) {
         self.whole = true;
         self.pending.head = head;
         if !head.is_empty() {
@@ -109,7 +114,7 @@ impl<'o, 'w> Writer<'o, 'w> {
     }
 
     /// Writes what is still on its way, and ends the line.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         self.head_comment();
         if !self.pending.line.is_empty() {
             self.line_comment();
@@ -121,7 +126,7 @@ impl<'o, 'w> Writer<'o, 'w> {
     }
 
     /// Writes the entries of a map at a column, on lines of their own.
-    pub fn entries(&mut self, entries: impl IntoIterator<Item = (&'w Node, &'w Node)>, column: usize) {
+    pub(crate) fn entries(&mut self, entries: impl IntoIterator<Item = (&'w Node, &'w Node)>, column: usize) {
         self.indent = column as isize;
         let mut tail = "";
         for (key, value) in entries {
@@ -133,7 +138,7 @@ impl<'o, 'w> Writer<'o, 'w> {
     }
 
     /// Writes the items of a sequence at a column, on lines of their own.
-    pub fn items(&mut self, items: impl IntoIterator<Item = &'w Node>, column: usize) {
+    pub(crate) fn items(&mut self, items: impl IntoIterator<Item = &'w Node>, column: usize) {
         self.indent = column as isize;
         for item in items {
             self.item(item);
@@ -143,7 +148,7 @@ impl<'o, 'w> Writer<'o, 'w> {
 
     /// Writes what a collection holds at a column, on lines of its own; `copies` where it is a copy of what an anchor
     /// names.
-    pub fn contents(&mut self, node: &'w Node, column: usize, copies: bool) {
+    pub(crate) fn contents(&mut self, node: &'w Node, column: usize, copies: bool) {
         self.copying += usize::from(copies);
         match node.value() {
             Value::Map(map) => self.entries(map.iter().map(|entry| (&entry.key, &entry.value)), column),
@@ -154,20 +159,20 @@ impl<'o, 'w> Writer<'o, 'w> {
 
     /// Writes a node that begins on a line with what holds it, which is at `column`. The further lines of a block
     /// scalar get the indentation `inner`.
-    pub fn inline(&mut self, node: &'w Node, role: Role, column: isize, inner: Option<isize>) {
+    pub(crate) fn inline(&mut self, node: &'w Node, role: Role, column: isize, inner: Option<isize>) {
         (self.indent, self.inner) = (column, inner);
         self.node(node, role);
     }
 
     /// Writes a node as it is written within brackets or braces, on one line unless there are comments in it. Further lines
     /// are deeper than `column`.
-    pub fn flow_node(&mut self, node: &'w Node, role: Role, column: usize, json: bool) {
+    pub(crate) fn flow_node(&mut self, node: &'w Node, role: Role, column: usize, json: bool) {
         (self.flow_level, self.indent, self.json) = (1, column as isize, json);
         self.node(node, role);
     }
 
     /// Writes `key: value` as it is written within braces: see [`Writer::flow_node`].
-    pub fn flow_entry(&mut self, key: &'w Node, value: &'w Node, column: usize, json: bool) {
+    pub(crate) fn flow_entry(&mut self, key: &'w Node, value: &'w Node, column: usize, json: bool) {
         self.flow_node(key, Role::Key, column, json);
         self.indicator(":", Gap::None);
         self.node(value, Role::Value);
