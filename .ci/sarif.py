@@ -21,8 +21,8 @@ def schema():
     (folder / "Cargo.toml").write_text(manifest)
     subprocess.run(["cargo", "fetch", "--quiet"], cwd=folder, check=True)
     command = ["cargo", "metadata", "--format-version", "1", "--offline"]
-    told = json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout)
-    package = next(package for package in told["packages"] if package["name"] == "serde-sarif")
+    metadata = json.loads(subprocess.run(command, cwd=folder, check=True, capture_output=True).stdout)
+    package = next(package for package in metadata["packages"] if package["name"] == "serde-sarif")
     return json.loads((pathlib.Path(package["manifest_path"]).parent / "src/schema.json").read_text())
 
 

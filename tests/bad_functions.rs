@@ -96,13 +96,13 @@ impl Drop for Package {
 }
 
 /// Runs a bad function and checks that it is reported in these words, by its name, and that nothing changed.
-fn refused(name: &str, program: &str, args: &[&str], told: &[&str]) -> String {
+fn refused(name: &str, program: &str, args: &[&str], messages: &[&str]) -> String {
     let package = Package::new(name, program);
     let before = package.files();
     let output = package.run(args);
     let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    for words in told.iter().chain(&["function `./bad` failed: "]) {
+    for words in messages.iter().chain(&["function `./bad` failed: "]) {
         assert!(stderr.contains(words), "`{words}` is not in\n{stderr}");
     }
     assert!(output.stdout.is_empty(), "{}", String::from_utf8_lossy(&output.stdout));
@@ -125,8 +125,8 @@ fn a_crash() {
     let script = "#!/usr/bin/env python3\nimport sys\nsys.stdin.read()\nraise RuntimeError('lost my way')\n";
     refused("crash", script, &[], &["error[function-failed]", "exit status 1", "RuntimeError: lost my way"]);
     let signal = "#!/bin/bash\ncat >/dev/null\necho about to fall >&2\nkill -SEGV $$\n";
-    let told = ["error[function-stopped]", "killed by signal 11 (SIGSEGV)", "about to fall"];
-    refused("signal", signal, &[], &told);
+    let messages = ["error[function-stopped]", "killed by signal 11 (SIGSEGV)", "about to fall"];
+    refused("signal", signal, &[], &messages);
 }
 
 #[test]
@@ -138,8 +138,8 @@ fn a_crash_after_all_was_printed() {
 #[test]
 fn a_hang() {
     let script = "#!/bin/bash\ncat\necho looking for the answer >&2\nwhile true; do sleep 1; done\n";
-    let told = ["error[function-stopped]", "stopped after 1 s, its time limit", "looking for the answer"];
-    refused("hang", script, &["--timeout", "1s"], &told);
+    let messages = ["error[function-stopped]", "stopped after 1 s, its time limit", "looking for the answer"];
+    refused("hang", script, &["--timeout", "1s"], &messages);
     let deaf = "#!/usr/bin/env python3\nimport signal, time\nfor s in (1, 2, 15): signal.signal(s, signal.SIG_IGN)\ntime.sleep(600)\n";
     refused("deaf", deaf, &["--timeout", "1s"], &["error[function-stopped]", "stopped after 1 s"]);
 }
@@ -148,8 +148,9 @@ fn a_hang() {
 fn half_a_document() {
     // Cut within a value: what was printed before is whole, and must not count.
     let script = "#!/usr/bin/env python3\nimport sys\ntext = sys.stdin.read()\nsys.stdout.write(text[:text.index('\"db\"') + 2])\n";
-    let told = ["error[function-output-malformed]", "its output is not a list of resources", "exit status 0"];
-    refused("half", script, &[], &told);
+    let messages =
+        ["error[function-output-malformed]", "its output is not a list of resources", "exit status 0"];
+    refused("half", script, &[], &messages);
 }
 
 #[test]
@@ -170,8 +171,8 @@ fn megabytes_of_garbage() {
 
 #[test]
 fn output_without_end() {
-    let told = ["error[function-stopped]", "stopped for printing too much"];
-    refused("endless", "#!/bin/bash\nexec yes 'kind: ConfigMap'\n", &["--timeout", "100s"], &told);
+    let messages = ["error[function-stopped]", "stopped for printing too much"];
+    refused("endless", "#!/bin/bash\nexec yes 'kind: ConfigMap'\n", &["--timeout", "100s"], &messages);
 }
 
 #[test]

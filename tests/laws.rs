@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krm_engine::Node;
 use krm_engine::explain::{
-    Because, Entry, Explanation, Found, Hidden, HistoryOptions, Labels, Part, Site, Sites, Where, explain,
-    json, text,
+    Because, Explanation, Found, Hidden, HistoryEntry, HistoryOptions, Labels, Part, Site, Sites, Where,
+    explain, json, text,
 };
 use krm_engine::page::{FieldEvents, Wanted, page};
 use krm_engine::trace::{Segment, at};
@@ -51,7 +51,7 @@ struct Counts {
 const EXCEPT: [(&str, &str); 3] = [
     (
         "build/labels-part-after-a-json-patch",
-        "that a JSON patch ends what was one node is no property of a field",
+        "that a JSON patch ends what was one node is not a property of a field",
     ),
     (
         "build/patches-twice-the-same-key-keeps-the-last",
@@ -325,8 +325,8 @@ fn explanations(built: &Built) -> Vec<(usize, Vec<Segment>, Explanation)> {
 const ONCE: [&str; 3] = ["namePrefix", "nameSuffix", "namespace"];
 
 /// The entries that events of a field name as their causes.
-fn causes(answer: &Explanation) -> Vec<&Entry> {
-    fn add<'a>(entries: &'a [Entry], all: &mut Vec<&'a Entry>) {
+fn causes(answer: &Explanation) -> Vec<&HistoryEntry> {
+    fn add<'a>(entries: &'a [HistoryEntry], all: &mut Vec<&'a HistoryEntry>) {
         for entry in entries {
             for because in &entry.because {
                 match because {
@@ -394,7 +394,7 @@ fn text_json_and_page_tell_one_story() {
     let mut all = targets::of_cases();
     all.extend(targets::of_examples());
     all.extend((0..6).map(generated::target));
-    let (mut told, mut faults) = (0, Vec::new());
+    let (mut explained, mut faults) = (0, Vec::new());
     for target in all.iter().step_by(3) {
         let Some(built) = target.build(None) else { continue };
         let wanted = Wanted {
@@ -414,7 +414,7 @@ fn text_json_and_page_tell_one_story() {
                 .iter()
                 .find(|field| page.text(field.path) == answer.field && field.is_leaf);
             let (json, text) = (story_of_json(&answer, &built), text::explanation(&answer, &built.sources));
-            told += 1;
+            explained += 1;
             let mut fault = |what: &str| {
                 faults.push(format!("{}: {}: {what}", target.name, built.shown(resource, &path)));
             };
@@ -440,7 +440,7 @@ fn text_json_and_page_tell_one_story() {
             }
         }
     }
-    assert!(told > 600, "{told} fields are told about");
+    assert!(explained > 600, "{explained} fields are explained");
     assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults[..faults.len().min(40)].join("\n"));
 }
 

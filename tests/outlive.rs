@@ -137,15 +137,15 @@ fn nothing_outlives_krm_whatever_ends_it() {
 
 #[test]
 fn the_exit_of_a_function_is_reported_as_it_was() {
-    let told = |name: &str, script: &str| {
+    let message = |name: &str, script: &str| {
         let output = Place::new(name, script).run(&[]);
         assert_eq!(output.status.code(), Some(1));
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(told("exit", "exit 7\n").contains("exit status 7"));
-    assert!(told("signal", "kill -SEGV $$\n").contains("killed by signal 11 (SIGSEGV)"));
-    assert!(told("killed", "kill -KILL $$\n").contains("killed by signal 9 (SIGKILL)"));
-    let open = told("open", "sleep 600 &\nexec cat\n");
+    assert!(message("exit", "exit 7\n").contains("exit status 7"));
+    assert!(message("signal", "kill -SEGV $$\n").contains("killed by signal 11 (SIGSEGV)"));
+    assert!(message("killed", "kill -KILL $$\n").contains("killed by signal 9 (SIGKILL)"));
+    let open = message("open", "sleep 600 &\nexec cat\n");
     assert!(open.contains("kept its output open"), "{open}");
     let missing = Place::new("interpreter", "");
     fs::write(missing.0.join("function"), "#!/no/such/interpreter\n").unwrap();

@@ -430,7 +430,7 @@ fn what_comes_over_the_network_names_nothing_of_this_machine() {
     let public = format!("file://{}", place.0.join("public").display());
     // Named by someone on this machine, it may.
     assert!(place.build(&format!("{public}//base")).is_ok());
-    // git is told to find the address of a server on this machine: for krm it is one of the network all the same.
+    // git finds the address on this machine because its configuration says so; for krm it is an address of the network.
     let mut krm = place.command("https://git.example.com/acme/public//base");
     krm.env("GIT_CONFIG_COUNT", "2");
     krm.env("GIT_CONFIG_KEY_1", format!("url.file://{}/.insteadOf", place.0.display()));

@@ -103,7 +103,7 @@ fn check(node: &Node, schema: &Node, root: &Node) -> Result<(), String> {
     }
     let choices = schema.get("anyOf").map(Node::items).unwrap_or_default();
     if !choices.is_empty() && !choices.iter().any(|choice| check(node, choice, root).is_ok()) {
-        return Err(format!("{node:?} fits none of the choices"));
+        return Err(format!("{node:?} matches none of the choices"));
     }
     for name in schema.get("required").map(Node::items).unwrap_or_default() {
         if node.is_map() && node.get(name.as_str().unwrap_or_default()).is_none() {

@@ -226,7 +226,7 @@ const FILES: &[(&str, &str)] = &[
 ];
 
 /// A field of the result: where its value is written, and what happened to it.
-fn told(trace: &Trace, sources: &Sources, kind: &str, path: &[Segment]) -> String {
+fn history_of(trace: &Trace, sources: &Sources, kind: &str, path: &[Segment]) -> String {
     let (track, seen) =
         trace.result.iter().find(|(_, seen)| &*seen.id.gvk.kind == kind).expect("it is there");
     let place = |span: Span| match sources.get(span.file) {
@@ -306,20 +306,21 @@ fn every_value_knows_the_text_that_set_it() {
     ];
     let mut faults = Vec::new();
     for (kind, field, expected) in &expected {
-        let told = told(&trace, &sources, kind, &path(field));
-        if told != *expected {
-            faults.push(format!("{kind} {field}\n  expected {expected}\n  told     {told}"));
+        let found = history_of(&trace, &sources, kind, &path(field));
+        if found != *expected {
+            faults.push(format!("{kind} {field}\n  expected {expected}\n  found    {found}"));
         }
     }
     // The hash is asked for by the generator, and the reference follows it.
-    let hashed = told(&trace, &sources, "ConfigMap", &path("metadata name"));
+    let hashed = history_of(&trace, &sources, "ConfigMap", &path("metadata name"));
     let steps =
         "base#configMapGenerator[0] generated, app#namePrefix renamed, app#nameSuffix renamed, #hash hashed";
     if !(hashed.starts_with(generated) && hashed.ends_with(&format!(" base/kustomization.yaml:4:9: {steps}")))
     {
         faults.push(format!("the name of the ConfigMap: {hashed}"));
     }
-    let followed = told(&trace, &sources, "Deployment", &path(&format!("{web} envFrom 0 configMapRef name")));
+    let followed =
+        history_of(&trace, &sources, "Deployment", &path(&format!("{web} envFrom 0 configMapRef name")));
     let steps = "base#resources[0] written, part#patches[0] moved, #name-references followed";
     if !(followed.starts_with(generated)
         && followed.ends_with(&format!(" base/kustomization.yaml:4:9: {steps}")))
@@ -371,28 +372,31 @@ fn what_is_gone_has_a_history() {
         let segment = |part: &str| part.parse().map_or_else(|_| Segment::Key(part.into()), Segment::Index);
         path.split('.').filter(|part| !part.is_empty()).map(segment).collect()
     };
-    let told = |kind: &str, path: &str| -> Vec<String> {
+    let events_of = |kind: &str, path: &str| -> Vec<String> {
         let events = trace.history(find(kind).0, &keys(path));
         events.iter().map(|event| format!("{} {}", event.step.name, event.kind.name())).collect()
     };
-    assert_eq!(told("Deployment", "spec.paused"), ["base#resources[0] written", "app#patches[0] removed"]);
     assert_eq!(
-        told("Deployment", "spec.template.spec.containers.0.args"),
+        events_of("Deployment", "spec.paused"),
         ["base#resources[0] written", "app#patches[0] removed"]
     );
     assert_eq!(
-        told("Deployment", "spec.template.spec.containers.0.resources.limits.memory"),
+        events_of("Deployment", "spec.template.spec.containers.0.args"),
+        ["base#resources[0] written", "app#patches[0] removed"]
+    );
+    assert_eq!(
+        events_of("Deployment", "spec.template.spec.containers.0.resources.limits.memory"),
         ["base#resources[0] written", "app#patches[0] set", "app#patches[1] removed"]
     );
     // The whole resource, and what was in it.
     assert!(!find("HorizontalPodAutoscaler").2, "it is not in the result");
     for path in ["", "spec.maxReplicas"] {
-        let events = told("HorizontalPodAutoscaler", path);
+        let events = events_of("HorizontalPodAutoscaler", path);
         assert_eq!(events, ["base#resources[1] written", "app#patches[2] deleted"], "{path}");
     }
     // A generator that merges makes new keys, and leaves the others.
-    assert_eq!(told("ConfigMap", "data.B"), ["app#configMapGenerator[0] generated"]);
-    assert_eq!(told("ConfigMap", "data.A"), ["base#configMapGenerator[0] generated"]);
+    assert_eq!(events_of("ConfigMap", "data.B"), ["app#configMapGenerator[0] generated"]);
+    assert_eq!(events_of("ConfigMap", "data.A"), ["base#configMapGenerator[0] generated"]);
 
     // A patch says what it asked for.
     let events = trace.history(find("Deployment").0, &keys("spec.template.spec.containers.0.resources"));

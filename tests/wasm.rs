@@ -63,14 +63,14 @@ fn run(modules: &Path, name: &str, module: &str, args: &[&str]) -> (Output, Path
     (krm.output().expect("krm starts"), dir)
 }
 
-fn refused(name: &str, mode: &str, flags: &[&str], told: &str) {
+fn refused(name: &str, mode: &str, flags: &[&str], message: &str) {
     let Some(modules) = modules() else { return };
     let mode = format!("mode={mode}");
     let args: Vec<&str> = flags.iter().copied().chain(["--", &mode]).collect();
     let (output, dir) = run(modules, name, "probe.wasm", &args);
     let stderr = text(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert!(stderr.contains(told) && stderr.contains("probe.wasm` failed: "), "{stderr}");
+    assert!(stderr.contains(message) && stderr.contains("probe.wasm` failed: "), "{stderr}");
     assert_eq!(fs::read_dir(dir.join("pkg")).expect("it is there").count(), 1, "no file changes");
 }
 

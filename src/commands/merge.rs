@@ -70,7 +70,7 @@ impl MergeOutput {
     /// says what came and went.
     pub fn finish(&mut self, merged: &Outcome, report: &Report) -> Result<()> {
         let Some(mut changes) = self.changes.take() else {
-            merged.news.iter().for_each(|news| report.tell(&told(news, None)));
+            merged.news.iter().for_each(|news| report.tell(&described(news, None)));
             return os::print(printed(&merged.files).as_bytes());
         };
         let mut written = Vec::new();
@@ -105,7 +105,7 @@ impl MergeOutput {
             }
         }
         changes.commit()?;
-        merged.news.iter().for_each(|news| report.tell(&told(news, Some(&self.place(&news.path)))));
+        merged.news.iter().for_each(|news| report.tell(&described(news, Some(&self.place(&news.path)))));
         written.iter().for_each(|line| report.tell(line));
         Ok(())
     }
@@ -117,7 +117,7 @@ impl MergeOutput {
 }
 
 /// ``added Deployment `web` to app.yaml``, as text and for programs.
-fn told(news: &News, place: Option<&Path>) -> (String, Node) {
+fn described(news: &News, place: Option<&Path>) -> (String, Node) {
     let (verb, preposition) = match news.what {
         What::Added => ("added", "to"),
         What::Removed => ("removed", "from"),

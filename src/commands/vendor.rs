@@ -9,7 +9,7 @@ use krm_engine::files::Repository;
 use krm_engine::workspace::VENDORED;
 use krm_engine::{Diagnostic, Result, Span, World};
 
-use crate::os::content::Listing;
+use crate::os::content::{ContentKind, Listing};
 use crate::os::locked::{self, CopyFault, Locked, list_beside};
 use crate::os::lockfile::{self, LockFile, chart_name, is_vendor_name, vendor_name};
 use crate::os::{self, Disk};
@@ -76,14 +76,14 @@ pub fn run(args: &VendorArgs) -> Result<()> {
     Ok(())
 }
 
-/// What a folder must have, by name: the content, and whether that is a folder's.
-fn wanted(lock: &LockFile) -> BTreeMap<String, (String, String, bool)> {
+/// What a folder must have, by name: the address, the content, and what that is.
+fn wanted(lock: &LockFile) -> BTreeMap<String, (String, String, ContentKind)> {
     let remotes = lock.remotes.iter().map(|(address, remote)| {
-        (vendor_name(address), (address.clone(), remote.content.clone(), remote.commit.is_some()))
+        (vendor_name(address), (address.clone(), remote.content.clone(), remote.kind()))
     });
     let charts = lock.charts.iter().map(|(chart, locked)| {
         let name = chart_name(chart);
-        (vendor_name(&name), (name, locked.content.clone(), true))
+        (vendor_name(&name), (name, locked.content.clone(), ContentKind::Folder))
     });
     remotes.chain(charts).collect()
 }
@@ -98,9 +98,9 @@ pub fn is_outdated(root: &Path, lock: &LockFile) -> bool {
 fn faults(folder: &Path, lock: &LockFile) -> Vec<String> {
     let wanted = wanted(lock);
     let mut faults = Vec::new();
-    for (name, (address, content, is_folder)) in &wanted {
+    for (name, (address, content, kind)) in &wanted {
         let path = folder.join(name);
-        let why = match locked::check_copy(&path, content, *is_folder) {
+        let why = match locked::check_copy(&path, content, *kind) {
             Ok(()) => continue,
             Err(_) if !path.exists() => "it is missing".to_owned(),
             Err(CopyFault::Outdated) => format!("`{}` has another content", locked::shown(&path)),
@@ -111,7 +111,9 @@ fn faults(folder: &Path, lock: &LockFile) -> Vec<String> {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();
         let base = name.strip_suffix(".sha256").unwrap_or(&name);
-        if !wanted.contains_key(&name) && !wanted.get(base).is_some_and(|(_, _, is_folder)| *is_folder) {
+        if !wanted.contains_key(&name)
+            && !wanted.get(base).is_some_and(|(_, _, kind)| *kind == ContentKind::Folder)
+        {
             faults.push(format!("`{}` belongs to no entry", locked::shown(&entry.path())));
         }
     }

@@ -17,6 +17,13 @@ const MOST_FILES: usize = 100_000;
 const MOST_BYTES: u64 = 1 << 30;
 const LARGEST_FILE: u64 = 256 << 20;
 
+/// What has a digest: the bytes of a file, or a folder by the list of its files.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ContentKind {
+    File,
+    Folder,
+}
+
 /// What is in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {

@@ -79,7 +79,7 @@ pub fn fetch(repository: &Repository, folder: &str) -> Result<Option<RepositoryF
         found.files.insert(path, content.to_vec());
         rest = after;
     }
-    // A folder that git does not know has no files; whoever asked says what that means.
+    // A folder that git does not know has no files; the caller says what that means.
     Ok(Some(found))
 }
 

@@ -2,7 +2,7 @@
 //! of `/cas/DIGEST` for blobs.
 //!
 //! Nothing it says is believed: blobs are compared with their digests, and no answer is read beyond its limit. Results can
-//! not be verified, so whoever may write to the cache decides what its readers get.
+//! not be verified, so anyone who may write to the cache decides what its readers get.
 
 use std::io::Read;
 use std::time::Duration;

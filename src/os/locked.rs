@@ -10,7 +10,7 @@ use krm_engine::runtime::Scratch;
 use krm_engine::workspace::VENDORED;
 use krm_engine::{Diagnostic, Result, Sources, Span};
 
-use super::content::{Listing, sha256};
+use super::content::{ContentKind, Listing, sha256};
 use super::lockfile::{self, LockFile, chart_name, vendor_name};
 use super::note;
 use super::store::{self, Kept, Store};
@@ -115,7 +115,10 @@ impl Locked {
     /// A copy of a repository or chart with this content, in the tree or in the store.
     pub fn tree(&self, address: &str, content: &str) -> Result<Copy<PathBuf>> {
         let vendored = self.vendored(address);
-        if self.vendored != Vendored::None && vendored.is_dir() && self.is_sound(address, content, true)? {
+        if self.vendored != Vendored::None
+            && vendored.is_dir()
+            && self.is_sound(address, content, ContentKind::Folder)?
+        {
             return Ok(Copy::Here(vendored));
         }
         let kept = self.store().map_or(Kept::Missing, |store| store.tree(content));
@@ -126,7 +129,7 @@ impl Locked {
     pub fn file(&self, address: &str, content: &str) -> Result<Copy<Vec<u8>>> {
         if self.vendored != Vendored::None
             && let Ok(bytes) = super::read(&self.vendored(address))
-            && self.is_sound(address, content, false)?
+            && self.is_sound(address, content, ContentKind::File)?
         {
             return Ok(Copy::Here(bytes));
         }
@@ -140,8 +143,8 @@ impl Locked {
     }
 
     /// Whether a copy in the tree has the content that is locked. `false` if it is out of date and does not count.
-    fn is_sound(&self, address: &str, content: &str, is_folder: bool) -> Result<bool> {
-        match check_copy(&self.vendored(address), content, is_folder) {
+    fn is_sound(&self, address: &str, content: &str, kind: ContentKind) -> Result<bool> {
+        match check_copy(&self.vendored(address), content, kind) {
             Ok(()) => Ok(true),
             Err(CopyFault::Outdated) if self.vendored == Vendored::Current => Ok(false),
             Err(CopyFault::Outdated) => Err(vendor_outdated(format!(
@@ -224,16 +227,18 @@ impl Locked {
 
     /// Every entry of which no copy is on this machine. Nothing is verified.
     pub fn missing(&self) -> Vec<String> {
-        let has = |address: &str, content: &str, is_tree: bool| {
+        let has = |address: &str, content: &str, kind: ContentKind| {
             let vendored = self.vendored(address);
-            vendored.exists() || self.store().is_some_and(|store| store.has(content, is_tree))
+            vendored.exists() || self.store().is_some_and(|store| store.has(content, kind))
         };
         let remotes = self.lock.remotes.iter();
         let remotes = remotes
-            .filter(|(address, remote)| !has(address, &remote.content, remote.commit.is_some()))
+            .filter(|(address, remote)| !has(address, &remote.content, remote.kind()))
             .map(|(address, _)| address.clone());
         let charts = self.lock.charts.iter().map(|(chart, locked)| (chart_name(chart), locked));
-        let charts = charts.filter(|(name, locked)| !has(name, &locked.content, true)).map(|(name, _)| name);
+        let charts = charts
+            .filter(|(name, locked)| !has(name, &locked.content, ContentKind::Folder))
+            .map(|(name, _)| name);
         remotes.chain(charts).collect()
     }
 }
@@ -247,8 +252,8 @@ pub enum CopyFault {
 }
 
 /// Compares a copy in `vendor/krm` with the content that is locked.
-pub fn check_copy(copy: &Path, content: &str, is_folder: bool) -> Result<(), CopyFault> {
-    if !is_folder {
+pub fn check_copy(copy: &Path, content: &str, kind: ContentKind) -> Result<(), CopyFault> {
+    if kind == ContentKind::File {
         // A file has no list beside it: whether it or the lock file changed cannot be seen.
         let is_sound = super::read(copy).is_ok_and(|bytes| sha256(&bytes) == content);
         return if is_sound { Ok(()) } else { Err(CopyFault::Outdated) };

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::content::is_sha256;
+use super::content::{ContentKind, is_sha256};
 
 /// The name of the file, at the top of a repository.
 pub const NAME: &str = "krm.lock";
@@ -38,6 +38,12 @@ pub struct Remote {
     pub commit: Option<String>,
     /// `sha256:` and the digest of the bytes, or of the list of files.
     pub content: String,
+}
+
+impl Remote {
+    pub fn kind(&self) -> ContentKind {
+        if self.commit.is_some() { ContentKind::Folder } else { ContentKind::File }
+    }
 }
 
 /// A chart.

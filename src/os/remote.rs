@@ -210,7 +210,7 @@ impl Checkout {
         // Relative addresses of submodules need an origin.
         git(&["remote", "add", "--", "origin", url])?;
         let reference = if reference.is_empty() { "HEAD" } else { reference };
-        // Behind `--` nothing is an option, whatever it looks like.
+        // After `--` nothing is an option, whatever it looks like.
         git_alone(&["fetch", "--quiet", "--depth=1", "--", url, reference])
             .map_err(|fault| with_near_reference(fault, folder.path(), repository))?;
         git(&["checkout", "--quiet", "FETCH_HEAD"])?;

@@ -23,7 +23,7 @@ use krm_engine::files::hex;
 use krm_engine::{Diagnostic, Result};
 use sha2::{Digest, Sha256};
 
-use super::content::{Listing, is_sha256, sha256};
+use super::content::{ContentKind, Listing, is_sha256, sha256};
 
 /// The store of this user.
 pub struct Store {
@@ -76,9 +76,12 @@ impl Store {
     }
 
     /// Whether something is kept under this name. Nothing is verified.
-    pub fn has(&self, digest: &str, is_tree: bool) -> bool {
-        let kind = if is_tree { "trees" } else { "files" };
-        self.place(kind, digest).is_some_and(|place| place.exists())
+    pub fn has(&self, digest: &str, kind: ContentKind) -> bool {
+        let folder = match kind {
+            ContentKind::File => "files",
+            ContentKind::Folder => "trees",
+        };
+        self.place(folder, digest).is_some_and(|place| place.exists())
     }
 
     /// The bytes with this digest, `sha256:...`.

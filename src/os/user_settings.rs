@@ -112,7 +112,7 @@ fn read(file: &Path) -> Result<Settings> {
             return Err(error.help(format!("run `chmod go-w '{}'` if it is yours", file.display())));
         }
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::new()),
-        // A folder that this user may not look into holds no settings of theirs: `HOME` may be another user's.
+        // A folder that this user may not look into holds none of their settings: `HOME` may be another user's.
         Err(error)
             if error.kind() == std::io::ErrorKind::PermissionDenied && file.symlink_metadata().is_err() =>
         {

@@ -45,11 +45,14 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
             let _ = write!(
                 out,
                 "<li class=\"layer h{hue}\">{}<h2 class=\"name\" title=\"{1}\"><bdi>{1}</bdi>{tag}</h2>\n<ol>\n",
-                rails.row(layer.depth, hue, None, false),
+                rails.row(layer.depth, hue, Dot::None, Below::GoesOn),
                 escaped(name)
             );
         }
-        let is_last = ends[step.run as usize] == number && layer.depth > 0;
+        let below = match ends[step.run as usize] == number && layer.depth > 0 {
+            true => Below::Ends,
+            false => Below::GoesOn,
+        };
         let [came, changed, went] = counts.steps[number];
         let size = came + changed + went;
         let warnings = counts.warnings[number];
@@ -63,7 +66,7 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
             "<li><a class=\"row{quiet}\" href=\"#step-{number}\" data-step=\"{number}\" title=\"{}\">{}<span class=\"label\">\
              <bdi>{}</bdi></span>{detail}{}</a></li>",
             escaped(&step.id),
-            rails.row(layer.depth, hue, Some(size), is_last),
+            rails.row(layer.depth, hue, Dot::Changes(size), below),
             escaped(&label(step, layer.kind)),
             badges(came, changed, went, warnings)
         );
@@ -77,7 +80,7 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
         "<li class=\"layer h0 end\"><ol><li><a class=\"row result\" href=\"#result\" data-step=\"{}\">{}<span class=\"label\">\
          {title}</span><span class=\"badges\">{}</span></a></li></ol></li>\n</ol>\n</nav>\n",
         page.steps.len(),
-        rails.row(0, 0, Some(usize::MAX), true),
+        rails.row(0, 0, Dot::Ring, Below::Ends),
         counted(counts.result, "resource")
     );
 }
@@ -122,6 +125,23 @@ fn badges(came: usize, changed: usize, went: usize, warnings: usize) -> String {
     out + "</span>"
 }
 
+/// What is on the rail of a row.
+enum Dot {
+    /// Nothing: it is a heading.
+    None,
+    /// The result.
+    Ring,
+    /// A step, larger the more it changed.
+    Changes(usize),
+}
+
+/// What becomes of the rail of a row below it.
+enum Below {
+    GoesOn,
+    /// It joins the one on its left, if there is any.
+    Ends,
+}
+
 /// The state of the rails from row to row.
 struct Rails {
     /// The colour of what runs in each, if anything does.
@@ -130,8 +150,8 @@ struct Rails {
 }
 
 impl Rails {
-    /// The piece of the rails beside a row: `size` is `None` of a heading, and says how large the dot is.
-    fn row(&mut self, depth: u32, hue: usize, size: Option<usize>, is_last: bool) -> String {
+    /// The piece of the rails beside a row.
+    fn row(&mut self, depth: u32, hue: usize, dot: Dot, below: Below) -> String {
         let depth = depth.min(self.lanes.len() as u32 - 1);
         let x = |lane: u32| 8 + APART * lane;
         let (own, middle) = (depth as usize, HEIGHT / 2);
@@ -156,13 +176,13 @@ impl Rails {
                 line(hue, format!("M{0} 0C{0} {middle} {1} 0 {1} {middle}", x(lane as u32), x(depth)));
             }
         }
-        match (is_last, depth) {
-            (false, _) => {
+        match (below, depth) {
+            (Below::GoesOn, _) => {
                 line(hue, format!("M{} {middle}V{HEIGHT}", x(depth)));
                 self.lanes[own] = Some(hue);
             }
-            (true, 0) => self.lanes[own] = None,
-            (true, _) => {
+            (Below::Ends, 0) => self.lanes[own] = None,
+            (Below::Ends, _) => {
                 line(
                     hue,
                     format!("M{0} {middle}C{0} {HEIGHT} {1} {middle} {1} {HEIGHT}", x(depth), x(depth - 1)),
@@ -171,15 +191,15 @@ impl Rails {
                 self.lanes[own - 1].get_or_insert(hue);
             }
         }
-        match size {
-            None => {}
-            Some(usize::MAX) => {
+        match dot {
+            Dot::None => {}
+            Dot::Ring => {
                 let _ = write!(svg, "<circle class=\"ring\" cx=\"{}\" cy=\"{middle}\" r=\"6\"/>", x(depth));
             }
-            Some(size) => {
-                let (class, r) = match size {
+            Dot::Changes(count) => {
+                let (class, r) = match count {
                     0 => ("none", 32),
-                    size => ("some", 38 + (6.0 * (size as f64).log10().min(4.0)) as u32),
+                    count => ("some", 38 + (6.0 * (count as f64).log10().min(4.0)) as u32),
                 };
                 let _ = write!(
                     svg,

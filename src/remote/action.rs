@@ -52,7 +52,7 @@ impl Describer {
         let name = program.file_name().and_then(|name| name.to_str()).unwrap_or("program");
         let path = format!(".krm/program/{name}");
         let mut root = Root::default();
-        root.add(&path, digest, true, Blob::File(program.to_owned()));
+        root.add_program(&path, digest, Blob::File(program.to_owned()));
         let mut arguments = vec![path.clone()];
         arguments.extend(exec.args.iter().cloned());
         let mut environment = BTreeMap::from([("PATH".to_owned(), PATH.to_owned())]);
@@ -102,16 +102,16 @@ impl Describer {
         platform: Platform,
     ) -> Result<Prepared, Why> {
         let input = Blob::Here(bytes::Bytes::from_owner(Shared(call.input.clone())));
-        root.add(INPUT, Digest::of(&call.input), false, input);
-        self.finish(root, arguments, environment, platform, call.policy.limits.timeout, false)
+        root.add(INPUT, Digest::of(&call.input), input);
+        self.finish(root, arguments, environment, platform, call.policy.limits.timeout, Caching::Allowed)
     }
 
     /// A call that prints files of the machine it runs on.
     pub fn report(&self, files: &[&str], platform: Platform) -> Result<Prepared, Why> {
         let mut root = Root::default();
-        root.add(MARKER, Digest::of(b"here\n"), false, Blob::Here(bytes::Bytes::from_static(b"here\n")));
+        root.add(MARKER, Digest::of(b"here\n"), Blob::Here(bytes::Bytes::from_static(b"here\n")));
         let arguments = starter::to_print(STARTER, files);
-        self.finish(root, arguments, BTreeMap::new(), platform, Duration::from_secs(60), true)
+        self.finish(root, arguments, BTreeMap::new(), platform, Duration::from_secs(60), Caching::Forbidden)
     }
 
     fn finish(
@@ -121,12 +121,12 @@ impl Describer {
         environment: BTreeMap<String, String>,
         platform: Platform,
         takes: Duration,
-        do_not_cache: bool,
+        caching: Caching,
     ) -> Result<Prepared, Why> {
         let machine = machine(&platform);
         let program = starter::for_machine(&machine)
             .ok_or_else(|| format!("krm cannot start programs on workers of the kind {machine}"))?;
-        root.add(STARTER, Digest::of(program), true, Blob::Here(bytes::Bytes::from_static(program)));
+        root.add_program(STARTER, Digest::of(program), Blob::Here(bytes::Bytes::from_static(program)));
         let tree = Tree::new(root.files.iter().map(|(path, file)| (path.as_str(), file)));
         let mut blobs = root.blobs;
         blobs.extend(tree.folders.into_iter().map(|(digest, bytes)| (digest, Blob::Here(bytes.into()))));
@@ -147,7 +147,7 @@ impl Describer {
             command_digest: Some(add(command.encode_to_vec())),
             input_root_digest: Some(tree.root),
             timeout: Some(takes.into()),
-            do_not_cache,
+            do_not_cache: caching == Caching::Forbidden,
             salt: FORMAT.into(),
             platform: Some(platform),
         };
@@ -208,6 +208,13 @@ pub fn mounts(call: &Call, image: &Image) -> Vec<Mount> {
     local.chain(image.mounts.iter().cloned()).chain(call.policy.mounts.iter().cloned()).collect()
 }
 
+/// Whether a server may keep the result of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Caching {
+    Allowed,
+    Forbidden,
+}
+
 /// The files of a call.
 #[derive(Default)]
 struct Root {
@@ -216,9 +223,15 @@ struct Root {
 }
 
 impl Root {
-    fn add(&mut self, path: &str, digest: Digest, executable: bool, blob: Blob) {
+    fn add(&mut self, path: &str, digest: Digest, blob: Blob) {
         self.blobs.insert(digest.clone(), blob);
-        self.files.insert(path.to_owned(), File::Content { digest, executable });
+        self.files.insert(path.to_owned(), File::Content { digest, executable: false });
+    }
+
+    /// Adds a file that can be executed.
+    fn add_program(&mut self, path: &str, digest: Digest, blob: Blob) {
+        self.blobs.insert(digest.clone(), blob);
+        self.files.insert(path.to_owned(), File::Content { digest, executable: true });
     }
 
     fn mount(&mut self, mount: &Mount) -> Result<(), Why> {

@@ -31,7 +31,7 @@ impl Client {
     pub fn execute(
         &self,
         action: &Digest,
-        skip_cache: bool,
+        lookup: CacheLookup,
         takes: Duration,
     ) -> Result<ExecuteResponse, Status> {
         let end = Instant::now() + takes + TO_WAIT;
@@ -40,7 +40,7 @@ impl Client {
         let ended = self.retry(|| {
             let name = progress.lock().expect("nothing here panics").name.clone();
             let broken = match name.is_empty() {
-                true => self.follow(ExecutionCall::Start { action, skip_cache }, &progress, end),
+                true => self.follow(ExecutionCall::Start { action, lookup }, &progress, end),
                 false => self.follow(ExecutionCall::Wait { name: &name }, &progress, end),
             };
             let mut progress = progress.lock().expect("nothing here panics");
@@ -72,10 +72,10 @@ impl Client {
         end: Instant,
     ) -> Result<(), Status> {
         let (method, request) = match step {
-            ExecutionCall::Start { action, skip_cache } => {
+            ExecutionCall::Start { action, lookup } => {
                 let request = ExecuteRequest {
                     instance_name: self.instance.clone(),
-                    skip_cache_lookup: skip_cache,
+                    skip_cache_lookup: lookup == CacheLookup::Skipped,
                     action_digest: Some(action.clone()),
                 };
                 ("/build.bazel.remote.execution.v2.Execution/Execute", framed(&request))
@@ -107,8 +107,15 @@ impl Client {
     }
 }
 
+/// Whether a server may answer with a result that it has already.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CacheLookup {
+    Allowed,
+    Skipped,
+}
+
 enum ExecutionCall<'s> {
-    Start { action: &'s Digest, skip_cache: bool },
+    Start { action: &'s Digest, lookup: CacheLookup },
     Wait { name: &'s str },
 }
 

@@ -17,7 +17,7 @@ use krm_engine::{Diagnostic, Result};
 
 use super::action::{Describer, Prepared, mounts};
 use super::client::Client;
-use super::execute::lacks_blobs;
+use super::execute::{CacheLookup, lacks_blobs};
 use super::messages::ExecuteResponse;
 use super::progress;
 use super::sandbox::{self, Sandbox};
@@ -56,7 +56,9 @@ pub struct Executor {
     client: Client,
     describer: Describer,
     with: Execution,
-    sandboxes: [OnceLock<std::result::Result<Sandbox, Status>>; 2],
+    /// What was found out about the workers that run executables, and those that run images.
+    executable_sandbox: FoundOnce,
+    image_sandbox: FoundOnce,
     images: Mutex<HashMap<String, Arc<OnceLock<Result<ImageConfig>>>>>,
     /// Programs that a warning has named.
     named: Mutex<BTreeSet<String>>,
@@ -77,6 +79,8 @@ impl From<Status> for Unmade {
 }
 
 type Attempt<T> = std::result::Result<T, Unmade>;
+
+type FoundOnce = OnceLock<std::result::Result<Sandbox, Status>>;
 
 impl fmt::Debug for Executor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -120,7 +124,8 @@ impl Executor {
             client: Client::new(address, connection)?,
             describer,
             with,
-            sandboxes: Default::default(),
+            executable_sandbox: OnceLock::new(),
+            image_sandbox: OnceLock::new(),
             images: Mutex::default(),
             named: Mutex::default(),
         })
@@ -189,7 +194,10 @@ impl Executor {
         self.check_variables(call)?;
         let file = exec.find().map_err(Unmade::Failed)?;
         let prepared = self.describer.executable(call, exec, &file).map_err(Unmade::Here)?;
-        self.check_sandbox(0, call.program.name(), false, || self.describer.executable_platform())?;
+        if !self.with.trust_sandbox {
+            let platform = || self.describer.executable_platform();
+            self.check_sandbox(&self.executable_sandbox, call.program.name(), platform)?;
+        }
         Ok((prepared, needs(&file)))
     }
 
@@ -211,10 +219,12 @@ impl Executor {
         self.check_variables(call)?;
         let config = self.config(&image.image).map_err(Unmade::Failed)?;
         let name = by_digest(&image.image, &config.digest);
-        let platform = || self.describer.image_platform(&name);
-        let sandbox = self.check_sandbox(1, call.program.name(), !mounts.is_empty(), platform)?;
-        if !mounts.is_empty() && !sandbox.is_some_and(|sandbox| sandbox.is_root) {
-            return here("files cannot be mounted there where it expects them".into());
+        if !self.with.trust_sandbox || !mounts.is_empty() {
+            let platform = || self.describer.image_platform(&name);
+            let sandbox = self.check_sandbox(&self.image_sandbox, call.program.name(), platform)?;
+            if !mounts.is_empty() && !sandbox.is_root {
+                return here("files cannot be mounted there where it expects them".into());
+            }
         }
         self.describer.image(call, image, &config, &name).map_err(Unmade::Here)
     }
@@ -242,26 +252,23 @@ impl Executor {
         known.get_or_init(|| Registry::of(image).config()).clone()
     }
 
-    /// Refuses a server that does not keep functions from the network. What it does is found out once, if it matters.
+    /// Refuses a server that does not keep functions from the network, unless it is trusted. What it does is found out
+    /// once.
     fn check_sandbox(
         &self,
-        kind: usize,
+        found: &FoundOnce,
         name: &str,
-        matters: bool,
         platform: impl FnOnce() -> krm_engine::runtime::reapi::Platform,
-    ) -> Attempt<Option<Sandbox>> {
-        if self.with.trust_sandbox && !matters {
-            return Ok(None);
-        }
+    ) -> Attempt<Sandbox> {
         let look = || {
             if !self.client.capabilities()?.executes {
                 return Err(Status::new(Code::UNIMPLEMENTED, "the server is a cache: it runs nothing"));
             }
             sandbox::look(&self.client, &self.describer, platform())
         };
-        let sandbox = self.sandboxes[kind].get_or_init(look).clone()?;
+        let sandbox = found.get_or_init(look).clone()?;
         if self.with.trust_sandbox || sandbox.faults.is_empty() {
-            return Ok(Some(sandbox));
+            return Ok(sandbox);
         }
         let address = self.client.address();
         let message = format!(
@@ -275,16 +282,18 @@ impl Executor {
 
     /// The result of a call: from the cache of the server, or made now.
     fn result_of(&self, call: &Prepared, most: usize) -> Attempt<Output> {
-        let mut skip_cache = false;
+        let mut lookup = CacheLookup::Allowed;
         match self.client.result(&call.action) {
             Ok(Some(result)) if result.exit_code == 0 => match self.output(&result, most) {
                 Ok(output) => return Ok(Output { cached: true, ..output }),
                 // The server dropped what the result names, or has other bytes for it.
-                Err(status) if [Code::NOT_FOUND, Code::DATA_LOSS].contains(&status.code) => skip_cache = true,
+                Err(status) if [Code::NOT_FOUND, Code::DATA_LOSS].contains(&status.code) => {
+                    lookup = CacheLookup::Skipped
+                }
                 Err(status) => return Err(status.into()),
             },
             // A failure may have been the server's; it is not taken from a cache.
-            Ok(Some(_)) => skip_cache = true,
+            Ok(Some(_)) => lookup = CacheLookup::Skipped,
             Ok(None) => {}
             // Who may run programs may not be allowed to read the cache.
             Err(status) if [Code::PERMISSION_DENIED, Code::UNIMPLEMENTED].contains(&status.code) => {}
@@ -293,18 +302,18 @@ impl Executor {
         let mut last = None;
         for _ in 0..ATTEMPTS {
             self.client.upload(&call.blobs)?;
-            match self.client.execute(&call.action, skip_cache, call.takes) {
+            match self.client.execute(&call.action, lookup, call.takes) {
                 Ok(response) => match self.answer(call, &response, most) {
                     Err(status) if [Code::NOT_FOUND, Code::DATA_LOSS].contains(&status.code) => {
-                        skip_cache = true;
+                        lookup = CacheLookup::Skipped;
                         last = Some(status);
                     }
                     answer => {
                         let failed = answer.as_ref().is_ok_and(|output| !output.status.is_success());
-                        if !(failed && response.cached_result && !skip_cache) {
+                        if !(failed && response.cached_result && lookup == CacheLookup::Allowed) {
                             return Ok(answer?);
                         }
-                        skip_cache = true;
+                        lookup = CacheLookup::Skipped;
                         last = None;
                     }
                 },

@@ -7,6 +7,7 @@ use krm_engine::runtime::reapi::Platform;
 
 use super::action::{Describer, MARKER};
 use super::client::Client;
+use super::execute::CacheLookup;
 use super::executor::{length, stream};
 use super::starter;
 use super::status::{Code, Status};
@@ -32,7 +33,7 @@ pub fn look(client: &Client, describer: &Describer, platform: Platform) -> Resul
         .report(&[NETWORK, RIGHTS, &marker], platform)
         .map_err(|why| Status::new(Code::UNIMPLEMENTED, why))?;
     client.upload(&call.blobs)?;
-    let result = client.execute(&call.action, true, call.takes)?.result;
+    let result = client.execute(&call.action, CacheLookup::Skipped, call.takes)?.result;
     let result = result.ok_or_else(|| Status::new(Code::INTERNAL, "a call ends without a result"))?;
     let stdout = stream(&result.stdout_raw, result.stdout_digest.as_ref())
         .map_err(|why| Status::new(Code::DATA_LOSS, why))?;

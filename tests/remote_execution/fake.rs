@@ -107,13 +107,13 @@ impl Fake {
         let scheme = if tls.is_some() { "grpcs" } else { "grpc" };
         let tls = tls.map(|tls| TlsAcceptor::from(Arc::new(tls)));
         let state = Arc::new(Mutex::new(State { sandbox: sandbox.into(), ..State::default() }));
-        let (tell, told) = mpsc::channel();
+        let (sender, receiver) = mpsc::channel();
         let (shared, hook): (_, Hook) = (state.clone(), Box::new(hook));
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
             runtime.block_on(async move {
                 let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-                tell.send(listener.local_addr().unwrap()).unwrap();
+                sender.send(listener.local_addr().unwrap()).unwrap();
                 let hook = Arc::new(Mutex::new(hook));
                 while let Ok((io, _)) = listener.accept().await {
                     let (shared, hook, tls) = (shared.clone(), hook.clone(), tls.clone());
@@ -130,7 +130,7 @@ impl Fake {
                 }
             });
         });
-        let address = told.recv().expect("the server starts");
+        let address = receiver.recv().expect("the server starts");
         Self { address: format!("{scheme}://{address}"), state }
     }
 

@@ -1,4 +1,4 @@
-//! A cache of our own that speaks HTTP, and can be told to misbehave.
+//! A cache of our own that speaks HTTP, and misbehaves on request.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -47,7 +47,7 @@ pub fn explain(
         return Err(Diagnostic::error("explain-no-field", message)
             .help("check the spelling; leave out the field to see the whole resource"));
     }
-    let hidden = Hidden::of([&*trace], sources, false, &[]);
+    let hidden = Hidden::secrets([&*trace], sources);
     let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: DEPTH };
     let histories = places.iter().map(|place| {
         let history = explain::explain(place, with);

@@ -10,7 +10,7 @@ digest named as PREVIOUS, and of SCOPES below for kinds that came later.
 
 What is kept: for every kind its scope and its type, and of every type the fields that hold maps or lists of maps, with
 how a list is merged. Scalars, lists of scalars that are replaced, and descriptions are left out, and types that cannot
-be told apart by what is left are one.
+be distinguished by what is left are one.
 """
 import json
 import re
@@ -61,7 +61,7 @@ def describe(schema, todo):
     def name_of(child):
         """The name of a child's type; None for what holds neither a map nor a list of maps."""
         if "$ref" in child:
-            # As the reference resolves them: what stands beside a `$ref` does not count.
+            # As the reference resolves them: what is beside a `$ref` does not count.
             target = child["$ref"].rsplit("/", 1)[1]
             return target if shape(todo.definitions[target]) != SCALAR else None
         if shape(child) == SCALAR:

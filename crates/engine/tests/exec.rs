@@ -118,7 +118,7 @@ fn outputs_of_executables_are_kept_only_when_all_are() {
     let dir = std::env::temp_dir().join(format!("krm-exec-cache-{}", std::process::id()));
     let runs = |cache| {
         let policy = || Policy { cache_dir: Some(dir.clone()), cache, ..policy() };
-        [run("cat; echo told >&2", policy(), b"a"), run("cat; echo told >&2", policy(), b"a")]
+        [run("cat; echo noted >&2", policy(), b"a"), run("cat; echo noted >&2", policy(), b"a")]
     };
     for cache in [Keep::Nothing, Keep::Sandboxed] {
         assert!(runs(cache).iter().all(|output| !output.cached), "{cache:?}");

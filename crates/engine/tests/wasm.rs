@@ -162,12 +162,12 @@ fn addresses_outside_the_memory_are_refused() {
 fn what_is_not_a_module_is_reported() {
     let dir = folder("no-module");
     std::fs::write(dir.join("fn.wasm"), b"not wasm").unwrap();
-    for (name, told) in
+    for (name, message) in
         [("fn.wasm", "is not a module krm can run"), ("none.wasm", "cannot be read: No such file")]
     {
         let module = Module { path: dir.join(name).to_str().unwrap().into(), args: vec![], env: vec![] };
         let error = Runtime::new(policy()).run(&Program::Wasm(module), vec![]).unwrap_err();
-        assert!(error.to_string().contains(told), "{error}");
+        assert!(error.to_string().contains(message), "{error}");
     }
 }
 

@@ -159,10 +159,10 @@ fn selectors_must_find_pods() {
     };
     assert_eq!(check("      app: web\n", "").0, Some(0));
     let (status, stderr) = check("      app: wbe\n", "");
-    let told = "the selector finds no pods: none have the label `app: wbe`";
+    let message = "the selector finds no pods: none have the label `app: wbe`";
     assert_eq!(
         (status, stderr.as_str()),
-        (Some(1), &*format!("[error] v1/Service/web spec.selector: {told}\n"))
+        (Some(1), &*format!("[error] v1/Service/web spec.selector: {message}\n"))
     );
     assert_eq!(check("      app: web\n", "    namespace: elsewhere\n").0, Some(1));
     let other = "      app: web\n- kind: Pod\n  metadata:\n    name: b\n    labels:\n      tier: b\n";

@@ -78,7 +78,7 @@ fn watch(args: &BuildArgs, report: &Report, messenger: Option<Messenger>) -> Res
     let all: Vec<usize> = (0..watching.targets.len()).collect();
     let mut started = SystemTime::now();
     watching.build(&all);
-    watching.publish(true)?;
+    watching.publish()?;
     let mut is_first = true;
     loop {
         let (mut changed, warning) = watch.set(watching.paths(), started);
@@ -117,7 +117,8 @@ impl Watching<'_> {
         let failed_before = self.targets.iter().any(|target| target.fails);
         let Rebuilt { fields, changed: results } = self.build(&reached);
         let fails = self.targets.iter().any(|target| target.fails);
-        let files = self.publish(fields > 0 || (failed_before && !fails))?;
+        let is_new = fields > 0 || (failed_before && !fails);
+        let files = if is_new { self.publish()? } else { 0 };
         if fields == 0 && !fails && !failed_before && files == 0 {
             return Ok(false);
         }
@@ -205,8 +206,8 @@ impl Watching<'_> {
     }
 
     /// Prints or writes the results, unless a target fails: then the last ones stay. Gives how many files were written.
-    fn publish(&mut self, is_new: bool) -> Result<usize> {
-        if !is_new || self.targets.iter().any(|target| target.fails) {
+    fn publish(&mut self) -> Result<usize> {
+        if self.targets.iter().any(|target| target.fails) {
             return Ok(0);
         }
         let done: Vec<Resources> = self.targets.iter().filter_map(|target| target.good.clone()).collect();

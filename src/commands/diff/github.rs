@@ -41,7 +41,7 @@ pub fn text(diff: &Diff) -> String {
     for flag in &diff.flags {
         let at =
             flag.place.as_ref().map(|at| format!("file={},line={},", annotation_property(&at.file), at.line));
-        let reached = targets(&diff.changes[flag.change].targets, diff, &names, false);
+        let reached = targets(&diff.changes[flag.change].targets, diff, &names);
         let message = format!("{} ({reached})", flag.message);
         let title = format!("title=krm diff {}", annotation_property(flag.rule));
         let _ = writeln!(out, "::warning {}{title}::{}", at.unwrap_or_default(), annotation_data(&message));
@@ -50,7 +50,7 @@ pub fn text(diff: &Diff) -> String {
 }
 
 fn line(change: &Change, diff: &Diff, names: &[String]) -> String {
-    let reached = targets(&change.targets, diff, names, false);
+    let reached = targets(&change.targets, diff, names);
     if change.field.is_empty() {
         return format!("{} {} ({reached})", label(change), change.kind.name());
     }

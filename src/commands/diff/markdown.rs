@@ -63,7 +63,7 @@ fn comment(diff: &Diff, detail: Detail) -> String {
     let _ = writeln!(out, "{}", escaped(summary(diff).trim_end()));
     let overlays = |of: &[usize]| match detail >= Detail::NoOverlays {
         true => counted(of.len(), "overlay", "overlays"),
-        false => escaped(&targets(of, diff, &names, false)),
+        false => escaped(&targets(of, diff, &names)),
     };
     if !diff.flags.is_empty() && detail == Detail::Summary {
         let _ = writeln!(out, "\n⚠️ {}", counted(diff.flags.len(), "warning", "warnings"));

@@ -140,7 +140,7 @@ fn cause_line(cause: &Cause, aligned: bool, width: usize, more: usize) -> String
     }
 }
 
-/// The changes of a cause; what follows from one stands below it.
+/// The changes of a cause; what follows from one is below it.
 fn changes(all: &[usize], diff: &Diff, names: &[String], full: bool) -> String {
     let all: Vec<&Change> = all.iter().map(|id| &diff.changes[*id]).collect();
     let resource =
@@ -247,7 +247,10 @@ fn order(list: &Node) -> String {
 }
 
 fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String], full: bool) -> String {
-    let targets = targets(&change.targets, diff, names, full);
+    let targets = match full {
+        true => list(&change.targets, names),
+        false => targets(&change.targets, diff, names),
+    };
     let guessed = if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" };
     if change.field.is_empty() {
         let what = format!("{:<1$}", change.kind.name(), FIELD + VALUES);
@@ -379,11 +382,9 @@ fn follow(all: &[&Change]) -> String {
     format!("    and follows: {}\n", parts.join("; "))
 }
 
-/// The targets of a change: all by name, or how many and which not.
-pub fn targets(of: &[usize], diff: &Diff, names: &[String], full: bool) -> String {
+/// The targets of a change in short: by name if they are few, or else how many and which not.
+pub fn targets(of: &[usize], diff: &Diff, names: &[String]) -> String {
     const MOST: usize = 6;
-    let mut of = of.to_vec();
-    of.sort_unstable();
     let compared: Vec<usize> = diff
         .targets
         .iter()
@@ -391,17 +392,25 @@ pub fn targets(of: &[usize], diff: &Diff, names: &[String], full: bool) -> Strin
         .filter(|(_, target)| target.status != Status::Same)
         .map(|(at, _)| at)
         .collect();
-    let list = |of: &[usize]| of.iter().map(|at| names[*at].as_str()).collect::<Vec<_>>().join(", ");
-    if full || of.len() <= MOST {
-        return list(&of);
+    if of.len() <= MOST {
+        return list(of, names);
     }
+    let mut of = of.to_vec();
+    of.sort_unstable();
     let missing: Vec<usize> = compared.iter().filter(|at| !of.contains(at)).copied().collect();
     let head = format!("{} of {} overlays", of.len(), diff.targets.len());
     match missing.len() {
         0 if of.len() == diff.targets.len() => format!("all {} overlays", of.len()),
-        1..=3 => format!("{head}; not in {}", list(&missing)),
-        _ => format!("{head}: {} …", list(&of[..3])),
+        1..=3 => format!("{head}; not in {}", list(&missing, names)),
+        _ => format!("{head}: {} …", list(&of[..3], names)),
     }
+}
+
+/// Some targets by name.
+fn list(of: &[usize], names: &[String]) -> String {
+    let mut of = of.to_vec();
+    of.sort_unstable();
+    of.iter().map(|at| names[*at].as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn images(diff: &Diff, names: &[String]) -> String {
@@ -416,7 +425,7 @@ fn images(diff: &Diff, names: &[String]) -> String {
             true => String::new(),
             false => format!("{:<width$}  ", image.name),
         };
-        let targets = targets(&image.targets, diff, names, false);
+        let targets = targets(&image.targets, diff, names);
         let or_none = |tag: &str| if tag.is_empty() { "no tag".to_owned() } else { tag.to_owned() };
         let _ = writeln!(
             out,
@@ -435,7 +444,7 @@ fn flags(diff: &Diff, names: &[String]) -> String {
     let mut lines: Vec<String> = Vec::new();
     for flag in &diff.flags {
         let at = flag.place.as_ref().map(|at| format!("{}   ", place(at))).unwrap_or_default();
-        let targets = targets(&diff.changes[flag.change].targets, diff, names, false);
+        let targets = targets(&diff.changes[flag.change].targets, diff, names);
         let line = format!("! {at}{} ({targets})\n", sanitize::inert(&flag.message));
         if !lines.contains(&line) {
             lines.push(line);

@@ -210,13 +210,13 @@ impl AddArgs {
             Leaf::BuildMetadata { options } => {
                 file.add_build_metadata(&options.split(',').collect::<Vec<_>>())
             }
-            Leaf::Component { paths } => file.add_paths(Paths::Components, paths, true),
+            Leaf::Component { paths } => file.add_paths(Paths::Components, paths),
             Leaf::ConfigMap(args) => {
                 let behavior = args.behavior.clone();
                 file.add_generated(Generated::ConfigMap, &Addition { behavior, ..args.data.addition() })
             }
-            Leaf::Configuration { paths } => file.add_paths(Paths::Configurations, paths, true),
-            Leaf::Generator { paths } => file.add_paths(Paths::Generators, paths, true),
+            Leaf::Configuration { paths } => file.add_paths(Paths::Configurations, paths),
+            Leaf::Generator { paths } => file.add_paths(Paths::Generators, paths),
             Leaf::Label { pairs, force, without_selector, include_templates } => {
                 let pairs = Pair::parse_all(pairs, Common::Labels)?;
                 match without_selector {
@@ -225,16 +225,20 @@ impl AddArgs {
                 }
             }
             Leaf::Patch(args) => {
-                file.add_patch(&args.entry(true)?);
+                file.add_patch(&args.entry().with_patch()?);
                 Ok(())
             }
-            Leaf::Resource { paths, no_verify } => file.add_paths(Paths::Resources, paths, !no_verify),
+            Leaf::Resource { paths, no_verify: false } => file.add_paths(Paths::Resources, paths),
+            Leaf::Resource { paths, no_verify: true } => {
+                file.add_paths_unverified(Paths::Resources, paths);
+                Ok(())
+            }
             Leaf::Secret(args) => {
                 let secret_type = args.secret_type.clone();
                 file.add_generated(Generated::Secret, &Addition { secret_type, ..args.data.addition() })
             }
-            Leaf::Transformer { paths } => file.add_paths(Paths::Transformers, paths, true),
-            Leaf::Validator { paths } => file.add_paths(Paths::Validators, paths, true),
+            Leaf::Transformer { paths } => file.add_paths(Paths::Transformers, paths),
+            Leaf::Validator { paths } => file.add_paths(Paths::Validators, paths),
         }
     }
 }

@@ -132,7 +132,7 @@ impl RemoveArgs {
             Leaf::Generator(args) => paths(file, Paths::Generators, args),
             Leaf::Label(args) => keys(file, Common::Labels, args),
             Leaf::Patch(args) => {
-                file.remove_patch(&args.entry(false)?);
+                file.remove_patch(&args.entry());
                 Ok(())
             }
             Leaf::Resource(args) => paths(file, Paths::Resources, args),

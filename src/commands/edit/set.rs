@@ -161,9 +161,9 @@ pub struct PatchArgs {
 }
 
 impl PatchArgs {
-    /// The entry they describe. To be added it needs a patch.
-    pub fn entry(&self, needs_patch: bool) -> Result<PatchEntry> {
-        let entry = PatchEntry {
+    /// The entry they describe.
+    pub fn entry(&self) -> PatchEntry {
+        PatchEntry {
             path: self.path.clone(),
             patch: self.patch.clone(),
             group: self.group.clone(),
@@ -173,8 +173,7 @@ impl PatchArgs {
             namespace: self.namespace.clone(),
             annotation_selector: self.annotation_selector.clone(),
             label_selector: self.label_selector.clone(),
-        };
-        if needs_patch { entry.with_patch() } else { Ok(entry) }
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use krm_engine::explain::{
-    Entry, Explanation, Found, Part, Site, State, Where, each_scalar, json, removed_fields, text,
+    Explanation, Found, HistoryEntry, Part, Site, State, Where, each_scalar, json, removed_fields, text,
 };
 use krm_engine::files::{clean, relative};
 use krm_engine::trace::{EventKind, each_step};
@@ -138,7 +138,7 @@ impl Asked {
     }
 
     /// Whether an event wrote what is at the line.
-    fn wrote(&self, answerer: &Answerer, entry: &Entry) -> bool {
+    fn wrote(&self, answerer: &Answerer, entry: &HistoryEntry) -> bool {
         let place = Site::Text(entry.place);
         let is_here = || {
             entry.read_from.as_ref().is_some_and(|file| self.is_at(answerer, file))
@@ -248,7 +248,7 @@ fn condition(one: &Traced, resource: String, fields: &[String]) -> Arrival {
 }
 
 /// What an event did to a value that was there before it.
-fn fate(answerer: &Answerer, entry: &Entry, reached: bool) -> String {
+fn fate(answerer: &Answerer, entry: &HistoryEntry, reached: bool) -> String {
     let by = by(answerer, entry);
     match entry.event {
         EventKind::ByFunction => format!("changed by the function at {by}"),
@@ -263,7 +263,7 @@ fn fate(answerer: &Answerer, entry: &Entry, reached: bool) -> String {
 }
 
 /// How a value came to a field that it was not written for.
-fn way(answerer: &Answerer, entry: &Entry) -> Option<String> {
+fn way(answerer: &Answerer, entry: &HistoryEntry) -> Option<String> {
     match entry.event {
         EventKind::Hashed => Some("through the hash of the content".to_owned()),
         EventKind::Followed => Some(format!("which {}", entry.label)),
@@ -272,7 +272,7 @@ fn way(answerer: &Answerer, entry: &Entry) -> Option<String> {
     }
 }
 
-fn by(answerer: &Answerer, entry: &Entry) -> String {
+fn by(answerer: &Answerer, entry: &HistoryEntry) -> String {
     let step = || entry.step.as_ref().map_or_else(|| entry.label.clone(), |step| step.id.clone());
     text::place(entry.place, &answerer.report.sources).unwrap_or_else(step)
 }

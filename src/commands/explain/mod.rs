@@ -167,7 +167,10 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         return answerer.print(one, &[answer], args.output.format);
     }
     let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output.format) };
-    let found = answerer.resources(one, resource, args.all)?;
+    let found = match args.all {
+        true => answerer.resources(one, resource)?,
+        false => vec![answerer.resource(one, resource)?],
+    };
     let mut answers = Vec::new();
     for found in &found {
         match fields.is_empty() {
@@ -227,13 +230,19 @@ impl Traced {
 }
 
 impl Answerer<'_> {
-    fn resources<'t>(&self, one: &'t Traced, name: &str, all: bool) -> Result<Vec<Found<'t>>> {
-        let found = match explain::resources(&one.trace, &ResourceName::parse(name)?) {
+    /// Every resource that a name may mean.
+    fn resources<'t>(&self, one: &'t Traced, name: &str) -> Result<Vec<Found<'t>>> {
+        match explain::resources(&one.trace, &ResourceName::parse(name)?) {
             // Why there is nothing is in the error of the build.
-            Err(_) if one.built.is_err() => return Err(one.failure().expect_err("it failed")),
-            found => found?,
-        };
-        if found.len() > 1 && !all {
+            Err(_) if one.built.is_err() => Err(one.failure().expect_err("it failed")),
+            found => found,
+        }
+    }
+
+    /// The one resource that a name means.
+    fn resource<'t>(&self, one: &'t Traced, name: &str) -> Result<Found<'t>> {
+        let mut found = self.resources(one, name)?;
+        if found.len() > 1 {
             let names: Vec<String> = found
                 .iter()
                 .map(|found| match found.seen.id.namespace.as_str() {
@@ -245,7 +254,7 @@ impl Answerer<'_> {
             return Err(Diagnostic::error("explain-ambiguous", message)
                 .help("name the one you mean, or pass `--all`"));
         }
-        Ok(found)
+        Ok(found.swap_remove(0))
     }
 
     fn field(&self, one: &Traced, found: &Found, field: &str) -> Result<Vec<Explanation>> {
@@ -416,8 +425,8 @@ impl Answerer<'_> {
         let mut answers = Vec::new();
         for one in all {
             let answer = self
-                .resources(one, resource, false)
-                .and_then(|found| self.field(one, &found[0], field).map(|mut all| all.swap_remove(0)));
+                .resource(one, resource)
+                .and_then(|found| self.field(one, &found, field).map(|mut all| all.swap_remove(0)));
             match answer {
                 Ok(answer) => answers.push((one.target.as_str(), answer)),
                 Err(error) => errors.push(error),

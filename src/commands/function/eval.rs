@@ -11,7 +11,7 @@ use krm_function::{Object, ResourceList};
 use krm_yaml::{Failure, Spanned};
 
 use crate::cli::{FnEvalArgs, FunctionType, MatchArgs, is_pair, pair_advice};
-use crate::commands::function::packages::{self, Destination, Told};
+use crate::commands::function::packages::{self, CallPrinter, Destination};
 use crate::commands::function::run::{from_arguments, read_config, stdin, write};
 use crate::os;
 use crate::report::Report;
@@ -118,7 +118,7 @@ fn on_folder(
     let tree = Arc::new(Tree::read_folder(options.world, &dir, &report.sources)?);
     // What configures the function is not for it to change.
     let (apart, given) = config_apart(args, &dir, tree.resources());
-    let (result, called) = kpt::evaluate(&tree, evaluation, given, options, Box::new(Told::default()));
+    let (result, called) = kpt::evaluate(&tree, evaluation, given, options, Box::new(CallPrinter::default()));
     let mut resources: Vec<Resource> =
         finished(args, result, &called, report)?.into_iter().chain(apart).collect();
     let Some(changing) = changing else {
@@ -269,7 +269,7 @@ fn on_list(
     }
     let tree = Arc::new(Tree::of_list(given));
     let (result, called) =
-        kpt::evaluate(&tree, evaluation, tree.resources(), options, Box::new(Told::default()));
+        kpt::evaluate(&tree, evaluation, tree.resources(), options, Box::new(CallPrinter::default()));
     let mut resources = finished(args, result, &called, report)?;
     match to {
         Destination::InPlace | Destination::List => {

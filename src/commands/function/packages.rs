@@ -13,21 +13,21 @@ use krm_function::ResourceList;
 use crate::os::{self, Changes};
 use crate::report::{Report, is_for_programs, sanitize};
 
-/// Tells on standard error what functions do, in kpt's words.
+/// Says on standard error what functions do, in kpt's words.
 #[derive(Default)]
-pub struct Told {
+pub struct CallPrinter {
     /// Say which package a function runs on.
     packages: bool,
     spoke: bool,
 }
 
-impl Told {
+impl CallPrinter {
     pub fn with_packages() -> Self {
         Self { packages: true, spoke: false }
     }
 }
 
-impl Observer for Told {
+impl Observer for CallPrinter {
     fn package(&mut self, shown: &str) {
         if std::mem::take(&mut self.spoke) {
             eprintln!("");

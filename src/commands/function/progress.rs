@@ -24,10 +24,11 @@ pub struct Progress<'r> {
     state: Mutex<State>,
 }
 
-/// What was reported so far.
+/// What has happened so far.
 #[derive(Default)]
 struct State {
-    told: Vec<Node>,
+    /// The calls that have ended, as programs read them.
+    calls: Vec<Node>,
     spinner: Option<Spinner>,
 }
 
@@ -48,14 +49,14 @@ impl<'r> Progress<'r> {
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
-        self.state.lock().expect("no one panics while telling")
+        self.state.lock().expect("no one panics while reporting")
     }
 
     fn for_people(&self) -> bool {
         self.output == FnOutput::Text && !self.quiet
     }
 
-    /// Tells programs everything, and people what was written.
+    /// Reports everything to programs, and to people what was written.
     pub fn finish(self, changes: &[Change], resources_printed: bool) -> Result<()> {
         self.state().spinner = None;
         if self.output == FnOutput::Json {
@@ -65,7 +66,7 @@ impl<'r> Progress<'r> {
                 true => os::say(&text),
                 false => os::print(text.as_bytes())?,
             }
-        } else if self.for_people() && !resources_printed && !self.state().told.is_empty() {
+        } else if self.for_people() && !resources_printed && !self.state().calls.is_empty() {
             eprintln!("{}", summary(changes));
         }
         Ok(())
@@ -77,7 +78,7 @@ impl<'r> Progress<'r> {
             Node::from(paths.map(|change| Node::from(change.path.as_str())).collect::<Vec<_>>())
         };
         let mut object = Node::map();
-        object.set("functions", Node::from(self.state().told.clone()));
+        object.set("functions", Node::from(self.state().calls.clone()));
         object.set("written", files(false));
         object.set("removed", files(true));
         object
@@ -85,14 +86,14 @@ impl<'r> Progress<'r> {
 
     fn save_results(&self, ran: &Ran) -> Result<()> {
         let (Some(dir), Some(results)) = (&self.results_dir, ran.raw_results) else { return Ok(()) };
-        let count = self.state().told.len();
+        let count = self.state().calls.len();
         // Not through a link that leads elsewhere.
         let mut changes = os::Changes::to_output(dir)?;
         changes.write(&dir.join(format!("results-{count}.yaml")), preserve::fresh(results).as_bytes())?;
         changes.commit()
     }
 
-    fn tell(&self, call: &Call, answer: &Ran) {
+    fn print(&self, call: &Call, answer: &Ran) {
         let word = if answer.failure.is_some() { "FAIL" } else { "PASS" };
         let mut line = format!("[{word}] {}: {}", call.program, counted(call.given.len(), "resource"));
         line += &match answer.cached {
@@ -126,22 +127,22 @@ impl<'r> Progress<'r> {
     }
 
     /// A result for programs: as it came, and where what it is about was written.
-    fn told_result(&self, result: &FunctionResult, place: Span) -> Node {
-        let mut told = result.to_map();
+    fn result_object(&self, result: &FunctionResult, place: Span) -> Node {
+        let mut object = result.to_map();
         if let Some((file, line, column)) = self.position(place) {
             let mut location = Node::map();
             location.set("file", file);
             location.set("line", line as i64);
             location.set("column", column as i64);
-            told.set("location", location);
+            object.set("location", location);
         }
-        told
+        object
     }
 
-    fn told(&self, call: &Call, ran: &Ran) -> Node {
+    fn call_object(&self, call: &Call, ran: &Ran) -> Node {
         let located = located(call, ran);
-        let results = ran.results.iter().map(|result| self.told_result(result, located.find(result)));
-        told(call, ran, results.collect())
+        let results = ran.results.iter().map(|result| self.result_object(result, located.find(result)));
+        call_object(call, ran, results.collect())
     }
 }
 
@@ -157,7 +158,7 @@ impl Observer for Progress<'_> {
         self.state().spinner = None;
         self.save_results(ran)?;
         if self.for_people() {
-            self.tell(call, ran);
+            self.print(call, ran);
         }
         if is_for_programs() {
             let located = located(call, ran);
@@ -165,8 +166,8 @@ impl Observer for Progress<'_> {
             let shown = |result| finding(call.program, result).at(located.find(result)).at(call.place);
             findings.for_each(|result| self.report.show(&shown(result)));
         }
-        let told = self.told(call, ran);
-        self.state().told.push(told);
+        let object = self.call_object(call, ran);
+        self.state().calls.push(object);
         ran.warnings.iter().for_each(|warning| self.report.show(warning));
         Ok(())
     }
@@ -180,7 +181,7 @@ fn located<'a>(call: &Call<'a>, ran: &Ran) -> Locator<'a> {
     Locator::new(call.given.iter().map(|r| (r.node(), r.home.as_deref())), ran.results)
 }
 
-fn told(call: &Call, answer: &Ran, results: Vec<Node>) -> Node {
+fn call_object(call: &Call, answer: &Ran, results: Vec<Node>) -> Node {
     let mut object = Node::map();
     object.set("function", call.program);
     object.set("resources", call.given.len() as i64);

@@ -9,7 +9,7 @@ use krm_engine::runtime::Runtime;
 use krm_engine::{Diagnostic, Result, Schema};
 
 use crate::cli::FnRenderArgs;
-use crate::commands::function::packages::{self, Destination, Told};
+use crate::commands::function::packages::{self, CallPrinter, Destination};
 use crate::commands::function::run::write;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
@@ -51,7 +51,7 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
         tags: Arc::new(packages::local_tags),
     };
     let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
-    let outcome = kpt::render(&tree, &options, Box::new(Told::with_packages()));
+    let outcome = kpt::render(&tree, &options, Box::new(CallPrinter::with_packages()));
     finish(args, &to, changing, &tree, outcome, &disk, report)
 }
 

@@ -88,7 +88,7 @@ fn root(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
         Some((all, left)) => format!("{all} resources → {left}"),
         None => "does not build".to_owned(),
     };
-    let content = contents(branch, false);
+    let content = contents(branch);
     line.details.push(if content.is_empty() { count } else { format!("{count}   {content}") });
     line.below = branch.layers.iter().map(|below| layer(below, drawn)).collect();
     let mut simple: Vec<&StepView> = Vec::new();
@@ -128,14 +128,14 @@ fn joined(steps: &mut Vec<&StepView>) -> Option<Line> {
     let line = match &steps[..] {
         [] => return None,
         [one] => {
-            let mut line = Line::new(words(one, false));
+            let mut line = Line::new(words(one));
             line.details.extend(fields(one));
             line.details.extend(one.misses.iter().map(|miss| format!("! {miss}")));
             line
         }
         several => {
             let mut line =
-                Line::new(several.iter().map(|step| words(step, true)).collect::<Vec<_>>().join(" · "));
+                Line::new(several.iter().map(|step| words_with_count(step)).collect::<Vec<_>>().join(" · "));
             let misses = several.iter().flat_map(|step| step.misses.iter().map(move |miss| (step, miss)));
             line.notes = misses.map(|(step, miss)| format!("{}: ! {miss}", step.name.field)).collect();
             line
@@ -154,7 +154,7 @@ fn layer(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
         return line;
     }
     let is_component = branch.kind == LayerKind::Component;
-    let content = contents(branch, is_component);
+    let content = if is_component { contents_and_patches(branch) } else { contents(branch) };
     let count = branch.resources.filter(|_| !is_component).map(|(all, given)| match all == given {
         true => given.to_string(),
         false => format!("{all} → {given}"),
@@ -193,13 +193,23 @@ fn layer(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
     line
 }
 
-/// What a layer brings, in the order of its file; of a component also what it patches.
-fn contents(branch: &Branch, with_patches: bool) -> String {
-    let own = branch.contents().into_iter().map(|content| (content.place().start, brought(content)));
-    let is_patch = |step: &&StepView| with_patches && matches!(step.kind, StepKind::Patch(_));
-    let patches = branch.steps.iter().filter(is_patch);
+/// What a layer brings, in the order of its file.
+fn contents(branch: &Branch) -> String {
+    in_order(placed_contents(branch).collect())
+}
+
+/// The same, and what it patches.
+fn contents_and_patches(branch: &Branch) -> String {
+    let patches = branch.steps.iter().filter(|step| matches!(step.kind, StepKind::Patch(_)));
     let patches = patches.map(|step| (step.place.start, format!("{} {}", step.name.field, patch(step))));
-    let mut all: Vec<(u32, String)> = own.chain(patches).collect();
+    in_order(placed_contents(branch).chain(patches).collect())
+}
+
+fn placed_contents(branch: &Branch) -> impl Iterator<Item = (u32, String)> {
+    branch.contents().into_iter().map(|content| (content.place().start, brought(content)))
+}
+
+fn in_order(mut all: Vec<(u32, String)>) -> String {
     all.sort_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" · ")
 }
@@ -278,13 +288,20 @@ fn program(step: &StepView) -> Line {
     Line { details: vec![said], ..Line::new(name.as_str()) }
 }
 
-/// A step in a few words: its field and its value, or how many fields it changes.
-fn words(step: &StepView, with_count: bool) -> String {
+/// A step in a few words: its field and its value.
+fn words(step: &StepView) -> String {
     let field = &step.name.field;
     match &step.kind {
         StepKind::Value(value) => format!("{field} {value}"),
-        StepKind::Fields if with_count => format!("{field} {}", count(step)),
         _ => field.to_string(),
+    }
+}
+
+/// The same, and how many fields it changes.
+fn words_with_count(step: &StepView) -> String {
+    match &step.kind {
+        StepKind::Fields => format!("{} {}", step.name.field, count(step)),
+        _ => words(step),
     }
 }
 

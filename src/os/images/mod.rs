@@ -21,7 +21,7 @@ use krm_engine::{Diagnostic, Result, Span};
 use serde::{Deserialize, Serialize};
 
 use self::layer::{Budget, Fault, unpack};
-use super::content::sha256;
+use super::content::{ContentKind, sha256};
 use super::note;
 use super::registry::{ImageConfig, ImageName, Layer, Parts, Registry};
 use super::store::{Hashing, Kept, Store, not_stored};
@@ -177,7 +177,7 @@ impl Fetch<'_> {
 
     /// Sees to it that a layer is in the store.
     fn layer(&mut self, layer: &Layer) -> Result<()> {
-        if self.store.has(&layer.digest, false) {
+        if self.store.has(&layer.digest, ContentKind::File) {
             return Ok(());
         }
         let store = self.store;

@@ -47,9 +47,9 @@ impl<'t> Lines<'t> {
         let mut levels: Vec<usize> = Vec::new();
         for (at, gap) in self.gaps.iter().enumerate() {
             let next = self.data.get(at).map_or(0, |line| indent(line));
-            let stands =
+            let is_at_a_level =
                 |line: &&str| line.is_empty() || indent(line) == next || levels.contains(&indent(line));
-            if !gap.iter().all(stands) {
+            if !gap.iter().all(is_at_a_level) {
                 return false;
             }
             if let Some(line) = self.data.get(at) {

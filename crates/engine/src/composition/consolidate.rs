@@ -113,11 +113,11 @@ impl Consolidation<'_> {
     }
 
     fn list(&mut self, folder: &Arc<Folder>, file: &str, composition: &Composition) -> Result<Vec<Listed>> {
-        let (mut before, mut behind, mut errors) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut before, mut after, mut errors) = (Vec::new(), Vec::new(), Vec::new());
         for import in &composition.transformers_from {
             match self.import(folder, import) {
                 Ok((ImportMode::Prepend, entries)) => before.extend(entries),
-                Ok((ImportMode::Append, entries)) => behind.extend(entries),
+                Ok((ImportMode::Append, entries)) => after.extend(entries),
                 Err(error) => errors.push(error),
             }
             if more_than_anyone_reads(&errors) {
@@ -129,15 +129,15 @@ impl Consolidation<'_> {
 
         // The overrides see the imports of this file as one list, whichever of them an entry came from.
         let (split, mut imported) = (before.len(), before);
-        imported.extend(behind);
+        imported.extend(after);
         let removed = self.apply_overrides(folder, composition, &mut imported, &own)?;
         let mut list = Vec::with_capacity(imported.len() + own.len());
-        let mut behind = Vec::new();
+        let mut after = Vec::new();
         for (at, entry) in imported.into_iter().enumerate().filter(|(at, _)| !removed.contains(at)) {
-            if at < split { list.push(entry) } else { behind.push(entry) }
+            if at < split { list.push(entry) } else { after.push(entry) }
         }
         list.extend(own);
-        list.extend(behind);
+        list.extend(after);
         refuse_duplicates(&list)?;
         order(list, &composition.transformer_order)
     }

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::compare::Side;
 use super::lines::{Hunk, hunks};
 use super::{Cause, Place};
-use crate::explain::{Because, Entry, Hidden, HistoryOptions, Labels};
+use crate::explain::{Because, Hidden, HistoryEntry, HistoryOptions, Labels};
 use crate::files::KUSTOMIZATION_FILES;
 use crate::files::world::clean;
 use crate::pipeline::trace::{EventKind, InputKind};
@@ -61,8 +61,8 @@ struct Hit {
 /// The histories of a field on both sides, oldest event first; empty on a side where it never was.
 #[derive(Default)]
 pub(crate) struct Histories {
-    pub from: Vec<Entry>,
-    pub to: Vec<Entry>,
+    pub from: Vec<HistoryEntry>,
+    pub to: Vec<HistoryEntry>,
 }
 
 impl<'a> Causes<'a> {
@@ -77,7 +77,7 @@ impl<'a> Causes<'a> {
         Self { sides: [from, to], labels, hidden, files, workspaces, targets }
     }
 
-    /// How histories of one side are put together.
+    /// How histories of a side are explained.
     pub(crate) fn history_options(&self, which: Which) -> HistoryOptions<'_> {
         HistoryOptions {
             labels: &self.labels[which as usize],
@@ -179,11 +179,11 @@ impl<'a> Causes<'a> {
     }
 
     /// The latest event of a history that is on a changed line.
-    fn latest(&self, which: Which, history: &[Entry]) -> Option<Hit> {
+    fn latest(&self, which: Which, history: &[HistoryEntry]) -> Option<Hit> {
         history.iter().rev().find_map(|entry| self.hit(which, entry))
     }
 
-    fn hit(&self, which: Which, entry: &Entry) -> Option<Hit> {
+    fn hit(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
         let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
         // A step that is here only: the entry that asks for it.
         let added = self.changed(which, first_line(asked)).filter(|hit| self.is_only_here(hit));
@@ -215,7 +215,7 @@ impl<'a> Causes<'a> {
     }
 
     /// A changed line of the file that a generator read for this value.
-    fn input(&self, which: Which, entry: &Entry) -> Option<Hit> {
+    fn input(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
         if entry.event != EventKind::Generated {
             return None;
         }
@@ -305,7 +305,7 @@ impl<'a> Causes<'a> {
     }
 
     /// A changed line that includes a layer or a file which events of a history are in.
-    fn included(&self, which: Which, history: &[Entry]) -> Option<Hit> {
+    fn included(&self, which: Which, history: &[HistoryEntry]) -> Option<Hit> {
         let side = self.sides[which as usize];
         let workspace = self.workspace(which);
         let mut open: Vec<PathBuf> = Vec::new();

@@ -11,7 +11,7 @@ use super::causes::{Causes, Histories, Which};
 use super::fields::{Difference, differences};
 use super::pair::{Item, Pair, pairs, split_hash};
 use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Status, Tail, TargetDiff, flags, images};
-use crate::explain::{self, Entry, FieldPath, Found, Hidden, HistoryOptions, ResourceName, Where};
+use crate::explain::{self, FieldPath, Found, Hidden, HistoryEntry, HistoryOptions, ResourceName, Where};
 use crate::files::world::World;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause as Noted, EventKind, Seen, Segment, at as node_at};
@@ -387,7 +387,7 @@ impl Comparison<'_> {
         let field = resource.field(difference);
         let (follows, elided) = self.follows(resource, difference, siblings, first, places);
         let histories = self.histories(resource, difference, &field);
-        let tail = |which: Which, history: &[Entry]| {
+        let tail = |which: Which, history: &[HistoryEntry]| {
             history.last().map(|entry| Tail {
                 event: entry.event.name(),
                 label: entry.label.clone(),
@@ -545,7 +545,7 @@ impl Comparison<'_> {
         other: Option<&Item>,
         difference: &Difference,
         field: &str,
-    ) -> Vec<Entry> {
+    ) -> Vec<HistoryEntry> {
         let moved = difference.kind == ChangeKind::Moved;
         let (path, is_there) = match which {
             Which::From => (&difference.old_path, difference.before.is_some()),
@@ -583,7 +583,7 @@ impl Comparison<'_> {
 }
 
 /// How the order of a list came about: what moved its elements, or else where it was written.
-fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -> Vec<Entry> {
+fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -> Vec<HistoryEntry> {
     let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
     // The first elements say what came before what.
     let explained = (0..count.min(4)).map(|index| {
@@ -595,7 +595,9 @@ fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -
         let own = answer.history.first().cloned();
         let last = answer.elements.last().and_then(|element| element.moves.last().cloned());
         entries.extend(own.map(|entry| match last {
-            Some(moved) => Entry { event: EventKind::Moved, place: moved.place, label: moved.step, ..entry },
+            Some(moved) => {
+                HistoryEntry { event: EventKind::Moved, place: moved.place, label: moved.step, ..entry }
+            }
             None => entry,
         }));
     }
@@ -610,7 +612,7 @@ fn seen(trace: &Trace, track: Track) -> Option<&Seen> {
     trace.result.iter().find(|(other, _)| *other == track).map(|(_, seen)| seen)
 }
 
-/// The changes that are kept; what followed from one that is not stands alone.
+/// The changes that are kept; what followed from one that is not has no cause now.
 fn keep(changes: Vec<Local>, kept: &[bool]) -> Vec<Local> {
     let mut next = 0;
     let places: Vec<Option<usize>> = kept

@@ -54,15 +54,12 @@ impl Paths {
 }
 
 impl File {
-    /// Adds paths to a list; patterns stand for the files they match. With `verify`, each must exist.
-    pub fn add_paths(&mut self, list: Paths, patterns: &[String], verify: bool) -> Result<()> {
+    /// Adds paths to a list; patterns stand for the files they match, of which there must be some.
+    pub fn add_paths(&mut self, list: Paths, patterns: &[String]) -> Result<()> {
         let mut found = Vec::new();
         patterns.iter().try_for_each(|pattern| not_empty(pattern))?;
         for pattern in patterns {
-            let paths = match verify {
-                true => glob::expand(&*self.folder().files().world, self.folder().root(), pattern)?,
-                false => vec![pattern.clone()],
-            };
+            let paths = glob::expand(&*self.folder().files().world, self.folder().root(), pattern)?;
             if paths.is_empty() {
                 if list.may_be_remote() {
                     self.reach(pattern)?;
@@ -73,16 +70,21 @@ impl File {
             }
             found.extend(paths);
         }
-        for path in found {
+        self.add_paths_unverified(list, &found);
+        Ok(())
+    }
+
+    /// Adds paths to a list as they are, whatever they lead to.
+    pub fn add_paths_unverified(&mut self, list: Paths, paths: &[String]) {
+        for path in paths {
             if path == self.name() {
                 continue;
             }
-            match self.has_path(list, &path) {
+            match self.has_path(list, path) {
                 Some(_) => self.note(format!("{} `{path}` is already in `{}`", list.item(), self.shown())),
-                None => self.push_path(list, &path),
+                None => self.push_path(list, path),
             }
         }
-        Ok(())
     }
 
     /// Adds folders to `resources`, each of which must exist and not be listed yet.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Document, Node, Source, Span, Style};
+use krm_yaml::{Document, Entry, Node, Source, Span, Style};
 
 use super::repair;
 use crate::pipeline::trace::Segment;
@@ -53,20 +53,11 @@ impl Cursor {
         let mut path = Vec::new();
         let mut node = root;
         loop {
-            let made = |node: &Node, span: Span, on_key: bool, path: Vec<Segment>| Self {
-                root: root.clone(),
-                path,
-                node: node.clone(),
-                span,
-                on_key,
-                source: source.clone(),
-                outer: None,
-            };
             if let Some(map) = node.as_map() {
                 let entry = map.iter().find(|entry| holds(entry.key.span()) || holds(entry.value.span()))?;
                 path.push(Segment::Key(entry.key.text()?.into()));
                 if holds(entry.key.span()) {
-                    return Some(made(&entry.value, entry.key.span(), true, path));
+                    return Some(Self::on_key(root, entry, path, source));
                 }
                 node = &entry.value;
             } else if node.is_seq() {
@@ -74,8 +65,26 @@ impl Cursor {
                 path.push(Segment::Index(at));
                 node = item;
             } else {
-                return holds(node.span()).then(|| made(node, node.span(), false, path));
+                return holds(node.span()).then(|| Self::on_value(root, node, path, source));
             }
+        }
+    }
+
+    /// On the key of the entry that a path leads to.
+    pub(super) fn on_key(root: &Node, entry: &Entry, path: Vec<Segment>, source: &Arc<Source>) -> Self {
+        Self { on_key: true, span: entry.key.span(), ..Self::on_value(root, &entry.value, path, source) }
+    }
+
+    /// On the value that a path leads to.
+    pub(super) fn on_value(root: &Node, node: &Node, path: Vec<Segment>, source: &Arc<Source>) -> Self {
+        Self {
+            root: root.clone(),
+            path,
+            node: node.clone(),
+            span: node.span(),
+            on_key: false,
+            source: source.clone(),
+            outer: None,
         }
     }
 

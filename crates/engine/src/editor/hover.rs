@@ -130,7 +130,7 @@ impl Editor {
             let Some(trace) = self.trace(root) else { continue };
             let Ok(found) = explain::resources(&trace, &resource) else { continue };
             let labels = Labels::new(&self.sources);
-            let hidden = Hidden::of([&*trace], &self.sources, false, &[]);
+            let hidden = Hidden::secrets([&*trace], &self.sources);
             for found in found.iter().take(2) {
                 for place in explain::locate(&trace, found, &field).iter().take(1) {
                     let answer = explain::explain(

@@ -201,7 +201,7 @@ impl Editor {
             self.sync();
             let before = self.sources.last();
             let mut reporter = problems::Reporter::new(&self.world, &self.sources);
-            self.report_findings(&mut reporter, true);
+            self.report_findings(&mut reporter, lint::Options { quick: true, ..lint::Options::default() });
             self.findings = reporter.finish();
             self.forget_texts_after(before, &self.findings);
             self.unlinted = Some(BTreeSet::new());
@@ -256,7 +256,7 @@ impl Editor {
         let mut reporter = problems::Reporter::new(&self.world, &self.sources);
         let is_large = self.report_builds(&mut reporter) > MANY_RESOURCES;
         if !is_large {
-            self.report_findings(&mut reporter, false);
+            self.report_findings(&mut reporter, lint::Options::default());
         }
         for file in self.world.open().iter().filter(|file| is_kptfile(file)) {
             if let Some(error) = self.kptfile_error(file) {
@@ -302,11 +302,10 @@ impl Editor {
         resources
     }
 
-    /// What lint finds, which is also what builds warn of. Quickly: without the rules that take a build of their own.
-    fn report_findings(&self, reporter: &mut problems::Reporter, quick: bool) {
+    /// What lint finds, which is also what builds warn of.
+    fn report_findings(&self, reporter: &mut problems::Reporter, options: lint::Options) {
         let world: Arc<dyn World> = self.world.clone();
         let Self { sources, session, workspace, tree, .. } = self;
-        let options = lint::Options { quick, ..lint::Options::default() };
         let found = lint::check(&lint::Lint { world: &world, sources, session, workspace, tree }, &options);
         for finding in &found.findings {
             reporter.add(finding, self.root(), None);

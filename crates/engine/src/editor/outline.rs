@@ -43,7 +43,7 @@ impl Editor {
             let (root, source) = (&document.root, document.source());
             let outline = Outline { path: &path, source };
             match role {
-                Role::Ours(_) => outline.fields(root, true),
+                Role::Ours(_) => outline.fields(root, Outline::items),
                 _ => vec![outline.resource(root)],
             }
         };
@@ -134,34 +134,37 @@ impl Outline<'_> {
         };
         let chosen = root.at(["metadata", "name"]).or(root.get("kind")).map_or(root.span(), Node::span);
         let chosen = if root.span().holds(chosen) { chosen } else { root.span() };
-        let within = self.fields(root, false);
+        let within = self.fields(root, |_, _| Vec::new());
         let detail = text(&["metadata", "namespace"]).to_owned();
         Symbol { name, detail, is_resource: true, whole: self.place(root.span()), chosen, within }
     }
 
-    /// The fields of a map; and, if asked for, the entries of lists in them.
-    fn fields(&self, root: &Node, with_entries: bool) -> Vec<Symbol> {
+    /// The fields of a map, each with what is `within` its value.
+    fn fields(&self, root: &Node, within: impl Fn(&Self, &Node) -> Vec<Symbol>) -> Vec<Symbol> {
         let entries = root.as_map().into_iter().flatten().filter_map(|entry| {
             let whole = entry.key.span().to(entry.value.span());
-            let items = entry.value.items().iter().filter(|_| with_entries);
-            let items = items.enumerate().map(|(at, item)| Symbol {
-                name: item_name(item).unwrap_or_else(|| format!("[{at}]")),
-                detail: String::new(),
-                is_resource: false,
-                whole: self.place(item.span()),
-                chosen: item.span(),
-                within: Vec::new(),
-            });
             Some(Symbol {
                 name: entry.key.text().filter(|key| !key.is_empty())?.to_owned(),
                 detail: short(&entry.value),
                 is_resource: false,
                 whole: self.place(whole),
                 chosen: entry.key.span(),
-                within: items.collect(),
+                within: within(self, &entry.value),
             })
         });
         entries.collect()
+    }
+
+    fn items(&self, list: &Node) -> Vec<Symbol> {
+        let items = list.items().iter().enumerate().map(|(at, item)| Symbol {
+            name: item_name(item).unwrap_or_else(|| format!("[{at}]")),
+            detail: String::new(),
+            is_resource: false,
+            whole: self.place(item.span()),
+            chosen: item.span(),
+            within: Vec::new(),
+        });
+        items.collect()
     }
 }
 

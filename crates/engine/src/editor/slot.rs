@@ -138,23 +138,14 @@ fn find(text: &str) -> Option<Cursor> {
 }
 
 fn within(root: &Node, node: &Node, source: &Arc<Source>, path: &mut Vec<Segment>) -> Option<Cursor> {
-    let made = |node: &Node, span, on_key, path: &[Segment]| Cursor {
-        root: root.clone(),
-        path: path.to_vec(),
-        node: node.clone(),
-        span,
-        on_key,
-        source: source.clone(),
-        outer: None,
-    };
     if node.text().is_some_and(|text| text.contains(PLACEHOLDER)) {
-        return Some(made(node, node.span(), false, path));
+        return Some(Cursor::on_value(root, node, path.clone(), source));
     }
     for entry in node.as_map().into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();
         path.push(Segment::Key(key.into()));
         if key == PLACEHOLDER {
-            return Some(made(&entry.value, entry.key.span(), true, path));
+            return Some(Cursor::on_key(root, entry, path.clone(), source));
         }
         if let Some(found) = within(root, &entry.value, source, path) {
             return Some(found);

@@ -47,6 +47,11 @@ impl Hidden {
         Self::of([], &Sources::new(), true, &[])
     }
 
+    /// Secrets of some builds are hidden.
+    pub fn secrets<'t>(traces: impl IntoIterator<Item = &'t Trace>, sources: &Sources) -> Self {
+        Self::of(traces, sources, false, &[])
+    }
+
     /// What is hidden of some builds.
     pub fn of<'t>(
         traces: impl IntoIterator<Item = &'t Trace>,

@@ -27,7 +27,7 @@ pub struct Explanation {
     pub state: State,
     /// The value, as it is or last was, without what is [hidden](Hidden).
     pub value: Option<Node>,
-    pub history: Vec<Entry>,
+    pub history: Vec<HistoryEntry>,
     /// Of elements of lists on the way: how they moved.
     pub elements: Vec<Moves>,
     /// Its value, or a part of it, is not shown.
@@ -85,7 +85,7 @@ impl Moment {
 
 /// One thing that happened to the field.
 #[derive(Clone, Debug)]
-pub struct Entry {
+pub struct HistoryEntry {
     pub event: EventKind,
     pub moment: Moment,
     /// What was there, without what is [hidden](Hidden).
@@ -104,7 +104,7 @@ pub struct Entry {
     /// The folder of the kustomization; empty of what comes at the end of every build.
     pub layer: String,
     /// The step; `None` of what a file brought.
-    pub step: Option<Suffered>,
+    pub step: Option<ChangingStep>,
     pub because: Vec<Because>,
     /// What nobody can look into.
     pub opaque: Option<Opaque>,
@@ -114,7 +114,7 @@ pub struct Entry {
 
 /// A step that changed the field.
 #[derive(Clone, Debug)]
-pub struct Suffered {
+pub struct ChangingStep {
     pub id: String,
     pub field: Text,
     pub entry: Option<u32>,
@@ -132,7 +132,7 @@ pub enum Because {
         field: Text,
         rule: Span,
         target: String,
-        renames: Vec<Entry>,
+        renames: Vec<HistoryEntry>,
         /// The field holds the namespace of the resource that is meant, and `renames` says where that comes from.
         is_namespace: bool,
     },
@@ -140,7 +140,7 @@ pub enum Because {
     Copied {
         resource: String,
         field: Text,
-        history: Vec<Entry>,
+        history: Vec<HistoryEntry>,
     },
     /// A variable stood for it.
     Variable {
@@ -211,7 +211,7 @@ pub struct Move {
     pub why: String,
 }
 
-/// How a history is put together.
+/// How histories are put together.
 #[derive(Clone, Copy)]
 pub struct HistoryOptions<'a> {
     pub labels: &'a Labels<'a>,
@@ -235,7 +235,7 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
         _ if place.removed => State::Removed,
         _ => State::Present,
     };
-    let mut history: Vec<Entry> =
+    let mut history: Vec<HistoryEntry> =
         events.iter().filter(|e| changes_value(e)).map(|e| entry(e, with)).collect();
     if let Some(last) = history.last_mut().filter(|_| state == State::Present) {
         last.decides = true;
@@ -320,7 +320,7 @@ fn origin_of(first: &Event) -> Span {
         .map_or(Span::NONE, |seen| seen.node.span())
 }
 
-fn entry(event: &Event, with: HistoryOptions) -> Entry {
+fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
     let is_origin = event.kind == EventKind::Written;
     let because = event.causes.iter().filter_map(|cause| reason(cause, event, with)).collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
@@ -365,7 +365,7 @@ fn entry(event: &Event, with: HistoryOptions) -> Entry {
         _ if place.is_none() && !is_origin && event.causes.is_empty() => Some(Opaque::Default),
         _ => None,
     };
-    let step = (!is_origin).then(|| Suffered {
+    let step = (!is_origin).then(|| ChangingStep {
         id: name.to_string(),
         field: name.field.clone(),
         entry: name.index,
@@ -375,7 +375,7 @@ fn entry(event: &Event, with: HistoryOptions) -> Entry {
     let Values { before, after, masked } = values(event, with.hidden);
     let layer = name.folder.to_string();
     let moment = Moment::new(event.trace, event.index);
-    Entry {
+    HistoryEntry {
         event: event.kind,
         moment,
         before,
@@ -435,7 +435,7 @@ fn removed_by(event: &Event) -> Option<&'static str> {
     })
 }
 
-/// Where a patch speaks of the field of an event.
+/// Where a patch names the field of an event.
 fn patched_at(event: &Event) -> Option<Span> {
     event.causes.iter().find_map(|cause| match cause {
         Cause::Patched { operations } => {
@@ -498,7 +498,7 @@ fn followed_label(event: &Event) -> String {
 fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because> {
     // Whatever a cause names is in the trace of the step: that of a base, if the step is one of a base.
     let (trace, step) = (event.trace, event.index);
-    let history = |track: Track, path: &[Segment], until: usize| -> Vec<Entry> {
+    let history = |track: Track, path: &[Segment], until: usize| -> Vec<HistoryEntry> {
         let Some(depth) = with.depth.checked_sub(1) else { return Vec::new() };
         let events = trace.history_until(until, track, path);
         let changes = events.iter().filter(|e| changes_value(e));

@@ -3,7 +3,7 @@
 use krm_yaml::{Node, Sources, Span};
 
 use super::hidden::Hidden;
-use super::history::{Because, Entry, Explanation, Moves};
+use super::history::{Because, Explanation, HistoryEntry, Moves};
 use super::sites::{Part, Site};
 use super::text::Row;
 use crate::pipeline::trace::{Input, InputKind};
@@ -91,11 +91,11 @@ fn add_file(object: &mut Node, site: &Site) {
     }
 }
 
-fn entries(all: &[Entry], sources: &Sources, hidden: &Hidden) -> Node {
+fn entries(all: &[HistoryEntry], sources: &Sources, hidden: &Hidden) -> Node {
     Node::from(all.iter().map(|one| entry(one, sources, hidden)).collect::<Vec<_>>())
 }
 
-fn entry(entry: &Entry, sources: &Sources, hidden: &Hidden) -> Node {
+fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     let mut object = Node::map();
     object.set("event", entry.event.name());
     if let Some(before) = &entry.before {

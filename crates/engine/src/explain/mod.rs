@@ -18,8 +18,8 @@ pub use find::{
 };
 pub use hidden::{Hidden, HiddenLines, hidden_as, is_secret_value, replaced, secrets_in};
 pub use history::{
-    Because, Entry, Explanation, HistoryOptions, Moment, Move, Moves, Opaque, State, Suffered, changes_value,
-    explain, left_alone,
+    Because, ChangingStep, Explanation, HistoryEntry, HistoryOptions, Moment, Move, Moves, Opaque, State,
+    changes_value, explain, left_alone,
 };
 pub use labels::Labels;
 pub use removed::removed_fields;

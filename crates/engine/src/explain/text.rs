@@ -6,7 +6,7 @@ use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, Sources, Span, sanitize};
 
 use super::hidden::Hidden;
-use super::history::{Because, Entry, Explanation, Moves, State};
+use super::history::{Because, Explanation, HistoryEntry, Moves, State};
 use super::labels::Labels;
 use super::sites::{Part, Site};
 use crate::pipeline::trace::{EventKind, Input, InputKind};
@@ -162,7 +162,7 @@ fn site(site: &Site, sources: &Sources) -> Option<String> {
 }
 
 /// Whether changing the place changes the value as one would expect.
-pub(crate) fn is_editable(entry: &Entry) -> bool {
+pub(crate) fn is_editable(entry: &HistoryEntry) -> bool {
     matches!(entry.event, EventKind::Set | EventKind::Written | EventKind::Generated | EventKind::Renamed)
         && !entry.place.is_none()
 }
@@ -170,7 +170,7 @@ pub(crate) fn is_editable(entry: &Entry) -> bool {
 /// How long the values of an event may be to fit on its line.
 const SHORT: usize = 52;
 
-fn before_and_after(entry: &Entry) -> (Option<String>, Option<String>) {
+fn before_and_after(entry: &HistoryEntry) -> (Option<String>, Option<String>) {
     // A resource as a whole is too long to be shown at each step.
     let is_whole = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.get("apiVersion").is_some());
     if is_whole(&entry.before) || is_whole(&entry.after) {
@@ -185,12 +185,12 @@ fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
 }
 
 /// Where an event is shown to have happened: in the file that was read, or else in the entry.
-fn shown_at(entry: &Entry, sources: &Sources) -> Option<String> {
+fn shown_at(entry: &HistoryEntry, sources: &Sources) -> Option<String> {
     entry.read_from.as_ref().and_then(|file| site(file, sources)).or_else(|| place(entry.place, sources))
 }
 
 /// How wide the places of a history are.
-fn width(history: &[Entry], sources: &Sources) -> usize {
+fn width(history: &[HistoryEntry], sources: &Sources) -> usize {
     let places = history.iter().filter_map(|entry| shown_at(entry, sources));
     places.map(|place| place.chars().count()).max().unwrap_or(0)
 }
@@ -200,7 +200,7 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text:<0$}", width.max(text.chars().count() + 1))
 }
 
-fn line(entry: &Entry, lead: &str, width: usize, sources: &Sources) -> String {
+fn line(entry: &HistoryEntry, lead: &str, width: usize, sources: &Sources) -> String {
     let at = shown_at(entry, sources);
     let values = match before_and_after(entry) {
         (before, after) if !is_short(&before, &after) => String::new(),
@@ -227,7 +227,7 @@ fn line(entry: &Entry, lead: &str, width: usize, sources: &Sources) -> String {
 }
 
 /// The values of an event that are too long to fit on its line.
-fn values(entry: &Entry) -> String {
+fn values(entry: &HistoryEntry) -> String {
     let (before, after) = before_and_after(entry);
     if is_short(&before, &after) {
         return String::new();
@@ -241,7 +241,7 @@ fn values(entry: &Entry) -> String {
 
 fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
     let pad = " ".repeat(indent);
-    let entries = |entries: &[Entry]| {
+    let entries = |entries: &[HistoryEntry]| {
         let width = width(entries, sources);
         let mut text = String::new();
         for entry in entries {

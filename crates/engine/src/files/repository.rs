@@ -89,7 +89,7 @@ impl Repository {
         self.path.ends_with(".yaml") || self.path.ends_with(".yml")
     }
 
-    /// Whether asking for a file behind the address can be spared: GitHub has none at addresses like these.
+    /// Whether there is no need to ask for a file at the address: GitHub has none at addresses like these.
     pub fn is_surely_one(&self) -> bool {
         let is_file = [".yaml", ".yml", ".json"].iter().any(|ending| self.path.ends_with(ending));
         let of_github =

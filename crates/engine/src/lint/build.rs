@@ -3,7 +3,7 @@
 use krm_yaml::Diagnostic;
 
 use super::Check;
-use super::roots::{Root, errors_of, in_all};
+use super::roots::{Root, Unbuilt, errors_of, in_all};
 use crate::workspace::LayerKind;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
@@ -18,6 +18,6 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         let tells = |warning: &&Diagnostic| !is_empty || !warning.code().ends_with("-no-match");
         root.warnings.iter().filter(tells).cloned().collect()
     });
-    found.extend(in_all(cx, roots, warnings.collect(), false));
+    found.extend(in_all(cx, roots, warnings.collect(), Unbuilt::HasNone));
     found
 }

@@ -6,7 +6,7 @@
 use krm_yaml::{Diagnostic, Fix, Node, nearest};
 
 use super::Check;
-use super::roots::{Root, in_all};
+use super::roots::{Root, Unbuilt, in_all};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::names::is_filled_in_later;
@@ -16,7 +16,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         Ok(built) => in_root(built),
         Err(_) => Vec::new(),
     });
-    in_all(cx, roots, found.collect(), false)
+    in_all(cx, roots, found.collect(), Unbuilt::HasNone)
 }
 
 fn in_root(built: &Resources) -> Vec<Diagnostic> {

@@ -5,7 +5,7 @@ use krm_yaml::{Diagnostic, Node};
 
 use super::Check;
 use super::dangling::{containers, pod_specs};
-use super::roots::{Root, in_all};
+use super::roots::{Root, Unbuilt, in_all};
 use crate::resource::Resource;
 use crate::resource::names::{
     SUBDOMAIN, is_dns_label, is_dns_label_of_any_length, is_dns_subdomain, is_filled_in_later, is_key,
@@ -28,7 +28,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         }
         found
     });
-    in_all(cx, roots, found.collect(), true)
+    in_all(cx, roots, found.collect(), Unbuilt::DoesNotCount)
 }
 
 fn name(r: &Resource, found: &mut Vec<Diagnostic>) {

@@ -4,7 +4,7 @@ use krm_yaml::{Diagnostic, Fix, Node, Tag, nearest};
 use rayon::prelude::*;
 
 use super::Check;
-use super::roots::{Root, in_all};
+use super::roots::{Root, Unbuilt, in_all};
 use crate::resource::Gvk;
 use crate::resource::names::is_filled_in_later;
 use crate::schema::field_types::{FieldTypes, Fields, Shape};
@@ -26,7 +26,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         }
         walk.found
     });
-    in_all(cx, roots, found.collect(), true)
+    in_all(cx, roots, found.collect(), Unbuilt::DoesNotCount)
 }
 
 struct Walk<'a> {

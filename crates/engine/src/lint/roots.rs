@@ -149,13 +149,21 @@ pub(super) fn key(cx: &Check, finding: &Diagnostic) -> Key {
     (name.unwrap_or_default(), place.start, place.end, finding.code())
 }
 
-/// The findings that each root has which uses the file. A root that cannot be built may turn out not to have it; with
-/// `trusting`, such roots do not count.
+/// What a root that cannot be built says about a finding of others which use the same file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unbuilt {
+    /// It may turn out not to have it.
+    HasNone,
+    /// Nothing.
+    DoesNotCount,
+}
+
+/// The findings that each root has which uses the file.
 pub(super) fn in_all(
     cx: &Check,
     roots: &[Root],
     found: Vec<Vec<Diagnostic>>,
-    trusting: bool,
+    unbuilt: Unbuilt,
 ) -> Vec<Diagnostic> {
     let mut by_key: FxHashMap<Key, (Diagnostic, FxHashSet<usize>)> = FxHashMap::default();
     for (at, findings) in found.into_iter().enumerate() {
@@ -167,7 +175,9 @@ pub(super) fn in_all(
     let mut users = |name: &str, finding: &Diagnostic| {
         let find = || {
             let Some(path) = cx.path_of(finding.place()) else { return Vec::new() };
-            let uses = |(_, root): &(usize, &Root)| root.uses(&path) && !(trusting && root.built.is_err());
+            let uses = |(_, root): &(usize, &Root)| {
+                root.uses(&path) && (unbuilt == Unbuilt::HasNone || root.built.is_ok())
+            };
             roots.iter().enumerate().filter(uses).map(|(at, _)| at).collect()
         };
         using.entry(name.to_owned()).or_insert_with(find).clone()

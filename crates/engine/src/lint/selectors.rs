@@ -7,14 +7,14 @@ use krm_yaml::{Diagnostic, Fix, Node, nearest};
 
 use super::Check;
 use super::dangling::{containers, pod_specs};
-use super::roots::{Root, in_all};
+use super::roots::{Root, Unbuilt, in_all};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::names::is_filled_in_later;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
     let found = roots.iter().map(|root| root.built.as_ref().map(in_root).unwrap_or_default());
-    in_all(cx, roots, found.collect(), false)
+    in_all(cx, roots, found.collect(), Unbuilt::HasNone)
 }
 
 fn in_root(built: &Resources) -> Vec<Diagnostic> {

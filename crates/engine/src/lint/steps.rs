@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Node};
 use rayon::prelude::*;
 
-use super::roots::{Root, in_all};
+use super::roots::{Root, Unbuilt, in_all};
 use super::{Check, dead_write, json_patch_position, no_op};
 use crate::pipeline::trace::{Position, Traced, positions};
 
@@ -24,8 +24,12 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         indexes.push(found.indexes);
     }
     // Fixes are made for what holds in every root, and not for each root.
-    let idle = in_all(cx, roots, idle, false).into_iter().filter_map(|finding| no_op::settled(cx, finding));
-    let lost = in_all(cx, roots, lost, false).into_iter().map(|finding| dead_write::with_fix(cx, finding));
+    let idle = in_all(cx, roots, idle, Unbuilt::HasNone)
+        .into_iter()
+        .filter_map(|finding| no_op::settled(cx, finding));
+    let lost = in_all(cx, roots, lost, Unbuilt::HasNone)
+        .into_iter()
+        .map(|finding| dead_write::with_fix(cx, finding));
     idle.chain(lost).chain(json_patch_position::findings(cx, roots, indexes)).collect()
 }
 

@@ -273,7 +273,7 @@ fn finding(cx: &Check, path: &Path, layer: &Layer) -> Option<Diagnostic> {
 /// The fix that lists it.
 fn listed(cx: &Check, layer: &Layer, name: &str) -> Option<Fix> {
     edited(cx, layer, |file| {
-        file.add_paths(Paths::Resources, &[name.to_owned()], false).ok()?;
+        file.add_paths_unverified(Paths::Resources, &[name.to_owned()]);
         Some(Fix::needs_review("list it under `resources`"))
     })
 }

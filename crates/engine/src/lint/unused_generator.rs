@@ -5,7 +5,7 @@ use krm_yaml::{Diagnostic, Node, Span, decode_lossy, nearest};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
-use super::roots::{Root, in_all};
+use super::roots::{Root, Unbuilt, in_all};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::workspace::Layer;
@@ -15,7 +15,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         Ok(built) => in_root(cx, root, built),
         Err(_) => Vec::new(),
     });
-    in_all(cx, roots, found.collect(), false)
+    in_all(cx, roots, found.collect(), Unbuilt::HasNone)
 }
 
 struct Generator {

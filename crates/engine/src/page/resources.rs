@@ -11,7 +11,7 @@ use super::model::{self, EventId, FieldEvents, Hunk, Resource, Version};
 use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
 use crate::explain::text::{input, is_editable};
-use crate::explain::{Because, Entry, Explanation, HistoryOptions, Where, explain};
+use crate::explain::{Because, Explanation, HistoryEntry, HistoryOptions, Where, explain};
 use crate::pipeline::trace::{Input, Segment, at, path_before};
 use crate::resource::ResourceId;
 
@@ -105,10 +105,17 @@ pub(super) fn draft(chain: &Chain, flat: &Flat, with: HistoryOptions) -> Draft {
         origin: whole.origin,
         versions,
         gone: chain.gone.map(|(_, _, row)| row),
-        whole: whole.history.iter().map(|entry| drafting.event(entry, false)).collect(),
+        whole: whole.history.iter().map(|entry| drafting.event(entry, Values::LeftOut)).collect(),
         fields,
         last: of_last,
     }
+}
+
+/// Whether an event comes with what the field was and what it became.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Values {
+    Shown,
+    LeftOut,
 }
 
 struct Drafting<'a> {
@@ -165,8 +172,9 @@ impl Drafting<'_> {
         let removed = (number + 1 < self.chain.versions.len()).then_some(number);
         let answer = self.answer(&self.place(path.to_vec(), removed));
         let is_leaf = at(root, path).is_none_or(|value| value.is_scalar() || value.is_empty());
+        let values = if is_leaf { Values::Shown } else { Values::LeftOut };
         let mut events: Vec<DraftEvent> =
-            answer.history.iter().map(|entry| self.event(entry, is_leaf)).collect();
+            answer.history.iter().map(|entry| self.event(entry, values)).collect();
         if let Some(first) = events.first_mut().filter(|first| !is_leaf && first.kind == "written") {
             first.place = key_place(root, path).filter(|key| !key.is_none()).unwrap_or(first.place);
         }
@@ -205,7 +213,8 @@ impl Drafting<'_> {
         }
     }
 
-    fn event(&self, entry: &Entry, with_values: bool) -> DraftEvent {
+    fn event(&self, entry: &HistoryEntry, values: Values) -> DraftEvent {
+        let with_values = values == Values::Shown;
         let shown = |node: &Option<Node>| node.as_ref().filter(|_| with_values).map(value);
         DraftEvent {
             kind: entry.event.name(),
@@ -221,7 +230,8 @@ impl Drafting<'_> {
     }
 
     fn why(&self, because: &Because) -> Option<DraftWhy> {
-        let events = |all: &[Entry]| all.iter().map(|entry| self.event(entry, true)).collect();
+        let events =
+            |all: &[HistoryEntry]| all.iter().map(|entry| self.event(entry, Values::Shown)).collect();
         Some(match because {
             Because::Followed { kind, by, field, rule, target, renames, is_namespace } => {
                 let rule_is = if rule.is_none() { "built-in rule" } else { "rule" };

@@ -298,12 +298,12 @@ fn with_dots(path: &str) -> String {
     while let Some((before, after)) = rest.split_once('[') {
         out.push_str(before);
         match after.split_once(']') {
-            Some((index, behind)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
+            Some((index, end)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
                 if !before.ends_with('.') {
                     out.push('.');
                 }
                 out.push_str(index);
-                rest = behind;
+                rest = end;
             }
             _ => {
                 out.push('[');

@@ -55,7 +55,7 @@ fn decode_utf16(bytes: &[u8], unit: fn([u8; 2]) -> u16) -> Result<String, BadEnc
 
 /// Refuses characters that no text may have. Says whether there are line breaks other than CR and LF.
 pub(crate) fn check(source: &Arc<Source>, range: Range<usize>) -> Result<bool> {
-    /// Looked at in pieces, most of which are plain ASCII and told so by a loop that compiles to a few instructions.
+    /// How much is checked at once: most pieces are plain ASCII, which a loop of a few instructions finds out.
     const PIECE: usize = 256;
     let bytes = source.text().as_bytes();
     let mut odd_breaks = false;

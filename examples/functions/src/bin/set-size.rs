@@ -9,7 +9,7 @@ use serde::Deserialize;
 const HELP: &str = "\
 Gives the containers of a workload the CPU and memory of its T-shirt size.
 
-The size stands in an annotation of the workload: `example.com/size: small`.
+The size is in an annotation of the workload: `example.com/size: small`.
 
 Fields of the functionConfig, all of them optional:
   annotation   What the annotation is called: example.com/size

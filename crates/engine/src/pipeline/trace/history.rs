@@ -298,7 +298,7 @@ fn set<'t>(
     Event { before, after: Some(after), written: after.span(), causes, ..event(step, resource, kind, path) }
 }
 
-/// A patch that gives a field the value it has already. Whoever changes the value elsewhere will meet it.
+/// A patch that gives a field the value it has already. Anyone who changes the value elsewhere will meet it.
 fn set_again<'t>(step: Place<'t>, resource: Track, tree: &'t Node, path: &[Segment]) -> Option<Event<'t>> {
     let value = at(tree, path).filter(|value| value.is_scalar())?;
     let written = step.causes(resource, Span::NONE).find_map(|cause| match cause {

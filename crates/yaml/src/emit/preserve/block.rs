@@ -169,10 +169,13 @@ impl Editor<'_> {
         let (was, is) = (old.bearer().trivia(), new.bearer().trivia());
         if let Line::Becomes(head) = self.change(&was.head, &is.head) {
             self.copy_to(part.head);
-            // After a `- ` there is no need for the indentation of the line.
-            let inline = !self.out.is_empty() && !self.out.ends_with(is_break);
-            self.put_comment(head, frame.column, inline);
-            self.skip_to(if inline { part.begin } else { self.lines.line_start(part.begin) });
+            if self.out.is_empty() || self.out.ends_with(is_break) {
+                self.put_comment(head, frame.column);
+                self.skip_to(self.lines.line_start(part.begin));
+            } else {
+                self.put_comment_from_column(head, frame.column);
+                self.skip_to(part.begin);
+            }
         }
         let line = self.change(old.line(), new.line());
         let slot = |after| Slot {
@@ -217,7 +220,7 @@ impl Editor<'_> {
             self.take_back_indentation();
             if !foot.is_empty() {
                 self.start_line();
-                self.put_comment(foot, frame.column, false);
+                self.put_comment(foot, frame.column);
             }
             self.skip_to(part.tail);
             if foot.is_empty() && self.ending(Some(old.value())) == Ending::KeptBreaks {
@@ -248,22 +251,29 @@ impl Editor<'_> {
     }
 
     /// Writes a comment on lines of its own, from the start of a line.
-    pub(crate) fn put_comment(&mut self, comment: &str, column: usize, inline: bool) {
-        for (at, line) in comment.lines().enumerate() {
-            if !line.trim().is_empty() {
-                if at > 0 || !inline {
-                    self.put(&" ".repeat(column));
-                }
-                if !line.trim_start().starts_with('#') {
-                    self.put("# ");
-                }
-                self.put(line.trim_start());
-            }
-            self.put(self.newline);
-        }
-        if inline && !comment.is_empty() {
+    pub(crate) fn put_comment(&mut self, comment: &str, column: usize) {
+        comment.lines().for_each(|line| self.put_whole_line(line, column));
+    }
+
+    /// The same if the first line has its indentation, as it does after a `- `: so has the line after the comment.
+    fn put_comment_from_column(&mut self, comment: &str, column: usize) {
+        let mut lines = comment.lines();
+        let Some(first) = lines.next() else { return };
+        self.put_whole_line(first, 0);
+        lines.for_each(|line| self.put_whole_line(line, column));
+        self.put(&" ".repeat(column));
+    }
+
+    fn put_whole_line(&mut self, comment: &str, column: usize) {
+        let comment = comment.trim_start();
+        if !comment.is_empty() {
             self.put(&" ".repeat(column));
+            if !comment.starts_with('#') {
+                self.put("# ");
+            }
+            self.put(comment);
         }
+        self.put(self.newline);
     }
 
     /// Writes the pieces one after the other.

@@ -121,7 +121,7 @@ impl<'d> Editor<'d> {
         let is_commented = self.lines.text.as_bytes().get(self.lines.skip_blanks(after)) == Some(&b'#');
         self.copy_to(if is_commented { self.lines.line_end(after) } else { after });
         self.put(self.newline);
-        self.put_comment(head, rows.column, false);
+        self.put_comment(head, rows.column);
         self.put(&" ".repeat(rows.column));
     }
 
@@ -140,7 +140,7 @@ impl<'d> Editor<'d> {
         if !above.foot.is_empty() || gap.is_some_and(|(from, to)| self.has_blank_line(from, to)) {
             self.put(self.newline);
         }
-        self.put_comment(below.head, rows.column, false);
+        self.put_comment(below.head, rows.column);
         self.put(&" ".repeat(rows.column));
     }
 
@@ -175,7 +175,7 @@ impl<'d> Editor<'d> {
             self.put_comment_line(note.line);
         }
         self.put(self.newline);
-        self.put_comment(note.foot, column, false);
+        self.put_comment(note.foot, column);
     }
 
     /// The blanks in front of the comment after a child, and after its comma.

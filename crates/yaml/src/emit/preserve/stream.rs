@@ -149,7 +149,7 @@ impl Editor<'_> {
             }
         }
         self.copy_to(from);
-        self.put_comment(head, 0, false);
+        self.put_comment(head, 0);
         self.skip_to(lines.comments_below(from, was, root));
         match (head.is_empty(), was) {
             (true, _) => self.skip_blank_lines(),
