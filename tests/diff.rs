@@ -290,7 +290,7 @@ fn targets_that_come_and_go() {
 fn the_exit_status_says_whether_there_are_differences() {
     let repository = Repository::shop();
     assert_eq!(status(&repository.krm(&["diff", "--exit-code"])), Some(0));
-    assert_eq!(repository.diff(&[]), "no differences (2 overlays)\n");
+    assert_eq!(repository.diff(&[]), "no differences between HEAD and the working tree (2 overlays)\n");
     repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
     assert_eq!(status(&repository.krm(&["diff", "--exit-code"])), Some(3));
     assert_eq!(status(&repository.krm(&["diff"])), Some(0));
@@ -377,10 +377,38 @@ fn json_is_the_whole_structure() {
 }
 
 #[test]
+fn two_folders_without_differences_are_perhaps_meant_to_be_compared_with_each_other() {
+    let repository = Repository::shop();
+    let output = repository.krm(&["diff", "overlays/a", "overlays/b"]);
+    assert_eq!(
+        String::from_utf8_lossy(&output.stdout),
+        "no differences between HEAD and the working tree (2 overlays)\n"
+    );
+    let hint =
+        "help: to compare the two folders with each other: `krm diff --overlays overlays/a overlays/b`\n";
+    assert_eq!(stderr(&output), hint);
+    for others in [&["overlays/a"][..], &["HEAD", "overlays/a", "overlays/b"], &[]] {
+        assert_eq!(stderr(&repository.krm(&[&["diff"], others].concat())), "", "{others:?}");
+    }
+}
+
+#[test]
+fn two_revisions_are_written_as_one_word() {
+    let repository = Repository::shop();
+    let output = repository.krm(&["diff", "HEAD", "HEAD~0"]);
+    assert_eq!(
+        stderr(&output),
+        "error[diff-two-revisions]: `HEAD` and `HEAD~0` are two revisions\n\
+         help: did you mean `HEAD..HEAD~0`?\n"
+    );
+    assert_eq!(status(&output), Some(1));
+}
+
+#[test]
 fn a_repository_may_hold_no_kustomization_at_all() {
     let repository = Repository::new(&[("a.txt", "a\n")]);
     repository.write("a.txt", "b\n");
-    assert_eq!(repository.diff(&[]), "no differences (0 overlays)\n");
+    assert_eq!(repository.diff(&[]), "no differences between HEAD and the working tree (0 overlays)\n");
     assert!(Path::new(&repository.0).exists());
 }
 
@@ -416,7 +444,8 @@ fn rendered_files_are_compared() {
     let repository = Repository::shop();
     assert!(repository.krm(&["build", "-o", "rendered", "overlays/a", "overlays/b"]).status.success());
     let against = |args: &[&str]| repository.diff(&[&["--against", "rendered"], args].concat());
-    assert_eq!(against(&["overlays/a", "overlays/b"]), "no differences (2 overlays)\n");
+    let none = "no differences between rendered and krm build (2 overlays)\n";
+    assert_eq!(against(&["overlays/a", "overlays/b"]), none);
     repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
     let text = against(&["overlays/a", "overlays/b"]);
     assert!(text.contains("rendered says otherwise") && text.contains("1 → 2"), "{text}");
@@ -429,7 +458,7 @@ fn another_program_is_compared() {
     let repository = Repository::shop();
     let krm = env!("CARGO_BIN_EXE_krm");
     let same = repository.diff(&["--with", &format!("{krm} build")]);
-    assert_eq!(same, "no differences (2 overlays)\n");
+    assert_eq!(same, format!("no differences between {krm} build and krm build (2 overlays)\n"));
     let other = repository.diff(&["--with", "sh -c 'cat base/web.yaml'", "overlays/a"]);
     assert!(other.contains("the other program") && other.contains("web → a-web"), "{other}");
     let output = repository.krm(&["diff", "--with", "sh -c 'echo no; exit 4'", "overlays/a"]);
@@ -589,14 +618,13 @@ fn a_folder_without_a_kustomization_means_those_below_it() {
         assert!(text.starts_with("3 overlays change (of 3)"), "{folders:?}: {text}");
     }
     let krm = format!("{} build", env!("CARGO_BIN_EXE_krm"));
-    assert_eq!(
-        repository.diff(&["--with", &krm, "overlays/eu", "overlays/us"]),
-        "no differences (3 overlays)\n"
-    );
-    assert_eq!(repository.diff(&["--with", &krm, "overlays/*"]), "no differences (3 overlays)\n");
+    let none = format!("no differences between {krm} and krm build (3 overlays)\n");
+    assert_eq!(repository.diff(&["--with", &krm, "overlays/eu", "overlays/us"]), none);
+    assert_eq!(repository.diff(&["--with", &krm, "overlays/*"]), none);
     let rendered = repository.krm(&["build", "-o", "rendered/", "overlays/eu/dev", "overlays/eu/prod"]);
     assert_eq!(status(&rendered), Some(0), "{}", stderr(&rendered));
-    assert_eq!(repository.diff(&["--against", "rendered", "overlays/eu"]), "no differences (2 overlays)\n");
+    let none = "no differences between rendered and krm build (2 overlays)\n";
+    assert_eq!(repository.diff(&["--against", "rendered", "overlays/eu"]), none);
     for args in [&["diff", "HEAD", "docs"][..], &["diff", "--with", &krm, "docs"]] {
         let output = repository.krm(args);
         assert!(stderr(&output).starts_with("error[diff-no-target]"), "{args:?}: {}", stderr(&output));

@@ -1,7 +1,6 @@
 //! What is wrong with a command line, in the format it asks for.
 
 use std::ffi::OsString;
-use std::io::Write as _;
 
 use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
@@ -11,13 +10,19 @@ use super::{ColorChoice, ErrorFormat, as_kustomize};
 use crate::report::Report;
 
 /// Commands of other tools, and of groups of krm, and what does the same here.
-const ELSEWHERE: [(&[&str], &str); 6] = [
-    (&["run", "source", "sink", "wrap", "xargs", "doc"], "it is `krm fn NAME`"),
+const ELSEWHERE: [(&[&str], &str); 9] = [
+    (&["run", "source", "sink", "wrap", "xargs", "doc", "eval"], "it is `krm fn NAME`"),
     (&["cat", "tree", "grep", "count", "fmt"], "it is `krm cfg NAME`"),
     (&["add", "set", "remove"], "it is `krm edit NAME`"),
-    (&["render", "eval"], "it is `krm fn NAME`"),
+    (
+        &["render"],
+        "a kustomization is built by `krm build DIR`, and a package is rendered by `krm fn render DIR`",
+    ),
     (&["kustomize", "template"], "kustomizations are built by `krm build DIR`"),
-    (&["apply", "get", "diff", "delete"], "krm talks to no cluster: `krm build DIR | kubectl NAME -f -`"),
+    (&["watch"], "it is `krm build --watch DIR`"),
+    (&["check", "validate", "verify"], "it is `krm lint`"),
+    (&["describe", "why", "blame"], "it is `krm explain DIR Kind/name field`"),
+    (&["apply", "get", "delete"], "krm does not talk to a cluster: `krm build DIR | kubectl NAME -f -`"),
 ];
 
 /// A command line that is not a command: a mistake, or a wish for help.
@@ -30,7 +35,13 @@ pub struct Usage {
 
 impl Usage {
     /// Shows it, and gives the exit code.
-    pub fn show(self) -> i32 {
+    pub fn show(mut self) -> i32 {
+        // What we know is better than what is merely spelt alike.
+        if let Some(advice) = self.advice() {
+            self.error.remove(ContextKind::SuggestedSubcommand);
+            self.error.remove(ContextKind::SuggestedArg);
+            self.error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![advice.into()]));
+        }
         match self.format {
             format if format != ErrorFormat::Text && self.error.use_stderr() => {
                 let report = Report::new(format, ColorChoice::Auto);
@@ -44,12 +55,7 @@ impl Usage {
                 print!("{}", self.error.render());
             }
             // Nobody is left to tell when it cannot be written.
-            _ => {
-                drop(self.error.print());
-                if let Some(advice) = self.advice() {
-                    let _ = writeln!(std::io::stderr(), "\nhelp: {advice}");
-                }
-            }
+            _ => drop(self.error.print()),
         }
         match as_kustomize::is_called() {
             true => as_kustomize::exit_code(self.error.kind()),
@@ -71,10 +77,9 @@ impl Usage {
         let message = message.strip_prefix("error: ").unwrap_or(&message);
         let advice =
             paragraphs.filter(|advice| !advice.is_empty() && !advice.starts_with("For more information"));
-        let error = advice.fold(Diagnostic::error("usage", message), |error, advice| {
+        advice.fold(Diagnostic::error("usage", message), |error, advice| {
             error.help(advice.strip_prefix("tip: ").unwrap_or(&advice))
-        });
-        self.advice().into_iter().fold(error, Diagnostic::help)
+        })
     }
 
     /// What was probably meant, where that is further off than a slip of the hand.
@@ -86,6 +91,12 @@ impl Usage {
         match self.error.kind() {
             ErrorKind::UnknownArgument if self.error.to_string().contains("krm fn run") => {
                 self.pair.as_deref().map(pair_advice)
+            }
+            ErrorKind::UnknownArgument => {
+                let argument = text(ContextKind::InvalidArg)?;
+                let takes_folder = self.error.to_string().contains("[DIR]");
+                (takes_folder && matches!(argument, "-k" | "-f"))
+                    .then(|| format!("name the folder without `{argument}`"))
             }
             ErrorKind::InvalidSubcommand => {
                 let command = text(ContextKind::InvalidSubcommand)?;

@@ -21,6 +21,7 @@ pub mod man;
 pub mod merge;
 pub mod merge3;
 pub mod openapi;
+mod patterns;
 pub mod pkg;
 pub mod plan;
 pub mod schema;

@@ -107,6 +107,7 @@ pub mod map;
 pub mod merge_keys;
 mod missing_space;
 pub mod node;
+mod odd_space;
 pub mod parse;
 pub mod path;
 pub mod scalar;
@@ -124,6 +125,7 @@ pub use emit::{canonical, canonical_into, try_canonical_into, try_canonical_whol
 pub use map::{Entry, Map};
 pub use missing_space::with_space;
 pub use node::{Node, Seq, Style, Tag, Trivia, Value};
+pub use odd_space::{odd_spaces, odd_spaces_in};
 pub use parse::{DuplicateKeys, ParseOptions, decode, decode_lossy, documents, parse, parse_str, parse_with};
 pub use path::Path;
 pub(crate) use scalar::number;

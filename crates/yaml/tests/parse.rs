@@ -328,6 +328,8 @@ fn errors_have_a_code_a_place_and_advice() {
         ("a: |\n \tb\n", "yaml-tab", "2:2", "spaces"),
         ("a: 1\nb:2\nc: 3\n", "yaml-key-without-colon", "2:1", "`b: 2`"),
         ("a: 1\nb\n", "yaml-key-without-colon", "2:1", "`key: value`"),
+        ("a: 1\nb:\u{a0}2\n", "yaml-key-without-colon", "2:1", "ordinary space"),
+        ("a: 1\n<<<<<<< HEAD\nb: 2\n=======\n>>>>>>> other\n", "yaml-conflict", "2:1", "resolve it"),
         ("a: 1\n  b: 2\n", "yaml-nested-value", "2:4", "align it"),
         ("a: b: c\n", "yaml-nested-value", "1:5", "quotes"),
         ("a:\n  b: \"1\"\n   c: 2\n", "yaml-indent", "3:4", "align"),

@@ -14,7 +14,7 @@ use krm_yaml::Severity;
 use rayon::prelude::*;
 
 use crate::cli::{BuildArgs, BuildFlags, LoadRestrictor, Reorder};
-use crate::commands::affected;
+use crate::commands::{affected, patterns};
 use crate::os::{self, Disk};
 use crate::report::Report;
 use crate::spinner::Spinner;
@@ -34,6 +34,7 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
         None => pool,
     };
     std::mem::forget(pool.build());
+    args.targets = patterns::expanded(args.targets);
     if args.watch {
         watch::refuse_addresses(&args.targets)?;
         return watch::run(&args, report);

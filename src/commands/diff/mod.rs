@@ -158,6 +158,10 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         Some(file) => os::write(file, text.as_bytes())?,
         None => os::print(text.as_bytes())?,
     }
+    let is_same = !diff.differs() && count(&diff, Status::Failed) == 0;
+    if let Some([first, second]) = args.two_folders().filter(|_| is_same) {
+        eprintln!("help: to compare the two folders with each other: `krm diff --overlays {first} {second}`");
+    }
     // The system takes the memory back faster than we could free every node.
     std::mem::forget(given);
     let errors = diff
@@ -191,6 +195,13 @@ impl DiffArgs {
     /// The folders that were named, where no revision can be.
     fn named(&self) -> impl Iterator<Item = &String> {
         self.words.iter().chain(&self.folders)
+    }
+
+    /// Two folders and nothing else: perhaps each was to be compared with the other, not with what it was before.
+    fn two_folders(&self) -> Option<&[String; 2]> {
+        let two: &[String; 2] = self.words.as_slice().try_into().ok()?;
+        let by_revision = self.against.is_none() && self.with.is_none();
+        (by_revision && two.iter().all(|word| Path::new(word).is_dir())).then_some(two)
     }
 }
 

@@ -65,7 +65,7 @@ pub fn text(diff: &Diff, full: bool) -> String {
     }
     let is_built = |target: &TargetDiff| target.errors.iter().all(Option::is_none);
     if out.is_empty() && diff.targets.iter().all(is_built) {
-        out.push_str("no differences\n");
+        out.push_str(&format!("no differences between {} and {}\n", diff.from, diff.to));
     }
     out
 }

@@ -1,5 +1,6 @@
 //! What somebody else made of the same folders: rendered files, or the output of another program.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use krm_engine::workspace::Workspace;
 use krm_engine::{Diagnostic, Node, ResourceId, Result, Schema, Session, Source, for_each_resource};
+use krm_yaml::Failure;
 use rayon::prelude::*;
 
 use super::{Compared, DiffArgs, meant, no_target};
@@ -77,8 +79,8 @@ pub fn with(args: &DiffArgs, command: &str, report: &Report) -> Result<Compared>
             .help("write it as you would in a shell: `--with 'kustomize build'`"));
     };
     let schema = Schema::of(build::options(&args.flags)?.kubernetes);
-    let run = |target: &String| -> Outcome {
-        match output(&program, &words, target) {
+    let run = |target: &String| -> Result<Outcome> {
+        Ok(match output(&program, &words, target) {
             Ok(text) => {
                 let source = Source::detached(command, text.as_str());
                 match krm_yaml::parse(&source) {
@@ -88,15 +90,33 @@ pub fn with(args: &DiffArgs, command: &str, report: &Report) -> Result<Compared>
                     Err(error) => Outcome::Failed(failed(command, target, error.message())),
                 }
             }
+            // It would be the same for every folder.
+            Err(error) if error.failure() == Some(Failure::NoSuchProgram) => return Err(error),
             Err(error) => Outcome::Failed(error),
-        }
+        })
     };
-    let from: Vec<Outcome> = targets.par_iter().map(run).collect();
+    let from = targets.par_iter().map(run).collect::<Result<Vec<Outcome>>>()?;
     compare(args, report, targets, from, command, format!("the other program, `{command}`"))
 }
 
+fn other_program(message: String) -> Diagnostic {
+    Diagnostic::error("diff-other-program", message)
+}
+
 fn failed(command: &str, target: &str, why: &str) -> Diagnostic {
-    Diagnostic::error("diff-other-program", format!("`{command} {target}` failed: {}", why.trim()))
+    other_program(format!("`{command} {target}` failed: {}", why.trim()))
+}
+
+fn no_program(program: &str) -> Diagnostic {
+    let message = match program.contains('/') {
+        true => format!("there is no program `{program}`"),
+        false => format!("there is no program `{program}` on the path"),
+    };
+    let error = other_program(message).failing(Failure::NoSuchProgram);
+    match program {
+        "kustomize" => error.help("`--with 'kubectl kustomize'` asks the one that kubectl has"),
+        _ => error.help("name it as you would in a shell: `--with 'kustomize build'`"),
+    }
 }
 
 fn output(program: &str, words: &[String], target: &str) -> Result<String> {
@@ -111,8 +131,13 @@ fn output(program: &str, words: &[String], target: &str) -> Result<String> {
     };
     let shown =
         std::iter::once(program).chain(words.iter().map(String::as_str)).collect::<Vec<_>>().join(" ");
-    let output = run_tool(&tool, Vec::new(), &Limits::default(), os::supervisor().as_deref())?
-        .map_err(|error| failed(&shown, target, &error.to_string()))?;
+    let output =
+        run_tool(&tool, Vec::new(), &Limits::default(), os::supervisor().as_deref())?.map_err(|error| {
+            match error.kind() {
+                ErrorKind::NotFound => no_program(program),
+                _ => failed(&shown, target, &error.to_string()),
+            }
+        })?;
     match output.status.is_success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {

@@ -97,6 +97,14 @@ fn words(args: &DiffArgs, git: &Git) -> Result<(Range, Vec<String>)> {
                     .help(format!("write `{first} --` for the revision, `-- {first}` for the folder")));
             }
             (_, true) => {
+                if let Some(second) = words.get(1).filter(|second| !Path::new(second).exists())
+                    && !is_range
+                    && git.is_revision(second)
+                {
+                    let message = format!("`{first}` and `{second}` are two revisions");
+                    return Err(Diagnostic::error("diff-two-revisions", message)
+                        .help(format!("did you mean `{first}..{second}`?")));
+                }
                 range = Some(git.range(first)?);
                 words.remove(0);
             }

@@ -61,7 +61,8 @@ pub fn summary(diff: &Diff) -> String {
         (count(diff, Status::Added), count(diff, Status::Removed), count(diff, Status::Failed));
     let total = diff.targets.len();
     if changed + added + removed + failed == 0 {
-        return format!("no differences ({})\n", counted(total, "overlay", "overlays"));
+        let overlays = counted(total, "overlay", "overlays");
+        return format!("no differences between {} and {} ({overlays})\n", diff.from, diff.to);
     }
     let mut parts = Vec::new();
     if failed > 0 {

@@ -19,9 +19,9 @@ use krm_yaml::{Failure, nearest};
 
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::affected::real_paths;
-use crate::commands::build;
 use crate::commands::diff::is_layer;
 use crate::commands::targets::Targets;
+use crate::commands::{build, patterns};
 use crate::os::{self, Disk};
 use crate::report::{Report, sanitize};
 
@@ -166,6 +166,9 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         let answer = answerer.in_full(one, &place);
         return answerer.print(one, &[answer], args.output.format);
     }
+    if let Some(error) = two_words(one, rest) {
+        return Err(error);
+    }
     let Some((resource, fields)) = rest.split_first() else { return answerer.table(one, args.output.format) };
     let found = match args.all {
         true => answerer.resources(one, resource)?,
@@ -202,19 +205,34 @@ fn readers(disk: &Arc<Disk>, asked: &forwards::Asked, report: &Report) -> Result
 
 /// Folders come first; what is not one begins the name of a resource.
 fn split(words: &[String], all_folders: bool) -> Result<(Vec<String>, &[String])> {
-    let is_folder = |word: &&String| std::path::Path::new(word).is_dir() || word.contains("://");
-    let count = match all_folders {
-        true => words.len(),
-        false => words.iter().take_while(is_folder).count(),
-    };
+    let is_folder = |word: &String| std::path::Path::new(word).is_dir() || word.contains("://");
+    let mut folders = Vec::new();
+    let mut count = 0;
+    for word in words {
+        let named = patterns::folders(word);
+        if named.is_empty() && !is_folder(word) && !all_folders {
+            break;
+        }
+        folders.extend(if named.is_empty() { vec![word.clone()] } else { named });
+        count += 1;
+    }
     match (count, words.first()) {
         (0, None) => Ok((vec![".".to_owned()], words)),
         (0, Some(first)) => {
             Err(Diagnostic::error("explain-no-folder", format!("there is no folder `{first}`"))
                 .help("the folder with the kustomization comes first: `krm explain DIR Kind/name field`"))
         }
-        _ => Ok((words[..count].to_vec(), &words[count..])),
+        _ => Ok((folders, &words[count..])),
     }
+}
+
+/// The error for a resource whose kind and name were given as two words.
+fn two_words(one: &Traced, rest: &[String]) -> Option<Diagnostic> {
+    let [kind, name, ..] = rest else { return None };
+    let find = |name: &str| explain::resources(&one.trace, &ResourceName::parse(name)?).map(drop);
+    let joined = format!("{kind}/{name}");
+    let error = find(kind).err().filter(|_| find(&joined).is_ok())?;
+    Some(error.without_help().help(format!("write `{joined}`: kind and name are one word")))
 }
 
 impl Traced {
@@ -326,7 +344,7 @@ impl Answerer<'_> {
     fn no_field(&self, one: &Traced, found: &Found, field: &FieldPath) -> Diagnostic {
         let id = &found.seen.id;
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
-        let error = Diagnostic::error("explain-no-field", message);
+        let error = Diagnostic::error("explain-no-field", message).failing(Failure::NoMatch);
         let error = self.misses(one, field).iter().fold(error, |error, miss| {
             let note = format!("this patch would have written it: {}", miss.message());
             let error = error.note(note, miss.place());
@@ -415,26 +433,43 @@ impl Answerer<'_> {
     /// One line for each target.
     fn side_by_side(&self, all: &[Traced], rest: &[String], format: Format) -> Result<()> {
         let [resource, field] = rest else {
-            return Err(Diagnostic::error(
-                "explain-side-by-side",
-                "several folders are compared by one field",
-            )
-            .help("name a resource and a field: `krm explain overlays/* Deployment/web spec.replicas`"));
+            let error =
+                Diagnostic::error("explain-side-by-side", "several folders are compared by one field");
+            return Err(match all.iter().find_map(|one| two_words(one, rest)) {
+                Some(error) => error,
+                None => error.help(
+                    "name a resource and a field: `krm explain overlays/* Deployment/web spec.replicas`",
+                ),
+            });
         };
-        let mut errors = Vec::new();
+        let (mut errors, mut missing) = (Vec::new(), Vec::new());
         let mut answers = Vec::new();
         for one in all {
             let answer = self
                 .resource(one, resource)
                 .and_then(|found| self.field(one, &found, field).map(|mut all| all.swap_remove(0)));
             match answer {
-                Ok(answer) => answers.push((one.target.as_str(), answer)),
+                Ok(answer) => answers.push((one.target.as_str(), Some(answer))),
+                Err(error) if one.built.is_ok() && error.failure() == Some(Failure::NoMatch) => {
+                    answers.push((one.target.as_str(), None));
+                    let name = ResourceName::parse(resource)?;
+                    let has_resource = explain::resources(&one.trace, &name).is_ok();
+                    // A field that is misspelled says more than a resource that is elsewhere.
+                    missing.insert(if has_resource { 0 } else { missing.len() }, error);
+                }
                 Err(error) => errors.push(error),
             }
         }
+        // Some may lack it; all of them is a mistake.
+        if let Some(error) = missing.first().filter(|_| missing.len() == all.len()) {
+            return Err(error.clone());
+        }
         let text = match format {
             Format::Text => text::side_by_side(&answers, &self.report.sources),
-            Format::Json => json::list(answers.iter().map(|(target, answer)| self.json(answer, target))),
+            Format::Json => json::list(answers.iter().map(|(target, answer)| match answer {
+                Some(answer) => self.json(answer, target),
+                None => json::absent(target),
+            })),
         };
         os::print(sanitize::inert(&text).as_bytes())?;
         Diagnostic::join(errors).map_or(Ok(()), Err)

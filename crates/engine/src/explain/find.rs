@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::path::{self, Path, Rules, Select, child, visit};
-use krm_yaml::{Diagnostic, Node, Result, Text, distance, nearest};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Text, distance, nearest};
 
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Seen, Segment, at};
@@ -133,7 +133,8 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<
         None => name.name.clone(),
     };
     let error =
-        Diagnostic::error("explain-no-resource", format!("there is no resource `{wanted}`, and never was"));
+        Diagnostic::error("explain-no-resource", format!("there is no resource `{wanted}`, and never was"))
+            .failing(Failure::NoMatch);
     // By any name it ever had, as those that are found.
     let called = |found: &Found| -> Vec<String> {
         let ids = trace.ids(found.track);

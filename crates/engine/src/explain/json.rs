@@ -18,6 +18,15 @@ pub fn list(all: impl Iterator<Item = Node>) -> String {
     pretty(&Node::from(all.collect::<Vec<_>>()))
 }
 
+/// A target that has no such resource or field, beside others that have it.
+pub fn absent(target: &str) -> Node {
+    let mut object = Node::map();
+    object.set("format", FORMAT);
+    object.set("directory", target);
+    object.set("state", "absent");
+    object
+}
+
 pub fn explanation(answer: &Explanation, target: &str, sources: &Sources, hidden: &Hidden) -> Node {
     let mut object = Node::map();
     object.set("format", FORMAT);

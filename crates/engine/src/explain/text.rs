@@ -382,10 +382,14 @@ pub fn table(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-pub fn side_by_side(answers: &[(&str, Explanation)], sources: &Sources) -> String {
+/// A line for each target; `None` of one that has no such field.
+pub fn side_by_side(answers: &[(&str, Option<Explanation>)], sources: &Sources) -> String {
     let rows: Vec<[String; 4]> = answers
         .iter()
         .map(|(target, answer)| {
+            let Some(answer) = answer else {
+                return [(*target).to_owned(), "–".to_owned(), String::new(), String::new()];
+            };
             let now = match (answer.state, &answer.value) {
                 (State::Present, Some(node)) => value(node),
                 _ => "–".to_owned(),
@@ -397,6 +401,9 @@ pub fn side_by_side(answers: &[(&str, Explanation)], sources: &Sources) -> Strin
         .collect();
     let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
     let (first, second, third) = (width(0), width(1), width(2));
-    let line = |[a, b, c, d]: &[String; 4]| format!("{a:<first$}   {b:<second$}   {c:<third$}   {d}\n");
+    let line = |[a, b, c, d]: &[String; 4]| {
+        let line = format!("{a:<first$}   {b:<second$}   {c:<third$}   {d}");
+        line.trim_end().to_owned() + "\n"
+    };
     rows.iter().map(line).collect()
 }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 use krm_yaml::{Diagnostic, Failure, FileId, Node, Result, Source, Sources, Span, nearest};
 use rustc_hash::FxHashMap;
 
+use crate::files::KUSTOMIZATION_FILES;
 use crate::files::dependencies::{Dependencies, Found, Watched};
 use crate::files::near::{folders_below_with, near_path, near_path_in};
 use crate::files::repository::{self, Repository};
@@ -188,9 +189,11 @@ impl Folder {
         let root = root.map_err(|_| self.missing(path, place))?;
         if !self.world().is_dir(&root) {
             let message = format!("`{path}` is a file; a folder is expected");
-            return Err(Diagnostic::error("base-not-a-folder", message)
-                .at(place)
-                .help("name the folder that holds its kustomization"));
+            let error = Diagnostic::error("base-not-a-folder", message).at(place);
+            return Err(match folder_of_kustomization(path) {
+                Some(folder) => error.help(format!("name the folder: `{folder}`")),
+                None => error.help("name the folder that holds its kustomization"),
+            });
         }
         self.refuse_leaving(&root, path, place)?;
         self.refuse_cycle(&root, place)?;
@@ -584,10 +587,14 @@ impl Folder {
         }
         if self.reach == Reach::WithinRoot && !real.starts_with(&self.root) {
             let message = format!("`{path}` is not in or below `{}`", self.shown.display());
-            return Err(Diagnostic::error("file-outside-root", message).at(place).help(
-                "move the file into the folder, make a base of its folder, or allow it with \
-                 `--load-restrictor LoadRestrictionsNone`",
-            ));
+            let error = Diagnostic::error("file-outside-root", message).at(place);
+            return Err(match folder_of_kustomization(path) {
+                Some(folder) => error.help(format!("name the folder: `{folder}`")),
+                None => error.help(
+                    "move the file into the folder, make a base of its folder, or allow it with \
+                     `--load-restrictor LoadRestrictionsNone`",
+                ),
+            });
         }
         Ok(real)
     }
@@ -659,6 +666,12 @@ fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
     })
 }
 
+/// The folder to name in place of the kustomization file in it.
+pub fn folder_of_kustomization(path: &str) -> Option<&str> {
+    let (folder, name) = path.rsplit_once('/')?;
+    KUSTOMIZATION_FILES.contains(&name).then_some(folder)
+}
+
 /// Endings of files that may hold a Composition.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
@@ -692,6 +705,7 @@ pub fn target_folder(world: &dyn World, target: &str) -> Result<PathBuf> {
 fn no_target(world: &dyn World, target: &str) -> Diagnostic {
     not_found(target, Span::NONE).help(match near_path(world, target) {
         Some(near) => format!("did you mean `{near}`?"),
+        None if target.contains('*') => "no folder with a kustomization matches this pattern".to_owned(),
         None => "name a folder that holds a kustomization".to_owned(),
     })
 }

@@ -302,7 +302,12 @@ impl Function {
         let source = sources
             .add_bytes(name, stdout)
             .map_err(|e| not_a_list(e.to_string()).at(e.place()).help("a function prints UTF-8"))?;
-        let mut list = ResourceList::decode(&source).map_err(refused)?;
+        let mut list = ResourceList::decode(&source).map_err(|error| match text_before_list(&source) {
+            Some(place) => not_a_list("it begins with text that is not part of the list".to_owned())
+                .at(place)
+                .help("standard output is for the list alone: print messages to standard error"),
+            None => refused(error),
+        })?;
         if !was_given_none {
             list.require_items().map_err(refused)?;
         }
@@ -381,6 +386,18 @@ pub(crate) fn blamed(name: &str, fault: Diagnostic) -> Diagnostic {
     }
     let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
     fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
+}
+
+/// The first line of what a function printed, if it is neither YAML of a list nor JSON, but what follows is.
+fn text_before_list(source: &krm_yaml::Source) -> Option<Span> {
+    let text = source.text();
+    let is_list =
+        |line: &&str| line.starts_with("apiVersion:") || line.starts_with("kind:") || line.starts_with('{');
+    let first = text.lines().find(|line| !line.trim().is_empty())?;
+    let is_yaml = first.starts_with(['#', '%', '[', '-']) || first.contains(": ") || first.ends_with(':');
+    let start = text.find(first)?;
+    let follows = text.lines().any(|line| is_list(&line));
+    (!is_list(&first) && !is_yaml && follows).then(|| source.span(start, start + first.len()))
 }
 
 /// Changes every node of a tree, keys included.

@@ -1,5 +1,7 @@
 //! The kustomization file: what the user wrote, typed, with places.
 
+mod advice;
+mod below;
 mod compose;
 mod external;
 mod fix;
@@ -170,6 +172,7 @@ impl Kustomization {
         let (kustomization, mut warnings) = Self::from_root(&root)?;
         warnings.extend(twice);
         warnings.extend(further_document(source));
+        warnings.extend(krm_yaml::odd_spaces(source));
         Ok((kustomization, warnings))
     }
 
@@ -191,7 +194,7 @@ impl Kustomization {
         }
         let (read, noticed) =
             krm_yaml::de::noticing(|| krm_yaml::from_node_telling_all(root, lenient::KUSTOMIZATION));
-        let mut kustomization: Self = read.map_err(|error| with_shape(error, root))?;
+        let mut kustomization: Self = read.map_err(|error| advice::add_all(error, root))?;
         kustomization.check_type()?;
         let mut warnings = fix::deprecated(root);
         warnings.extend(odd_values::field_case(noticed));
@@ -226,36 +229,6 @@ impl Kustomization {
                 .help(format!("it is `{version}`")));
         }
         Ok(())
-    }
-}
-
-/// Adds, if there is a map instead of a list of maps, what the items of that list look like.
-fn with_shape(error: Diagnostic, root: &Node) -> Diagnostic {
-    const SHAPES: [(&str, &str); 5] = [
-        ("labels", "- pairs: {app: web}"),
-        ("images", "- {name: nginx, newTag: \"1.27\"}"),
-        ("replicas", "- {name: web, count: 3}"),
-        ("configMapGenerator", "- {name: settings, literals: [key=value]}"),
-        ("secretGenerator", "- {name: token, literals: [key=value]}"),
-    ];
-    let is_there = |field: &str| root.get(field).is_some_and(|n| n.is_map() && n.span() == error.place());
-    if error.failure() == Some(Failure::UnknownField) {
-        let message = error.message();
-        let in_generator =
-            message.contains("in `configMapGenerator[") || message.contains("in `secretGenerator[");
-        let options = ["disableNameSuffixHash", "labels", "annotations", "immutable"];
-        let is_option = |field: &&str| in_generator && message.contains(&format!("field `{field}` in"));
-        if let Some(option) = options.into_iter().find(|field| is_option(field)) {
-            return error.help(format!("`{option}` goes below `options:` of the generator"));
-        }
-        if message.contains("field `apiVersion`") && message.contains("target") {
-            return error
-                .help("a target has `group` and `version`: of `apps/v1`, `group: apps` and `version: v1`");
-        }
-    }
-    match SHAPES.iter().find(|(field, _)| is_there(field)) {
-        Some((_, shape)) => error.help(format!("an item looks like this: `{shape}`")),
-        None => error,
     }
 }
 
@@ -315,9 +288,6 @@ fn further_document(source: &Arc<Source>) -> Option<Diagnostic> {
     }
 }
 
-/// So many kustomizations below a folder that has none are named.
-const MOST_BELOW: usize = 5;
-
 /// Finds the one kustomization file of a folder.
 pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
     let found: Vec<&str> = FILE_NAMES.into_iter().filter(|name| folder.has_file(name)).collect();
@@ -336,20 +306,10 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Arc<Source>> {
                     name.starts_with("kustomiz") && (name.ends_with(".yaml") || name.ends_with(".yml"))
                 })
             });
-            let below =
-                if near.is_none() { folder.folders_below_with(&FILE_NAMES, MOST_BELOW) } else { Vec::new() };
+            let below = if near.is_none() { below::advice(folder, place) } else { None };
             let other_tool = names().find(|name| crate::composition::FILE_NAMES.contains(name));
             Err(match near {
-                // The user who named it on a command line can name those instead.
-                None if !below.is_empty() && place.is_none() => {
-                    let named = below.iter().map(|below| folder.shown().join(below).display().to_string());
-                    let named: Vec<String> = named.collect();
-                    diagnostic
-                        .help(format!("there are kustomizations below it: `krm build {}`", named.join(" ")))
-                }
-                None if !below.is_empty() => {
-                    diagnostic.help(format!("there are kustomizations below it, in `{}`", below.join("`, `")))
-                }
+                None if let Some(advice) = below => diagnostic.help(advice),
                 None if let Some(name) = other_tool => {
                     diagnostic.help(format!("`{name}` in it is a Composition of another tool"))
                 }

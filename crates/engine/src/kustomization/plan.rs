@@ -13,7 +13,9 @@ use super::planning::{Planned, Planning, Reuse};
 use super::{BUILD_METADATA, Kustomization};
 use crate::composition;
 use crate::files::dependencies::Dependencies;
-use crate::files::folder::{DEEPEST, Folder, Resolved, more_than_anyone_reads, too_deep};
+use crate::files::folder::{
+    DEEPEST, Folder, Resolved, folder_of_kustomization, more_than_anyone_reads, too_deep,
+};
 use crate::files::world::Loader;
 use crate::pipeline::{Base, Context, Pipeline, Role, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
@@ -263,7 +265,20 @@ impl<'s> Plan<'s> {
                 .trees(&source, || read::trees(&source))
                 .and_then(|trees| read::of_trees(trees.to_vec(), &self.schema)),
         };
-        read.map(FileOf::Resources).map_err(|d| d.included(place))
+        match read {
+            Ok(resources) => {
+                self.warn(krm_yaml::odd_spaces(&source));
+                Ok(FileOf::Resources(resources))
+            }
+            Err(error) if error.failure() == Some(Failure::NotAResource) => {
+                let error = error.included(place);
+                Err(match folder_of_kustomization(path) {
+                    Some(folder) => error.without_help().help(format!("name the folder: `{folder}`")),
+                    None => error,
+                })
+            }
+            Err(error) => Err(error.included(place)),
+        }
     }
 
     /// A base: planned anew, or one that is known.

@@ -1,6 +1,6 @@
 //! `resource-unknown-field` and `resource-wrong-type`: what Kubernetes refuses by the type of a resource.
 
-use krm_yaml::{Diagnostic, Fix, Node, Tag, nearest};
+use krm_yaml::{Diagnostic, Fix, Node, Span, Tag, nearest};
 use rayon::prelude::*;
 
 use super::Check;
@@ -44,7 +44,7 @@ impl Walk<'_> {
                 // What SOPS adds goes when the file is decrypted.
                 None if way.is_empty() && name == "sops" => {}
                 None if fields.is_open || is_filled_in_later(name) || entry.value.is_null() => {}
-                None => self.unknown(&entry.key, name, fields, way),
+                None => self.unknown(&entry.key, &entry.value, name, fields, way),
             }
         }
     }
@@ -91,14 +91,18 @@ impl Walk<'_> {
         }
     }
 
-    fn unknown(&mut self, key: &Node, name: &str, fields: &Fields, way: &str) {
-        if key.span().is_none() {
+    fn unknown(&mut self, key: &Node, value: &Node, name: &str, fields: &Fields, way: &str) {
+        // A key that a step made is not in any file; what it wrote below it is.
+        let made = key.span().is_none();
+        let place = if made { written_in(value) } else { key.span() };
+        if place.is_none() {
             return;
         }
         let of = if way.is_empty() { String::new() } else { format!(" in `{}`", path(way)) };
         let message = format!("{} has no field `{name}`{of}", self.gvk.kind);
-        let finding = Diagnostic::warning("resource-unknown-field", message).at(key.span());
+        let finding = Diagnostic::warning("resource-unknown-field", message).at(place);
         self.found.push(match nearest(name, fields.names()) {
+            Some(near) if made => finding.help(format!("did you mean `{near}`?")),
             Some(near) => finding
                 .help(format!("did you mean `{near}`?"))
                 .fix(Fix::needs_review(format!("write `{near}`")).replace(key.span(), near)),
@@ -121,6 +125,15 @@ impl Walk<'_> {
                 .fix(Fix::needs_review("put it in quotes").replace(node.span(), format!("\"{text}\""))),
             None => finding,
         });
+    }
+}
+
+/// Where the first value in a tree is written that is written anywhere.
+fn written_in(node: &Node) -> Span {
+    let below = node.as_map().into_iter().flatten().map(|entry| &entry.value).chain(node.items());
+    match node.span() {
+        none if none.is_none() => below.map(written_in).find(|span| !span.is_none()).unwrap_or(Span::NONE),
+        span => span,
     }
 }
 

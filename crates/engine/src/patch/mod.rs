@@ -114,6 +114,10 @@ impl JsonPatch {
             {
                 let message = format!("there is no `{path}` to replace, so it is added");
                 let warning = Diagnostic::warning("json-patch-replace-adds", message).at(operation.span);
+                let warning = match near_pointer(root, path) {
+                    Some(near) => warning.help(format!("did you mean `{near}`?")),
+                    None => warning,
+                };
                 warn(warning.help("write `op: add` if that is meant, which replaces too"));
             }
             operation.apply(root, &mut copies).map_err(|d| how_far(d, operation, root).at(operation.span))?;
@@ -285,9 +289,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
                 return error
                     .help(format!("write `{reached}/{escaped}`: a `/` within a key is written `~1`"));
             }
-            let near = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
-            let near = krm_yaml::nearest(part, near).map(|near| near.replace('~', "~0").replace('/', "~1"));
-            return match (near, node.as_seq()) {
+            return match (near_part(node, part), node.as_seq()) {
                 (Some(near), _) => error.help(format!("did you mean `{reached}/{near}`?")),
                 (None, Some(items)) if index(part, items.len()).is_none() => error.help(format!(
                     "`{reached}` is a list: name its items by their index, as in `{reached}/0`"
@@ -305,6 +307,19 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
         rest = rest.get(part.len() + 1..).unwrap_or_default();
     }
     error
+}
+
+/// The key of a map that is nearest to a part of a path, as a path has it.
+fn near_part(node: &Node, part: &str) -> Option<String> {
+    let keys = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
+    krm_yaml::nearest(part, keys).map(|near| near.replace('~', "~0").replace('/', "~1"))
+}
+
+/// A path whose last part is not there, with the nearest that is.
+fn near_pointer(root: &Node, path: &str) -> Option<String> {
+    let (above, last) = path.rsplit_once('/')?;
+    let node = if above.is_empty() { root } else { get(root, above).ok()?? };
+    near_part(node, last).map(|near| format!("{above}/{near}"))
 }
 
 /// Adds which element of a list a position means: others may have put theirs before it.

@@ -155,13 +155,20 @@ fn check(root: &Node) -> Result<()> {
     }
     let kind = root.get("kind");
     if !has(kind) {
-        return Err(no_kind(root));
+        return Err(odd_space_or(no_kind(root), root));
     }
     let is_list = kind.and_then(Node::text).is_some_and(|kind| kind.ends_with("List"));
     match is_list || has(root.at(["metadata", "name"])) {
         true => Ok(()),
-        false => Err(no_name(root)),
+        false => Err(odd_space_or(no_name(root), root)),
     }
+}
+
+/// Names a character that looks like a space, if one in the object may be why a field is missing.
+fn odd_space_or(error: Diagnostic, root: &Node) -> Diagnostic {
+    let Some(odd) = krm_yaml::odd_spaces_in(root).into_iter().next() else { return error };
+    let error = error.without_help().note(odd.message(), odd.place());
+    odd.advice().iter().fold(error, |error, advice| error.help(advice))
 }
 
 fn no_kind(root: &Node) -> Diagnostic {
@@ -221,6 +228,7 @@ fn no_name(root: &Node) -> Diagnostic {
 
 fn is_kustomization(root: &Node) -> Diagnostic {
     Diagnostic::error("kustomization-as-resource", "this is a kustomization, not a resource")
+        .failing(Failure::NotAResource)
         .at(root.span())
         .help("to include a kustomization, name its folder, not its file")
 }

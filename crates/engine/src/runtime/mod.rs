@@ -146,12 +146,16 @@ impl Runtime {
             };
         }
         if !policy.functions {
+            let flags = match program {
+                Program::Exec(_) if !policy.exec => "--enable-alpha-plugins --enable-exec",
+                _ => "--enable-alpha-plugins",
+            };
             return Err(Diagnostic::error(
                 "functions-not-enabled",
                 format!("`{name}` is a function, and functions are not enabled"),
             )
             .failing(Failure::NotEnabled)
-            .help("functions run programs: if you trust this configuration, pass `--enable-alpha-plugins`"));
+            .help(format!("functions run programs: if you trust this configuration, pass `{flags}`")));
         }
         match program {
             Program::Exec(_) if !policy.exec => {

@@ -283,7 +283,7 @@ fn split_literal(literal: &Spanned<Text>) -> Result<(&str, &str)> {
         // What it says may be secret.
         _ => Err(Diagnostic::error("generator-literal", "this literal has no key")
             .at(literal.span)
-            .help("write `key=value`")),
+            .help("write a key, `=` and a value, as in `- FOO=bar`")),
     }
 }
 

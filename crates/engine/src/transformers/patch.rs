@@ -3,7 +3,7 @@
 use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Seq, Span, Style, Tag, embedded};
 use serde::Deserialize;
 
-use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_directives};
+use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_oddities};
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::patch::JsonPatch;
@@ -133,7 +133,7 @@ fn no_kind(place: Span, is_operation: bool) -> Diagnostic {
 impl Transformer for Patch {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         if let PatchForm::Merge(patches) = &self.patch {
-            patches.iter().for_each(|patch| warn_of_directives(patch.node(), cx));
+            patches.iter().for_each(|patch| warn_of_oddities(patch.node(), cx));
         }
         match (&self.patch, &self.target) {
             (PatchForm::Empty(place), _) => {

@@ -111,7 +111,7 @@ fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
 impl Transformer for PatchStrategicMerge {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         for patch in &self.patches {
-            warn_of_directives(patch.node(), cx);
+            warn_of_oddities(patch.node(), cx);
             let at = find_target(items, patch, cx)?;
             let patch = as_text(patch.node(), &["labels", "annotations"], cx);
             items.edit_at(at, |r| apply(&patch, r, Changes::default(), cx))?;
@@ -121,10 +121,16 @@ impl Transformer for PatchStrategicMerge {
     }
 }
 
+/// Warns of what a patch probably does not mean: directives that are none, and characters that only look like spaces.
+pub(super) fn warn_of_oddities(patch: &Node, cx: &Context) {
+    warn_of_directives(patch, cx);
+    krm_yaml::odd_spaces_in(patch).into_iter().for_each(|warning| cx.warn(warning));
+}
+
 /// Warns of directives of strategic merge patches that have no effect.
 // quirk(patch-directives-as-fields): `$setElementOrder`, `$deleteFromPrimitiveList` and `$retainKeys` are fields like
 // any other, and stay in the output. (kyaml `merge2.Merge` knows `$patch` alone)
-pub(super) fn warn_of_directives(patch: &Node, cx: &Context) {
+fn warn_of_directives(patch: &Node, cx: &Context) {
     for entry in patch.as_map().into_iter().flatten() {
         let key = entry.key.text().unwrap_or_default();
         if key == "$retainKeys"

@@ -144,13 +144,19 @@ impl Replacements {
     }
 }
 
-/// Adds what is probably wrong with a path that leads nowhere: slashes for dots, or an element nearly called so.
+/// Adds what is probably wrong with a path that leads nowhere: slashes for dots, brackets after a name, or a name that
+/// differs by a letter.
 fn path_advice(error: Diagnostic, path: &str, root: &Node) -> Diagnostic {
     if path.contains('/') && !path.contains(['.', '[']) {
         return error.help(format!("write `{}`: fields are separated by dots", path.replace('/', ".")));
     }
+    if let Some(meant) = field::without_brackets(path) {
+        return error.help(format!("write `{meant}`"));
+    }
     let mut node = root;
-    for part in path.split('.') {
+    let mut parts = path.split('.');
+    let mut reached = String::new();
+    while let Some(part) = parts.next() {
         let selector = part.strip_prefix('[').and_then(|part| part.strip_suffix(']'));
         if let Some((key, wanted)) = selector.and_then(|selector| selector.split_once('=')) {
             let values = || node.items().iter().filter_map(|item| item.get(key)?.text());
@@ -158,6 +164,7 @@ fn path_advice(error: Diagnostic, path: &str, root: &Node) -> Diagnostic {
                 node.items().iter().find(|item| item.get(key).and_then(Node::text) == Some(wanted))
             {
                 node = item;
+                reached = format!("{reached}{part}.");
                 continue;
             }
             return match krm_yaml::nearest(wanted, values()) {
@@ -165,8 +172,19 @@ fn path_advice(error: Diagnostic, path: &str, root: &Node) -> Diagnostic {
                 None => error,
             };
         }
-        let Some(next) = node.get(part) else { return error };
+        let item = || part.parse().ok().and_then(|at: usize| node.items().get(at));
+        let Some(next) = node.get(part).or_else(item) else {
+            let keys = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
+            // A key with a dot is not written as it is.
+            let near = krm_yaml::nearest(part, keys.filter(|key| !key.contains('.')));
+            let rest: String = parts.map(|part| format!(".{part}")).collect();
+            return match near {
+                Some(near) => error.help(format!("did you mean `{reached}{near}{rest}`?")),
+                None => error,
+            };
+        };
         node = next;
+        reached = format!("{reached}{part}.");
     }
     error
 }
@@ -396,10 +414,7 @@ impl Field {
             let diagnostic = Diagnostic::error("replacement-source-field", message)
                 .at(self.path.span())
                 .note("the source is defined here", r.span());
-            return Err(match self.path.text().contains("[0]") {
-                true => diagnostic.help("items of a list are `containers.0` or `containers.[name=web]`"),
-                false => path_advice(diagnostic, self.path.text(), r.node()),
-            });
+            return Err(path_advice(diagnostic, self.path.text(), r.node()));
         };
         let FieldOptions { delimiter, index, .. } = &self.source.options;
         if delimiter.is_empty() {
@@ -496,6 +511,8 @@ impl Place {
         let id = r.id().clone();
         let place = r.span();
         let create = self.options.create.then(|| field::leaf_for(value));
+        let brackets = create.and_then(|_| field::without_brackets(path.text()));
+        let brackets = brackets.filter(|_| !matches!(path.get(r.node()), Ok(Some(_))));
         let mut set = |node: &mut Node| {
             self.warn_of_index(node, path.span(), cx);
             self.set(node, value, path.span())
@@ -521,6 +538,11 @@ impl Place {
                 true => error,
                 false => error.help("`options: {create: true}` makes it"),
             });
+        }
+        if let Some(meant) = brackets {
+            let message = format!("`{}` creates a field with brackets in its name", path.text());
+            let warning = Diagnostic::warning("replacement-brackets", message).at(path.span());
+            cx.warn(warning.note(format!("in {id}"), place).help(format!("write `{meant}`")));
         }
         if misfit {
             let message = format!(

@@ -51,6 +51,8 @@ pub enum Failure {
     TooMuch,
     /// Something lacks a field it must have.
     Incomplete,
+    /// Something else is where a resource should be.
+    NotAResource,
     /// A selection matches nothing.
     NoMatch,
     /// A value has a part that belongs to another field.
@@ -204,6 +206,12 @@ impl Diagnostic {
     /// Adds advice.
     pub fn help(mut self, advice: impl Into<String>) -> Self {
         self.0.help.push(advice.into());
+        self
+    }
+
+    /// The same without the advice given so far, for a caller who has better.
+    pub fn without_help(mut self) -> Self {
+        self.0.help.clear();
         self
     }
 

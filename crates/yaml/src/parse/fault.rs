@@ -160,6 +160,29 @@ impl Parser<'_> {
     }
 }
 
+/// What other programs left in the text.
+impl Parser<'_> {
+    /// The conflict that a merge left in the text after an offset, which then explains whatever else is wrong.
+    pub fn in_conflict(&self, start: usize) -> Option<Diagnostic> {
+        let mut at = start;
+        let mut lines = self.text[start..].split_inclusive('\n').map(|line| {
+            let begins = at;
+            at += line.len();
+            (begins, line)
+        });
+        let (marker, _) =
+            lines.find(|(_, line)| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))?;
+        let error = Diagnostic::error("yaml-conflict", "this is a conflict that git left")
+            .at(self.line_of(marker))
+            .failing(Failure::InConflict);
+        let error = match lines.find(|(_, line)| line.starts_with(">>>>>>> ")) {
+            Some((end, _)) => error.note("it ends here", self.line_of(end)),
+            None => error,
+        };
+        Some(error.help("resolve it: keep what is right, and remove the lines that git added"))
+    }
+}
+
 /// Scalars.
 impl Parser<'_> {
     pub(crate) fn unclosed_quote(&self, start: usize) -> Diagnostic {

@@ -10,6 +10,7 @@ use super::options::DuplicateKeys;
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
 use crate::node::Node;
+use crate::odd_space;
 use crate::source::Source;
 use crate::text::Text;
 
@@ -95,7 +96,10 @@ impl Parser<'_> {
             let document = Document::new(root, source.clone(), span).with_references(self.has_references);
             Ok(if head.is_empty() && foot.is_empty() { document } else { document.with_comments(head, foot) })
         });
-        Some(document)
+        Some(document.map_err(|error| match self.in_conflict(start) {
+            Some(conflict) => conflict,
+            None => odd_space::explain(error, source),
+        }))
     }
 
     fn document_root(&mut self, start: usize, had_one: bool, head: &mut Text) -> Result<Option<Node>> {

@@ -117,6 +117,29 @@ fn to_edit(segment: Segment) -> Segment {
     }
 }
 
+/// The path as replacements write it, if a name in it is followed by brackets, as in `containers[0].image`: here those are
+/// a part of the name.
+pub(super) fn without_brackets(path: &str) -> Option<String> {
+    let mut meant = String::new();
+    let mut rest = path;
+    while let Some((before, (inner, after))) =
+        rest.split_once('[').and_then(|(before, after)| Some((before, after.split_once(']')?)))
+    {
+        meant.push_str(before);
+        let follows_name = !meant.is_empty() && !meant.ends_with('.');
+        match follows_name {
+            true if inner.is_empty() => meant.push_str(".*"),
+            // Brackets hold together what has dots, and enclose a condition.
+            true if inner.contains(['=', '.']) => meant.push_str(&format!(".[{inner}]")),
+            true => meant.push_str(&format!(".{inner}")),
+            false => meant.push_str(&format!("[{inner}]")),
+        }
+        rest = after;
+    }
+    meant.push_str(rest);
+    (meant != path).then_some(meant)
+}
+
 fn numbered(name: Text) -> Option<Segment> {
     let is_number = name.bytes().all(|b| b.is_ascii_digit());
     name.parse().ok().filter(|_| is_number).map(Segment::Index)
