@@ -371,7 +371,8 @@ impl<'n> de::Deserializer<'n> for Reader<'n> {
     forward_to_deserialize_any! { <V: Visitor<'n>> i128 u128 bytes byte_buf }
 }
 
-/// For every entry the field it stands for, whatever its case.
+/// For every entry the field it stands for, whatever its case. Of several for one field the last counts in the order of their
+/// bytes, in which Go writes and reads them.
 fn names_of(entries: &[Entry], fields: &'static [&'static str]) -> Vec<Name> {
     let mut last = vec![usize::MAX; fields.len()];
     let found: Vec<Option<usize>> = entries
@@ -386,7 +387,10 @@ fn names_of(entries: &[Entry], fields: &'static [&'static str]) -> Vec<Name> {
                 Some(field)
             };
             let field = exact.or_else(folded)?;
-            last[field] = at;
+            let before = entries.get(last[field]).and_then(|entry| entry.key.text());
+            if before.is_none_or(|before| before <= key) {
+                last[field] = at;
+            }
             Some(field)
         })
         .collect();
@@ -401,7 +405,7 @@ fn names_of(entries: &[Entry], fields: &'static [&'static str]) -> Vec<Name> {
 /// What the key of an entry stands for.
 enum Name {
     Field(&'static str),
-    /// A field that a later key stands for too.
+    /// A field that another key stands for, which counts.
     Overridden,
     Unknown,
 }

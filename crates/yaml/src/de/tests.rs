@@ -180,11 +180,11 @@ fn enums_are_words_or_maps_of_one() {
 }
 
 #[test]
-fn case_may_be_left_open_and_the_last_wins() {
+fn case_may_be_left_open_and_the_last_in_byte_order_wins() {
     let node: Node = [("NamePrefix", "a"), ("nameprefix", "b"), ("NAMEPREFIX", "c")].into_iter().collect();
     assert_eq!(from_node::<Config>(&node).unwrap_err().code(), "unknown-field");
     let config: Config = from_node_with(&node, OLD).unwrap();
-    assert_eq!(config.name_prefix, "c");
+    assert_eq!(config.name_prefix, "b");
 }
 
 const OLD: Options = Options::STRICT.case_insensitive().old_booleans();
