@@ -66,13 +66,18 @@ const ALL: &[(&str, &str)] = &[
 pub enum Like {
     /// The same as this field of a kustomization: it holds and means what that does.
     Field(&'static [&'static str]),
+    /// It holds what this field of a kustomization does, and means something else.
+    Holds(&'static [&'static str], &'static str),
     /// Something that no kustomization has: its type, and what it means.
     Own(&'static str, &'static str),
 }
 
-use Like::{Field, Own};
+use Like::{Field, Holds, Own};
 
-const FIELD_SPECS: (&str, Like) = ("fieldSpecs", Field(&["labels", "*", "fields"]));
+const FIELD_SPECS: (&str, Like) = (
+    "fieldSpecs",
+    Holds(&["labels", "*", "fields"], "The fields to change; those that are usual, if none are given."),
+);
 
 /// The fields of the built-ins, beside `apiVersion`, `kind` and `metadata`.
 const FIELDS: &[(&str, &[(&str, Like)])] = &[
@@ -102,7 +107,7 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
         ],
     ),
     ("ImageTagTransformer", &[("imageTag", Field(&["images", "*"])), FIELD_SPECS]),
-    ("LabelTransformer", &[("labels", Field(&["commonLabels"])), FIELD_SPECS]),
+    ("LabelTransformer", &[("labels", Field(&["labels", "*", "pairs"])), FIELD_SPECS]),
     (
         "NamespaceTransformer",
         &[
@@ -128,7 +133,7 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
     (
         "PatchStrategicMergeTransformer",
         &[
-            ("paths", Field(&["patchesStrategicMerge"])),
+            ("paths", Holds(&["patchesStrategicMerge"], "The files of the patches.")),
             ("patches", Own("string", "The patches, as one text.")),
         ],
     ),
@@ -199,10 +204,12 @@ mod tests {
         let schemas = Schemas::default();
         for (kind, fields) in FIELDS {
             for (name, like) in *fields {
-                if let Field(path) = like {
+                if let Field(path) | Holds(path, _) = like {
                     let is_known = schemas.description(FileKind::Kustomization, path).is_some()
                         || !schemas.fields(FileKind::Kustomization, path).is_empty();
                     assert!(is_known, "{kind}.{name}: {path:?}");
+                    let means = schemas.description_of_builtin(kind, &[name]).unwrap_or_default();
+                    assert!(!means.starts_with("Deprecated"), "{kind}.{name}: {means}");
                 }
             }
         }

@@ -99,12 +99,12 @@ impl Schemas {
         let root = self.root(FileKind::Kustomization);
         let of = |&(name, like): &(&'static str, Like)| match like {
             Like::Own(kind, description) => Field { name, description, kind },
-            Like::Field(path) => {
+            Like::Field(path) | Like::Holds(path, _) => {
                 let all = self.at(FileKind::Kustomization, path);
                 let all: Vec<&Node> = all.into_iter().flat_map(|schema| alternatives(root, schema)).collect();
-                let text =
-                    |key: &str| all.iter().find_map(|schema| schema.get(key)?.as_str()).unwrap_or_default();
-                Field { name, description: text("description"), kind: text("type") }
+                let kind = all.iter().find_map(|schema| schema.get("type")?.as_str()).unwrap_or_default();
+                let description = self.description_of_builtin(builtin, &[name]).unwrap_or_default();
+                Field { name, description, kind }
             }
         };
         builtins::fields(builtin).iter().map(of).collect()
@@ -112,14 +112,15 @@ impl Schemas {
 
     /// What a field in the configuration of a built-in means.
     pub fn description_of_builtin(&self, builtin: &str, path: &[&str]) -> Option<&str> {
-        if let Some(path) = in_kustomization(builtin, path) {
-            return self.description(FileKind::Kustomization, &path);
-        }
-        let [name] = path else { return None };
-        builtins::fields(builtin).iter().find_map(|(field, like)| match like {
-            Like::Own(_, description) if field == name => Some(*description),
-            _ => None,
-        })
+        let own = path.first().filter(|_| path.len() == 1).and_then(|name| {
+            builtins::fields(builtin).iter().find_map(|(field, like)| match like {
+                Like::Own(_, description) | Like::Holds(_, description) if field == name => {
+                    Some(*description)
+                }
+                _ => None,
+            })
+        });
+        own.or_else(|| self.description(FileKind::Kustomization, &in_kustomization(builtin, path)?))
     }
 
     /// The values that a field in the configuration of a built-in may have, where they are known.
@@ -179,7 +180,7 @@ impl Schemas {
 fn in_kustomization<'p>(builtin: &str, path: &[&'p str]) -> Option<Vec<&'p str>> {
     let (first, rest) = path.split_first()?;
     builtins::fields(builtin).iter().find_map(|(field, like)| match like {
-        Like::Field(like) if field == first => {
+        Like::Field(like) | Like::Holds(like, _) if field == first => {
             Some(like.iter().copied().chain(rest.iter().copied()).collect())
         }
         _ => None,
