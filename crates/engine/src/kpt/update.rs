@@ -194,6 +194,8 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
         let mut met = Met::default();
         let fate = path.rmatch_indices('/').find_map(|(end, _)| fates.get(&path[..end]));
         let text = match fate {
+            // That of the package itself is merged elsewhere.
+            None if *path == FILE => ours.cloned(),
             Some(Fate::Stays) => ours.cloned(),
             Some(Fate::Goes) => None,
             None if path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") => {
@@ -253,7 +255,7 @@ fn whole(
     }
 }
 
-/// Whether a file is the Kptfile of a subpackage. That of the package itself is merged elsewhere.
+/// Whether a file is the Kptfile of a subpackage.
 fn is_subpackage(path: &str) -> bool {
     path != FILE && is_kptfile(path)
 }
