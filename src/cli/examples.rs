@@ -6,8 +6,8 @@ pub const KRM: &str = "Examples:
   krm plan examples/composition/staging
   krm cfg tree examples/shop --image
 
-The exit status is 0 where all is done, 1 where the input is wrong (then nothing is written), 2 where the command line \
-is, and 101 for a bug in krm.";
+The exit status is 0 for success, 1 for an error in the input (then nothing is written), 2 for a usage error, and 101 \
+for a bug in krm.";
 
 pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production
@@ -104,7 +104,7 @@ pub const OPENAPI: &str = "Example:
 pub const OPENAPI_INFO: &str = "Example:
   krm openapi info";
 
-pub const OPENAPI_FETCH: &str = "Example, where kubectl talks to a cluster:
+pub const OPENAPI_FETCH: &str = "Example, if kubectl can reach a cluster:
   krm openapi fetch > schema.json";
 
 pub const EDIT_REMOVE: &str = "Examples:
@@ -120,7 +120,7 @@ pub const MERGE3: &str = "Examples, within examples/update-a-package:
   krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours
   krm merge3 --original upstream-v1 --updated upstream-v2 --dest ours --write
 
-The exit status is 1 where `--on-conflict fail` meets a conflict: then nothing is printed or written.";
+The exit status is 1 if `--on-conflict fail` meets a conflict: then nothing is printed or written.";
 
 pub const PLAN: &str = "Examples:
   krm plan examples/composition/production/top
@@ -163,7 +163,7 @@ pub const FMT: &str = "Examples:
   krm cfg fmt --diff examples/shop
   krm build examples/shop/base | krm cfg fmt
 
-The exit status is 1 where `--check` finds a file that is not formatted.";
+The exit status is 1 if `--check` finds a file that is not formatted.";
 
 pub const GREP: &str = "Examples:
   krm cfg grep kind=Deployment examples/shop
@@ -172,7 +172,7 @@ pub const GREP: &str = "Examples:
   krm cfg grep 'spec.replicas>1' examples/shop
   krm cfg grep spec.replicas --invert-match examples/shop
 
-The exit status is 0 also where nothing fits: then nothing is printed.";
+The exit status is 0 even if nothing matches: then nothing is printed.";
 
 pub const TREE: &str = "Examples:
   krm cfg tree examples/shop

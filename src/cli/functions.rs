@@ -15,7 +15,7 @@ use crate::os::{self, Disk};
 
 /// Run functions: programs that generate, change and check configuration
 ///
-/// A function reads a list of resources and prints it, changed. It is a container image, a WebAssembly module or, where you
+/// A function reads a list of resources and prints it, changed. It is a container image, a WebAssembly module or, if you
 /// allow it, an executable.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FN)]
@@ -91,7 +91,7 @@ pub struct FnRunArgs {
 
     /// How to tell what functions did
     ///
-    /// `json` is one object: on standard output, or on standard error where resources are printed.
+    /// `json` is one object: on standard output, or on standard error if resources are printed.
     #[arg(
         long = "format",
         alias = "output",

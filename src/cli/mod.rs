@@ -285,7 +285,7 @@ pub struct BuildFlags {
     #[arg(long, value_enum, default_value_t, ignore_case = true, value_name = "RULE")]
     pub load_restrictor: LoadRestrictor,
 
-    /// Make every warning an error: patches, images or selectors that fit nothing, fields that are deprecated
+    /// Make every warning an error: patches, images or selectors that match nothing, fields that are deprecated
     ///
     /// Levels and silences of a `krm.toml` and of comments count: see `krm lint`.
     #[arg(long)]
@@ -515,7 +515,7 @@ pub enum OnConflict {
 pub struct ListArgs {
     /// Merge only lists that have a key by the types of Kubernetes
     ///
-    /// Otherwise a list of another type is merged, too, where every element has one of `mountPath`, `devicePath`, `ip`,
+    /// Otherwise a list of another type is merged, too, if every element has one of `mountPath`, `devicePath`, `ip`,
     /// `type`, `topologyKey`, `name` and `containerPort`.
     #[arg(long)]
     pub no_infer: bool,

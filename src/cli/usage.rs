@@ -82,7 +82,7 @@ impl Usage {
         })
     }
 
-    /// What was probably meant, where that is further off than a slip of the hand.
+    /// What was probably meant, if that is further off than a slip of the hand.
     fn advice(&self) -> Option<String> {
         let text = |kind| match self.error.get(kind) {
             Some(ContextValue::String(text)) => Some(text.as_str()),

@@ -30,7 +30,7 @@ pub struct AffectedArgs {
     #[arg(value_name = "[REV] [DIR...]")]
     words: Vec<String>,
 
-    /// The revision to compare with, where a folder has its name
+    /// The revision to compare with, if a folder has the same name
     #[arg(long, value_name = "REV", conflicts_with = "files")]
     since: Option<String>,
 

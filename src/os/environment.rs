@@ -40,7 +40,7 @@ pub fn container_engine() -> Option<String> {
     ["KRM_FN_RUNTIME", "KPT_FN_RUNTIME"].into_iter().find_map(setting)
 }
 
-/// Whether limits on each process will do for a sandbox, where a control group cannot be had.
+/// Whether limits on each process will do for a sandbox if a control group cannot be had.
 pub fn limits_of_each_process() -> bool {
     super::variable("KRM_SANDBOX_LIMITS").is_some_and(|value| value == "each-process")
 }

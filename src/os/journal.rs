@@ -482,7 +482,7 @@ fn exchange(aside: &Path, target: &Path) -> io::Result<()> {
     }
 }
 
-/// The same where the file system cannot do it in one step: the old file gets a second name first, so that the target exists
+/// The same if the file system cannot do it in one step: the old file gets a second name first, so that the target exists
 /// at any moment.
 fn exchange_by_link(aside: &Path, target: &Path) -> io::Result<()> {
     let second = second_name(aside);

@@ -107,7 +107,7 @@ mod tests {
         fs::remove_dir_all(&dir).unwrap();
     }
 
-    /// The bytes are what the source says; left out where there is no assembler.
+    /// The bytes are what the source says; left out if there is no assembler.
     #[test]
     fn the_program_is_made_from_its_source() {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/remote/starter/");

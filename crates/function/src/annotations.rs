@@ -74,7 +74,7 @@ pub const REMEMBERED: [&str; 10] = [
 ];
 
 /// Whether kustomize removes an annotation at the end of a build. It leaves internal ones it does not know, and adds
-/// [`ORIGIN`] again where that is asked for.
+/// [`ORIGIN`] again if that is asked for.
 pub fn ends_with_build(key: &str) -> bool {
     PASSING.contains(&key)
         || REMEMBERED.contains(&key)

@@ -13,7 +13,7 @@ impl ResourceList {
     ///
     /// The fields are those under `data` of a `ConfigMap`, where every value is text and is read as the type you ask for
     /// (a list is written `limits: "[cpu, memory]"`);
-    /// those under `spec` of any other kind; and where there is no `spec`, those beside `kind` and `metadata`. Without
+    /// those under `spec` of any other kind; and if there is no `spec`, those beside `kind` and `metadata`. Without
     /// a functionConfig there are none: a type whose fields all have defaults can be had even then.
     ///
     /// ```

@@ -12,7 +12,7 @@ use crate::run::Outcome;
 
 /// Calls a function on every case in a folder, and panics where it does not give what is expected.
 ///
-/// A case is a folder with a list in `input.yaml` and the list that must come out in `expected.yaml`; where the function must
+/// A case is a folder with a list in `input.yaml` and the list that must come out in `expected.yaml`; if the function must
 /// fail, `error.txt` holds what it says instead. With the environment variable `UPDATE` set, what comes out is written:
 /// read the difference before you commit it.
 ///

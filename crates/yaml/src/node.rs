@@ -96,7 +96,7 @@ pub enum Style {
 /// What surrounds a node, if anything does.
 ///
 /// Comments attach as in go-yaml: `head` is above, `line` at the end of the line, `foot` below (after a blank line, or at the end of
-/// the block). Of a map entry, `head` and `foot` are on the key; `line` is on the value where that is a scalar or a flow
+/// the block). Of a map entry, `head` and `foot` are on the key; `line` is on the value if that is a scalar or a flow
 /// collection and on the key if the value is a block collection. Each holds its `#`, and line breaks between lines.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trivia {
@@ -108,9 +108,9 @@ pub struct Trivia {
     pub foot: Text,
     /// The name after `&`.
     pub anchor: Option<Text>,
-    /// Set where the node stands for `*name`; its value is a copy of what the anchor names.
+    /// Set if the node stands for `*name`; its value is a copy of what the anchor names.
     pub alias: Option<Text>,
-    /// The tag where one was written (`!!str`, `!custom`).
+    /// The tag, if one was written (`!!str`, `!custom`).
     pub tag: Option<Text>,
 }
 

@@ -1,6 +1,6 @@
 //! What was probably meant: the nearest of the words that would have been right.
 
-/// The candidate nearest to a word, where one is near enough to be a slip of the hand.
+/// The candidate nearest to a word, if one is near enough to be a slip of the hand.
 ///
 /// ```
 /// assert_eq!(krm_yaml::nearest("resorces", ["resources", "patches"]), Some("resources"));

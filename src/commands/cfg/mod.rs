@@ -155,7 +155,7 @@ struct GrepArgs {
     #[arg(long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
     annotate: bool,
-    /// Print the resources that do not fit
+    /// Print the resources that do not match
     #[arg(long)]
     invert_match: bool,
     #[command(flatten)]
@@ -223,7 +223,7 @@ pub(super) fn is_package(folder: &Path) -> bool {
     krm_engine::package::PACKAGE_FILES.iter().any(|name| folder.join(name).is_file())
 }
 
-/// Takes the resources out of a file; those within a list one by one where they come without a file.
+/// Takes the resources out of a file; those within a list one by one if they come without a file.
 pub(super) fn take(file: File, items: &mut Vec<Item>) {
     for (index, document) in file.documents.iter().filter(|document| !document.root.is_null()).enumerate() {
         let node = document.root.clone();

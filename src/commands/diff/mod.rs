@@ -37,7 +37,7 @@ pub struct DiffArgs {
     #[arg(value_name = "REVISION | DIR")]
     words: Vec<String>,
 
-    /// Folders, where one is called like a revision
+    /// Folders, if one is called like a revision
     #[arg(last = true, value_name = "DIR")]
     folders: Vec<String>,
 
@@ -192,7 +192,7 @@ impl Compared {
 }
 
 impl DiffArgs {
-    /// The folders that were named, where no revision can be.
+    /// The folders that were named, if none can be a revision.
     fn named(&self) -> impl Iterator<Item = &String> {
         self.words.iter().chain(&self.folders)
     }

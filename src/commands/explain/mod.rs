@@ -289,7 +289,7 @@ impl Answerer<'_> {
         explain::explain(place, with)
     }
 
-    /// The same with all places it depends on, where they are shown.
+    /// The same with all places it depends on, if they are shown.
     fn in_full(&self, one: &Traced, place: &explain::Where) -> Explanation {
         let mut answer = self.explain(place);
         if self.steps || self.output == Format::Json {

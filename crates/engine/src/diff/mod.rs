@@ -93,7 +93,7 @@ pub struct Cause {
     pub before: Option<String>,
     /// The line as it is.
     pub after: Option<String>,
-    /// In words, where there is no line: `the other program`.
+    /// In words, if there is no line: `the other program`.
     pub what: Option<String>,
     /// The changes it explains, those that follow from them included.
     pub changes: Vec<usize>,

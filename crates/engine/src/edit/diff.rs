@@ -14,7 +14,7 @@ enum Line<'t> {
     Added(&'t str),
 }
 
-/// The unified difference; empty where there is none.
+/// The unified difference; empty if there is none.
 pub fn diff(name: &str, before: &str, after: &str) -> String {
     if before == after {
         return String::new();

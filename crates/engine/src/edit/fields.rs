@@ -36,7 +36,7 @@ pub fn set(node: &mut Node, name: &str, value: Node) {
     }
 }
 
-/// Sets a text, or removes the field where the text is empty, as the reference writes no empty ones.
+/// Sets a text, or removes the field if the text is empty, as the reference writes no empty ones.
 pub fn set_text(node: &mut Node, name: &str, value: &str) {
     match (value.is_empty(), get(node, name)) {
         (true, _) => drop(remove(node, name)),

@@ -113,7 +113,7 @@ fn api_version(root: &Node) -> &'static str {
     }
 }
 
-/// Moves the items of one list to the end of another. Where there is no other, the key alone changes.
+/// Moves the items of one list to the end of another. If there is no other, the key alone changes.
 fn join(root: &mut Node, old: &str, new: &str) -> bool {
     let Some(items) = fields::get(root, old).map(|list| list.items().to_vec()) else { return false };
     let all = [fields::items(root, new), &items].concat();

@@ -7,7 +7,7 @@ use krm_yaml::Result;
 use super::bad_argument;
 use crate::files::world::World;
 
-/// The paths below a folder that a pattern matches, sorted; hidden ones only where the pattern itself begins with a dot.
+/// The paths below a folder that a pattern matches, sorted; hidden ones only if the pattern itself begins with a dot.
 /// A path without any pattern is itself, where it exists.
 pub fn expand(world: &dyn World, root: &Path, pattern: &str) -> Result<Vec<String>> {
     check(pattern)?;

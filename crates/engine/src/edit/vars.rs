@@ -181,7 +181,7 @@ fn find(
     Ok(())
 }
 
-/// The delimiter and the index of a var within a text; nothing where it is the whole text.
+/// The delimiter and the index of a var within a text; nothing if it is the whole text.
 fn options(text: &str, var: &str) -> Result<Option<Node>> {
     if text == var {
         return Ok(None);

@@ -131,7 +131,7 @@ impl Schemas {
         }
     }
 
-    /// The values that a field may have, where they are known.
+    /// The values that a field may have, if they are known.
     pub fn values(&self, kind: FileKind, path: &[&str]) -> Vec<&str> {
         let all = self.at(kind, path);
         let listed = all.iter().flat_map(|schema| schema.get("enum").map(Node::items).unwrap_or_default());

@@ -22,7 +22,7 @@ pub(crate) struct Named {
     kinds: Vec<Text>,
     name: Text,
     is_pattern: bool,
-    /// Where the name is written, where it is.
+    /// Where the name is written, if it is.
     pub name_span: Option<Span>,
 }
 

@@ -160,7 +160,7 @@ impl<'a> Reporter<'a> {
     }
 }
 
-/// What `did you mean` says, done, where it is about the very word that is marked.
+/// What `did you mean` says, done, if it is about the very word that is marked.
 fn as_advised(place: &Place, advice: &str) -> Option<Repair> {
     let meant = advice.strip_prefix("did you mean `")?.split('`').next()?;
     let written = place.source.slice(place.span);

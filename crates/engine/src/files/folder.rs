@@ -22,7 +22,7 @@ pub(crate) struct Folder {
     /// Files must be in or below the root.
     reach: Reach,
     parent: Option<Arc<Folder>>,
-    /// The file that was named, where it was a Composition's and not the folder itself.
+    /// The file that was named, if it was a Composition's and not the folder itself.
     named_file: Option<PathBuf>,
     /// The clone this folder is in, if any.
     checkout: Option<Arc<Checkout>>,
@@ -239,7 +239,7 @@ impl Folder {
         &self.dependencies
     }
 
-    /// Opens the folder of a base; or, where the path leads to a file, which must be a Composition then, the folder of that,
+    /// Opens the folder of a base; or, if the path leads to a file, which must be a Composition then, the folder of that,
     /// and gives its name.
     pub(crate) fn base_or_composition(
         self: &Arc<Self>,
@@ -280,7 +280,7 @@ impl Folder {
         self.elsewhere.iter().find(|(file, _)| *file == place.file).map(|(_, folder)| folder)
     }
 
-    /// Opens the folder of a Composition an import names, and gives the file where it is the file that is named. Unlike a
+    /// Opens the folder of a Composition an import names, and gives the file if it is the file that is named. Unlike a
     /// base it may lie above: cycles are found by the files that lead to each other.
     pub(crate) fn composition(
         self: &Arc<Self>,
@@ -369,7 +369,7 @@ impl Folder {
         Some(((!asked.is_empty()).then_some(asked), revision))
     }
 
-    /// Fetches a repository, and opens the folder its address names; or, where it names a file, the folder of that.
+    /// Fetches a repository, and opens the folder its address names; or, if it names a file, the folder of that.
     fn cloned(
         files: &Arc<Files>,
         repository: Repository,
@@ -410,7 +410,7 @@ impl Folder {
         Ok((Arc::new(folder), file))
     }
 
-    /// The same where it must be a folder.
+    /// The same for what must be a folder.
     fn cloned_folder(
         files: &Arc<Files>,
         repository: Repository,
@@ -422,7 +422,7 @@ impl Folder {
         match Self::cloned(files, repository, parent, place, dependencies)? {
             (folder, None) => Ok(folder),
             (_, Some(_)) => {
-                let message = format!("`{address}` is a file, where a folder is expected");
+                let message = format!("`{address}` is a file; a folder is expected");
                 Err(Diagnostic::error("base-not-a-folder", message).at(place))
             }
         }

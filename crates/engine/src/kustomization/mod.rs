@@ -261,7 +261,7 @@ fn root(source: &Arc<Source>) -> Result<(Node, Option<Diagnostic>)> {
     Ok((root, twice))
 }
 
-/// A warning where a second document follows: nobody reads it.
+/// A warning if a second document follows: nobody reads it.
 fn further_document(source: &Arc<Source>) -> Option<Diagnostic> {
     // Few files have one, so few are read any further. Nor do most begin with a space or a bracket, which is how a
     // document may end in the middle of a file.

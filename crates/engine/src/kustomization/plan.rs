@@ -288,7 +288,7 @@ impl<'s> Plan<'s> {
         if let Some(file) = &composition
             && !composition::is_in(&folder.load(file, place)?)
         {
-            let message = format!("`{path}` is a file, where a folder or a Composition is expected");
+            let message = format!("`{path}` is a file; a folder or a Composition is expected");
             return Err(Diagnostic::error("base-not-a-folder", message).at(place));
         }
         let scope =

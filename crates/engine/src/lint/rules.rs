@@ -48,7 +48,7 @@ pub const RULES: &[Rule] = &[
     rule("silence-without-reason", Level::Warning, "a silence without a reason, in strict mode"),
     rule("unused-component", Level::Warning, "a component that no kustomization lists"),
     rule("unused-file", Level::Warning, "a resource beside a kustomization that nothing names"),
-    rule("unused-files", Level::Warning, "many such resources, where nothing states what is deployed"),
+    rule("unused-files", Level::Warning, "many such resources, if nothing states what is deployed"),
     rule("unused-generator", Level::Warning, "a generated ConfigMap or Secret that nothing refers to"),
 ];
 

@@ -133,7 +133,7 @@ fn order(lists: &Lists, pairs: &[Pair], many_keys: bool, prepend: bool) -> Vec<u
 /// The same element in every list, by position.
 type Pair = [Option<u32>; 3];
 
-/// Pairs elements by their keys. A key an element does not have fits any value of another list's element, and equal
+/// Pairs elements by their keys. A key an element does not have matches any value of another list's element, and equal
 /// elements of one list are paired one by one. Elements without their first key are paired by their whole value.
 fn pair(lists: &Lists, keys: &[&str], prepend: bool) -> Vec<Pair> {
     if lists[ORIGIN].is_empty() && lists[UPDATED].is_empty() {

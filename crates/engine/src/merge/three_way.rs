@@ -41,7 +41,7 @@ pub struct Conflict {
 /// Applies the difference between `original` and `updated` to `dest`; gives also the conflicts that were met.
 ///
 /// What the update added, changed or removed is added, changed or removed; what it left alone stays as the destination
-/// has it. A `null` in the destination or the update clears a field. Lists are merged element by element where the schema
+/// has it. A `null` in the destination or the update clears a field. Lists are merged element by element if the schema
 /// (or [`Options::infer`]) knows what distinguishes the elements.
 pub fn three_way(
     original: Option<&Node>,

@@ -244,7 +244,7 @@ fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
-/// Adds, where a path does not lead anywhere, how far it leads.
+/// Adds, if a path does not lead anywhere, how far it leads.
 fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic {
     let path = match operation.op.as_str() {
         "move" | "copy" => &operation.from,

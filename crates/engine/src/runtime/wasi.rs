@@ -180,7 +180,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Says yes where all addresses were the module's own.
+/// Says yes if all addresses were the module's own.
 fn answer(done: Option<()>) -> i32 {
     done.map_or(FAULT, |()| SUCCESS)
 }

@@ -40,7 +40,7 @@ impl Gvk {
         }
     }
 
-    /// Whether a pattern fits: an empty field of it fits anything.
+    /// Whether a pattern matches: an empty field of it matches anything.
     pub fn fits(&self, pattern: &Gvk) -> bool {
         let fits = |mine: &Text, wanted: &Text| wanted.is_empty() || mine == wanted;
         fits(&self.group, &pattern.group)

@@ -17,7 +17,7 @@ pub(crate) fn compile(pattern: &str) -> Result<Regex, String> {
     })
 }
 
-/// Compiles a pattern that must fit the whole text.
+/// Compiles a pattern that must match the whole text.
 pub(crate) fn compile_anchored(pattern: &str) -> Result<Regex, String> {
     compile(&format!("^(?:{pattern})$"))
 }
@@ -114,7 +114,7 @@ impl<'p> Translator<'p> {
         Ok(())
     }
 
-    /// What is in braces, where it is a repetition; else the brace is an ordinary character.
+    /// What is in braces, if it is a repetition; else the brace is an ordinary character.
     fn counts(&mut self) -> Option<Result<String, String>> {
         let (inside, rest) = self.rest.as_str().split_once('}')?;
         let number = |text: &str| {

@@ -42,7 +42,7 @@ impl LabelSelector {
         Ok(Self(requirements))
     }
 
-    /// Whether labels fit, given a way to look one up.
+    /// Whether labels match, given a way to look one up.
     pub(crate) fn matches<'l>(&self, label: impl Fn(&str) -> Option<&'l str>) -> bool {
         self.0.iter().all(|r| {
             let value = label(&r.key);

@@ -1,4 +1,4 @@
-//! Why nothing fits: which part of a selector is to blame, and what would have fitted.
+//! Why nothing matches: which part of a selector is to blame, and what would have matched.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +37,8 @@ pub(crate) struct NearMiss {
 const MOST: usize = 300;
 
 impl NearMiss {
-    /// Names the first part that nothing fits of what fits the parts before it. Parts are given as they are written, and
-    /// those that are empty fit anything. The headline is given too, and the advice if there is none better.
+    /// Names the first part that nothing matches of what matches the parts before it. Parts are given as they are written, and
+    /// those that are empty match anything. The headline is given too, and the advice if there is none better.
     pub(crate) fn new(
         headline: &str,
         advice: &str,
@@ -94,7 +94,7 @@ impl Part {
         }
     }
 
-    /// The nearest word that would fit. Labels and annotations are several words, so none can take their place.
+    /// The nearest word that would match. Labels and annotations are several words, so none can take their place.
     fn near(self, wanted: &str, left: &[&Resource]) -> Option<String> {
         if !go_regex::is_plain(wanted) || matches!(self, Part::Labels | Part::Annotations) {
             return None;
@@ -103,7 +103,7 @@ impl Part {
         nearest(wanted, texts.iter().map(String::as_str)).filter(|near| !near.is_empty()).map(str::to_owned)
     }
 
-    /// What would fit: the nearest word, or what there is if that is little. Of a pattern nobody can tell.
+    /// What would match: the nearest word, or what there is if that is little. Of a pattern nobody can tell.
     fn advice(self, wanted: &str, left: &[&Resource]) -> Option<String> {
         if !go_regex::is_plain(wanted) && !matches!(self, Part::Labels | Part::Annotations) {
             return None;

@@ -12,8 +12,8 @@ use crate::select::labels::LabelSelector;
 
 use super::near_miss::{NearMiss, Part};
 
-/// Chooses resources. Group, version, kind, name and namespace are regular expressions that must fit the whole; what is
-/// empty fits anything.
+/// Chooses resources. Group, version, kind, name and namespace are regular expressions that must match the whole; what is
+/// empty matches anything.
 ///
 /// ```yaml
 /// kind: Deployment
@@ -82,7 +82,7 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// Where the resources are that fit, in order.
+    /// Where the resources are that match, in order.
     pub(crate) fn select(&self, items: &Resources) -> Result<Vec<usize>> {
         let mut found = Vec::new();
         for at in items.candidates(self.names()) {
@@ -93,7 +93,7 @@ impl Matcher {
         Ok(found)
     }
 
-    /// Whether a resource fits, under its first or its present name and namespace.
+    /// Whether a resource matches, under its first or its present name and namespace.
     pub(crate) fn fits(&self, r: &Resource) -> Result<bool> {
         let (first, now) = (r.original_id(), r.id());
         let either =
@@ -104,7 +104,7 @@ impl Matcher {
             && self.fits_labels(r)?)
     }
 
-    /// Whether an id fits; its namespace counts as it is written.
+    /// Whether an id matches; its namespace counts as it is written.
     pub(crate) fn fits_id(&self, id: &ResourceId) -> bool {
         self.fits_gvk(&id.gvk) && self.name.fits(&id.name) && self.namespace.fits(&id.namespace)
     }
@@ -113,12 +113,12 @@ impl Matcher {
         self.kind.fits(&gvk.kind) && self.group.fits(&gvk.group) && self.version.fits(&gvk.version)
     }
 
-    /// Whether labels and annotations fit.
+    /// Whether labels and annotations match.
     pub(crate) fn fits_labels(&self, r: &Resource) -> Result<bool> {
         Ok(has(&self.labels, "labels", r)? && has(&self.annotations, "annotations", r)?)
     }
 
-    /// Why nothing fits: see [`NearMiss::new`].
+    /// Why nothing matches: see [`NearMiss::new`].
     pub(crate) fn miss(&self, headline: &str, advice: &str, items: &Resources) -> NearMiss {
         let any = |pattern: &Pattern, of: fn(&ResourceId) -> &str, r: &Resource| {
             r.all_ids().any(|id| pattern.fits(of(id)))
@@ -151,7 +151,7 @@ impl Matcher {
         NearMiss::new(headline, advice, &parts, &fits, items)
     }
 
-    /// The names that may fit.
+    /// The names that may match.
     pub(crate) fn names(&self) -> Names<'_> {
         match &self.name {
             Pattern::Anything => Names::All,
@@ -164,18 +164,18 @@ impl Matcher {
     }
 }
 
-/// Whether the labels or annotations of a resource fit.
+/// Whether the labels or annotations of a resource match.
 fn has(selector: &Result<LabelSelector>, field: &str, r: &Resource) -> Result<bool> {
     let labels = r.node().at(["metadata", field]);
     let label = |key: &str| labels?.get(key).map(|value| value.text().unwrap_or_default());
     selector.as_ref().map(|s| s.matches(label)).map_err(Diagnostic::clone)
 }
 
-/// A regular expression that must fit the whole; most are plain names, and then none is needed.
+/// A regular expression that must match the whole; most are plain names, and then none is needed.
 #[derive(Clone, Debug)]
 enum Pattern {
     Anything,
-    /// A name; its dots, as in any regular expression, fit every character.
+    /// A name; its dots, as in any regular expression, match every character.
     Plain(Text),
     Regex {
         regex: Regex,

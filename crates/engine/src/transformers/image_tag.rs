@@ -38,7 +38,7 @@ use crate::select::go_regex;
 #[derive(Clone, Debug)]
 pub(crate) struct ImageTag {
     images: Vec<Pattern>,
-    /// Those that may fit an image, by the last part of its name; the others may fit any.
+    /// Those that may match an image, by the last part of its name; the others may match any.
     by_last_part: FxHashMap<Text, Vec<usize>>,
     others: Vec<usize>,
     field_specs: FieldSpecs,
@@ -125,8 +125,8 @@ impl ImageTag {
     fn change(&self, r: &mut Resource, found: &[AtomicBool], cx: &Context) -> Result<()> {
         let (gvk, track) = (r.gvk().clone(), r.track);
         let mut next = 0;
-        // Entries work one after the other, each on what the one before it left; so of those that fit now, the first
-        // goes first, and then it is looked again who of the later ones fits.
+        // Entries work one after the other, each on what the one before it left; so the first
+        // that matches now goes first, and then the later ones are matched again.
         let mut null_list = false;
         while let Some(at) = self.first_fitting(r.node(), &gvk, next, &mut null_list)? {
             null_list = false;
@@ -157,7 +157,7 @@ impl ImageTag {
         Ok(())
     }
 
-    /// The first entry, from one on, that fits an image of the resource.
+    /// The first entry, from one on, that matches an image of the resource.
     fn first_fitting(
         &self,
         root: &Node,
@@ -414,7 +414,7 @@ fn visit_listed<'n>(
     Ok(())
 }
 
-/// Edits the same, if they fit; trees without such stay shared.
+/// Edits the same, if they match; trees without such stay shared.
 fn each_listed(
     root: &mut Node,
     fits: &dyn Fn(&Node) -> bool,

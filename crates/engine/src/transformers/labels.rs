@@ -21,7 +21,7 @@ use crate::select::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 /// ```
 ///
 /// With `includeSelectors` labels go to metadata, to pod templates and volume claim templates, and to every selector that
-/// must fit them. Once workloads run, their selectors cannot change; so choose it on the first day or never. With
+/// must match them. Once workloads run, their selectors cannot change; so choose it on the first day or never. With
 /// `includeTemplates` they go to metadata and pod templates, with `includeVolumeClaimTemplates` to volume claim templates,
 /// and with neither to metadata alone. `fields` names further places. The old `commonLabels:` is `includeSelectors: true`.
 ///

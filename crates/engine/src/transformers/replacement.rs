@@ -46,7 +46,7 @@ pub(crate) struct Replacement {
     pub targets: Option<Vec<Spanned<ReplacementTarget>>>,
 }
 
-/// Where a value comes from. Empty fields fit anything.
+/// Where a value comes from. Empty fields match anything.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct Source {

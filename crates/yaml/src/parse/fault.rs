@@ -232,7 +232,7 @@ impl Parser<'_> {
 
     pub(crate) fn zero_indentation(&self, at: usize) -> Diagnostic {
         self.error("yaml-block-header", "the indentation of a block text is 1 to 9", at, at + 1)
-            .help("leave the digit out where the text does not begin with spaces")
+            .help("leave the digit out if the text does not begin with spaces")
     }
 
     pub(crate) fn no_token(&self, at: usize) -> Diagnostic {

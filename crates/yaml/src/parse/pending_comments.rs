@@ -287,7 +287,7 @@ impl Comments {
         self.active = !self.noted.is_empty();
     }
 
-    /// The end of a block at a column: before a comment at that column, where nothing but comments follow it.
+    /// The end of a block at a column: before a comment at that column, if nothing but comments follow it.
     fn block_end(&mut self, column: i32, mut end: usize) -> usize {
         let mut stop = end;
         for (comment, _) in self.noted[self.passed..].iter().rev() {

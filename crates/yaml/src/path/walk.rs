@@ -23,17 +23,17 @@ pub trait Rules {
     /// Whether an empty key stays at the node it is asked of.
     const EMPTY_STAYS: bool = false;
 
-    /// Called where a node is neither null nor of a kind that the segment leads on from. `Ok` passes it over.
+    /// Called if a node is neither null nor of a kind that the segment leads on from. `Ok` passes it over.
     fn mismatch(&self, _segment: &Segment, _node: &Node) -> Result<()> {
         Ok(())
     }
 
-    /// Called where a list has no item of an index. `Ok` passes it over.
+    /// Called if a list has no item of an index. `Ok` passes it over.
     fn beyond(&self, _index: usize, _node: &Node) -> Result<()> {
         Ok(())
     }
 
-    /// Called where a map has no such [`Segment::Field`], and before a [`Segment::Any`] is followed. An error refuses it.
+    /// Called if a map has no such [`Segment::Field`], and before a [`Segment::Any`] is followed. An error refuses it.
     #[inline]
     fn allow(&self, _segment: &Segment) -> Result<()> {
         Ok(())

@@ -220,7 +220,7 @@ fn alike(a: &Node, b: &Node, also: &impl Fn(&Node, &Node) -> bool) -> bool {
         return false;
     }
     if let (Some(a), Some(b)) = (a.as_map(), b.as_map()) {
-        // In order: where only the order differs, the newer one is taken.
+        // In order: if only the order differs, the newer one is taken.
         let mut pairs = a.iter().zip(b.iter());
         return a.len() == b.len()
             && pairs.all(|(a, b)| alike(&a.key, &b.key, also) && alike(&a.value, &b.value, also));

@@ -27,7 +27,7 @@ pub(in super::super) struct Confinement {
     pub(super) user: Option<(u32, u32)>,
     /// Files and folders to be shown in [`STAGE`], by their index.
     pub(super) stage: Vec<PathBuf>,
-    /// Limits on each process, where there is no group.
+    /// Limits on each process, if there is no group.
     pub(super) memory: Option<u64>,
     pub(super) processes: Option<u64>,
     /// Arguments that are handed over by a file: those of a process can be read by everyone.

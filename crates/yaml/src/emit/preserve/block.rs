@@ -241,7 +241,7 @@ impl Editor<'_> {
         }
     }
 
-    /// A new key, in the quotes of the old one where that can be.
+    /// A new key, in the quotes of the old one if they will do.
     fn key_text(&mut self, old: &Node, new: &Node) -> String {
         let style = if new.style() == Style::Any { old.style() } else { new.style() };
         let key = new.clone().with_style(style);

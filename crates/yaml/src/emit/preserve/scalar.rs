@@ -78,7 +78,7 @@ impl Traits {
     }
 }
 
-/// The style a scalar is written in: the one it asks for where that keeps its type and text, else the next that does.
+/// The style a scalar is written in: the one it asks for if that keeps its type and text, else the next that does.
 pub(super) fn style(node: &Node, text: &str, wanted: Style, traits: Traits, place: Place) -> Style {
     let tagged = node.trivia().tag.as_deref().is_some_and(|tag| tag != "!");
     let string = matches!(node.tag(), Tag::Str | Tag::Binary | Tag::Other);

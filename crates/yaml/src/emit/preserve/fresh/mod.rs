@@ -357,7 +357,7 @@ impl<'w> Writer<'_, 'w> {
         self.node(value, Role::Value);
     }
 
-    /// A comment on a key is after it where a block follows, else after the value.
+    /// A comment on a key is after it if a block follows, else after the value.
     fn give_key_comment(&mut self, value: &Node) {
         if self.pending.key_line.is_empty() {
             return;

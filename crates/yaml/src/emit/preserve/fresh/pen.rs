@@ -91,7 +91,7 @@ impl Writer<'_, '_> {
         self.indention = true;
     }
 
-    /// Goes to the indentation, on a new line where this one has more than that.
+    /// Goes to the indentation, on a new line if this one has more than that.
     pub(super) fn write_indent(&mut self) {
         let indent = self.indent.max(0) as usize;
         if !self.indention || self.column() > indent || (self.column() == indent && !self.whitespace) {
