@@ -5,10 +5,11 @@
 #![cfg(target_os = "linux")]
 
 use std::fs;
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::OnceLock;
+use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -382,6 +383,39 @@ fn hostile_images_are_refused_and_nothing_is_written() {
     place.uses("link:1");
     place.builds(&[]);
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+}
+
+#[test]
+fn a_credential_helper_is_asked_for_a_registry() {
+    let Some(place) = Place::new("helper") else { return };
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let (asked, requests) = mpsc::channel();
+    std::thread::spawn(move || {
+        for mut client in listener.incoming().flatten() {
+            let lines = BufReader::new(client.try_clone().unwrap()).lines().map_while(Result::ok);
+            let head: Vec<String> = lines.take_while(|line| !line.is_empty()).collect();
+            let _ = asked.send(head.join("\n"));
+            let _ = client.write_all(
+                b"HTTP/1.1 401 X\r\nWWW-Authenticate: Basic realm=\"x\"\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            );
+        }
+    });
+    let image = format!("image: '{}/", place.registry.address);
+    place.uses("f:v1");
+    let function = fs::read_to_string(place.dir.join("app/fn.yaml")).unwrap();
+    fs::write(place.dir.join("app/fn.yaml"), function.replace(&image, &format!("image: '{address}/")))
+        .unwrap();
+    let helper = place.dir.join("app/helper");
+    fs::write(&helper, "#!/bin/sh\necho '{\"headers\":{\"Authorization\":[\"Basic b3Blbg==\"]}}'\n").unwrap();
+    fs::set_permissions(&helper, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let mut krm =
+        place.command(&["build", "--enable-alpha-plugins", "--remote-credential-helper", "./helper"]);
+    let output = krm.env("DOCKER_CONFIG", &place.dir).env("HOME", &place.dir).output().unwrap();
+    assert!(text(&output.stderr).contains("error[image-not-pulled]"), "{}", text(&output.stderr));
+    let requests: Vec<String> = requests.try_iter().collect();
+    let shown = |request: &String| request.contains("authorization: Basic b3Blbg==");
+    assert_eq!(requests.iter().map(shown).collect::<Vec<_>>(), [false, true], "{requests:?}");
 }
 
 #[test]

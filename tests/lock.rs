@@ -151,6 +151,8 @@ struct Server(Arc<Mutex<Served>>);
 struct Served {
     files: Vec<(String, String)>,
     asked: usize,
+    /// What requests have to show, and what is said to those that do not.
+    wants: Option<(String, String)>,
 }
 
 impl Server {
@@ -165,16 +167,24 @@ impl Server {
                 let mut stream = stream.unwrap();
                 let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
                 let first = lines.next().unwrap_or_default();
-                lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+                let headers: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();
                 let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
                 let mut served = answering.0.lock().unwrap();
                 served.asked += 1;
                 let file = served.files.iter().find(|(name, _)| *name == path).map(|(_, text)| text.clone());
-                let (status, body) = file.map_or(("404 Not Found", "no".to_owned()), |text| ("200 OK", text));
+                let (mut status, mut body) =
+                    file.map_or(("404 Not Found", "no".to_owned()), |text| ("200 OK", text));
+                let mut challenge = String::new();
+                if let Some((wanted, said)) = &served.wants
+                    && !headers.iter().any(|line| *line == format!("authorization: {wanted}"))
+                {
+                    challenge = format!("WWW-Authenticate: {said}\r\n");
+                    (status, body) = ("401 Unauthorized", String::new());
+                }
                 let length = body.len();
                 let _ = write!(
                     stream,
-                    "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+                    "HTTP/1.1 {status}\r\n{challenge}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
                 );
             }
         });
@@ -185,6 +195,11 @@ impl Server {
         let mut served = self.0.lock().unwrap();
         served.files.retain(|(name, _)| name != path);
         served.files.push((path.to_owned(), text.to_owned()));
+    }
+
+    /// From now on requests have to show something.
+    fn wants(&self, authorization: &str, challenge: &str) {
+        self.0.lock().unwrap().wants = Some((authorization.to_owned(), challenge.to_owned()));
     }
 
     fn asked(&self) -> usize {
@@ -647,6 +662,93 @@ fn images_are_pinned_by_digest() {
     server.set(&path(&format!("blobs/{}", sha256(config))), "{}");
     place.fails(&["lock", "--update"], "registry-failed");
     assert_eq!(place.read("app/krm.lock"), lock);
+}
+
+/// A login may be in a file, with a program that docker asks, or with a credential helper.
+#[test]
+fn registries_are_shown_logins() {
+    let place = Place::new("logins");
+    let config = "{\"config\":{\"Entrypoint\":[\"/f\"]}}";
+    let manifest = format!("{{\"config\":{{\"digest\":\"{}\"}},\"layers\":[]}}", sha256(config));
+    let (server, url) = Server::start(&[
+        ("/v2/f/manifests/v1", &manifest),
+        (&format!("/v2/f/blobs/{}", sha256(config)), config),
+    ]);
+    let registry = url.trim_start_matches("http://");
+    place.write("app/kustomization.yaml", "resources: [fn.yaml]\n");
+    place.write(
+        "app/fn.yaml",
+        &format!(
+            "apiVersion: example.com/v1\nkind: F\nmetadata:\n  name: f\n  annotations:\n    config.kubernetes.io/function: |\n      container: {{image: '{registry}/f:v1'}}\n"
+        ),
+    );
+    let script = |path: &str, text: &str| {
+        place.write(path, &format!("#!/bin/sh\ntest \"$1\" = get || exit 9\nread -r asked\n{text}\n"));
+        make_executable(&place.0.join(path));
+    };
+    let lock = |env: &[(&str, String)]| {
+        let _ = fs::remove_file(place.0.join("app/krm.lock"));
+        let mut krm = place.command(&["lock"]);
+        krm.env("PATH", format!("{}:{}", place.0.join("bin").display(), std::env::var("PATH").unwrap()));
+        for name in ["DOCKER_CONFIG", "REGISTRY_AUTH_FILE", "XDG_RUNTIME_DIR", "KRM_REMOTE_CREDENTIAL_HELPER"]
+        {
+            krm.env_remove(name);
+        }
+        outcome(&krm.envs(env.iter().cloned()).output().unwrap()).map(|_| place.read("app/krm.lock"))
+    };
+    let docker = |text: String| {
+        place.write("docker/config.json", &text);
+        vec![("DOCKER_CONFIG", place.0.join("docker").display().to_string())]
+    };
+    let locked = |env: &[(&str, String)]| {
+        let lock = lock(env).unwrap();
+        assert!(lock.contains(&sha256(&manifest)), "{lock}");
+    };
+
+    // `me:hunter2`
+    server.wants("Basic bWU6aHVudGVyMg==", "Basic realm=\"r\"");
+    let error = lock(&[]).unwrap_err();
+    assert!(
+        error.contains("[registry-failed]") && error.contains(&format!("docker login {registry}")),
+        "{error}"
+    );
+    locked(&docker(format!("{{\"auths\":{{\"{registry}\":{{\"auth\":\"bWU6aHVudGVyMg==\"}}}}}}")));
+    script(
+        "bin/docker-credential-safe",
+        &format!(
+            "test \"$asked\" = {registry} || exit 8\necho '{{\"Username\":\"me\",\"Secret\":\"hunter2\"}}'"
+        ),
+    );
+    locked(&docker(format!("{{\"credHelpers\":{{\"{registry}\":\"safe\"}},\"credsStore\":\"empty\"}}")));
+    locked(&docker("{\"credsStore\":\"safe\"}".to_owned()));
+    // One that has no login leaves it to others; one that fails does not.
+    script("bin/docker-credential-empty", "echo 'credentials not found in native keychain'; exit 1");
+    locked(&docker(format!(
+        "{{\"auths\":{{\"{registry}\":{{\"auth\":\"bWU6aHVudGVyMg==\"}}}},\"credsStore\":\"empty\"}}"
+    )));
+    script("bin/docker-credential-broken", "echo hunter2; exit 1");
+    let error = lock(&docker("{\"credsStore\":\"broken\"}".to_owned())).unwrap_err();
+    assert!(error.contains("`docker-credential-broken` gives no login"), "{error}");
+    let error = lock(&docker("{\"credsStore\":\"missing\"}".to_owned())).unwrap_err();
+    assert!(error.contains("`docker-credential-missing` cannot be started"), "{error}");
+    assert!(!error.contains("hunter2"), "{error}");
+
+    let helper = |answer: &str| {
+        script(
+            "helper",
+            &format!(
+                "case $asked in *'\"uri\":\"{url}/\"'*) ;; *) exit 8 ;; esac\necho '{{\"headers\":{{\"Authorization\":[\"{answer}\"]}}}}'"
+            ),
+        );
+        vec![("KRM_REMOTE_CREDENTIAL_HELPER", place.0.join("helper").display().to_string())]
+    };
+    locked(&helper("Basic bWU6aHVudGVyMg=="));
+    // A token that a helper gives is not exchanged for another.
+    server.wants("Bearer t", "Bearer realm=\"http://127.0.0.1:1/token\"");
+    locked(&helper("Bearer t"));
+    script("helper", "echo nothing for you >&2; exit 1");
+    let error = lock(&[("KRM_REMOTE_CREDENTIAL_HELPER", place.0.join("helper").display().to_string())]);
+    assert!(error.as_ref().is_err_and(|error| error.contains("nothing for you")), "{error:?}");
 }
 
 #[test]

@@ -66,6 +66,12 @@ impl Place {
         fs::write(path, text).unwrap();
     }
 
+    fn script(&self, path: &str, text: &str) {
+        use std::os::unix::fs::PermissionsExt;
+        self.write(path, &format!("#!/bin/sh\n{text}"));
+        fs::set_permissions(self.0.join(path), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
     /// Runs krm on a machine: each has its own cache.
     fn krm(&self, machine: &str, env: &[(&str, &str)], args: &[&str]) -> Ran {
         let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
@@ -205,6 +211,41 @@ fn settings_of_the_user_say_the_same_as_the_environment() {
     let ran = place.run_with("four", &[config], &[]);
     assert!(!ran.good && ran.stderr.contains("error[user-settings-unusable]"), "{}", ran.stderr);
     assert!(server.requests().is_empty());
+}
+
+#[test]
+fn a_credential_helper_is_asked_and_asked_again() {
+    let (place, server) = (Place::new("helper"), Server::start());
+    let output = place.fill(&server);
+    place.script("helper", &format!(
+        "test \"$1\" = get || exit 1\nread -r question\ncase $question in *'\"uri\":\"{}/team/\"'*) ;; *) exit 1 ;; esac\n\
+         echo x >>asked\nprintf '{{\"headers\":{{\"Authorization\":[\"Bearer %s\"]}}}}' \"$(wc -l <asked | tr -d ' ')\"\n",
+        server.address
+    ));
+    let address = format!("{}/team", server.address);
+    server.answers(|request, _| {
+        match request.headers.iter().any(|line| line.eq_ignore_ascii_case("authorization: Bearer 2")) {
+            true => Reply::Properly,
+            false => Reply::Status(401),
+        }
+    });
+    let upload = ["--remote-cache", &address, "--remote-upload"];
+    let ran = place.run("other-ci", &[&upload[..], &["--remote-credential-helper", "./helper"]].concat());
+    assert_eq!((ran.warnings(), ran.stdout), (0, output.clone()), "{}", ran.stderr);
+    assert_eq!(fs::read_to_string(place.0.join("asked")).unwrap(), "x\nx\n", "asked once, and once more");
+    assert!(server.requests().iter().any(|request| request.is("PUT", "ac")), "it was let in to write");
+
+    // The same by the environment; and a helper that fails costs a warning.
+    fs::write(place.0.join("asked"), "x\n").unwrap();
+    let env = [("KRM_REMOTE_CREDENTIAL_HELPER", "./helper"), ("KRM_REMOTE_CACHE", &address)];
+    let ran = place.run_with("desk", &env, &[]);
+    assert_eq!((ran.warnings(), ran.stdout), (0, output.clone()), "{}", ran.stderr);
+    assert!(server.requests().iter().all(|request| request.method == "GET"));
+    place.script("helper", "echo locked out >&2\nexit 1\n");
+    let ran = place.run_with("other", &env, &[]);
+    assert_eq!((ran.warnings(), ran.stdout), (1, output), "{}", ran.stderr);
+    assert!(ran.stderr.contains("`./helper` gives no credentials") && ran.stderr.contains("locked out"));
+    assert!(server.requests().is_empty(), "a server is not asked without what it wants to see");
 }
 
 #[test]

@@ -284,7 +284,7 @@ impl AccessArgs {
             mounts,
             env: self.env.clone(),
             container_engine: os::container_engine(),
-            images: os::images(),
+            images: os::images(self.remote.credential_helper()),
             limits_of_each_process: os::limits_of_each_process(),
             cache_dir: os::cache_dir(),
             supervisor: os::supervisor(),

@@ -26,6 +26,7 @@ pub use packages::{
     FnEvalArgs, FnRenderArgs, FunctionType, MatchArgs, OnUpdateConflict, PkgArgs, PkgCatArgs, PkgCommand,
     PkgDiffArgs, PkgGetArgs, PkgInitArgs, PkgTreeArgs, PkgUpdateArgs,
 };
+pub use remote_execution::credential_helper;
 pub use shared_cache::SharedCacheArgs;
 pub use usage::{Usage, is_pair, pair_advice};
 

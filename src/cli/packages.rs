@@ -399,7 +399,7 @@ impl ImageArgs {
             },
             limits: Limits { timeout: self.timeout, ..Limits::default() },
             container_engine: os::container_engine(),
-            images: os::images(),
+            images: os::images(self.remote.credential_helper()),
             limits_of_each_process: os::limits_of_each_process(),
             supervisor: os::supervisor(),
             cache_dir: os::cache_dir(),

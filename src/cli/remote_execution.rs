@@ -106,7 +106,7 @@ pub struct RemoteExecutionArgs {
     #[arg(help_heading = HEADING, long, value_name = "FILE")]
     pub remote_tls_key: Option<PathBuf>,
 
-    /// A program that prints headers for servers, by the protocol of Bazel's credential helpers
+    /// A program that prints headers for servers and for registries of images, by the protocol of Bazel's credential helpers
     ///
     /// Environment: KRM_REMOTE_CREDENTIAL_HELPER
     #[arg(help_heading = HEADING, long, value_name = "PROGRAM")]
@@ -165,15 +165,17 @@ impl RemoteExecutionArgs {
     pub fn connection(&self) -> krm_engine::Result<crate::remote::Connection> {
         Ok(crate::remote::Connection {
             headers: self.headers()?,
-            credential_helper: self
-                .remote_credential_helper
-                .clone()
-                .or_else(|| setting("KRM_REMOTE_CREDENTIAL_HELPER")),
+            credential_helper: self.credential_helper(),
             instance: self.remote_instance_name.clone().or_else(|| setting("KRM_REMOTE_INSTANCE_NAME")),
             certificates: self.certificates()?,
             timeout: self.timeout()?.unwrap_or(TIMEOUT),
             retries: read(self.remote_retries, "KRM_REMOTE_RETRIES", number)?.unwrap_or(RETRIES),
         })
+    }
+
+    /// A program that gives headers for servers.
+    pub fn credential_helper(&self) -> Option<String> {
+        self.remote_credential_helper.clone().or_else(credential_helper)
     }
 
     /// The certificates of servers, and ours.
@@ -216,6 +218,11 @@ impl RemoteExecutionArgs {
         }
         Ok(Some(read(self.remote_jobs, "KRM_REMOTE_JOBS", number)?.unwrap_or(JOBS).clamp(1, 1024)))
     }
+}
+
+/// The credential helper of commands that have no flag for it.
+pub fn credential_helper() -> Option<String> {
+    setting("KRM_REMOTE_CREDENTIAL_HELPER")
 }
 
 /// What a flag says, or else a variable.

@@ -82,7 +82,8 @@ impl SharedCacheArgs {
         }
         let within = servers.timeout()?.unwrap_or(TIMEOUT);
         let tls = servers.certificates()?.for_http()?;
-        let cache = HttpCache::connect(address, tls, servers.headers()?, upload, within)
+        let (headers, helper) = (servers.headers()?, servers.credential_helper());
+        let cache = HttpCache::connect(address, tls, headers, helper, upload, within)
             .map_err(|why| unusable("--remote-cache", address, &why))?;
         Ok(Arc::new(cache))
     }

@@ -285,7 +285,10 @@ impl Locking<'_> {
         match known.lock.images.get(image) {
             Some(digest) => Ok(digest.clone()),
             None if self.args.offline => Err(locked::missing_offline(image, Some(known))),
-            None => Ok(Registry::of(image).config()?.digest),
+            None => {
+                let helper = crate::cli::credential_helper();
+                Ok(Registry::of(image, helper.as_deref()).config()?.digest)
+            }
         }
     }
 

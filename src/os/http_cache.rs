@@ -11,22 +11,26 @@ use base64::Engine as _;
 use krm_engine::runtime::reapi::{ActionResult, Digest, Message};
 use krm_engine::runtime::{Outputs, Stream};
 use percent_encoding::percent_decode_str;
+use ureq::http::{HeaderMap, Response};
 use ureq::tls::TlsConfig;
+use ureq::{Body, RequestBuilder};
 
 use super::certificates::CHECK_CERTIFICATES;
+use super::credentials::Credentials;
 use super::shared_cache::{Fault, INLINED, Server, SharedCache, Then};
 
 /// No result is larger.
 const LARGEST_RESULT: usize = 4 << 20;
 /// What a connection may take.
 const CONNECTING: Duration = Duration::from_secs(5);
+const CHECK_HELPER: &str = "check `--remote-credential-helper`: it is started as `PROGRAM get`";
 
 /// A cache that speaks HTTP.
 pub struct HttpCache {
     agent: ureq::Agent,
     /// Without a slash at the end.
     base: String,
-    headers: Vec<(String, String)>,
+    credentials: Credentials,
     /// How long an answer may take to begin.
     within: Duration,
 }
@@ -37,11 +41,14 @@ impl HttpCache {
         address: &str,
         tls: TlsConfig,
         headers: Vec<(String, String)>,
+        credential_helper: Option<String>,
         upload: bool,
         within: Duration,
     ) -> Result<SharedCache<Self>, String> {
         let Address { base, login } = Address::parse(address)?;
-        let headers = login.map(|login| ("Authorization".to_owned(), login)).into_iter().chain(headers);
+        let login = login.map(|login| ("Authorization".to_owned(), login));
+        let headers: Vec<_> = login.into_iter().chain(headers).collect();
+        let credentials = Credentials::new(&headers, credential_helper)?;
         // A cache that sends us elsewhere would get our headers sent there.
         let agent = super::http::agent_with(within * 6, |config| {
             config
@@ -52,7 +59,7 @@ impl HttpCache {
                 .max_idle_connections(64)
                 .max_idle_connections_per_host(64)
         });
-        let server = Self { agent, headers: headers.collect(), base: base.clone(), within };
+        let server = Self { agent, credentials, base: base.clone(), within };
         Ok(SharedCache::new(server, base, upload))
     }
 }
@@ -116,19 +123,17 @@ impl Server for HttpCache {
 impl HttpCache {
     /// What the server has under this name; more than `most` bytes is an error.
     fn get(&self, kind: &str, name: &str, most: usize) -> Result<Option<Vec<u8>>, Fault> {
-        // A connection that the server has closed meanwhile is found out by using it.
-        let mut again = true;
-        let mut response = loop {
-            let mut request = self.agent.get(format!("{}/{kind}/{name}", self.base));
-            for (name, value) in &self.headers {
-                request = request.header(name, value);
+        let mut response = self.with_credentials(|headers| {
+            let ask = || {
+                let request = self.agent.get(format!("{}/{kind}/{name}", self.base));
+                with_headers(request, headers).call()
+            };
+            match ask() {
+                // A connection that the server has closed meanwhile is found out by using it.
+                Err(ureq::Error::Io(_)) => ask(),
+                answer => answer,
             }
-            match request.call() {
-                Ok(response) => break response,
-                Err(ureq::Error::Io(_)) if again => again = false,
-                Err(error) => return Err(self.unreachable(&error)),
-            }
-        };
+        })?;
         match response.status().as_u16() {
             200 => {}
             404 => return Ok(None),
@@ -150,18 +155,35 @@ impl HttpCache {
     }
 
     fn put(&self, kind: &str, name: &str, bytes: &[u8]) -> Result<(), Fault> {
-        let mut request = self.agent.put(format!("{}/{kind}/{name}", self.base));
-        for (name, value) in &self.headers {
-            request = request.header(name, value);
-        }
-        let response = request
-            .content_type("application/octet-stream")
-            .send(bytes)
-            .map_err(|error| self.unreachable(&error))?;
+        let response = self.with_credentials(|headers| {
+            let request = self.agent.put(format!("{}/{kind}/{name}", self.base));
+            with_headers(request, headers).content_type("application/octet-stream").send(bytes)
+        })?;
         match response.status().as_u16() {
             200..=299 => Ok(()),
             status => Err(refused(status, Then::StopUploading)),
         }
+    }
+
+    /// Makes a request with the headers that give access. If the server does not take what a helper gave, the helper is
+    /// asked again, once: a token may have expired before its time.
+    fn with_credentials(
+        &self,
+        request: impl Fn(&HeaderMap) -> Result<Response<Body>, ureq::Error>,
+    ) -> Result<Response<Body>, Fault> {
+        let attempt = || {
+            let uri = format!("{}/", self.base);
+            let headers = self.credentials.headers(&uri).map_err(|why| {
+                Fault::new(format!("cannot be asked: {why}"), Then::GiveUp).help(CHECK_HELPER)
+            })?;
+            request(&headers).map_err(|error| self.unreachable(&error))
+        };
+        let response = attempt()?;
+        if response.status() != 401 || !self.credentials.can_renew() {
+            return Ok(response);
+        }
+        self.credentials.forget();
+        attempt()
     }
 
     fn unreachable(&self, error: &ureq::Error) -> Fault {
@@ -183,11 +205,18 @@ impl HttpCache {
     }
 }
 
+fn with_headers<B>(mut request: RequestBuilder<B>, headers: &HeaderMap) -> RequestBuilder<B> {
+    if let Some(all) = request.headers_mut() {
+        all.extend(headers.clone());
+    }
+    request
+}
+
 /// What an answer means that is neither success nor "not found".
 fn refused(status: u16, if_denied: Then) -> Fault {
     match status {
         401 | 403 | 407 => Fault::new(format!("denies access (status {status})"), if_denied)
-            .help("check `--remote-header` or KRM_REMOTE_HEADER: a token may have expired, or may only read"),
+            .help("check `--remote-header`, KRM_REMOTE_HEADER or `--remote-credential-helper`: a token may have expired, or may only read"),
         405 | 501 => Fault::new(format!("takes no uploads (status {status})"), Then::StopUploading),
         413 => Fault::new("refuses an output that is too large for it (status 413)", Then::Continue),
         507 => Fault::new("is full (status 507)", Then::StopUploading),

@@ -3,6 +3,7 @@
 pub mod certificates;
 mod changes;
 pub mod content;
+pub mod credentials;
 mod disk;
 mod environment;
 pub mod git;
@@ -108,14 +109,15 @@ pub fn not_written(path: &Path, error: &std::io::Error) -> Diagnostic {
     Diagnostic::error("file-not-written", format!("cannot write `{}`: {error}", path.display()))
 }
 
-/// Who has the files of images, for sandboxes; only Linux has those.
-pub fn images() -> Option<std::sync::Arc<dyn krm_engine::runtime::Images>> {
+/// Who has the files of images, for sandboxes; only Linux has those. A credential helper is asked for their registries.
+pub fn images(credential_helper: Option<String>) -> Option<std::sync::Arc<dyn krm_engine::runtime::Images>> {
     #[cfg(target_os = "linux")]
     {
-        Some(std::sync::Arc::new(images::LocalImages::default()))
+        Some(std::sync::Arc::new(images::LocalImages::new(credential_helper)))
     }
     #[cfg(not(target_os = "linux"))]
     {
+        let _ = credential_helper;
         None
     }
 }

@@ -1,15 +1,21 @@
 //! Images in registries: what a name means now, and what an image says about itself.
 //!
 //! Only what the OCI distribution specification says is spoken: manifests and blobs by GET, tokens where a registry asks
-//! for one, with the passwords that `docker login` or `podman login` left in their files.
+//! for one. Passwords are those that `docker login` or `podman login` left in their files, or with the programs these name;
+//! otherwise a credential helper is asked.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use base64::Engine as _;
+use krm_engine::policy::Limits;
+use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use krm_engine::{Diagnostic, Node, Result};
+use serde::Deserialize;
 
 use super::content::sha256;
+use super::credentials::Credentials;
 use super::http::{agent, explained, explained_reading};
 
 /// An image by name.
@@ -135,10 +141,14 @@ impl ImageName {
     }
 
     /// Over TLS, except on this machine: as the container engines do.
-    fn url(&self, what: &str, reference: &str) -> String {
+    fn origin(&self) -> String {
         let host = self.registry.split(':').next().unwrap_or_default();
         let scheme = if ["localhost", "127.0.0.1"].contains(&host) { "http" } else { "https" };
-        format!("{scheme}://{}/v2/{}/{what}/{reference}", self.registry, self.path)
+        format!("{scheme}://{}/", self.registry)
+    }
+
+    fn url(&self, what: &str, reference: &str) -> String {
+        format!("{}v2/{}/{what}/{reference}", self.origin(), self.path)
     }
 }
 
@@ -157,17 +167,25 @@ pub struct Registry {
     agent: ureq::Agent,
     /// How long it may take for a manifest.
     within: Duration,
+    /// Asked if no login is known.
+    credential_helper: Option<String>,
     token: Option<String>,
 }
 
 impl Registry {
-    pub fn of(image: &str) -> Self {
-        Self::within(image, WITHIN)
+    pub fn of(image: &str, credential_helper: Option<&str>) -> Self {
+        Self::within(image, credential_helper, WITHIN)
     }
 
-    fn within(image: &str, within: Duration) -> Self {
-        let (image, name) = (image.to_owned(), ImageName::parse(image));
-        Self { image, name, agent: agent(within), within, token: None }
+    fn within(image: &str, credential_helper: Option<&str>, within: Duration) -> Self {
+        Self {
+            image: image.to_owned(),
+            name: ImageName::parse(image),
+            agent: agent(within),
+            within,
+            credential_helper: credential_helper.map(str::to_owned),
+            token: None,
+        }
     }
 
     /// What the image says about itself, for Linux on this architecture, and the digest of its manifest.
@@ -227,13 +245,20 @@ impl Registry {
 
     /// Gets what a registry wants to see, as it says in its challenge.
     fn log_in(&self, challenge: &str) -> Result<String> {
-        let basic = password(&self.name.registry).map(|password| format!("Basic {password}"));
+        let known = match login(&self.name.registry).map_err(|why| self.failed(why))? {
+            Some(login) => Some(login),
+            None => self.of_helper()?,
+        };
         let Some(parameters) = strip_word(challenge, "Bearer") else {
-            return basic.ok_or_else(|| {
+            return known.ok_or_else(|| {
                 let help = format!("log in with `docker login {}`", self.name.registry);
                 self.failed("its registry asks for a password".into()).help(help)
             });
         };
+        // A helper may give the very token that could be asked for.
+        if let Some(token) = known.as_ref().filter(|known| strip_word(known, "Bearer").is_some()) {
+            return Ok(token.clone());
+        }
         let get = |key: &str| {
             let parts = parameters.split(',').filter_map(|part| part.trim().split_once('='));
             parts
@@ -253,8 +278,8 @@ impl Registry {
         if let Some(service) = get("service") {
             request = request.query("service", service);
         }
-        if let Some(basic) = &basic {
-            request = request.header("authorization", basic);
+        if let Some(login) = &known {
+            request = request.header("authorization", login);
         }
         let mut response = request.call().map_err(|error| self.failed(explained(&error)))?;
         let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
@@ -262,6 +287,15 @@ impl Registry {
         let token = body.get("token").or_else(|| body.get("access_token")).and_then(Node::as_str);
         let token = token.ok_or_else(|| self.failed(format!("`{realm}` gives no token")))?;
         Ok(format!("Bearer {token}"))
+    }
+
+    /// What a credential helper says to show to this registry.
+    fn of_helper(&self) -> Result<Option<String>> {
+        let credentials = Credentials::new(&[], self.credential_helper.clone());
+        let headers = credentials.and_then(|credentials| credentials.headers(&self.name.origin()));
+        let headers = headers.map_err(|why| self.failed(why))?;
+        let authorization = headers.get("authorization").and_then(|value| value.to_str().ok());
+        Ok(authorization.map(str::to_owned))
     }
 
     fn failed(&self, why: String) -> Diagnostic {
@@ -314,8 +348,9 @@ fn is_ours(entry: &Node) -> bool {
     text("os") == Some("linux") && text("architecture") == Some(architecture())
 }
 
-/// User and password for a registry, encoded as HTTP has them.
-fn password(registry: &str) -> Option<String> {
+/// What to show to a registry, as a header has it: by the files of `docker login` and `podman login`, or by a program that
+/// these name. The error says what is wrong with that program.
+fn login(registry: &str) -> Result<Option<String>, String> {
     let folder = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let files = [
         folder("REGISTRY_AUTH_FILE"),
@@ -327,11 +362,67 @@ fn password(registry: &str) -> Option<String> {
         "registry-1.docker.io" => vec!["https://index.docker.io/v1/", "docker.io"],
         other => vec![other],
     };
-    files.into_iter().flatten().find_map(|file| {
-        let text = String::from_utf8(super::read(&file).ok()?).ok()?;
-        let root = krm_yaml::parse_str(&text).ok()?.into_iter().next()?.root;
-        names.iter().find_map(|name| Some(root.at(["auths", name, "auth"])?.as_str()?.to_owned()))
-    })
+    for file in files.into_iter().flatten() {
+        let Some(root) = read_logins(&file) else { continue };
+        let said = |path: &[&str]| {
+            root.at(path.iter().copied()).and_then(Node::as_str).filter(|text| !text.is_empty())
+        };
+        for name in &names {
+            let program = said(&["credHelpers", name]).or_else(|| said(&["credsStore"]));
+            let stored = program.map(|program| stored_login(program, name)).transpose()?.flatten();
+            let written = || said(&["auths", name, "auth"]).map(|both| format!("Basic {both}"));
+            if let Some(login) = stored.or_else(written) {
+                return Ok(Some(login));
+            }
+        }
+    }
+    Ok(None)
+}
+
+/// A file of logins, if there is one that can be read.
+fn read_logins(file: &Path) -> Option<Node> {
+    let text = String::from_utf8(super::read(file).ok()?).ok()?;
+    Some(krm_yaml::parse_str(&text).ok()?.into_iter().next()?.root)
+}
+
+/// What a program knows that keeps passwords for docker: `docker-credential-NAME get` reads the name of a registry and prints
+/// `{"Username": "...", "Secret": "..."}`. `None` if it has none for this one.
+fn stored_login(program: &str, registry: &str) -> Result<Option<String>, String> {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "PascalCase")]
+    struct Login {
+        username: String,
+        secret: String,
+    }
+    let program = format!("docker-credential-{program}");
+    let tool = Tool {
+        program: program.clone(),
+        args: vec![Argument::Text("get".into())],
+        needs: Permission::Given,
+        timeout: Some(WITHIN),
+        ..Tool::default()
+    };
+    let output =
+        run_tool(&tool, registry.as_bytes().to_vec(), &Limits::default(), super::supervisor().as_deref())
+            .map_err(|error| format!("`{program}` cannot be started: {}", error.message()))?
+            .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    if !output.status.is_success() {
+        // That it has no login is said on standard output, and is no failure.
+        let said = String::from_utf8_lossy(&output.stdout);
+        return match said.contains("credentials not found") {
+            true => Ok(None),
+            false => Err(format!("`{program}` gives no login for `{registry}`: {}", output.status)),
+        };
+    }
+    // What it prints is not repeated: it holds a secret.
+    let login: Login = serde_json::from_slice(&output.stdout)
+        .map_err(|_| format!("`{program}` does not print what such a program prints"))?;
+    // With this name the secret is not a password, but something to get tokens with in another way.
+    if login.username == "<token>" {
+        return Err(format!("`{program}` has an identity token for `{registry}`, which krm cannot use"));
+    }
+    let both = format!("{}:{}", login.username, login.secret);
+    Ok(Some(format!("Basic {}", base64::engine::general_purpose::STANDARD.encode(both))))
 }
 
 #[cfg(test)]
@@ -343,7 +434,7 @@ mod tests {
     #[test]
     fn a_registry_that_answers_in_drops_is_given_up() {
         let image = format!("{}/a:v1", crate::os::http::dripping_server());
-        let mut registry = Registry::within(&image, Duration::from_millis(300));
+        let mut registry = Registry::within(&image, None, Duration::from_millis(300));
         let start = Instant::now();
         let manifest = registry.config().map(drop).unwrap_err();
         let layer = registry.copy_blob("sha256:00", 1000, &mut std::io::sink()).unwrap_err();

@@ -21,8 +21,8 @@ use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::address::Address;
-use super::credentials::Credentials;
 use super::status::{Code, Status, of_http};
+use crate::os::credentials::Credentials;
 
 /// How long a connection may take to be made.
 const TO_CONNECT: Duration = Duration::from_secs(10);
@@ -101,7 +101,9 @@ impl Channel {
         sink: Sink,
         within: Duration,
     ) -> Result<(), Status> {
-        let headers = self.credentials.headers(&self.server.address)?;
+        let uri = format!("https://{}/", self.server.address.authority());
+        let headers = self.credentials.headers(&uri);
+        let headers = headers.map_err(|why| Status::new(Code::PERMISSION_DENIED, why))?;
         let server = self.server.clone();
         let (done, wait) = mpsc::sync_channel(1);
         self.handle.spawn(async move {

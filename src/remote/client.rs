@@ -9,10 +9,10 @@ use krm_engine::Result;
 
 use super::address::Address;
 use super::channel::Channel;
-use super::credentials::Credentials;
 use super::messages::{GetCapabilitiesRequest, SHA256, ServerCapabilities};
 use super::status::{Code, Status};
 use super::{Connection, failed, tls};
+use crate::os::credentials::Credentials;
 
 /// What other clients expect of a server that says nothing: the limit of gRPC, with room for what surrounds the blobs.
 const USUAL_BATCH: usize = (4 << 20) - (64 << 10);

@@ -56,6 +56,8 @@ pub struct Executor {
     client: Client,
     describer: Describer,
     with: Execution,
+    /// Asked for registries, too.
+    credential_helper: Option<String>,
     /// What was found out about the workers that run executables, and those that run images.
     executable_sandbox: FoundOnce,
     image_sandbox: FoundOnce,
@@ -124,6 +126,7 @@ impl Executor {
             client: Client::new(address, connection)?,
             describer,
             with,
+            credential_helper: connection.credential_helper.clone(),
             executable_sandbox: OnceLock::new(),
             image_sandbox: OnceLock::new(),
             images: Mutex::default(),
@@ -249,7 +252,7 @@ impl Executor {
             .entry(image.to_owned())
             .or_default()
             .clone();
-        known.get_or_init(|| Registry::of(image).config()).clone()
+        known.get_or_init(|| Registry::of(image, self.credential_helper.as_deref()).config()).clone()
     }
 
     /// Refuses a server that does not keep functions from the network, unless it is trusted. What it does is found out

@@ -1,6 +1,6 @@
 //! Servers that speak the Remote Execution API (version 2, over gRPC): a cache of outputs, and functions that run elsewhere.
 //!
-//! From the wire up: [`channel`] carries messages, with what [`tls`] and [`credentials`] say; [`client`] knows what a server
+//! From the wire up: [`channel`] carries messages, with what [`tls`] and [`crate::os::credentials`] say; [`client`] knows what a server
 //! can do and repeats what may succeed later; [`blobs`], [`results`] and [`execute`] are the services. On top of it
 //! [`cache`] keeps outputs for the engine, and [`executor`] runs what the engine gives it: [`action`] describes a call for the server,
 //! [`starter`] starts programs there, [`sandbox`] finds out beforehand what the server keeps them from, and [`progress`] counts calls.
@@ -14,7 +14,6 @@ mod blobs;
 mod cache;
 mod channel;
 mod client;
-mod credentials;
 mod execute;
 mod executor;
 mod messages;

@@ -32,6 +32,7 @@ pub struct LocalImages {
     store: OnceLock<Option<Store>>,
     /// What names mean. A run is too short for that to change, and two calls of one image fetch it once.
     known: Mutex<HashMap<String, LocalImage>>,
+    credential_helper: Option<String>,
 }
 
 impl fmt::Debug for LocalImages {
@@ -58,13 +59,19 @@ impl Images for LocalImages {
             return Ok(image.clone());
         }
         let store = self.store()?;
-        let image = Fetch { store, name, pull, registry: None }.image()?;
+        let image =
+            Fetch { store, name, pull, credential_helper: self.credential_helper.as_deref(), registry: None }
+                .image()?;
         known.insert(name.to_owned(), image.clone());
         Ok(image)
     }
 }
 
 impl LocalImages {
+    pub fn new(credential_helper: Option<String>) -> Self {
+        Self { credential_helper, ..Self::default() }
+    }
+
     fn store(&self) -> Result<&Store> {
         let refused = |why: String| {
             Diagnostic::error("image-no-store", format!("there is no place to unpack images in: {why}"))
@@ -90,6 +97,7 @@ struct Fetch<'f> {
     store: &'f Store,
     name: &'f str,
     pull: Pull,
+    credential_helper: Option<&'f str>,
     registry: Option<Registry>,
 }
 
@@ -160,8 +168,8 @@ impl Fetch<'_> {
             return Err(image_not_pulled(self.name, self.pull)
                 .help("allow another pull policy, or a connection if `--offline` forbids it"));
         }
-        let name = self.name;
-        Ok(self.registry.get_or_insert_with(|| Registry::of(name)))
+        let (name, helper) = (self.name, self.credential_helper);
+        Ok(self.registry.get_or_insert_with(|| Registry::of(name, helper)))
     }
 
     /// The error for something the registry does not give.

@@ -1,19 +1,16 @@
 //! What a request says about who sends it: headers the user names, and those a credential helper gives.
 //!
 //! A credential helper is a program that is started as `PROGRAM get`, reads `{"uri": "https://HOST/"}` and prints
-//! `{"headers": {"Authorization": ["Bearer ..."]}, "expires": "2030-01-01T00:00:00Z"}`, as for Bazel and other clients.
+//! `{"headers": {"Authorization": ["Bearer ..."]}, "expires": "2030-01-01T00:00:00Z"}`, as for Bazel and other clients. It is
+//! asked for every server krm speaks to: caches, workers and registries of images.
 
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 
-use http::{HeaderMap, HeaderName, HeaderValue};
 use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use serde::Deserialize;
-
-use super::address::Address;
-use super::status::{Code, Status};
-use crate::os;
+use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// How long a helper may take.
 const TO_ANSWER: Duration = Duration::from_secs(60);
@@ -49,7 +46,8 @@ impl Credentials {
         Ok(Self { fixed, helper, given: Mutex::default() })
     }
 
-    pub fn headers(&self, address: &Address) -> Result<HeaderMap, Status> {
+    /// The headers for a server. The error says what is wrong with the helper.
+    pub fn headers(&self, uri: &str) -> Result<HeaderMap, String> {
         let mut headers = self.fixed.clone();
         if let Some(helper) = &self.helper {
             // One at a time: all others wait for what it says.
@@ -57,8 +55,7 @@ impl Credentials {
             let fresh = given.take().filter(|(_, end)| SystemTime::now() + BEFORE_THE_END < *end);
             let (more, end) = match fresh {
                 Some(fresh) => fresh,
-                None => ask(helper, address)
-                    .map_err(|why| Status::new(Code::PERMISSION_DENIED, format!("`{helper}` {why}")))?,
+                None => ask(helper, uri).map_err(|why| format!("`{helper}` {why}"))?,
             };
             headers.extend(more.clone());
             *given = Some((more, end));
@@ -87,8 +84,7 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
 }
 
 /// Starts a helper. What it prints is not repeated in messages: it may hold a secret.
-fn ask(helper: &str, address: &Address) -> Result<(HeaderMap, SystemTime), String> {
-    let uri = format!("https://{}/", address.authority());
+fn ask(helper: &str, uri: &str) -> Result<(HeaderMap, SystemTime), String> {
     let question = serde_json::json!({ "uri": uri }).to_string();
     let tool = Tool {
         program: helper.to_owned(),
@@ -97,7 +93,7 @@ fn ask(helper: &str, address: &Address) -> Result<(HeaderMap, SystemTime), Strin
         timeout: Some(TO_ANSWER),
         ..Tool::default()
     };
-    let output = run_tool(&tool, question.into_bytes(), &Limits::default(), os::supervisor().as_deref())
+    let output = run_tool(&tool, question.into_bytes(), &Limits::default(), super::supervisor().as_deref())
         .map_err(|error| format!("cannot be started: {}", error.message()))?
         .map_err(|error| format!("cannot be started: {error}"))?;
     if !output.status.is_success() {
