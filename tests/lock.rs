@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -233,9 +234,15 @@ fn a_branch_that_moves_does_not_move_builds() {
     assert!(error.contains(&format!("{} → {}", &first[..12], &second[..12])), "{error}");
     assert_eq!(place.read("app/krm.lock"), lock);
     place.fails(&["lock", "--update", "nothing-like-it"], "lock-no-entry");
+    // Nothing is named by an empty text, as a variable of a script may be.
+    place.fails(&["lock", "--update", ""], "lock-no-entry");
     let said = place.says(&["lock", "--update", "shop"]);
     assert!(said.contains(&format!("{} → {}", &first[..12], &second[..12])), "{said}");
     assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("two-cm"));
+    // The address as the kustomization has it names the same entry.
+    place.change("shop", "three");
+    place.says(&["lock", "--update", &format!("{url}//base?ref=main")]);
+    assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("three-cm"));
 }
 
 /// Each side of a difference is built with the lock file it has, and a change that comes from there is blamed on it.
@@ -264,6 +271,29 @@ fn differences_see_what_was_locked_then() {
     check("HEAD~1..HEAD");
     let said = place.krm(&["diff", "--format", "json", "HEAD~1..HEAD"]).unwrap();
     assert!(said.contains(&wanted) && said.contains("\"file\": \"krm.lock\""), "{said}");
+}
+
+/// Git changes line ends if its user wants that, as most do on Windows. A lock file is for all machines.
+#[test]
+fn settings_of_git_do_not_change_what_is_locked() {
+    let place = Place::new("line-ends");
+    let url = place.repository("shop");
+    place.write("shop/.gitattributes", "*.yaml text=auto\n");
+    place.commit("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    for (name, value) in [("core.autocrlf", "true"), ("core.eol", "crlf")] {
+        let krm = |args: &[&str]| {
+            place.clear_cache();
+            let mut krm = place.command(args);
+            krm.env("GIT_CONFIG_COUNT", "2").env("GIT_CONFIG_KEY_1", name).env("GIT_CONFIG_VALUE_1", value);
+            outcome(&krm.output().unwrap()).unwrap_or_else(|error| panic!("{name}: {error}"))
+        };
+        assert_eq!(krm(&["build", "--locked"]), named("one-cm"));
+        krm(&["lock", "--update"]);
+        assert_eq!(place.read("app/krm.lock"), lock, "{name}");
+    }
 }
 
 #[test]
@@ -550,6 +580,78 @@ fn fifty_builds_share_a_store() {
     let left = fs::read_dir(place.0.join("cache/krm/store/v1/new")).unwrap().count();
     assert_eq!(left, 0, "nothing half-written is left");
     assert_eq!(place.krm(&["build", "--offline"]).unwrap(), named("one-cm"));
+}
+
+/// Whatever is removed is fetched again, and no build sees the half of it.
+#[test]
+fn a_cache_is_cleared_while_others_build() {
+    let place = Place::new("cleared");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    place.says(&["lock"]);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let clearing = scope.spawn(|| {
+            let mut count = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                place.says(&["cache", "clear"]);
+                place.says(&["cache", "gc", "--unused-for", "1s", "--max-size", "1"]);
+                count += 1;
+            }
+            count
+        });
+        let builds: Vec<_> = (0..4)
+            .map(|_| {
+                scope.spawn(|| {
+                    for _ in 0..6 {
+                        let output = place.command(&["build", "--locked"]).output().unwrap();
+                        assert_eq!(outcome(&output), Ok(named("one-cm")));
+                        assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+                    }
+                })
+            })
+            .collect();
+        let builds: Vec<_> = builds.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        is_over.store(true, Ordering::Relaxed);
+        builds.into_iter().for_each(|build| build.expect("every build succeeds"));
+        assert!(clearing.join().expect("every removal succeeds") > 1);
+    });
+}
+
+#[test]
+fn nothing_is_removed_that_a_build_is_using() {
+    let place = Place::new("in-use");
+    let url = place.repository("shop");
+    let (started, go) = (place.0.join("started"), place.0.join("go"));
+    let wait = format!(
+        "#!/bin/sh\ntouch '{}'\nwhile ! test -e '{}'; do sleep 0.05; done\nexec cat\n",
+        started.display(),
+        go.display()
+    );
+    place.write("app/wait.sh", &wait);
+    make_executable(&place.0.join("app/wait.sh"));
+    place.write(
+        "app/fn.yaml",
+        "apiVersion: example.com/v1\nkind: Wait\nmetadata:\n  name: w\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./wait.sh}\n",
+    );
+    let text = format!("resources: ['{url}//base?ref=v1']\ntransformers: [fn.yaml]\n");
+    place.write("app/kustomization.yaml", &text);
+    place.says(&["lock"]);
+    let mut build = place.command(&["build", "--locked", "--enable-alpha-plugins", "--enable-exec"]);
+    let build = build.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !started.exists() {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let mut clearing = place.command(&["cache", "clear"]).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(1500));
+    assert!(clearing.try_wait().unwrap().is_none(), "it waits for the build");
+    assert!(place.stored("trees").is_dir());
+    fs::write(go, "").unwrap();
+    assert_eq!(outcome(&build.wait_with_output().unwrap()), Ok(named("one-cm")));
+    let cleared = clearing.wait_with_output().unwrap();
+    let said = String::from_utf8(cleared.stderr).unwrap();
+    assert!(cleared.status.success() && said.starts_with("waiting for another krm"), "{said}");
+    assert!(said.contains("removed 1 entry"), "{said}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use krm_engine::files::{ChartAddress, EntryKind};
+use krm_engine::files::{ChartAddress, EntryKind, Repository};
 use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Scratch, Tool, run_tool};
 use krm_engine::workspace::Elsewhere;
@@ -149,8 +149,13 @@ fn without_updated(before: &LockFile, update: Option<&[String]>) -> Result<LockF
         return Ok(LockFile::default());
     }
     let mut unknown: BTreeSet<&String> = names.iter().collect();
+    let is_named = |address: &str, name: &str| {
+        let contains = !name.is_empty() && address.contains(name);
+        // An address may be named as a kustomization has it, with a folder and a password.
+        contains || address == locked_as(name)
+    };
     let mut stays = |address: &str| {
-        let named: Vec<&String> = names.iter().filter(|name| address.contains(name.as_str())).collect();
+        let named: Vec<&String> = names.iter().filter(|name| is_named(address, name)).collect();
         unknown.retain(|name| !named.contains(name));
         named.is_empty()
     };
@@ -164,6 +169,14 @@ fn without_updated(before: &LockFile, update: Option<&[String]>) -> Result<LockF
             Err(Diagnostic::error("lock-no-entry", format!("no entry of krm.lock contains `{name}`"))
                 .help("`--update` without a name updates all entries"))
         }
+    }
+}
+
+/// The address that an entry has for one that a kustomization names.
+fn locked_as(address: &str) -> String {
+    match Repository::parse(address) {
+        Some(repository) => lockfile::repository_address(&repository),
+        None => lockfile::without_secrets(address),
     }
 }
 

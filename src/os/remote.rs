@@ -73,7 +73,8 @@ impl Remote {
         let entry = locked.and_then(|locked| Some((locked, locked.lock.repository(repository)?)));
         let Some((locked, (address, entry))) = entry else {
             self.may_fetch(&lockfile::repository_address(repository), locked)?;
-            return Checkout::of(repository);
+            let settings = if self.is_locking { SAME_EVERYWHERE } else { &[] };
+            return Checkout::of(repository, settings);
         };
         if let Some(Fetched { folder, revision }) = self.kept(repository)? {
             return Ok(Checkout { folder: Place::Kept(folder), revision });
@@ -182,6 +183,11 @@ enum Place {
     Kept(PathBuf),
 }
 
+/// Settings for content whose digest is locked: git must not adapt line ends and links to this machine, whatever the user
+/// has chosen for their own repositories.
+const SAME_EVERYWHERE: &[&str] =
+    &["-c", "core.autocrlf=false", "-c", "core.eol=lf", "-c", "core.symlinks=true"];
+
 /// Values made once each. Threads that want the same one wait for it; those that want another do not.
 struct Once<K, V>(Mutex<HashMap<K, Arc<OnceLock<Result<V>>>>>);
 
@@ -200,12 +206,14 @@ impl<K: Eq + Hash, V: Clone> Once<K, V> {
 }
 
 impl Checkout {
-    /// Fetches what is needed of a repository, and no more: one commit, without its history.
-    fn of(repository: &Repository) -> Result<Self> {
+    /// Fetches what is needed of a repository, and no more: one commit, without its history. The files are written by git
+    /// with these settings.
+    fn of(repository: &Repository, settings: &[&str]) -> Result<Self> {
         let Repository { url, reference, .. } = repository;
         let folder = Scratch::new("krm-git")?;
         let git_alone = |args: &[&str]| git(folder.path(), args, repository);
         let git = |args: &[&str]| git_alone(args).map_err(|fault| fault.advised(repository));
+        let write_files = |args: &[&str]| git(&[settings, args].concat());
         git(&["init", "--quiet"])?;
         // Relative addresses of submodules need an origin.
         git(&["remote", "add", "--", "origin", url])?;
@@ -213,9 +221,9 @@ impl Checkout {
         // After `--` nothing is an option, whatever it looks like.
         git_alone(&["fetch", "--quiet", "--depth=1", "--", url, reference])
             .map_err(|fault| with_near_reference(fault, folder.path(), repository))?;
-        git(&["checkout", "--quiet", "FETCH_HEAD"])?;
+        write_files(&["checkout", "--quiet", "FETCH_HEAD"])?;
         if repository.submodules && folder.path().join(".gitmodules").exists() {
-            git(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
+            write_files(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
         }
         let revision = String::from_utf8_lossy(&git(&["rev-parse", "HEAD"])?).trim().to_owned();
         Ok(Self { folder: Place::Cloned(folder), revision })
@@ -224,11 +232,11 @@ impl Checkout {
     /// Fetches a commit. Servers that give none by its name give the reference, which is as good if it has not moved.
     fn at(repository: &Repository, commit: &str) -> Result<Self> {
         let by_name = Repository { reference: commit.to_owned(), ..repository.clone() };
-        let no_commit = match Self::of(&by_name) {
+        let no_commit = match Self::of(&by_name, SAME_EVERYWHERE) {
             Ok(checkout) => return Ok(checkout),
             Err(error) => error,
         };
-        let checkout = Self::of(repository).map_err(|_| no_commit.clone())?;
+        let checkout = Self::of(repository, SAME_EVERYWHERE).map_err(|_| no_commit.clone())?;
         if checkout.revision == commit {
             return Ok(checkout);
         }
@@ -395,7 +403,9 @@ pub(super) fn git_with_input(
     let stderr = String::from_utf8_lossy(&output.stderr);
     let lines: Vec<&str> = stderr.lines().filter(|line| !line.trim().is_empty()).collect();
     let said = if lines.is_empty() { output.status.to_string() } else { lines.join("\n  ") };
-    let message = format!("`{address}` could not be fetched: git {} failed", args[0]);
+    // Settings come before the command.
+    let command = args.iter().find(|arg| **arg != "-c" && !arg.contains('=')).copied().unwrap_or_default();
+    let message = format!("`{address}` could not be fetched: git {command} failed");
     let error = Diagnostic::error("git-failed", message)
         .failing(Failure::ProgramFailed)
         .note(format!("git says: {said}"), krm_engine::Span::NONE);

@@ -441,19 +441,27 @@ impl Removal {
     pub fn begin(cache: &Path) -> Result<Self> {
         let root = cache.join("store/v1");
         let new = root.join("new");
-        let Ok(file) = File::options().append(true).open(root.join("in-use")) else {
+        let Ok(file) = File::options().create(root.is_dir()).append(true).open(root.join("in-use")) else {
             return Ok(Self { new, _alone: None });
         };
         let start = Instant::now();
+        let mut said = false;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(Self { new, _alone: Some(file) }),
                 Err(TryLockError::Error(_)) => return Ok(Self { new, _alone: None }),
                 Err(TryLockError::WouldBlock) if start.elapsed() > PATIENCE => {
-                    return Err(Diagnostic::error("cache-in-use", "another krm still reads the cache")
-                        .help("wait for it to end, and run this command again"));
+                    return Err(Diagnostic::error("cache-in-use", "another krm still reads the cache").help(
+                        "wait for it to end, and run this command again; an editor may keep one running",
+                    ));
                 }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(20)),
+                Err(TryLockError::WouldBlock) => {
+                    if !said && start.elapsed() > Duration::from_secs(1) {
+                        eprintln!("waiting for another krm that reads the cache");
+                        said = true;
+                    }
+                    std::thread::sleep(Duration::from_millis(20));
+                }
             }
         }
     }
