@@ -227,6 +227,13 @@ fn a_branch_that_moves_does_not_move_builds() {
     // Also where nothing was kept: the commit is asked for by its name.
     place.clear_cache();
     assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("one-cm"));
+    // An entry that lost its commit is not one that builds use: it is written anew.
+    place.write("app/krm.lock", &lock.replace(&format!("  commit: {first}\n"), ""));
+    place.fails(&["build", "--locked"], "remote-not-locked");
+    place.fails(&["lock", "--check"], "lock-outdated");
+    place.says(&["lock"]);
+    place.says(&["build", "--locked"]);
+    place.write("app/krm.lock", &lock);
     // Locking again changes nothing, and a check of what addresses mean now says what moved.
     assert!(place.says(&["lock"]).contains("is up to date"));
     place.krm(&["lock", "--check"]).unwrap();

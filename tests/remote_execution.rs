@@ -553,6 +553,21 @@ fn wrong_bytes_are_not_believed() {
 }
 
 #[test]
+fn a_server_that_goes_away_after_the_answer() {
+    let folder = Folder::with_function("gone");
+    // What the sandbox is like can still be read; what the function printed cannot.
+    let fake = Fake::start(SANDBOX, |asked, _| {
+        let is_output = asked.method == "BatchReadBlobs" && asked.before > 0;
+        is_output.then_some(Instead::Status(14, "the server is shutting down"))
+    });
+    let said = failed(&folder.remotely(&fake.address, &["--remote-retries", "1"]));
+    assert!(said.contains("the server is shutting down (UNAVAILABLE)"), "{said}");
+    let here = folder.remotely(&fake.address, &["--remote-retries", "0", "--remote-local-fallback"]);
+    assert!(succeeded(&here).contains(RENAMED));
+    assert!(text(&here.stderr).contains("runs on this machine"), "{}", text(&here.stderr));
+}
+
+#[test]
 fn a_result_whose_output_is_lost_is_made_anew() {
     let folder = Folder::with_function("lost");
     let fake = Fake::start(SANDBOX, |asked, _| {
@@ -586,6 +601,14 @@ fn a_token_that_has_expired_is_renewed() {
     let output = folder.remotely(&fake.address, &["--remote-credential-helper", "./helper"]);
     assert!(succeeded(&output).contains(RENAMED));
     assert_eq!(fs::read_to_string(folder.0.join("asked")).unwrap(), "x\nx\n", "asked once, and once more");
+
+    // To a clock that is wrong every token has expired: the helper is asked each time, and the server decides.
+    folder.script(
+        "late",
+        "#!/bin/sh\nprintf '{\"headers\":{\"Authorization\":[\"Bearer 2\"]},\"expires\":\"2000-01-01T00:00:00Z\"}'\n",
+    );
+    let output = folder.remotely(&fake.address, &["--remote-credential-helper", "./late"]);
+    assert!(succeeded(&output).contains(RENAMED));
 
     // Without a helper there is nothing to renew.
     let said = failed(&folder.remotely(&fake.address, &[]));

@@ -12,7 +12,7 @@ use krm_engine::{Diagnostic, Policy, Result};
 
 use super::functions::Cache;
 use super::remote_execution::{RemoteExecutionArgs, without_login};
-use crate::os::{HttpCache, is_on, setting};
+use crate::os::{HttpCache, is_on, note, setting};
 
 /// Given to each flag: a heading for the whole group would go on to the flags that follow it.
 const HEADING: &str = "Shared cache";
@@ -67,6 +67,11 @@ impl SharedCacheArgs {
         offline: bool,
     ) -> Result<Policy> {
         let policy = Policy { cache: Cache::keep(self.kept(cache)), ..policy };
+        if self.remote_upload && self.remote_cache.is_none() && !self.is_asked() {
+            let message = "`--remote-upload` has no effect: no shared cache is named";
+            let warning = Diagnostic::warning("remote-upload-nowhere", message);
+            note(warning.help("name one with `--remote-cache`, KRM_REMOTE_CACHE or in your own settings"));
+        }
         match self.address() {
             Some(address) if !offline => {
                 Ok(Policy { shared_cache: Some(self.store(&address, servers)?), ..policy })

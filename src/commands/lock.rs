@@ -257,7 +257,7 @@ impl Locking<'_> {
         let mut lock = LockFile::default();
         for (repository, fetched) in found.repositories.into_values() {
             let address = lockfile::repository_address(&repository);
-            if let Some(remote) = known.lock.remotes.get(&address) {
+            if let Some((_, remote)) = known.lock.repository(&repository) {
                 lock.remotes.insert(address, remote.clone());
                 continue;
             }
