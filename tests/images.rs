@@ -455,6 +455,33 @@ fn a_full_disk_is_named_and_leaves_nothing() {
     place.builds(&[]);
 }
 
+/// A tool that cannot make a sandbox is reported as such, and a program that fails is not mistaken for it.
+#[test]
+fn the_fault_of_a_tool_is_not_that_of_a_function() {
+    let Some(place) = Place::new("tool") else { return };
+    if text(&Command::new("id").arg("-u").output().unwrap().stdout).trim() != "0" {
+        eprintln!("left out: only root can use crun");
+        return;
+    }
+    place.push("tool", "1", program(), &[]);
+    place.uses("tool:1");
+    let bin = place.dir.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    let path = format!("{}:{}", bin.display(), std::env::var("PATH").unwrap());
+    let says = |script: &str| {
+        fs::write(bin.join("crun"), format!("#!/bin/sh\n{script}\nexit 1\n")).unwrap();
+        let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        fs::set_permissions(bin.join("crun"), executable).unwrap();
+        let mut krm = place.command(&["build", "--enable-alpha-plugins"]);
+        text(&krm.env("KRM_FN_RUNTIME", "crun").env("PATH", &path).output().unwrap().stderr)
+    };
+    let said = says("echo 'runc run failed: made up' >&2");
+    assert!(said.contains("error[function-failed]") && said.contains("made up"), "{said}");
+    let said = says("test \"$1\" = --log && echo '{\"level\":\"error\",\"msg\":\"no cgroups\"}' >\"$2\"");
+    let wanted = "error[sandbox-failed]: `crun` cannot make a sandbox on this machine: no cgroups";
+    assert!(said.contains(wanted), "{said}");
+}
+
 /// An ordinary user, without a control group.
 #[test]
 fn limits_that_cannot_be_had_are_an_error() {

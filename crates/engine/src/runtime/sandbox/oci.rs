@@ -29,19 +29,30 @@ pub(super) fn run(tool: &str, binary: &Path, room: &Room, call: &Call) -> Tried 
     made.map_err(|error| super::failed(tool, &error.to_string()))?;
     let name = container_name();
     let mut command = Command::new(binary);
+    // What the tool itself has to say is kept apart from what the program says on standard error.
+    let log = bundle.path().join("log");
+    command.arg("--log").arg(&log).args(["--log-format", "json"]);
     command.arg("run").arg("--bundle").arg(bundle.path()).arg(&name);
     let stop = [binary.to_string_lossy().into_owned(), "delete".into(), "--force".into(), name];
     let supervisor = call.policy.supervisor.as_deref().ok_or_else(super::no_supervisor)?;
     let limits = &call.policy.limits;
     let output = process::run(command, &stop, call.input.clone(), limits, Some(supervisor))
         .map_err(|error| super::failed(tool, &error.to_string()))?;
-    let stderr = String::from_utf8_lossy(&output.stderr);
-    let is_its_own = stderr.contains("runc run failed: ") || stderr.contains("error executing hook");
-    if output.status == Status::Exited(1) && output.stdout.is_empty() && is_its_own {
-        let said = stderr.split("runc run failed: ").last().unwrap_or(&stderr).trim().trim_end_matches('"');
-        return Err(super::failed(tool, said));
+    match logged_error(&log) {
+        Some(said) if output.status == Status::Exited(1) && output.stdout.is_empty() => {
+            Err(super::failed(tool, said.trim_start_matches("runc run failed: ")))
+        }
+        _ => Ok(output),
     }
-    Ok(output)
+}
+
+/// The last error that a tool wrote to its log.
+fn logged_error(log: &Path) -> Option<String> {
+    let text = fs::read_to_string(log).ok()?;
+    text.lines().rev().find_map(|line| {
+        let entry: Value = serde_json::from_str(line).ok()?;
+        (entry["level"] == "error").then(|| entry["msg"].as_str().map(str::to_owned))?
+    })
 }
 
 /// Makes the folders and links of the root; gives what is to be mounted.
