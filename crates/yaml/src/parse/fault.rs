@@ -163,7 +163,7 @@ impl Parser<'_> {
 /// What other programs left in the text.
 impl Parser<'_> {
     /// The conflict that a merge left in the text after an offset, which then explains whatever else is wrong.
-    pub fn in_conflict(&self, start: usize) -> Option<Diagnostic> {
+    pub(super) fn in_conflict(&self, start: usize) -> Option<Diagnostic> {
         let mut at = start;
         let mut lines = self.text[start..].split_inclusive('\n').map(|line| {
             let begins = at;
