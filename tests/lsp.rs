@@ -409,6 +409,60 @@ fn hover_says_what_a_field_means_and_where_a_value_comes_from() {
     assert!(patched.contains("`1` → `5`"), "{patched}");
 }
 
+/// A list whose elements have no names, with one put in front of them.
+const ARGUMENTS: &[(&str, &str)] = &[
+    ("base/kustomization.yaml", "resources: [web.yaml]\n"),
+    (
+        "base/web.yaml",
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 1\n  template:\n    spec:\n      \
+         containers:\n      - name: web\n        image: nginx:1.27\n        args: [--first, --second]\n",
+    ),
+    (
+        "top/kustomization.yaml",
+        "resources: [../base]\nnameSuffix: -x\nreplicas:\n- {name: web, count: 3}\nimages:\n- {name: nginx, newTag: '2'}\npatches:\n\
+         - target: {kind: Deployment, name: web}\n  patch: |-\n    - op: add\n      path: /spec/template/spec/containers/0/args/0\n      \
+         value: --zeroth\n    - op: replace\n      path: /spec/template/spec/containers/0/args/2\n      value: --last\n",
+    ),
+];
+
+#[test]
+fn hover_and_explain_tell_one_story() {
+    let root = folder("one-story", ARGUMENTS);
+    let mut client = Client::start(&root, &[]);
+    let container = "spec.template.spec.containers.[name=web]";
+    for (field, value) in [
+        ("metadata.name".to_owned(), "web-x"),
+        ("spec.replicas".to_owned(), "3"),
+        (format!("{container}.image"), "nginx:2"),
+        (format!("{container}.args.1"), "--first"),
+        (format!("{container}.args.2"), "--last"),
+    ] {
+        let explain = std::process::Command::new(env!("CARGO_BIN_EXE_krm"))
+            .args(["explain", "--format=json", "top", "Deployment/web", &field])
+            .current_dir(&root)
+            .output()
+            .expect("krm starts");
+        let answer: Value = serde_json::from_slice(&explain.stdout).expect("JSON");
+        let history = answer["history"].as_array().expect("a history");
+        let place = &history[0]["place"];
+        let at = |key: &str| place[key].as_u64().expect("a number") - 1;
+        let file = place["file"].as_str().expect("a file");
+        let hover = client.at("textDocument/hover", file, (at("line"), at("column")), json!({}));
+        let hover = hover["contents"]["value"].as_str().unwrap_or_default();
+        let mut wanted = vec![format!("In `top`: `{value}`")];
+        for event in history {
+            let place = &event["place"];
+            let (file, line) = (place["file"].as_str().unwrap_or_default(), &place["line"]);
+            wanted.push(format!("- `{file}:{line}` {}", event["label"].as_str().unwrap_or_default()));
+        }
+        let lines: Vec<&str> = hover.lines().skip_while(|line| !line.starts_with("In ")).collect();
+        assert_eq!(lines.len(), wanted.len(), "{field}: {wanted:#?}\n{hover}");
+        for (line, wanted) in lines.iter().zip(&wanted) {
+            assert!(line.starts_with(wanted), "{field}: {wanted}\n{hover}");
+        }
+    }
+}
+
 /// What is offered at the `|` of a text that is open.
 fn completions(client: &mut Client, file: &str, text: &str) -> Vec<String> {
     let (before, after) = text.split_once('|').expect("a cursor");

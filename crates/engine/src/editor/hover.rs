@@ -11,7 +11,9 @@ use super::facts::Role;
 use super::fields::FileKind;
 use super::problems::Place;
 use super::{Editor, builtins};
-use crate::explain::{self, Explanation, FieldPath, Hidden, HistoryOptions, Labels, ResourceName, text};
+use crate::explain::{
+    self, Explanation, FieldPath, Found, Hidden, HistoryOptions, Labels, ResourceName, Where, text,
+};
 use crate::files::relative;
 use crate::pipeline::Trace;
 use crate::workspace::{Reference, ReferenceTarget};
@@ -129,12 +131,17 @@ impl Editor {
         for root in roots.iter().take(MOST_BUILDS) {
             let Some(trace) = self.trace(root) else { continue };
             let Ok(found) = explain::resources(&trace, &resource) else { continue };
+            // The build has read the file by now.
+            let file = self.session.text_of(path).map_or(cursor.span.file, |source| source.id());
+            let written = Span { file, ..cursor.span };
             let labels = Labels::new(&self.sources);
             let hidden = Hidden::secrets([&*trace], &self.sources);
             for found in found.iter().take(2) {
-                for place in explain::locate(&trace, found, &field).iter().take(1) {
+                // A position in this file may be another element's in the result.
+                let by_path = || explain::locate(&trace, found, &field).into_iter().next();
+                if let Some(place) = written_at(&trace, found, written).or_else(by_path) {
                     let answer = explain::explain(
-                        place,
+                        &place,
                         HistoryOptions { labels: &labels, hidden: &hidden, depth: 2 },
                     );
                     parts.push(self.history(&answer, &self.shown(root)));
@@ -226,6 +233,18 @@ fn subject(cursor: &Cursor) -> Option<(String, String, String)> {
         return Some((kind, name, of(operation.get("path"))?));
     }
     cursor.node.is_scalar().then(|| (kind, name, explain::shown_path(root, &cursor.path)))
+}
+
+/// The field of the result that a value written at a place is in, or was in before it was overwritten.
+fn written_at<'t>(trace: &'t Trace, found: &Found<'t>, written: Span) -> Option<Where<'t>> {
+    let mut way = None;
+    explain::each_scalar(&found.seen.node, &mut Vec::new(), &mut |_, path| {
+        let is_it = || trace.history(found.track, path).iter().any(|event| event.written == written);
+        if found.present && way.is_none() && is_it() {
+            way = Some(path.to_vec());
+        }
+    });
+    Some(Where::in_result(trace, found, way?))
 }
 
 /// What an entry of a kustomization did in a build.
