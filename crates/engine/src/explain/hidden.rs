@@ -75,12 +75,12 @@ impl Hidden {
 
     /// Whether nothing of a field is shown.
     pub fn covers(&self, root: &Node, path: &[Segment]) -> bool {
-        self.is_within(&self.covered(root, root), root, path)
+        self.is_within(&self.covered(root, root), path, at(root, path))
     }
 
-    fn is_within(&self, covered: &[Vec<Segment>], root: &Node, path: &[Segment]) -> bool {
+    fn is_within(&self, covered: &[Vec<Segment>], path: &[Segment], value: Option<&Node>) -> bool {
         covered.iter().any(|way| path.starts_with(way))
-            || at(root, path).is_some_and(|value| value.is_scalar() && self.spans.contains(&value.span()))
+            || value.is_some_and(|value| value.is_scalar() && self.spans.contains(&value.span()))
     }
 
     /// A field as it may be seen, and whether anything of it is hidden.
@@ -89,7 +89,7 @@ impl Hidden {
             return (value.clone(), false);
         }
         let covered = self.covered(root, root);
-        if self.is_within(&covered, root, path) {
+        if self.is_within(&covered, path, Some(value)) {
             return (mask(value), true);
         }
         let covered = covered.iter().filter(|way| way.starts_with(path));
@@ -127,6 +127,12 @@ impl Hidden {
             ranges.extend(secrets_in(text));
         }
         ranges.sort_by_key(|range| (range.start, range.end));
+        // Apart from each other, so that those of a line are found without a look at all.
+        ranges.dedup_by(|next, range| {
+            let overlaps = next.start < range.end;
+            range.end = if overlaps { range.end.max(next.end) } else { range.end };
+            overlaps
+        });
         HiddenLines(ranges)
     }
 
@@ -145,7 +151,8 @@ impl Hidden {
     /// The same of a tree of which these fields are hidden.
     fn leaves_in(&self, tree: &Node, covered: &[Vec<Segment>]) -> Vec<Vec<Segment>> {
         let mut leaves = Vec::new();
-        if covered.is_empty() && self.spans.is_empty() {
+        // Most resources hide nothing, and finding that out takes no paths.
+        if covered.is_empty() && !self.holds_hidden(tree) {
             return leaves;
         }
         each_scalar(tree, &mut Vec::new(), &mut |leaf, path| {
@@ -154,6 +161,16 @@ impl Hidden {
             }
         });
         leaves
+    }
+
+    /// Whether a scalar of a tree was written at a hidden place.
+    fn holds_hidden(&self, tree: &Node) -> bool {
+        let values = || tree.as_map().into_iter().flatten().map(|entry| &entry.value);
+        !self.spans.is_empty()
+            && match tree.is_scalar() {
+                true => self.spans.contains(&tree.span()),
+                false => values().chain(tree.items()).any(|value| self.holds_hidden(value)),
+            }
     }
 
     /// Takes in where the hidden values of a build are written.
@@ -288,7 +305,7 @@ impl Hidden {
     }
 }
 
-/// What is hidden in one file.
+/// What is hidden in one file: ranges in order, none of which overlaps another.
 pub struct HiddenLines(Vec<Range<usize>>);
 
 impl HiddenLines {
@@ -302,7 +319,8 @@ impl HiddenLines {
     fn part(&self, text: &str, part: Range<usize>) -> String {
         let mut shown = String::with_capacity(part.len());
         let mut at = part.start;
-        for range in self.0.iter().filter(|range| range.start < part.end && part.start < range.end) {
+        let first = self.0.partition_point(|range| range.end <= part.start);
+        for range in self.0[first..].iter().take_while(|range| range.start < part.end) {
             let (from, to) = (range.start.max(at), range.end.min(part.end));
             let Some(value) = text.get(from..to).filter(|value| !value.is_empty()) else { continue };
             shown.push_str(&text[at..from]);
