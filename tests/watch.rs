@@ -129,6 +129,21 @@ fn a_change_reaches_what_it_reaches() {
 }
 
 #[test]
+fn with_diff_it_shows_what_a_change_does() {
+    let dir = tree("diff");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec $krm build --watch --diff --once a b > shown"]);
+    let mut krm = Watching::start(&dir, shell.env("krm", env!("CARGO_BIN_EXE_krm")));
+    write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
+    krm.wait_for("base/web.yaml → 2 of 2 targets, 2 fields, ");
+    assert!(krm.child.wait().unwrap().success());
+    let shown = std::fs::read_to_string(dir.join("shown")).unwrap();
+    assert!(shown.starts_with("2 overlays change (of 2): 2 resources, 1 cause."), "{shown}");
+    assert!(shown.contains("\nbase/web.yaml\n"), "{shown}");
+    assert!(shown.contains("NodePort") && !shown.contains("apiVersion"), "{shown}");
+}
+
+#[test]
 fn a_file_that_vanishes_and_comes_back_ends_nothing() {
     let dir = tree("vanishes");
     let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out/"]);

@@ -246,6 +246,10 @@ pub struct BuildArgs {
     #[arg(long, value_name = "COMMAND", requires = "watch")]
     pub exec: Option<String>,
 
+    /// With `--watch`: show what each change does to the results, and not the results themselves
+    #[arg(long, requires = "watch")]
+    pub diff: bool,
+
     /// With `--watch`: end after the first change
     #[arg(long, requires = "watch", hide = true)]
     pub once: bool,

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::after_change::{self, Messenger, News};
 use super::{files, world_and_options, write};
 use crate::cli::BuildArgs;
+use crate::commands::diff;
 use crate::os::{self, Disk, Watch};
 use crate::report::{self, Report};
 
@@ -48,6 +49,8 @@ struct Rebuilt {
     fields: usize,
     /// The targets whose results changed.
     changed: BTreeSet<String>,
+    /// Their results as they were, if what changed is to be shown.
+    before: Vec<(usize, Resources)>,
 }
 
 /// Builds, and builds again whenever a file changes that matters; never returns unless something is wrong with the command
@@ -115,7 +118,7 @@ impl Watching<'_> {
             return Ok(false);
         }
         let failed_before = self.targets.iter().any(|target| target.fails);
-        let Rebuilt { fields, changed: results } = self.build(&reached);
+        let Rebuilt { fields, changed: results, before } = self.build(&reached);
         let fails = self.targets.iter().any(|target| target.fails);
         let is_new = fields > 0 || (failed_before && !fails);
         let files = if is_new { self.publish()? } else { 0 };
@@ -139,6 +142,15 @@ impl Watching<'_> {
             count(self.targets.len(), "target"),
             start.elapsed().as_millis()
         );
+        if !before.is_empty() {
+            let pair = |(at, old): (usize, Resources)| {
+                let target = &self.targets[at];
+                Some((target.name.clone(), [old, target.good.clone()?]))
+            };
+            let results = before.into_iter().filter_map(pair).collect();
+            let text = diff::of_results(results, self.named(changed), &*self.world, self.report);
+            os::print(text.as_bytes())?;
+        }
         Ok(true)
     }
 
@@ -193,7 +205,8 @@ impl Watching<'_> {
                     if fields > 0 || target.good.is_none() {
                         rebuilt.changed.insert(target.name.clone());
                     }
-                    target.good = Some(resources);
+                    let old = target.good.replace(resources).filter(|_| self.args.diff && fields > 0);
+                    rebuilt.before.extend(old.map(|old| (*at, old)));
                     target.fails = false;
                 }
                 Err(error) => {
@@ -212,7 +225,9 @@ impl Watching<'_> {
         }
         let done: Vec<Resources> = self.targets.iter().filter_map(|target| target.good.clone()).collect();
         let Some(path) = &self.args.output else {
-            os::print_all(&emit(&done)?)?;
+            if !self.args.diff {
+                os::print_all(&emit(&done)?)?;
+            }
             return Ok(0);
         };
         let all: BTreeMap<PathBuf, String> = files(path, self.args, &done)?.into_iter().collect();

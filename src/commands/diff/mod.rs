@@ -24,6 +24,8 @@ use crate::commands::targets::Targets;
 use crate::os;
 use crate::report::Report;
 
+pub use rendered::of_results;
+
 /// Show what differs between two results, and which line of the sources makes it so
 ///
 /// `krm diff REV` compares a revision with the working tree, `A..B` two revisions, `A...B` what B changed since it left A

@@ -9,7 +9,10 @@ use krm_engine::files::Repository;
 use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use krm_engine::workspace::Workspace;
-use krm_engine::{Diagnostic, Node, ResourceId, Result, Schema, Session, Source, for_each_resource};
+use krm_engine::{
+    Diagnostic, Node, Resource, ResourceId, Resources, Result, Schema, Session, Source, World,
+    for_each_resource,
+};
 use krm_yaml::Failure;
 use rayon::prelude::*;
 
@@ -47,6 +50,29 @@ pub fn against(args: &DiffArgs, path: &str, report: &Report) -> Result<Compared>
     let from = targets.iter().map(outcome).collect::<Result<Vec<_>>>()?;
     let name = if path == "-" { "standard input" } else { path };
     compare(args, report, targets, from, name, format!("{name} says otherwise"))
+}
+
+/// What a change did to the results of some targets, each as it was and as it is, in words.
+pub fn of_results(
+    results: Vec<(String, [Resources; 2])>,
+    cause: String,
+    world: &dyn World,
+    report: &Report,
+) -> String {
+    let rendered = |resources: &Resources| {
+        let of = |r: &Resource| Rendered { id: r.id().clone(), node: r.node().clone() };
+        Outcome::Rendered(resources.iter().map(of).collect())
+    };
+    let given = |(directory, [from, to]): (String, [Resources; 2])| {
+        let (changed, lock) = Default::default();
+        Given { directory, from: rendered(&from), to: rendered(&to), changed, lock }
+    };
+    let given: Vec<Given> = results.into_iter().map(given).collect();
+    let side = |name: &str| Side { name: name.to_owned(), world, sources: &report.sources, root: None };
+    let options = diff::Options { opaque: Some(cause), ..diff::Options::default() };
+    let compared = Compared::new(&side("before"), &side("now"), given, &options);
+    let text = super::text::diff(&compared.diff, false);
+    if report.colours.on_stdout() { super::colour::text(&text) } else { text }
 }
 
 /// The file or folder that holds the result of a target.
