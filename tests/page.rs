@@ -5,8 +5,9 @@
 //! What needs no browser is checked anyway.
 
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 const FLAGS: [&str; 3] =
     ["--enable-alpha-plugins", "--enable-exec", "--load-restrictor=LoadRestrictionsNone"];
@@ -246,6 +247,34 @@ fn pages_work_in_a_browser() {
         .env("NODE_PATH", modules)
         .output()
         .expect("node starts");
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+}
+
+#[test]
+fn a_served_page_follows_the_files_in_a_browser() {
+    let Some((node, chromium, modules)) = browser() else { return };
+    let folder = Folder::new("served");
+    folder.write("kustomization.yaml", "namePrefix: a-\nresources: [web.yaml]\n");
+    folder.write("web.yaml", "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\n");
+    let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"))
+        .args(["serve", "."])
+        .current_dir(&folder.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("krm starts");
+    let mut address = String::new();
+    BufReader::new(krm.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let output = Command::new(node)
+        .arg(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/page/served.js"))
+        .args([address.trim(), folder.0.join("kustomization.yaml").to_str().unwrap()])
+        .env("CHROMIUM", chromium)
+        .env("NODE_PATH", modules)
+        .output();
+    krm.kill().unwrap();
+    krm.wait().unwrap();
+    let output = output.expect("node starts");
     let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{said}");
 }
