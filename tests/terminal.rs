@@ -72,6 +72,30 @@ fn no_name_reaches_the_terminal_as_an_order() {
 }
 
 #[test]
+fn a_long_answer_goes_through_the_pager_of_a_terminal() {
+    let place = Place::new("pager");
+    if !place.sh("command -v script && command -v stty").status.success() {
+        eprintln!("no terminal is made to page in: script or stty is not there");
+        return;
+    }
+    place.write("app/kustomization.yaml", "namePrefix: p-\nresources: [a.yaml]\n");
+    place.write("app/a.yaml", &config_map("a"));
+    place.write("pager", "#!/bin/sh\ncat > paged\n");
+    let paged = |rows: usize, command: &str| {
+        let _ = fs::remove_file(place.0.join("paged"));
+        let line = format!("stty rows {rows} cols 80; $krm {command}");
+        place.sh(&format!("KRM_PAGER=./pager TERM=xterm script -qec '{line}' /dev/null"));
+        fs::read_to_string(place.0.join("paged")).ok()
+    };
+    let text = paged(4, "explain app --blame").expect("a pager is started");
+    assert!(text.contains("name: p-a") && text.contains("\u{1b}[2m"), "{text}");
+    assert!(paged(4, "diff --overlays app app --format unified").is_none(), "nothing is not long");
+    assert!(paged(40, "explain app --blame").is_none());
+    assert!(paged(4, "explain app --blame --no-pager").is_none());
+    assert!(paged(4, "explain app --blame | cat").is_none());
+}
+
+#[test]
 fn a_standard_error_that_is_closed_or_full_changes_nothing() {
     let place = Place::new("closed");
     place.write("pkg/a.yaml", &config_map("a"));

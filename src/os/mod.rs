@@ -16,6 +16,7 @@ mod journal;
 mod lock;
 pub mod locked;
 pub mod lockfile;
+mod pager;
 mod read;
 pub mod registry;
 mod remote;
@@ -42,6 +43,7 @@ pub use environment::{
 };
 pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
+pub use pager::page;
 pub use read::{read, read_with_metadata};
 pub use system::{clock, exit, survive_file_limits};
 pub use watch::Watch;

@@ -101,6 +101,10 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "stat"])]
     html: Option<PathBuf>,
 
+    /// Do not show a long answer through a pager
+    #[arg(long)]
+    no_pager: bool,
+
     #[command(flatten)]
     output: FormatArg<Format>,
 
@@ -158,7 +162,8 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
     };
     match &args.html {
         Some(file) => os::write(file, text.as_bytes())?,
-        None => os::print(text.as_bytes())?,
+        None if args.no_pager => os::print(text.as_bytes())?,
+        None => os::page(&text)?,
     }
     let is_same = !diff.differs() && count(&diff, Status::Failed) == 0;
     if let Some([first, second]) = args.two_folders().filter(|_| is_same) {

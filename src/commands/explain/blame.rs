@@ -6,8 +6,7 @@ use krm_engine::explain::text::line_of;
 use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
-use super::{Answerer, Traced};
-use crate::os;
+use super::{Answerer, Traced, colour};
 use crate::report::sanitize;
 
 pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
@@ -22,7 +21,7 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
     }
     let width = rows.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
     let text: String = rows.iter().map(|(place, line)| format!("{place:<width$} │ {line}\n")).collect();
-    os::print(sanitize::inert(&text).as_bytes())?;
+    answerer.show_in_colours(&sanitize::inert(&text), colour::blame)?;
     one.failure()
 }
 

@@ -67,7 +67,7 @@ pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format
             object
         })),
     };
-    os::print(sanitize::inert(&text).as_bytes())?;
+    answerer.show(&sanitize::inert(&text))?;
     Diagnostic::join(all.iter().filter_map(|one| one.failure().err())).map_or(Ok(()), Err)
 }
 

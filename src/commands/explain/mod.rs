@@ -1,6 +1,7 @@
 //! `krm explain`: where a value comes from.
 
 mod blame;
+mod colour;
 mod forwards;
 mod html;
 mod packages;
@@ -83,6 +84,10 @@ pub struct ExplainArgs {
     #[arg(long)]
     show_secrets: bool,
 
+    /// Do not show a long answer through a pager
+    #[arg(long)]
+    no_pager: bool,
+
     #[command(flatten)]
     output: FormatArg<Format>,
 
@@ -111,6 +116,7 @@ struct Answerer<'a> {
     steps: bool,
     most: usize,
     output: Format,
+    no_pager: bool,
 }
 
 /// A target that was built, with its trace.
@@ -148,6 +154,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         steps: args.steps,
         most: args.max,
         output: args.output.format,
+        no_pager: args.no_pager,
     };
     if let Some(asked) = &asked {
         return forwards::explain(&answerer, asked, &traced, args.output.format);
@@ -404,7 +411,19 @@ impl Answerer<'_> {
                 _ => json::list(answers.iter().map(|answer| self.json(answer, &one.target))),
             },
         };
-        os::print(sanitize::inert(&text).as_bytes())
+        let text = sanitize::inert(&text);
+        match format {
+            Format::Text => self.show_in_colours(&text, colour::history),
+            Format::Json => self.show(&text),
+        }
+    }
+
+    fn show_in_colours(&self, text: &str, paint: fn(&str) -> String) -> Result<()> {
+        if self.report.colours.on_stdout() { self.show(&paint(text)) } else { self.show(text) }
+    }
+
+    fn show(&self, text: &str) -> Result<()> {
+        if self.no_pager { os::print(text.as_bytes()) } else { os::page(text) }
     }
 
     fn json(&self, answer: &Explanation, target: &str) -> krm_engine::Node {
@@ -426,7 +445,7 @@ impl Answerer<'_> {
             Format::Text => text::table(&rows),
             Format::Json => json::list(rows.iter().map(json::row)),
         };
-        os::print(sanitize::inert(&text).as_bytes())?;
+        self.show(&sanitize::inert(&text))?;
         one.failure()
     }
 
@@ -471,7 +490,7 @@ impl Answerer<'_> {
                 None => json::absent(target),
             })),
         };
-        os::print(sanitize::inert(&text).as_bytes())?;
+        self.show(&sanitize::inert(&text))?;
         Diagnostic::join(errors).map_or(Ok(()), Err)
     }
 }
