@@ -621,7 +621,7 @@ fn a_cache_is_cleared_while_others_build() {
         let builds: Vec<_> = builds.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
         is_over.store(true, Ordering::Relaxed);
         builds.into_iter().for_each(|build| build.expect("every build succeeds"));
-        assert!(clearing.join().expect("every removal succeeds") > 1);
+        assert!(clearing.join().expect("every removal succeeds") > 0);
     });
 }
 

@@ -84,15 +84,24 @@ fn a_long_answer_goes_through_the_pager_of_a_terminal() {
     let paged = |rows: usize, command: &str| {
         let _ = fs::remove_file(place.0.join("paged"));
         let line = format!("stty rows {rows} cols 80; $krm {command}");
-        place.sh(&format!("KRM_PAGER=./pager TERM=xterm script -qec '{line}' /dev/null"));
-        fs::read_to_string(place.0.join("paged")).ok()
+        let output = place.sh(&format!("KRM_PAGER=./pager TERM=xterm script -qec '{line}' /dev/null"));
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{command}: {said}");
+        (fs::read_to_string(place.0.join("paged")).ok(), said)
     };
-    let text = paged(4, "explain app --blame").expect("a pager is started");
+    let text = paged(4, "explain app --blame").0.expect("a pager is started");
     assert!(text.contains("name: p-a") && text.contains("\u{1b}[2m"), "{text}");
-    assert!(paged(4, "diff --overlays app app --format unified").is_none(), "nothing is not long");
-    assert!(paged(40, "explain app --blame").is_none());
-    assert!(paged(4, "explain app --blame --no-pager").is_none());
-    assert!(paged(4, "explain app --blame | cat").is_none());
+    let (nothing, _) = paged(4, "diff --overlays app app --format unified");
+    assert!(nothing.is_none(), "nothing is not long");
+    let at_once = [
+        (40, "explain app --blame"),
+        (4, "explain app --blame --no-pager"),
+        (4, "explain app --blame | cat"),
+    ];
+    for (rows, command) in at_once {
+        let (paged, said) = paged(rows, command);
+        assert!(paged.is_none() && said.contains("p-a"), "{command}: {said}");
+    }
 }
 
 #[test]

@@ -189,11 +189,11 @@ pub struct AccessArgs {
     #[arg(long)]
     pub as_current_user: bool,
 
-    /// Stop a function that takes longer, such as `30s`; without it, after `5m`
+    /// Stop a function that takes longer than this, such as `30s`; the default is `5m`
     #[arg(long, value_name = "TIME", value_parser = duration)]
     pub timeout: Option<Duration>,
 
-    /// Stop a container or module that uses more memory, such as `512Mi`; without it, more than `2Gi`
+    /// Stop a container or module that uses more memory than this, such as `512Mi`; the default is `2Gi`
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub memory: Option<u64>,
 

@@ -103,8 +103,8 @@ pub struct PkgUpdateArgs {
 
     /// What to do about a field that was changed both here and upstream
     ///
-    /// `fail` also counts resources and files that one side changed and the other removed; otherwise they stay as they are
-    /// here.
+    /// `fail` also counts resources and files that one side changed and the other removed. Otherwise a resource stays as it is
+    /// here, and a file that was removed here comes back.
     #[arg(long, value_enum, default_value_t, value_name = "WHAT")]
     pub on_conflict: OnUpdateConflict,
 

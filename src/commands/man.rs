@@ -25,6 +25,7 @@ const SECTIONS: [(&str, &[(&str, &str)]); 2] = [
         "ENVIRONMENT",
         &[
             ("NO_COLOR, CLICOLOR_FORCE, TERM", "whether to use colours, unless --color says so"),
+            ("KRM_PAGER, PAGER", "the program that shows long answers at a terminal"),
             (
                 "KRM_FN_RUNTIME",
                 "what runs functions that are images: docker, podman or nerdctl; sandbox for none of them, or bwrap, crun or runc",

@@ -35,7 +35,6 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     )?;
     let conflicts = merged.conflicts.iter().map(|conflict| diagnostic(conflict, args.on_conflict));
     let conflicts = conflicts.chain(merged.not_renamed.iter().map(|(old, new)| not_renamed(old, new)));
-    let conflicts = conflicts.chain(not_merged(&args));
     if args.on_conflict == OnConflict::Fail {
         let conflicts = Diagnostic::join(conflicts.map(Diagnostic::into_error));
         if let Some(conflicts) = conflicts {
@@ -44,6 +43,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     } else {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
+    not_merged(&args).iter().for_each(|warning| report.show(warning));
     output.finish(&merged, report)
 }
 

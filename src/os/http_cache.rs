@@ -1,8 +1,8 @@
 //! A cache on a server that speaks HTTP, as bazel-remote does and many others: `GET` and `PUT` of `/ac/KEY` for results and
 //! of `/cas/DIGEST` for blobs.
 //!
-//! Nothing it says is believed: blobs are compared with their digests, and no answer is read beyond its limit. Results can
-//! not be verified, so anyone who may write to the cache decides what its readers get.
+//! Nothing it says is believed: blobs are compared with their digests, and no answer is read beyond its limit. Results
+//! cannot be verified, so anyone who may write to the cache decides what its readers get.
 
 use std::io::Read;
 use std::time::Duration;

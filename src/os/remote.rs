@@ -185,8 +185,16 @@ enum Place {
 
 /// Settings for content whose digest is locked: git must not adapt line ends and links to this machine, whatever the user
 /// has chosen for their own repositories.
-const SAME_EVERYWHERE: &[&str] =
-    &["-c", "core.autocrlf=false", "-c", "core.eol=lf", "-c", "core.symlinks=true"];
+const SAME_EVERYWHERE: &[&str] = &[
+    "-c",
+    "core.autocrlf=false",
+    "-c",
+    "core.eol=lf",
+    "-c",
+    "core.symlinks=true",
+    "-c",
+    "core.attributesFile=/dev/null",
+];
 
 /// Values made once each. Threads that want the same one wait for it; those that want another do not.
 struct Once<K, V>(Mutex<HashMap<K, Arc<OnceLock<Result<V>>>>>);

@@ -94,6 +94,10 @@ pub(crate) fn explain(error: Diagnostic, source: &Source) -> Diagnostic {
     let Some((at, which)) = first_in(&line[indentation..]) else { return error };
     let length = line[indentation + at..].chars().next().map_or(0, char::len_utf8);
     let start = source.line_start(position.line).unwrap_or_default() + indentation + at;
+    // A mark at the start of a file is fine: it says how the file is encoded.
+    if start == 0 && line.starts_with('\u{feff}') {
+        return error;
+    }
     let here = source.span(start, start + length);
     error.without_help().note(format!("there is a {which} here"), here).help(ADVICE)
 }

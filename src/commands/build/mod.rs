@@ -23,6 +23,7 @@ use crate::spinner::Spinner;
 const WAITING: usize = 16;
 
 pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
+    args.targets = patterns::expanded(args.targets);
     // This thread works as well, instead of waiting for others that do. The pool ends when the process does.
     let pool = rayon::ThreadPoolBuilder::new().use_current_thread();
     // Functions that run elsewhere only make threads wait: how many depends on the server, not on the cores of this machine.
@@ -34,7 +35,6 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
         None => pool,
     };
     std::mem::forget(pool.build());
-    args.targets = patterns::expanded(args.targets);
     if args.watch {
         watch::refuse_addresses(&args.targets)?;
         return watch::run(&args, report);

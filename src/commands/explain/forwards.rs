@@ -16,7 +16,10 @@ use crate::report::sanitize;
 /// What becomes of the line in a target.
 struct Arrival {
     target: String,
+    /// The one it ends up in, if any.
     resource: String,
+    /// The one it was written into.
+    written_into: String,
     field: String,
     /// The field it ends up in, or why it does not.
     outcome: String,
@@ -73,8 +76,14 @@ pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format
 
 impl Arrival {
     fn nowhere(one: &Traced, outcome: &str) -> Self {
-        let (resource, field) = (String::new(), String::new());
-        Self { target: one.target.clone(), resource, field, outcome: outcome.to_owned(), reached: false }
+        Self {
+            target: one.target.clone(),
+            resource: String::new(),
+            written_into: String::new(),
+            field: String::new(),
+            outcome: outcome.to_owned(),
+            reached: false,
+        }
     }
 }
 
@@ -178,13 +187,15 @@ impl Asked {
         }
         removed_fields(&one.trace, &mut |place| {
             let answer = answerer.explain(&place);
-            let is_known = |known: &Arrival| known.field == answer.field;
+            let into = name(&answer);
+            let is_known = |known: &Arrival| known.field == answer.field && known.written_into == into;
             if answer.history.iter().any(|entry| self.wrote(answerer, entry)) && !all.iter().any(is_known) {
                 all.push(self.arrival(answerer, one, answer, false));
             }
         });
         // Several values of a line often share what becomes of them.
-        all.dedup_by(|a, b| !a.reached && !b.reached && a.outcome == b.outcome);
+        let is_shared = |a: &Arrival, b: &Arrival| a.written_into == b.written_into && a.outcome == b.outcome;
+        all.dedup_by(|a, b| !a.reached && !b.reached && is_shared(a, b));
         match (all.is_empty(), self.brought(answerer, one)) {
             (false, _) => all,
             (true, 0) => {
@@ -222,13 +233,14 @@ impl Asked {
             None => answer.history.iter().rev().find_map(|entry| way(answerer, entry)).into_iter().collect(),
         };
         let fates = fates.join(", then ");
+        let written_into = name(&answer);
         let (resource, outcome) = match (reached, at) {
             (false, _) => (String::new(), format!("nothing: {fates}")),
             (true, _) if fates.is_empty() => (name(&answer), answer.field.clone()),
             (true, Some(_)) => (name(&answer), format!("{}, then {fates}", answer.field)),
             (true, None) => (name(&answer), format!("{}, {fates}", answer.field)),
         };
-        Arrival { target: one.target.clone(), resource, field: answer.field, outcome, reached }
+        Arrival { target: one.target.clone(), resource, written_into, field: answer.field, outcome, reached }
     }
 }
 
@@ -244,7 +256,8 @@ fn condition(one: &Traced, resource: String, fields: &[String]) -> Arrival {
         _ => format!("{} fields", fields.len()),
     };
     let outcome = format!("no value, but a condition of {what}");
-    Arrival { target: one.target.clone(), resource, field, outcome, reached: false }
+    let written_into = resource.clone();
+    Arrival { target: one.target.clone(), resource, written_into, field, outcome, reached: false }
 }
 
 /// What an event did to a value that was there before it.

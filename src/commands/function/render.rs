@@ -78,7 +78,9 @@ fn finish(
         // What a failed run keeps is what it changed; nothing goes.
         changes.retain(|change| !failed || change.text.is_some());
         write(changing, tree.package().root(), &changes)?;
-        packages::tell_removed(tree, &outcome.resources, &changes);
+        if !failed {
+            packages::tell_removed(tree, &outcome.resources, &changes);
+        }
     } else if !failed {
         to.deliver(tree, &outcome.resources, disk)?;
     }

@@ -316,6 +316,10 @@ impl Server {
             // Two folders that are open may use the same file.
             diagnostics.dedup();
             let (uri, version) = self.address(path);
+            if self.wishes.pulls && self.documents.contains_key(&uri) {
+                // The client asks for them, and would have them twice; those shown before it was opened go.
+                diagnostics.clear();
+            }
             now.insert(path.clone(), Shown { uri, version, diagnostics });
         }
         // What is right again, and what is open and right, is said too.
@@ -326,9 +330,7 @@ impl Server {
             let (uri, version) = self.address(&path);
             now.entry(path).or_insert(Shown { uri, version, diagnostics: Vec::new() });
         }
-        let is_pulled = |shown: &Shown| self.wishes.pulls && self.documents.contains_key(&shown.uri);
-        let news =
-            now.iter().filter(|(path, shown)| self.shown.get(*path) != Some(shown) && !is_pulled(shown));
+        let news = now.iter().filter(|(path, shown)| self.shown.get(*path) != Some(shown));
         let messages = news.map(|(_, Shown { uri, version, diagnostics })| {
             let mut params = json!({"uri": uri, "diagnostics": diagnostics});
             if let Some(version) = version {

@@ -106,6 +106,10 @@ impl Tool {
         }
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // Folders below are compared without being asked, so nothing is said of the option.
-        Ok(if is_plain { text.replace("diff -r ", "diff ") } else { text })
+        let plain = |line: &str| match line.strip_prefix("diff -r ") {
+            Some(rest) => format!("diff {rest}"),
+            None => line.to_owned(),
+        };
+        Ok(if is_plain { text.split_inclusive('\n').map(plain).collect() } else { text })
     }
 }

@@ -3,7 +3,7 @@
 //! A Service may be for pods that something else makes, so one that finds none is not wrong by itself. It is wrong if it is
 //! nearly right for the pods of a workload, or has that workload's name.
 
-use krm_yaml::{Diagnostic, Fix, Node, nearest};
+use krm_yaml::{Diagnostic, Fix, Node, canonical, nearest};
 
 use super::Check;
 use super::dangling::{containers, pod_specs};
@@ -108,7 +108,10 @@ fn of_near_pods(r: &Resource, selector: &Node, workload: &Resource) -> Option<Di
             .at(value.span())
             .note("its pods have this", theirs.span())
             .help(format!("did you mean `{has}`?"))
-            .fix(Fix::needs_review(format!("write `{has}`")).replace(value.span(), has)),
+            .fix(
+                Fix::needs_review(format!("write `{has}`"))
+                    .replace(value.span(), canonical(&Node::from(has)).trim_end()),
+            ),
     )
 }
 
@@ -127,9 +130,10 @@ fn ports(r: &Resource, selected: &[&Resource]) -> Vec<Diagnostic> {
             format!("Service `{}` is for a port named `{wanted}`, which no container has", r.name());
         let finding = Diagnostic::warning("selector-no-match", message).at(target.span());
         found.push(match nearest(wanted, names.iter().copied()) {
-            Some(near) => finding
-                .help(format!("did you mean `{near}`?"))
-                .fix(Fix::needs_review(format!("write `{near}`")).replace(target.span(), near)),
+            Some(near) => finding.help(format!("did you mean `{near}`?")).fix(
+                Fix::needs_review(format!("write `{near}`"))
+                    .replace(target.span(), canonical(&Node::from(near)).trim_end()),
+            ),
             None => finding.help("name a port of a container so, or write its number"),
         });
     }

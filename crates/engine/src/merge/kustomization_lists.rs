@@ -5,6 +5,7 @@
 
 use krm_yaml::Node;
 
+use super::Options;
 use super::comments::equals;
 use super::walk::make_room;
 
@@ -22,7 +23,7 @@ pub(super) fn is_kustomization(root: &Node) -> bool {
 
 /// The destination's list with the entries that the update added, and without those that it removed. `None` if both sides
 /// removed entries of the original: they may have changed the same one, each in its way.
-pub(super) fn merged(original: Option<&Node>, updated: &Node, dest: &Node) -> Option<Node> {
+pub(super) fn merged(original: Option<&Node>, updated: &Node, dest: &Node, options: Options) -> Option<Node> {
     let original = original.map_or(&[][..], Node::items);
     let lost = |side: &Node| equals(original, side.items()).contains(&None);
     if lost(updated) && lost(dest) {
@@ -37,7 +38,8 @@ pub(super) fn merged(original: Option<&Node>, updated: &Node, dest: &Node) -> Op
     let mut items = missing_in(dest.items(), &removed);
     let mut list = dest.clone();
     make_room(&mut list, added.iter());
-    items.extend(added);
+    let end = if options.prepend { 0 } else { items.len() };
+    items.splice(end..end, added);
     *list.as_seq_mut()? = items;
     Some(list)
 }

@@ -159,7 +159,7 @@ impl Visitor for ThreeWay {
             (Some(origin), Some(updated)) if s.dest.is_none() => !comments::same_throughout(origin, updated),
             (Some(origin), Some(updated)) => !comments::same_values(origin, updated),
         };
-        if changed && let Some(list) = self.list_of_both(s) {
+        if changed && let Some(list) = self.list_of_both(s, walk) {
             return Outcome::Set(list);
         }
         if changed && self.keeps_ours(s, walk) {
@@ -263,11 +263,19 @@ fn is_left_over(now: &Node, s: &Sources) -> bool {
 
 impl ThreeWay {
     /// The changes of both sides, if they are entries of a kustomization's list and do not get in each other's way.
-    fn list_of_both(&self, s: &Sources) -> Option<Node> {
+    fn list_of_both(&self, s: &Sources, walk: &Walk) -> Option<Node> {
         let (original, updated, dest) = (present(s.origin), present(s.updated)?, s.dest?);
+        let same = |original: &Node| comments::same_values(original, dest);
+        if original.is_some_and(same) || comments::same_values(updated, dest) {
+            return None;
+        }
         let is_list = updated.is_seq() && dest.is_seq() && original.is_none_or(Node::is_seq);
+        // Entries of lists further down may contradict each other, as two literals of one key do.
+        let is_own_field = walk.path.as_ref().is_some_and(|path| path.len() == 1);
         match self.document {
-            DocumentKind::Kustomization if is_list => kustomization_lists::merged(original, updated, dest),
+            DocumentKind::Kustomization if is_list && is_own_field => {
+                kustomization_lists::merged(original, updated, dest, walk.options)
+            }
             _ => None,
         }
     }

@@ -69,6 +69,10 @@ impl Runner for Executables {
                 .help("run the command in a folder other than the root of the file system"));
         }
         let file = exec.find()?;
+        let values = || call.environment().into_iter().filter_map(|var| var.value);
+        if exec.args.iter().cloned().chain(values()).any(|text| text.contains('\0')) {
+            return Err(exec.refused("an argument or a variable for it holds a NUL character"));
+        }
         let mut command = Command::new(&file);
         command.args(&exec.args).current_dir(&exec.dir);
         for var in call.environment() {

@@ -211,9 +211,13 @@ impl Parser<'_> {
         if let Some(code) =
             self.text.get(start..end).filter(|code| code[2..].bytes().all(|b| b.is_ascii_hexdigit()))
         {
-            return self
-                .error("yaml-escape", format!("`{code}` is not a character"), start, end)
-                .help("a character that JSON writes as a pair needs both: `\\ud83d\\ude00`");
+            let error = self.error("yaml-escape", format!("`{code}` is not a character"), start, end);
+            return match u32::from_str_radix(&code[2..], 16) {
+                Ok(0xd800..=0xdfff) => {
+                    error.help("a character that JSON writes as a pair needs both: `\\ud83d\\ude00`")
+                }
+                _ => error.help("the last one is `\\U0010FFFF`"),
+            };
         }
         self.error(
             "yaml-escape",
