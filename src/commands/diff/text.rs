@@ -6,6 +6,7 @@ use krm_engine::Node;
 use krm_engine::diff::lines::unified;
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff};
 use krm_engine::explain::text::value;
+use krm_function::elements::inferred_key;
 
 use super::count;
 use crate::report::sanitize;
@@ -198,11 +199,11 @@ pub fn label(change: &Change) -> String {
 
 /// The two values as text.
 pub fn values(change: &Change) -> (String, String) {
-    let shown = |node: &Option<Node>| match node {
-        None => "–".to_owned(),
-        Some(node) if change.kind == ChangeKind::Moved => order(node),
-        Some(node) => inline(node),
-    };
+    if let (ChangeKind::Moved, Some(before), Some(after)) = (change.kind, &change.before, &change.after) {
+        let key = inferred_key(&[before.items(), after.items()]);
+        return (order(before, key), order(after, key));
+    }
+    let shown = |node: &Option<Node>| node.as_ref().map_or("–".to_owned(), inline);
     (shown(&change.before), shown(&change.after))
 }
 
@@ -237,13 +238,9 @@ fn flatten(node: &Node, path: &mut String, leaves: &mut Vec<String>) -> bool {
     })
 }
 
-/// The elements of a list by what they are called.
-fn order(list: &Node) -> String {
-    let name = |item: &Node| {
-        let key =
-            ["name", "mountPath", "containerPort", "ip", "type"].into_iter().find_map(|key| item.get(key));
-        key.or(Some(item)).map(value).unwrap_or_default()
-    };
+/// The elements of a list, each by the key that tells it from the others, or else in full.
+fn order(list: &Node, key: Option<&str>) -> String {
+    let name = |element: &Node| value(key.and_then(|key| element.get(key)).unwrap_or(element));
     format!("[{}]", list.items().iter().map(name).collect::<Vec<_>>().join(", "))
 }
 
