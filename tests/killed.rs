@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use fastrand::Rng;
+
 const FILES: usize = 40;
 /// Where a resource is in one state and in the other: a file goes and another comes, with its folder.
 const WANDERER: [&str; 2] = ["wanderer.yaml", "new/folder/wanderer.yaml"];
@@ -123,20 +125,10 @@ fn kills() -> usize {
     std::env::var("KRM_KILLS").ok().and_then(|kills| kills.parse().ok()).unwrap_or(320)
 }
 
-/// Numbers that look random and are the same in every run.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) % limit
-    }
-}
-
 #[test]
 fn all_files_are_old_or_all_are_new() {
     let package = Package::new("state");
-    let mut dice = Dice(1);
+    let mut random = Rng::with_seed(1);
     let (mut state, mut early, mut half, mut late) = (0, 0, 0, 0);
     for attempt in 0..kills() {
         let mut krm = package.start(state);
@@ -144,7 +136,7 @@ fn all_files_are_old_or_all_are_new() {
         let before = fs::metadata(&first).expect("it is there").ino();
         let has_moved = || fs::metadata(&first).is_ok_and(|now| now.ino() != before);
         let journal = package.dir.join(".krm-changes/journal");
-        let wanted = dice.below(FILES as u64) as usize;
+        let wanted = random.usize(..FILES);
         // Now while files are put aside, now when the change is decided, now when the first file has taken its place.
         let is_time = || match attempt % 3 {
             0 => package.waiting() >= wanted,
@@ -152,7 +144,7 @@ fn all_files_are_old_or_all_are_new() {
             _ => has_moved(),
         };
         while !is_time() && krm.try_wait().expect("it is ours").is_none() {}
-        let pause = Duration::from_micros(dice.below([2_000, 6_000, 1_000][attempt % 3]));
+        let pause = Duration::from_micros(random.u64(..[2_000, 6_000, 1_000][attempt % 3]));
         let start = Instant::now();
         while start.elapsed() < pause {
             std::hint::spin_loop();
@@ -293,7 +285,7 @@ fn several_packages_change_together() {
     let package = Package::new("several");
     let crooked = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n      name: {name}\n");
     let names: Vec<String> = (0..2 * FILES).map(|n| format!("{}/{n:03}.yaml", ["a", "b"][n % 2])).collect();
-    let (mut half, mut dice) = (0, Dice(7));
+    let (mut half, mut random) = (0, Rng::with_seed(7));
     for attempt in 0..kills() / 10 {
         let _ = fs::remove_dir_all(&package.dir);
         for name in &names {
@@ -307,7 +299,7 @@ fn several_packages_change_together() {
         let first = package.dir.join(&names[0]);
         let is_new = |path: &Path| fs::read_to_string(path).is_ok_and(|text| text != crooked("x"));
         while !is_new(&first) && krm.try_wait().expect("it is ours").is_none() {}
-        let (pause, start) = (Duration::from_micros(dice.below(2_000)), Instant::now());
+        let (pause, start) = (Duration::from_micros(random.u64(..2_000)), Instant::now());
         while start.elapsed() < pause {
             std::hint::spin_loop();
         }

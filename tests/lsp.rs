@@ -4,6 +4,7 @@
 mod client;
 
 use client::{Client, folder};
+use fastrand::Rng;
 use serde_json::{Value, json};
 
 const SHOP: &[(&str, &str)] = &[
@@ -718,16 +719,6 @@ fn a_request_that_was_cancelled_is_answered_as_such() {
     assert!(answer["error"]["code"] == -32800 || !answer["result"].is_null(), "{answer}");
 }
 
-/// A small generator of numbers that are the same on every machine.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        ((self.0 >> 33) as usize) % most.max(1)
-    }
-}
-
 #[test]
 fn a_thousand_edits_leave_the_state_of_a_fresh_server() {
     let root = folder("edits", SHOP);
@@ -755,14 +746,14 @@ fn a_thousand_edits_leave_the_state_of_a_fresh_server() {
         "'",
         "replicas:\n",
     ];
-    let mut numbers = Numbers(42);
+    let mut random = Rng::with_seed(42);
     let mut memory = 0;
     for round in 0..1000 {
-        let (file, text) = &mut texts[numbers.below(SHOP.len())];
+        let (file, text) = &mut texts[random.usize(..SHOP.len())];
         let offsets: Vec<usize> = text.char_indices().map(|(at, _)| at).chain([text.len()]).collect();
-        let from = numbers.below(offsets.len());
-        let to = (from + numbers.below(4)).min(offsets.len() - 1);
-        let new = pieces[numbers.below(pieces.len())];
+        let from = random.usize(..offsets.len());
+        let to = (from + random.usize(..4)).min(offsets.len() - 1);
+        let new = pieces[random.usize(..pieces.len())];
         let (start, end) = (in_utf16(text, offsets[from]), in_utf16(text, offsets[to]));
         // Positions cannot lie between the two characters of a line end.
         let splits = |at: usize| text[..at].ends_with('\r') && text[at..].starts_with('\n');
@@ -772,7 +763,7 @@ fn a_thousand_edits_leave_the_state_of_a_fresh_server() {
         }
         // Now and then it is right again, so that builds go on.
         if round % 10 == 9 {
-            let (file, text) = &mut texts[numbers.below(SHOP.len())];
+            let (file, text) = &mut texts[random.usize(..SHOP.len())];
             *text = SHOP.iter().find(|(name, _)| name == file).expect("a file of the shop").1.to_owned();
             client.change(file, json!([{"text": text.clone()}]));
         }

@@ -4,6 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use fastrand::Rng;
+
 #[test]
 fn building_again_changes_nothing() {
     let scratch = Scratch::new();
@@ -34,7 +36,7 @@ fn building_again_changes_nothing() {
 #[test]
 fn the_same_input_gives_the_same_bytes() {
     let scratch = Scratch::new();
-    let mut random = Random(7);
+    let mut random = Rng::with_seed(7);
     for round in 0..40 {
         let dir = scratch.0.join(round.to_string());
         write_kustomization(&dir, &mut random);
@@ -51,14 +53,14 @@ fn the_same_input_gives_the_same_bytes() {
 }
 
 /// A base with many resources that name each other, under an overlay that changes all of them.
-fn write_kustomization(dir: &Path, random: &mut Random) {
+fn write_kustomization(dir: &Path, random: &mut Rng) {
     let (base, overlay) = (dir.join("base"), dir.to_owned());
     fs::create_dir_all(&base).unwrap();
-    let count = 1 + random.below(60);
+    let count = 1 + random.usize(..60);
     let mut all = String::new();
     for i in 0..count {
-        let other = random.below(count);
-        let word = random.word();
+        let other = random.usize(..count);
+        let word = word(random);
         all += &format!(
             "---\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cm-{i}\ndata:\n  key: {word:?}\n---\napiVersion: apps/v1\n\
              kind: Deployment\nmetadata:\n  name: app-{i}\nspec:\n  selector: {{matchLabels: {{app: a{i}}}}}\n  template:\n    \
@@ -79,7 +81,7 @@ fn write_kustomization(dir: &Path, random: &mut Random) {
         "images:\n- name: x\n  newTag: new\n",
         "patches:\n- target: {kind: Deployment}\n  patch: '[{op: add, path: /spec/replicas, value: 3}]'\n",
     ];
-    text.extend(fields.into_iter().filter(|_| random.below(2) == 0));
+    text.extend(fields.into_iter().filter(|_| random.bool()));
     fs::write(overlay.join("kustomization.yaml"), text).unwrap();
 }
 
@@ -111,20 +113,10 @@ fn build(dir: &Path, args: &[&str]) -> Result<String, String> {
     }
 }
 
-/// Numbers that look random and are the same each time.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
-        (self.0 >> 33) as usize % end
-    }
-
-    fn word(&mut self) -> String {
-        let letters =
-            ["a", "0", ":", " ", "#", "-", "\n", "yes", "1e3", "é", "'", "\"", "{", "\t", "~", "null", "0x1"];
-        (0..self.below(6)).map(|_| letters[self.below(letters.len())]).collect()
-    }
+fn word(random: &mut Rng) -> String {
+    let letters =
+        ["a", "0", ":", " ", "#", "-", "\n", "yes", "1e3", "é", "'", "\"", "{", "\t", "~", "null", "0x1"];
+    (0..random.usize(..6)).map(|_| letters[random.usize(..letters.len())]).collect()
 }
 
 /// A folder of our own, gone when we are done.

@@ -3,21 +3,16 @@
 
 use std::fmt::Write as _;
 
+use fastrand::Rng;
+
 use crate::targets::Target;
 
-/// A small generator of numbers, the same for the same seed.
-struct Dice(u64);
+/// Decides what a kustomization has, the same for the same seed.
+struct Dice(Rng);
 
 impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0
-    }
-
-    fn below(&mut self, most: u64) -> u64 {
-        self.next() % most
+    fn below(&mut self, end: u64) -> u64 {
+        self.0.u64(..end)
     }
 
     /// True once in so many times.
@@ -26,16 +21,13 @@ impl Dice {
     }
 
     fn one<'a>(&mut self, of: &[&'a str]) -> &'a str {
-        of[self.below(of.len() as u64) as usize]
+        self.0.choice(of).expect("there are some")
     }
 }
 
 /// The target of a seed.
 pub fn target(seed: u64) -> Target {
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
-    (0..8).for_each(|_| {
-        dice.next();
-    });
+    let mut dice = Dice(Rng::with_seed(seed));
     let mut files = vec![
         ("base/web.yaml".to_owned(), web(&mut dice)),
         ("base/kustomization.yaml".to_owned(), base(&mut dice)),

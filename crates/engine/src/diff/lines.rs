@@ -138,6 +138,9 @@ fn push(text: &mut String, sign: char, line: &str) {
 
 #[cfg(test)]
 mod tests {
+    use arbtest::arbitrary::{self, Unstructured};
+    use arbtest::arbtest;
+
     use super::*;
 
     /// Applies the hunks to the old list.
@@ -155,16 +158,16 @@ mod tests {
 
     #[test]
     fn hunks_lead_from_one_to_the_other() {
-        let mut seed = 1u32;
-        let mut next = |below: u32| {
-            seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (seed >> 16) % below
-        };
-        for _ in 0..3000 {
-            let mut list = |length: u32| -> Vec<u8> { (0..next(length)).map(|_| next(4) as u8).collect() };
-            let (old, new) = (list(12), list(12));
+        let property = |chance: &mut Unstructured| {
+            let mut list = || -> arbitrary::Result<Vec<u8>> {
+                (0..chance.int_in_range(0..=11)?).map(|_| chance.int_in_range(0..=3)).collect()
+            };
+            let (old, new) = (list()?, list()?);
             assert_eq!(applied(&old, &new), new, "{old:?} {new:?}");
-        }
+            Ok(())
+        };
+        // The low half of a seed is how many bytes of chance there are.
+        (0..3000).for_each(|seed| arbtest(property).seed(seed << 32 | 32).run());
     }
 
     #[test]
