@@ -417,6 +417,33 @@ fn as_many_calls_are_in_flight_as_the_user_says() {
 }
 
 #[test]
+fn subpackages_are_rendered_with_as_many_calls_in_flight_as_the_user_says() {
+    const CALLS: usize = 20;
+    let folder = Folder::with_function("render-in-flight");
+    let kptfile = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: pkg\n";
+    folder.write("pkg/Kptfile", kptfile);
+    for number in 0..CALLS {
+        let package = format!("pkg/p{number}");
+        let function = format!("pipeline:\n  mutators:\n  - exec: {}\n", folder.0.join("fn").display());
+        folder.write(&format!("{package}/Kptfile"), &format!("{kptfile}{function}"));
+        let resource =
+            format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\ndata:\n  from: p{number}\n");
+        folder.write(&format!("{package}/a.yaml"), &resource);
+    }
+    let fake = Fake::start(SANDBOX, well);
+    // Nobody gets an answer before all have asked.
+    fake.state.lock().unwrap().together = Some(std::sync::Arc::new(tokio::sync::Barrier::new(CALLS)));
+    let flags = ["--allow-exec", "--remote-executor", &fake.address, "--remote-executables"];
+    let more = ["--remote-jobs", "20", "--remote-timeout", "20s", "--remote-retries", "0"];
+    succeeded(&folder.krm(&[&["fn", "render", "pkg"], &flags[..], &more].concat()));
+    let rendered = folder.files("pkg");
+    assert_eq!(
+        rendered.values().filter(|text| text.contains("ConfigMap") && text.contains(RENAMED)).count(),
+        CALLS
+    );
+}
+
+#[test]
 fn a_terminal_shows_what_becomes_of_calls_and_a_pipe_does_not() {
     let folder = Folder::with_function("progress");
     let fake = Fake::start(SANDBOX, well);

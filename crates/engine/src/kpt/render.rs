@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result, Sources};
+use rayon::ThreadPoolBuilder;
 use rustc_hash::FxHashSet;
 
 use super::call::{Asked, Evaluation};
@@ -69,7 +70,7 @@ pub fn render(tree: &Arc<Tree>, options: &Options<'_>, observer: Box<dyn Observe
     let run = Arc::new(Run::new(tree, options, observer, turns, saves));
     let pipeline = if by_level { plan::level_by_level(&run) } else { plan::children_first(&run) };
     let mut items = Resources::new();
-    let failure = run_on(pipeline, &mut items, options).err();
+    let failure = run_on(pipeline, &mut items, options, tree.members.len()).err();
     let resources = match (failure.is_some(), saves, by_level) {
         (true, false, _) => tree.resources(),
         (true, true, false) => run.saved(),
@@ -96,12 +97,13 @@ pub fn evaluate(
     let run = Arc::new(Run::new(tree, options, observer, vec![0; tree.members.len()], false));
     let pipeline = plan::one(&run, Asked::ByHand(Box::new(evaluation)));
     let mut items = Resources::from_vec(resources);
-    let ran = run_on(pipeline, &mut items, options);
+    let ran = run_on(pipeline, &mut items, options, 1);
     let called = run.recorder.finish().0.pop().unwrap_or(nothing_ran);
     (ran.map(|()| items.into_vec()), called)
 }
 
-fn run_on(pipeline: Pipeline, items: &mut Resources, options: &Options<'_>) -> Result<()> {
+/// Runs a pipeline that makes so many calls at the same time, at most.
+fn run_on(pipeline: Pipeline, items: &mut Resources, options: &Options<'_>, most: usize) -> Result<()> {
     let (schema, warnings) = (pipeline.schema.clone(), Mutex::default());
     let cx = Context {
         world: options.world,
@@ -112,6 +114,13 @@ fn run_on(pipeline: Pipeline, items: &mut Resources, options: &Options<'_>) -> R
         trace: options.trace,
         observer: None,
     };
+    // A function that runs elsewhere only makes a thread wait: how many do depends on the server, not on the cores here.
+    let threads = options.settings.runtime.at_once().min(most);
+    if threads > rayon::current_num_threads()
+        && let Ok(pool) = ThreadPoolBuilder::new().num_threads(threads).build()
+    {
+        return pool.install(|| pipeline.run(items, &cx));
+    }
     pipeline.run(items, &cx)
 }
 

@@ -236,6 +236,11 @@ impl Runtime {
 }
 
 impl Runtime {
+    /// How many functions may run elsewhere at the same time: 0 if all run on this machine.
+    pub(crate) fn at_once(&self) -> usize {
+        self.elsewhere().map_or(0, Elsewhere::at_once)
+    }
+
     /// Who runs functions in place of this machine. A runner that was given is asked for everything.
     fn elsewhere(&self) -> Option<&dyn Elsewhere> {
         match &self.runners {

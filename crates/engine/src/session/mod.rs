@@ -147,7 +147,7 @@ impl Session {
             planned.iter().filter(|target| target.built.get().is_none()).collect();
         let all = bases(open.iter().filter_map(|target| target.pipeline.as_ref().ok()));
         self.build_ahead(all.into_iter().map(|(base, _)| base).collect(), &schema);
-        side_by_side(open, self.at_once(), |target| {
+        side_by_side(open, self.planning.runtime.at_once(), |target| {
             let built = match &target.pipeline {
                 Ok(pipeline) => self.run(pipeline.clone(), &target.dependencies, &schema),
                 Err(error) => Err(error.clone()),
@@ -190,14 +190,13 @@ impl Session {
         let shared = bases(planned.iter().filter_map(|target| target.pipeline.as_ref().ok()));
         let shared = shared.into_iter().filter(|(_, uses)| *uses > 1).map(|(base, _)| base).collect();
         self.build_ahead(shared, &schema);
-        side_by_side(planned, self.at_once(), |PlannedTarget { pipeline, dependencies, .. }| {
-            (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
-        })
-    }
-
-    /// How many functions may run elsewhere at the same time.
-    fn at_once(&self) -> usize {
-        self.planning.runtime.policy().elsewhere.as_ref().map_or(0, |elsewhere| elsewhere.at_once())
+        side_by_side(
+            planned,
+            self.planning.runtime.at_once(),
+            |PlannedTarget { pipeline, dependencies, .. }| {
+                (pipeline.and_then(|pipeline| self.run(pipeline, &dependencies, &schema)), dependencies)
+            },
+        )
     }
 
     /// Anyone who gets a diagnostic can show it without the texts it is about.
@@ -213,7 +212,7 @@ impl Session {
         let deepest = bases.iter().map(|base| base.level).max().unwrap_or_default();
         for level in 0..=deepest {
             let bases = bases.iter().filter(|base| base.level == level).collect();
-            side_by_side(bases, self.at_once(), |base: &Arc<Base>| {
+            side_by_side(bases, self.planning.runtime.at_once(), |base: &Arc<Base>| {
                 base.build_ahead(&self.planning.context(schema, &base.dependencies));
             });
         }
