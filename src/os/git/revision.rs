@@ -7,8 +7,8 @@ use std::io::{self, ErrorKind};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
-use krm_engine::files::Repository;
 use krm_engine::files::{AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, clean};
+use krm_engine::files::{Repository, is_lfs_pointer};
 use krm_engine::runtime::Scratch;
 use krm_engine::{Result, World};
 
@@ -250,9 +250,6 @@ fn submodule(way: &[(OsString, TreeEntry)]) -> io::Error {
     io::Error::new(ErrorKind::NotFound, message)
 }
 
-/// How a file begins whose content is kept elsewhere.
-const LFS_POINTER: &[u8] = b"version https://git-lfs.github.com/spec/v1\n";
-
 impl World for Revision {
     fn read(&self, path: &Path) -> io::Result<Vec<u8>> {
         let entry = match self.find(path)? {
@@ -263,7 +260,7 @@ impl World for Revision {
             return Err(io::Error::new(ErrorKind::IsADirectory, "it is a folder"));
         }
         let bytes = self.objects.blob(&entry.id)?;
-        match bytes.starts_with(LFS_POINTER) {
+        match is_lfs_pointer(&bytes) {
             true => Err(io::Error::other("it is a pointer of Git LFS: its content is not in the revision")),
             false => Ok(bytes),
         }

@@ -117,6 +117,10 @@ impl Dependencies {
         }
     }
 
+    pub fn warn(&self, warnings: impl IntoIterator<Item = Diagnostic>) {
+        self.warnings.lock().expect(HELD).extend(warnings);
+    }
+
     /// Keeps of equal warnings one: a run that is repeated finds them again.
     pub fn drop_repeated_warnings(&self) {
         let mut seen = FxHashMap::default();

@@ -634,6 +634,9 @@ impl Folder {
         if let Some(joined) = self.joined(path, place) {
             return joined;
         }
+        if let Some(unknown) = repository::unknown_scheme(path) {
+            return unknown.at(place);
+        }
         let error = not_found(path, place);
         if path.contains('*') {
             return error.help("patterns are not expanded: name each file, or a folder with a kustomization");
@@ -703,6 +706,9 @@ pub fn target_folder(world: &dyn World, target: &str) -> Result<PathBuf> {
 }
 
 fn no_target(world: &dyn World, target: &str) -> Diagnostic {
+    if let Some(unknown) = repository::unknown_scheme(target) {
+        return unknown;
+    }
     not_found(target, Span::NONE).help(match near_path(world, target) {
         Some(near) => format!("did you mean `{near}`?"),
         None if target.contains('*') => "no folder with a kustomization matches this pattern".to_owned(),
@@ -767,12 +773,15 @@ impl Loader for Folder {
 
 impl Folder {
     fn read(&self, real: &Path, path: &str, place: Span) -> Result<Vec<u8>> {
-        if repository::is_http(path) {
-            let download = self.world().get(path).map_err(|d| d.at(place))?;
-            return Ok(download.bytes.to_vec());
+        let bytes = match repository::is_http(path) {
+            true => self.world().get(path).map_err(|d| d.at(place))?.bytes.to_vec(),
+            false => self.world().read(real).map_err(|error| {
+                Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)
+            })?,
+        };
+        if let Some(warning) = repository::lfs_pointer(&bytes, path, self.checkout.is_some()) {
+            self.dependencies.warn([warning.at(place)]);
         }
-        self.world().read(real).map_err(|error| {
-            Diagnostic::error("file-unreadable", format!("cannot read `{path}`: {error}")).at(place)
-        })
+        Ok(bytes)
     }
 }

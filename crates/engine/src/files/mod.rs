@@ -15,7 +15,7 @@ pub use dependencies::{Dependencies, Found, Programs};
 pub use folder::{Files, target_folder};
 pub use memory_world::MemoryWorld;
 pub use near::{near_path, unreadable_because};
-pub use repository::{Repository, is_http, without_secrets};
+pub use repository::{Repository, is_http, is_lfs_pointer, without_secrets};
 pub use world::{
     AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, Loader, Offline, World, clean, hex,
 };

@@ -12,6 +12,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use krm_yaml::Diagnostic;
+
 use crate::files::paths::leaves;
 use crate::limits;
 
@@ -41,6 +43,42 @@ const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 pub fn is_http(path: &str) -> bool {
     let scheme = path.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     matches!(scheme.as_deref(), Some("http" | "https"))
+}
+
+/// Whether a file has its content elsewhere, where Git LFS keeps it, and only says so.
+pub fn is_lfs_pointer(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"version https://git-lfs.github.com/spec/v1\n")
+}
+
+/// The warning for a file that is such a pointer. `is_fetched` says that it is in a repository that was fetched.
+pub(super) fn lfs_pointer(bytes: &[u8], path: &str, is_fetched: bool) -> Option<Diagnostic> {
+    if !is_lfs_pointer(bytes) {
+        return None;
+    }
+    let message = format!("`{path}` is a Git LFS pointer, not the content it refers to");
+    let help = match (is_http(path), is_fetched) {
+        (true, _) => "use an address that gives the content itself",
+        (_, true) => "install Git LFS (`git lfs install`): git then fetches the content too",
+        (_, false) => "run `git lfs pull` to get the content",
+    };
+    Some(Diagnostic::warning("git-lfs-pointer", message).help(help))
+}
+
+/// The diagnostic for an address that begins with something like `git://`; `None` for a path.
+pub(super) fn unknown_scheme(path: &str) -> Option<Diagnostic> {
+    let (scheme, rest) = path.split_once("://")?;
+    let is_known = ["https", "http", "ssh", "file"].iter().any(|known| scheme.eq_ignore_ascii_case(known));
+    let is_scheme = scheme.starts_with(|c: char| c.is_ascii_alphabetic())
+        && scheme.chars().all(|c| c.is_ascii_alphanumeric() || "+-.:".contains(c));
+    if is_known || !is_scheme {
+        return None;
+    }
+    let error =
+        Diagnostic::error("address-scheme-unknown", format!("`{scheme}://` addresses cannot be fetched"));
+    Some(match scheme.rsplit(':').next() {
+        Some("git") => error.help(format!("use the repository's `https://{rest}` or `ssh://{rest}`")),
+        _ => error.help("use an address that begins with `https://`, `http://`, `ssh://` or `file://`"),
+    })
 }
 
 /// An address without passwords and tokens: a user name over HTTP may be one.

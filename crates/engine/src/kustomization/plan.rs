@@ -124,7 +124,7 @@ impl<'s> Plan<'s> {
     }
 
     pub(super) fn warn(&self, warnings: impl IntoIterator<Item = Diagnostic>) {
-        warn(&self.dependencies, warnings);
+        self.dependencies.warn(warnings);
     }
 
     /// Adds all steps of a kustomization. Of a component too: its directives simply join those of its parent.
@@ -582,10 +582,6 @@ pub(super) fn shown(folder: &Folder) -> Arc<str> {
     folder.shown().to_string_lossy().into()
 }
 
-fn warn(dependencies: &Dependencies, warnings: impl IntoIterator<Item = Diagnostic>) {
-    dependencies.warnings.lock().expect("no one panics while holding warnings").extend(warnings);
-}
-
 /// What a file among resources holds.
 enum FileOf {
     Resources(Vec<Resource>),
@@ -601,8 +597,8 @@ pub(crate) struct LoadedFile {
 impl LoadedFile {
     pub(crate) fn read(folder: &Folder, place: Span) -> Result<Self> {
         let (kustomization, source, warnings) = Kustomization::load(folder, place)?;
-        warn(folder.dependencies(), warnings);
-        warn(folder.dependencies(), unknown_build_metadata(&kustomization));
+        folder.dependencies().warn(warnings);
+        folder.dependencies().warn(unknown_build_metadata(&kustomization));
         Ok(Self { kustomization, source })
     }
 
