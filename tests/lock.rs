@@ -379,6 +379,8 @@ fn what_is_not_locked_is_refused_if_asked() {
     let said = place.says(&["build", "new"]);
     assert!(said.contains("warning[remote-not-locked]") && said.contains(&url), "{said}");
     place.fails(&["build", "new", "--locked"], "remote-not-locked");
+    let error = place.fails(&["build", "new", "--strict"], "remote-not-locked");
+    assert!(error.contains("new/kustomization.yaml:1:13"), "{error}");
     place.fails(&["lock", "--check"], "lock-outdated");
     // Of a folder alone, without what others need.
     fs::remove_file(place.0.join("app/kustomization.yaml")).unwrap();
@@ -387,6 +389,77 @@ fn what_is_not_locked_is_refused_if_asked() {
     let said = place.says(&["lock"]);
     assert!(said.contains(&format!("dropped {url}?ref=v1")), "{said}");
     assert_eq!(place.read("app/krm.lock").matches("- address:").count(), 1);
+}
+
+#[test]
+fn a_strict_build_needs_no_lock_file() {
+    let place = Place::new("strict");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    assert_eq!(place.krm(&["build", "--strict"]).unwrap(), named("one-cm"));
+}
+
+#[test]
+fn a_lock_file_that_is_not_yaml_is_refused_by_builds_and_written_anew_by_lock() {
+    let place = Place::new("broken");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=v1']\n"));
+    place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    for broken in ["version: 1\nremotes: [\n", "version: 1\n  remotes: {}\n", &format!("{lock}---\n{lock}")] {
+        for command in [&["build"][..], &["lock", "--check"], &["vendor"], &["vendor", "--check"]] {
+            place.write("app/krm.lock", broken);
+            let error = place.fails(command, "lock-malformed");
+            assert!(error.contains("run `krm lock` to write it anew"), "{error}");
+        }
+        let said = place.says(&["lock"]);
+        assert!(said.contains("everything is looked up anew"), "{said}");
+        assert_eq!(place.read("app/krm.lock"), lock);
+    }
+    fs::write(place.0.join("app/krm.lock"), b"version: 1 \xff").unwrap();
+    place.fails(&["build"], "lock-malformed");
+    place.says(&["lock"]);
+    assert_eq!(place.read("app/krm.lock"), lock);
+}
+
+#[test]
+fn copies_that_cannot_be_written_offline_are_all_named_at_once() {
+    let place = Place::new("vendor-offline");
+    let (shop, parts) = (place.repository("shop"), place.repository("parts"));
+    place.write(
+        "app/kustomization.yaml",
+        &format!("resources: ['{shop}//base?ref=v1', '{parts}//base?ref=v1']\nnamePrefix: a-\n"),
+    );
+    place.says(&["lock"]);
+    place.clear_cache();
+    let error = place.fails(&["vendor", "--offline"], "offline-missing");
+    assert_eq!(error.matches("error[").count(), 1, "{error}");
+    assert!(error.contains(&shop) && error.contains(&parts), "{error}");
+    assert!(
+        error.contains("run `krm vendor` without `--offline`") && !error.contains("krm lock`"),
+        "{error}"
+    );
+    // Copies that are there are about to be written again: they are no help.
+    place.says(&["vendor"]);
+    place.clear_cache();
+    let lists = fs::read_dir(place.0.join("app/vendor/krm")).unwrap().map(|entry| entry.unwrap().path());
+    let list = lists.into_iter().find(|path| path.extension().is_some_and(|e| e == "sha256")).unwrap();
+    fs::remove_file(list).unwrap();
+    place.fails(&["vendor", "--offline"], "offline-missing");
+}
+
+#[test]
+fn a_pointer_of_git_lfs_in_a_repository_is_not_used_in_silence() {
+    let place = Place::new("lfs");
+    let url = place.repository("shop");
+    let pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n";
+    place.write("shop/base/logo.txt", pointer);
+    place.write("shop/base/kustomization.yaml", "configMapGenerator: [{name: logo, files: [logo.txt]}]\n");
+    place.commit("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base']\n"));
+    let said = place.says(&["build"]);
+    assert!(said.contains("warning[git-lfs-pointer]") && said.contains("install Git LFS"), "{said}");
+    place.fails(&["build", "--strict"], "git-lfs-pointer");
 }
 
 #[test]
@@ -743,16 +816,26 @@ fn images_are_pinned_by_digest() {
     // An engine that says what it was asked to run, and gives back what it got.
     place.write("bin/podman", &format!("#!/bin/sh\necho \"$@\" >> {}/log\nexec cat\n", place.0.display()));
     make_executable(&place.0.join("bin/podman"));
-    let build = |more: &[&str]| {
-        let mut krm = place.command(&["build", "--enable-alpha-plugins"]);
-        krm.args(more).env("KRM_FN_RUNTIME", "podman");
+    let run = |args: &[&str]| {
+        let mut krm = place.command(args);
+        krm.env("KRM_FN_RUNTIME", "podman");
         krm.env("PATH", format!("{}:{}", place.0.join("bin").display(), std::env::var("PATH").unwrap()));
-        outcome(&krm.output().unwrap())
+        krm.output().unwrap()
     };
+    let output = |more: &[&str]| run(&[&["build", "--enable-alpha-plugins"], more].concat());
+    let build = |more: &[&str]| outcome(&output(more));
     let log = || fs::read_to_string(place.0.join("log")).unwrap();
     assert_eq!(build(&[]).unwrap(), CONFIG_MAP);
+    assert_eq!(String::from_utf8_lossy(&output(&[]).stderr), "", "there is no lock file");
     assert!(log().ends_with(&format!("{image}:v1\n")), "{}", log());
     assert!(build(&["--locked"]).unwrap_err().contains("[image-not-locked]"));
+    place.write("app/krm.lock", "version: 1\n");
+    let said = String::from_utf8(output(&[]).stderr).unwrap();
+    assert!(said.contains(&format!("warning[remote-not-locked]: `{image}:v1` is not in krm.lock")), "{said}");
+    assert!(build(&["--strict"]).unwrap_err().contains("[image-not-locked]"));
+    let by_hand = run(&["fn", "run", ".", "--dry-run", "--image", &format!("{image}:v1")]);
+    let said = String::from_utf8(by_hand.stderr).unwrap();
+    assert!(said.contains("[PASS]") && !said.contains("krm.lock"), "the user has just named it: {said}");
     place.says(&["lock"]);
     let lock = place.read("app/krm.lock");
     assert!(lock.contains(&format!("- image: {image}:v1\n  digest: {digest}\n")), "{lock}");

@@ -221,7 +221,12 @@ impl FetchArgs {
 
     /// How to fetch for these targets.
     pub fn fetching(&self, targets: &[String]) -> Fetching {
-        Fetching { targets: targets.to_vec(), locked: self.locked, offline: self.offline }
+        Fetching {
+            targets: targets.to_vec(),
+            locked: self.locked,
+            offline: self.offline,
+            ..Fetching::default()
+        }
     }
 
     /// What this means for images. The lock file is read now.
@@ -230,7 +235,7 @@ impl FetchArgs {
             return Ok(policy);
         }
         let pull = if self.offline { Pull::Never } else { policy.pull };
-        Ok(Policy { pinned: disk.pinned_images(self.locked)?, pull, ..policy })
+        Ok(Policy { pinned: disk.pinned_images()?, pull, ..policy })
     }
 }
 

@@ -60,6 +60,14 @@ pub fn run(args: &VendorArgs) -> Result<()> {
     refuse_what_is_not_ours(&root, &folder)?;
     let disk = Disk::locking(Locked::new(lock, root.clone(), args.offline).without_vendored(), args.offline);
     let locked = disk.locked()?.expect("it was made with one");
+    for (address, _) in locked.lock.remotes.iter().filter(|(_, remote)| remote.commit.is_some()) {
+        repository(address)?;
+    }
+    let missing = if args.offline { locked.missing() } else { Vec::new() };
+    if let Some(first) = missing.first() {
+        return Err(locked::not_here(first, &missing)
+            .help("run `krm vendor` without `--offline`: it fetches what is missing"));
+    }
     let new = folder.with_file_name(format!(".krm-{}", std::process::id()));
     let written = write(&disk, locked, &new).and_then(|()| os::replace_folder(&new, &folder));
     if let Err(error) = written {
@@ -160,8 +168,11 @@ fn write(disk: &Disk, locked: &Locked, new: &Path) -> Result<()> {
         let name = chart_name(chart);
         let copied = match disk.chart(chart) {
             Ok(Some(folder)) => copy(&folder, &new.join(vendor_name(&name)), &name),
-            Ok(None) => Err(locked::missing_offline(&name, Some(locked))
-                .help("charts are pulled by `krm lock --enable-helm`")),
+            Ok(None) => {
+                let message = format!("chart `{name}` is not on this machine");
+                Err(Diagnostic::error("vendor-no-chart", message)
+                    .help("run `krm lock --enable-helm`: it pulls charts and keeps them"))
+            }
             Err(error) => Err(error),
         };
         errors.extend(copied.err());

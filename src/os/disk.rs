@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::content::sha256;
 use super::journal;
-use super::locked::{Fetching, Locked, missing_offline};
+use super::locked::{Fetching, Locked, missing_offline, not_locked};
 use super::lockfile::chart_name;
 use super::remote::Remote;
 use super::states::{self, States};
@@ -101,9 +101,12 @@ impl Disk {
     }
 
     /// What the lock file says about images.
-    pub fn pinned_images(&self, only: bool) -> Result<PinnedImages> {
-        let digests = self.locked()?.map(|locked| locked.lock.images.clone()).unwrap_or_default();
-        Ok(PinnedImages { digests, only })
+    pub fn pinned_images(&self) -> Result<PinnedImages> {
+        let locked = self.locked()?;
+        let digests = locked.map(|locked| locked.lock.images.clone()).unwrap_or_default();
+        let only = self.remote.refuses_unlocked(locked);
+        let warn: fn(&str) = |image| super::note(not_locked(image).help("or name the image by its digest"));
+        Ok(PinnedImages { digests, only, not_pinned: locked.map(|_| warn) })
     }
 
     /// The files of a folder of a repository, if they can be had without a working tree.

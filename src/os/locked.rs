@@ -22,6 +22,8 @@ pub struct Fetching {
     pub targets: Vec<String>,
     /// Refuse what is in no lock file: `--locked`.
     pub locked: bool,
+    /// Refuse what is not in the lock file, if there is one, instead of warning about it: `--strict`.
+    pub strict: bool,
     /// Make no connection: `--offline`.
     pub offline: bool,
 }
@@ -228,8 +230,8 @@ impl Locked {
     /// Every entry of which no copy is on this machine. Nothing is verified.
     pub fn missing(&self) -> Vec<String> {
         let has = |address: &str, content: &str, kind: ContentKind| {
-            let vendored = self.vendored(address);
-            vendored.exists() || self.store().is_some_and(|store| store.has(content, kind))
+            let is_vendored = self.vendored != Vendored::None && self.vendored(address).exists();
+            is_vendored || self.store().is_some_and(|store| store.has(content, kind))
         };
         let remotes = self.lock.remotes.iter();
         let remotes = remotes
@@ -289,7 +291,9 @@ pub fn read(file: &Path) -> Result<LockFile> {
 /// Reads the text of a lock file.
 pub fn parse(shown: String, bytes: Vec<u8>) -> Result<LockFile> {
     let sources = Sources::new();
-    let source = sources.add_bytes(shown, bytes)?;
+    let source = sources
+        .add_bytes(shown.clone(), bytes)
+        .map_err(|error| lockfile::unusable(&shown, &error.to_string(), Span::NONE))?;
     LockFile::parse(&source).map_err(|error| error.located(&sources))
 }
 
@@ -313,18 +317,24 @@ pub fn not_locked(what: &str) -> Diagnostic {
 
 /// The diagnostic for something that is not on this machine.
 pub fn missing_offline(what: &str, locked: Option<&Locked>) -> Diagnostic {
+    let others = locked.map(Locked::missing).unwrap_or_default();
+    let error = not_here(what, &others);
+    error.help(match locked {
+        None => "run `krm lock` with a connection: builds offline need a lock file",
+        Some(_) => "run `krm lock` with a connection: it fetches everything that is locked, and keeps it",
+    })
+}
+
+/// The diagnostic for something that is not on this machine, which names the others at once.
+pub fn not_here(what: &str, all: &[String]) -> Diagnostic {
     let message = format!("`{what}` is not on this machine, and `--offline` allows no connection");
     let error = Diagnostic::error("offline-missing", message);
-    let Some(locked) = locked else {
-        return error.help("run `krm lock` with a connection: builds offline need a lock file");
-    };
-    let others: Vec<String> = locked.missing().into_iter().filter(|other| other != what).collect();
-    let error = match others.is_empty() {
+    let others: Vec<&str> = all.iter().map(String::as_str).filter(|other| *other != what).collect();
+    match others.is_empty() {
         true => error,
         false => error
             .note(format!("of what krm.lock names these are missing too: {}", others.join(", ")), Span::NONE),
-    };
-    error.help("run `krm lock` with a connection: it fetches everything that is locked, and keeps it")
+    }
 }
 
 fn mismatch(what: &str, locked: &str, found: &str) -> Diagnostic {

@@ -8,7 +8,7 @@ use krm_engine::files::Repository;
 pub use krm_engine::files::without_secrets;
 use krm_engine::files::{ChartAddress, hex};
 pub use krm_engine::workspace::repository_address;
-use krm_engine::{Diagnostic, Node, Result, Source, Spanned};
+use krm_engine::{Diagnostic, Node, Result, Source, Span, Spanned};
 use krm_yaml::Failure;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -108,7 +108,11 @@ impl LockFile {
             let error = Diagnostic::error("lock-in-conflict", message).failing(Failure::InConflict);
             return Err(error.help("run `krm lock`: it resolves them"));
         }
-        let documents = krm_yaml::parse(source)?;
+        let bad = |what: &str, span| unusable(source.name(), what, span);
+        let documents = krm_yaml::parse(source).map_err(|error| bad(&error.to_string(), error.place()))?;
+        if let Some(second) = documents.get(1) {
+            return Err(bad("it has more than one document", second.root.span()));
+        }
         let root = documents.into_iter().next().map_or_else(Node::null, |document| document.root);
         let Version { version } = krm_yaml::from_node(&root).map_err(|error| malformed(source, &error))?;
         if version.value != 1 {
@@ -118,13 +122,6 @@ impl LockFile {
         }
         let written: Written = krm_yaml::from_node(&root).map_err(|error| malformed(source, &error))?;
         let mut lock = Self::default();
-        let bad = |what: &str, span| {
-            let message = format!("`{}` cannot be used: {what}", source.name());
-            Diagnostic::error("lock-malformed", message)
-                .failing(Failure::Malformed)
-                .at(span)
-                .help("run `krm lock` to write it anew")
-        };
         let is_digest = |text: &str| text.strip_prefix("sha256:").is_some_and(is_sha256);
         for WrittenRemote { address, commit, content } in written.remotes {
             if commit.as_deref().is_some_and(|commit| !is_commit(commit)) {
@@ -159,7 +156,7 @@ impl LockFile {
 
     /// The file as text: sorted, a block for each entry, so that git merges most changes by itself.
     pub fn text(&self) -> Result<String> {
-        let spanned = |text: &String| Spanned::new(text.clone(), krm_engine::Span::NONE);
+        let spanned = |text: &String| Spanned::new(text.clone(), Span::NONE);
         let remotes = self.remotes.iter().map(|(address, remote)| WrittenRemote {
             address: spanned(address),
             commit: remote.commit.clone(),
@@ -231,24 +228,34 @@ fn is_in_conflict(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("<<<<<<< ") || line.starts_with(">>>>>>> "))
 }
 
+/// Whose lines these are, in a file that git left in conflict.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Side {
+    Both,
+    Ours,
+    /// What both sides started from, which git writes if `merge.conflictStyle` is `diff3` or `zdiff3`.
+    Base,
+    Theirs,
+}
+
 /// What can be saved of a file that git left in conflict: entries both sides agree on.
 pub fn resolve_conflicts(text: &str) -> LockFile {
-    let side = |ours: bool| {
-        let (mut taken, mut side) = (String::new(), None);
+    let side = |wanted: Side| {
+        let (mut taken, mut side) = (String::new(), Side::Both);
         for line in text.lines() {
             match line.get(..7) {
-                Some("<<<<<<<") => side = Some(true),
-                Some("|||||||") => side = None,
-                Some("=======") => side = Some(false),
-                Some(">>>>>>>") => side = None,
-                _ if side.is_none_or(|side| side == ours) => taken += &format!("{line}\n"),
+                Some("<<<<<<<") => side = Side::Ours,
+                Some("|||||||") => side = Side::Base,
+                Some("=======") => side = Side::Theirs,
+                Some(">>>>>>>") => side = Side::Both,
+                _ if side == Side::Both || side == wanted => taken += &format!("{line}\n"),
                 _ => {}
             }
         }
         let source = krm_engine::Sources::new().add(NAME.to_owned(), taken);
         LockFile::parse(&source).unwrap_or_default()
     };
-    let (mut ours, theirs) = (side(true), side(false));
+    let (mut ours, theirs) = (side(Side::Ours), side(Side::Theirs));
     for (address, remote) in theirs.remotes {
         match ours.remotes.get(&address) {
             Some(known) if *known != remote => drop(ours.remotes.remove(&address)),
@@ -268,6 +275,14 @@ pub fn resolve_conflicts(text: &str) -> LockFile {
         }
     }
     ours
+}
+
+/// The diagnostic for a text that is not a lock file.
+pub fn unusable(file: &str, why: &str, span: Span) -> Diagnostic {
+    Diagnostic::error("lock-malformed", format!("`{file}` cannot be used: {why}"))
+        .failing(Failure::Malformed)
+        .at(span)
+        .help("run `krm lock` to write it anew")
 }
 
 fn malformed(source: &Source, error: &Diagnostic) -> Diagnostic {
@@ -372,5 +387,26 @@ mod tests {
         let text = format!("<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n");
         assert_eq!(parse(&text).unwrap_err().code(), "lock-in-conflict");
         assert_eq!(resolve_conflicts(&text), lock(&[("a", 'a'), ("d", 'd'), ("f", 'f')]));
+    }
+
+    #[test]
+    fn the_common_ancestor_in_a_conflict_belongs_to_neither_side() {
+        let digest = |of: char| format!("sha256:{}", of.to_string().repeat(64));
+        let content = |of: char| format!("  content: {}\n", digest(of));
+        let text = lock(&[("a", 'a'), ("b", 'b')]).text().unwrap();
+        let conflict = format!(
+            "<<<<<<< ours\n{}||||||| base\n{}=======\n{}>>>>>>> theirs\n",
+            content('c'),
+            content('b'),
+            content('d')
+        );
+        let text = text.replace(&content('b'), &conflict);
+        assert_eq!(resolve_conflicts(&text), lock(&[("a", 'a')]));
+    }
+
+    #[test]
+    fn a_second_document_is_refused() {
+        let text = lock(&[("a", 'a')]).text().unwrap();
+        assert_eq!(parse(&format!("{text}---\n{text}")).unwrap_err().code(), "lock-malformed");
     }
 }

@@ -72,9 +72,14 @@ pub fn say(text: &str) {
 /// Warnings from code that has no report at hand: see [`note`] and [`take_notes`].
 static NOTES: Mutex<Vec<Diagnostic>> = Mutex::new(Vec::new());
 
-/// Keeps a warning to be shown before the command ends.
+/// Keeps a warning to be shown before the command ends, once however often it is given.
 pub fn note(diagnostic: Diagnostic) {
-    NOTES.lock().expect("no one panics while holding the notes").push(diagnostic);
+    let mut notes = NOTES.lock().expect("no one panics while holding the notes");
+    let is_known =
+        |other: &Diagnostic| (other.code(), other.message()) == (diagnostic.code(), diagnostic.message());
+    if !notes.iter().any(is_known) {
+        notes.push(diagnostic);
+    }
 }
 
 /// Warnings about the machine, to be shown before the command ends.

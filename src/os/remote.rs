@@ -149,12 +149,17 @@ impl Remote {
         Ok(fetched)
     }
 
+    /// Whether what is not in the lock file is an error.
+    pub fn refuses_unlocked(&self, locked: Option<&Locked>) -> bool {
+        self.fetching.locked || (self.fetching.strict && locked.is_some())
+    }
+
     /// Whether something that is not locked may be fetched.
     pub fn may_fetch(&self, what: &str, locked: Option<&Locked>) -> Result<()> {
         if self.fetching.offline {
             return Err(missing_offline(what, locked));
         }
-        if self.fetching.locked {
+        if self.refuses_unlocked(locked) {
             return Err(not_locked(what).into_error());
         }
         if locked.is_some() && !self.is_locking {

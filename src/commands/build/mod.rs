@@ -15,6 +15,7 @@ use rayon::prelude::*;
 
 use crate::cli::{BuildArgs, BuildFlags, LoadRestrictor, Reorder};
 use crate::commands::{affected, patterns};
+use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
 use crate::report::Report;
 use crate::spinner::Spinner;
@@ -173,7 +174,7 @@ fn write(path: &Path, files: Vec<(PathBuf, String)>, gone: Vec<PathBuf>) -> Resu
 
 /// The files, and how to build, by the flags that every command takes which builds.
 pub fn world_and_options(flags: &BuildFlags, targets: &[String]) -> Result<(Disk, BuildOptions)> {
-    let disk = flags.fetch.disk(targets);
+    let disk = Disk::fetching(Fetching { strict: flags.strict, ..flags.fetch.fetching(targets) });
     let options = options_for(flags, &disk)?;
     Ok((disk, options))
 }

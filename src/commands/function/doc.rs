@@ -10,7 +10,9 @@ use crate::os;
 pub fn run(args: FnDocArgs) -> Result<()> {
     let dir = os::current_dir()?;
     let fetch = &args.sandbox.fetch;
-    let policy = fetch.restrict(args.sandbox.policy()?, &fetch.disk(&[]))?;
+    let mut policy = fetch.restrict(args.sandbox.policy()?, &fetch.disk(&[]))?;
+    // An image that the user names is not one that a lock file lacks.
+    policy.pinned.not_pinned = None;
     let runtime = Runtime::new(args.sandbox.access.remote.apply(policy, fetch.offline)?);
     let named = args.name.map(|image| ProgramArgs { image: Some(image), exec_path: None, wasm: None });
     let mut program = program(&named.unwrap_or(args.program), &dir, args.sandbox.access.network)

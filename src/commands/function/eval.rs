@@ -31,7 +31,9 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         false => vec![args.dir.to_string_lossy().into_owned()],
     };
     let disk = args.images.fetch.disk(&targets);
-    let policy = args.images.fetch.restrict(args.policy()?, &disk)?;
+    let mut policy = args.images.fetch.restrict(args.policy()?, &disk)?;
+    // An image that the user names is not one that a lock file lacks.
+    policy.pinned.not_pinned = None;
     let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, args.images.fetch.offline)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);

@@ -19,7 +19,11 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let dir = os::current_dir()?;
     let targets: Vec<String> = args.dir.iter().map(|dir| dir.to_string_lossy().into_owned()).collect();
     let disk = args.sandbox.fetch.disk(&targets);
-    let policy = args.sandbox.fetch.restrict(args.sandbox.policy()?, &disk)?;
+    let mut policy = args.sandbox.fetch.restrict(args.sandbox.policy()?, &disk)?;
+    if args.program.image.is_some() {
+        // An image that the user names is not one that a lock file lacks.
+        policy.pinned.not_pinned = None;
+    }
     let (servers, offline) = (&args.sandbox.access.remote, args.sandbox.fetch.offline);
     let policy = servers.apply(args.shared.apply(policy, args.cache, servers, offline)?, offline)?;
     let runtime = Arc::new(Runtime::new(policy));

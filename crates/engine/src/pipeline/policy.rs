@@ -75,6 +75,8 @@ pub struct PinnedImages {
     pub digests: BTreeMap<String, String>,
     /// No other image may run: `--locked`.
     pub only: bool,
+    /// Called with the name of every other image that runs, if someone wants to know.
+    pub not_pinned: Option<fn(&str)>,
 }
 
 impl PinnedImages {
@@ -88,7 +90,19 @@ impl PinnedImages {
 
     /// Whether an image may run: it is pinned, or names its digest itself, or neither is asked for.
     pub fn allow(&self, image: &str) -> bool {
-        !self.only || image.contains('@') || self.digests.contains_key(image)
+        !self.only || self.is_pinned(image)
+    }
+
+    /// Whether the digest of an image is known, from its name or from here.
+    fn is_pinned(&self, image: &str) -> bool {
+        image.contains('@') || self.digests.contains_key(image)
+    }
+
+    /// Says that an image runs, unless it is pinned.
+    pub(crate) fn runs(&self, image: &str) {
+        if let Some(not_pinned) = self.not_pinned.filter(|_| !self.is_pinned(image)) {
+            not_pinned(image);
+        }
     }
 }
 

@@ -206,11 +206,11 @@ impl Runtime {
     pub fn run(&self, program: &Program, input: impl Into<Arc<Vec<u8>>>) -> Result<Output> {
         self.check(program)?;
         let pinned = match program {
-            Program::Image(image) => self
-                .policy
-                .pinned
-                .resolve(&image.image)
-                .map(|pinned| Program::Image(Image { image: pinned, ..image.clone() })),
+            Program::Image(image) => {
+                self.policy.pinned.runs(&image.image);
+                let pinned = self.policy.pinned.resolve(&image.image);
+                pinned.map(|pinned| Program::Image(Image { image: pinned, ..image.clone() }))
+            }
             _ => None,
         };
         let program = pinned.as_ref().unwrap_or(program);
