@@ -12,6 +12,8 @@ use krm_engine::files::hex;
 use krm_engine::{Diagnostic, Result};
 use sha2::{Digest, Sha256};
 
+use super::threads::in_parallel;
+
 /// Nothing that configuration is made of has more files or bytes.
 const MOST_FILES: usize = 100_000;
 const MOST_BYTES: u64 = 1 << 30;
@@ -279,21 +281,6 @@ pub fn make_link(target: &Path, link: &Path) -> io::Result<()> {
 #[cfg(not(unix))]
 pub fn make_link(_target: &Path, _link: &Path) -> io::Result<()> {
     Err(io::Error::new(io::ErrorKind::Unsupported, "links in repositories are not supported on this system"))
-}
-
-/// Runs a function on every item, on threads of its own: those of the build may wait for what is done here.
-pub fn in_parallel<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
-    let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    if items.len() < 64 || threads == 1 {
-        return items.iter().map(work).collect();
-    }
-    let work = &work;
-    std::thread::scope(|scope| {
-        let chunks = items.chunks(items.len().div_ceil(threads));
-        let running: Vec<_> =
-            chunks.map(|chunk| scope.spawn(move || chunk.iter().map(work).collect::<Vec<R>>())).collect();
-        running.into_iter().flat_map(|thread| thread.join().expect("hashing does not panic")).collect()
-    })
 }
 
 #[cfg(all(test, unix))]

@@ -120,12 +120,12 @@ impl Disk {
 
     /// The first of these tags that a repository has.
     pub fn first_tag(&self, repository: &Repository, tags: &[String]) -> Result<Option<usize>> {
-        super::remote::first_tag(repository, tags)
+        self.remote.first_tag(repository, tags)
     }
 
     /// The default branch of a repository.
     pub fn default_branch(&self, repository: &Repository) -> Result<String> {
-        super::remote::default_branch(repository)
+        self.remote.default_branch(repository)
     }
 }
 

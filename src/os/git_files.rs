@@ -7,7 +7,7 @@ use krm_engine::Result;
 use krm_engine::files::Repository;
 use krm_engine::runtime::Scratch;
 
-use super::remote::{git, git_with_input, with_near_reference};
+use super::remote::{fetch_head, git, git_with_input};
 
 /// A folder of a repository at a commit.
 pub struct RepositoryFiles {
@@ -26,61 +26,80 @@ struct Listed {
     path: String,
 }
 
-/// Fetches a folder. `None` if that takes a working tree: attributes may say that files are not checked out as they are
-/// stored.
-pub fn fetch(repository: &Repository, folder: &str) -> Result<Option<RepositoryFiles>> {
-    let scratch = Scratch::new("krm-git")?;
-    let run =
-        |args: &[&str]| git(scratch.path(), args, repository).map_err(|fault| fault.advised(repository));
-    run(&["init", "--quiet", "--bare"])?;
-    let reference = if repository.reference.is_empty() { "HEAD" } else { &repository.reference };
-    // After `--` nothing is an option, whatever it looks like.
-    git(scratch.path(), &["fetch", "--quiet", "--depth=1", "--", &repository.url, reference], repository)
-        .map_err(|fault| with_near_reference(fault, scratch.path(), repository))?;
-    let revision = run(&["rev-parse", "FETCH_HEAD^{commit}"])?;
-    let revision = String::from_utf8_lossy(&revision).trim().to_owned();
-    let folder = folder.trim_matches('/');
-    let above = attributes_above(folder);
-    let below = format!("{folder}/");
-    let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", revision.as_str()];
-    if !folder.is_empty() {
-        args.push("--");
-        args.push(&below);
-        args.extend(above.iter().map(String::as_str));
+/// A commit of a repository, as git stores it. It is fetched once in a run, however many of its folders are asked for.
+pub struct BareClone {
+    scratch: Scratch,
+    revision: String,
+}
+
+impl BareClone {
+    pub fn fetch(repository: &Repository) -> Result<Self> {
+        let scratch = Scratch::new("krm-git")?;
+        let run =
+            |args: &[&str]| git(scratch.path(), args, repository).map_err(|fault| fault.advised(repository));
+        // Without the templates of this machine: nobody works in this repository.
+        run(&["init", "--quiet", "--bare", "--template="])?;
+        fetch_head(scratch.path(), repository)?;
+        let revision = run(&["rev-parse", "FETCH_HEAD^{commit}"])?;
+        let revision = String::from_utf8_lossy(&revision).trim().to_owned();
+        Ok(Self { scratch, revision })
     }
-    let Some(listed) = parse(&run(&args)?) else { return Ok(None) };
-    if listed.iter().any(|file| file.path.rsplit('/').next() == Some(ATTRIBUTES)) {
-        return Ok(None);
-    }
-    let mut found =
-        RepositoryFiles { files: BTreeMap::new(), executable: Vec::new(), links: Vec::new(), revision };
-    let mut wanted = Vec::new();
-    for file in listed {
-        let path = if folder.is_empty() { Some(file.path.as_str()) } else { file.path.strip_prefix(&below) };
-        let Some(path) = path.map(str::to_owned) else { continue };
-        match file.mode.as_str() {
-            "120000" => found.links.push(path),
-            // A submodule is another repository.
-            "160000" => {}
-            mode => {
-                if mode == "100755" {
-                    found.executable.push(path.clone());
+
+    /// The files of a folder. `None` if they take a working tree: attributes may say that files are not checked out as they
+    /// are stored.
+    pub fn files(&self, repository: &Repository, folder: &str) -> Result<Option<RepositoryFiles>> {
+        let folder = folder.trim_matches('/');
+        let above = attributes_above(folder);
+        let below = format!("{folder}/");
+        let mut args = vec!["ls-tree", "-r", "-z", "--full-tree", &self.revision];
+        if !folder.is_empty() {
+            args.push("--");
+            args.push(&below);
+            args.extend(above.iter().map(String::as_str));
+        }
+        let run = |args: &[&str], input: Vec<u8>| {
+            git_with_input(self.scratch.path(), args, input, repository)
+                .map_err(|fault| fault.advised(repository))
+        };
+        let Some(listed) = parse(&run(&args, Vec::new())?) else { return Ok(None) };
+        if listed.iter().any(|file| file.path.rsplit('/').next() == Some(ATTRIBUTES)) {
+            return Ok(None);
+        }
+        let mut found = RepositoryFiles {
+            files: BTreeMap::new(),
+            executable: Vec::new(),
+            links: Vec::new(),
+            revision: self.revision.clone(),
+        };
+        let mut wanted = Vec::new();
+        for file in listed {
+            let path =
+                if folder.is_empty() { Some(file.path.as_str()) } else { file.path.strip_prefix(&below) };
+            let Some(path) = path.map(str::to_owned) else { continue };
+            match file.mode.as_str() {
+                "120000" => found.links.push(path),
+                // A submodule is another repository.
+                "160000" => {}
+                mode => {
+                    if mode == "100755" {
+                        found.executable.push(path.clone());
+                    }
+                    wanted.push((path, file.object));
                 }
-                wanted.push((path, file.object));
             }
         }
+        let asked: String = wanted.iter().map(|(_, object)| format!("{object}\n")).collect();
+        // Without `--buffer` git writes every file by itself.
+        let contents = run(&["cat-file", "--batch", "--buffer"], asked.into_bytes())?;
+        let mut rest = contents.as_slice();
+        for (path, _) in wanted {
+            let Some((content, after)) = next_content(rest) else { return Ok(None) };
+            found.files.insert(path, content.to_vec());
+            rest = after;
+        }
+        // A folder that git does not know has no files; the caller says what that means.
+        Ok(Some(found))
     }
-    let asked: String = wanted.iter().map(|(_, object)| format!("{object}\n")).collect();
-    let contents = git_with_input(scratch.path(), &["cat-file", "--batch"], asked.into_bytes(), repository)
-        .map_err(|fault| fault.advised(repository))?;
-    let mut rest = contents.as_slice();
-    for (path, _) in wanted {
-        let Some((content, after)) = next_content(rest) else { return Ok(None) };
-        found.files.insert(path, content.to_vec());
-        rest = after;
-    }
-    // A folder that git does not know has no files; the caller says what that means.
-    Ok(Some(found))
 }
 
 const ATTRIBUTES: &str = ".gitattributes";

@@ -23,13 +23,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use krm_engine::{Diagnostic, Result};
-use rayon::prelude::*;
 use sha2::{Digest as _, Sha256};
 
 use super::lock::Lock;
 use super::system::{self, Rename};
 #[cfg(not(unix))]
 use super::system::{MetadataExt, OsStrExt};
+use super::threads::while_waiting;
 
 /// The folder that holds the journal. Nobody writes a resource to it: its files have no ending.
 pub const FOLDER: &str = ".krm-changes";
@@ -191,7 +191,7 @@ impl Journal {
         order
     }
 
-    /// Writes everything aside to disk. Several at once: a file system writes many files in one go.
+    /// Writes everything aside to disk.
     fn sync_aside(&self) -> io::Result<()> {
         let files = |number: usize| {
             let mut found = Vec::new();
@@ -201,14 +201,14 @@ impl Journal {
             Ok(found)
         };
         let files = (0..self.entries.len()).map(files).collect::<io::Result<Vec<_>>>()?;
-        files.concat().par_iter().try_for_each(|path| sync(path))
+        while_waiting(&files.concat(), |path| sync(path)).into_iter().collect()
     }
 
     /// Writes the folders in which a name changed to disk.
     fn sync_targets(&self) -> io::Result<()> {
         let folders: BTreeSet<PathBuf> =
             (0..self.entries.len()).filter_map(|n| Some(self.target(n).parent()?.to_owned())).collect();
-        folders.par_iter().try_for_each(|folder| sync(folder))
+        while_waiting(&Vec::from_iter(folders), |folder| sync(folder)).into_iter().collect()
     }
 
     /// Every field ends in a zero byte, which no path contains.
@@ -454,6 +454,10 @@ fn is_shared(root: &Path) -> bool {
 
 fn clear(folder: &Path) {
     let _ = fs::remove_file(folder.join(JOURNAL));
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
+    // New folders that did not take their places are left to the last line.
+    while_waiting(&files, |file| fs::remove_file(file).ok());
     let _ = fs::remove_dir_all(folder);
 }
 

@@ -26,6 +26,7 @@ pub mod store;
 #[cfg_attr(not(unix), path = "elsewhere.rs")]
 mod system;
 pub mod targets;
+mod threads;
 pub mod user_settings;
 mod watch;
 

@@ -1,7 +1,7 @@
 //! Repositories by the `git` program, files by HTTP: each fetched once in a run, and gone at its end; or, if a lock file
 //! says what they are, taken from where a copy is kept.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::Hash;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
@@ -14,7 +14,7 @@ use krm_engine::runtime::{Argument, Permission, Scratch, Status, Tool, run_tool}
 use krm_engine::{Diagnostic, Result};
 use krm_yaml::Failure;
 
-use super::git_files::{self, RepositoryFiles};
+use super::git_files::{BareClone, RepositoryFiles};
 use super::locked::{Copy, Fetching, Locked, missing_offline, not_locked};
 use super::{lockfile, note, supervisor};
 
@@ -22,6 +22,11 @@ use super::{lockfile, note, supervisor};
 #[derive(Default)]
 pub struct Remote {
     repositories: Once<(String, String, bool), Arc<Checkout>>,
+    /// Those of which no file is written, by their addresses and references.
+    bare: Once<(String, String), Arc<BareClone>>,
+    /// The tags of repositories and their default branches, by their addresses.
+    tags: Once<String, Arc<HashSet<String>>>,
+    branches: Once<String, String>,
     files: Once<String, Download>,
     /// Copies that are on this machine, checked once in a run.
     kept: Once<(String, String, bool), Option<Fetched>>,
@@ -122,7 +127,21 @@ impl Remote {
             return Ok(None);
         }
         self.may_fetch(&lockfile::repository_address(repository), locked)?;
-        git_files::fetch(repository, folder)
+        let Repository { url, reference, .. } = repository;
+        let key = (url.clone(), reference.clone());
+        let clone = self.bare.get(key, || BareClone::fetch(repository).map(Arc::new))?;
+        clone.files(repository, folder)
+    }
+
+    /// The first of these tags that a repository has.
+    pub fn first_tag(&self, repository: &Repository, wanted: &[String]) -> Result<Option<usize>> {
+        let tags = self.tags.get(repository.url.clone(), || tags(repository).map(Arc::new))?;
+        Ok(wanted.iter().position(|tag| tags.contains(tag)))
+    }
+
+    /// The branch that a repository's `HEAD` is.
+    pub fn default_branch(&self, repository: &Repository) -> Result<String> {
+        self.branches.get(repository.url.clone(), || default_branch(repository))
     }
 
     /// What is at an address.
@@ -222,18 +241,14 @@ impl Checkout {
     /// Fetches what is needed of a repository, and no more: one commit, without its history. The files are written by git
     /// with these settings.
     fn of(repository: &Repository, settings: &[&str]) -> Result<Self> {
-        let Repository { url, reference, .. } = repository;
         let folder = Scratch::new("krm-git")?;
-        let git_alone = |args: &[&str]| git(folder.path(), args, repository);
-        let git = |args: &[&str]| git_alone(args).map_err(|fault| fault.advised(repository));
+        let git =
+            |args: &[&str]| git(folder.path(), args, repository).map_err(|fault| fault.advised(repository));
         let write_files = |args: &[&str]| git(&[settings, args].concat());
         git(&["init", "--quiet"])?;
         // Relative addresses of submodules need an origin.
-        git(&["remote", "add", "--", "origin", url])?;
-        let reference = if reference.is_empty() { "HEAD" } else { reference };
-        // After `--` nothing is an option, whatever it looks like.
-        git_alone(&["fetch", "--quiet", "--depth=1", "--", url, reference])
-            .map_err(|fault| with_near_reference(fault, folder.path(), repository))?;
+        git(&["remote", "add", "--", "origin", &repository.url])?;
+        fetch_head(folder.path(), repository)?;
         write_files(&["checkout", "--quiet", "FETCH_HEAD"])?;
         if repository.submodules && folder.path().join(".gitmodules").exists() {
             write_files(&["submodule", "--quiet", "update", "--init", "--recursive"])?;
@@ -264,11 +279,25 @@ impl Checkout {
     }
 }
 
+/// Fetches one commit, without its history, into a repository that is gone at the end of the run. Git need neither wait
+/// until it is on disk nor tidy up after itself.
+pub(super) fn fetch_head(folder: &Path, repository: &Repository) -> Result<()> {
+    const FOR_A_WHILE: [&str; 4] = ["-c", "core.fsync=none", "-c", "maintenance.auto=false"];
+    let Repository { url, reference, .. } = repository;
+    let reference = if reference.is_empty() { "HEAD" } else { reference };
+    // After `--` nothing is an option, whatever it looks like.
+    let fetch = ["fetch", "--quiet", "--depth=1", "--", url, reference];
+    match git(folder, &[&FOR_A_WHILE[..], &fetch].concat(), repository) {
+        Ok(_) => Ok(()),
+        Err(fault) => Err(with_near_reference(fault, folder, repository)),
+    }
+}
+
 /// How many branches and tags a message lists.
 const MOST_NAMED: usize = 8;
 
 /// Adds the branch or tag that was perhaps meant, if the repository can be reached and has no such reference.
-pub(super) fn with_near_reference(fault: GitFault, folder: &Path, repository: &Repository) -> Diagnostic {
+fn with_near_reference(fault: GitFault, folder: &Path, repository: &Repository) -> Diagnostic {
     let error = match fault {
         GitFault::Failed(error) => error,
         GitFault::Other(error) => return error,
@@ -304,20 +333,16 @@ pub(super) fn with_near_reference(fault: GitFault, folder: &Path, repository: &R
     })
 }
 
-/// The first of these tags that a repository has.
-pub fn first_tag(repository: &Repository, tags: &[String]) -> Result<Option<usize>> {
+fn tags(repository: &Repository) -> Result<HashSet<String>> {
     let folder = Scratch::new("krm-git")?;
-    let names: Vec<String> = tags.iter().map(|tag| format!("refs/tags/{tag}")).collect();
-    let mut list = vec!["ls-remote", "--refs", "--", &repository.url];
-    list.extend(names.iter().map(String::as_str));
+    let list = ["ls-remote", "--refs", "--tags", "--", &repository.url];
     let said = git(folder.path(), &list, repository).map_err(|fault| fault.advised(repository))?;
     let said = String::from_utf8_lossy(&said);
-    let there: Vec<&str> = said.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
-    Ok(names.iter().position(|name| there.contains(&name.as_str())))
+    let names = said.lines().filter_map(|line| line.split_once('\t')?.1.strip_prefix("refs/tags/"));
+    Ok(names.map(str::to_owned).collect())
 }
 
-/// The branch that a repository's `HEAD` is.
-pub fn default_branch(repository: &Repository) -> Result<String> {
+fn default_branch(repository: &Repository) -> Result<String> {
     let folder = Scratch::new("krm-git")?;
     let list = ["ls-remote", "--symref", "--", &repository.url, "HEAD"];
     let said = git(folder.path(), &list, repository).map_err(|fault| fault.advised(repository))?;

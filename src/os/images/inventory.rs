@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use krm_engine::files::hex;
 use sha2::{Digest, Sha256};
 
-use super::super::content::in_parallel;
+use super::super::threads::in_parallel;
 
 /// A line for each file, folder and link, sorted by name: kind, rights, digest, and the name.
 pub fn list(root: &Path) -> io::Result<String> {
