@@ -196,7 +196,7 @@ fn an_update_that_cannot_be_made_changes_nothing() {
     let said = place.refused(&["pkg", "update", "got@v2"]);
     assert!(said.contains("update-duplicate"), "{said}");
     let said = place.refused(&["pkg", "update", "got@v2", "--strategy", "fast-forward"]);
-    assert!(said.contains("update-local-changes"), "{said}");
+    assert!(said.contains("update-local-changes") && said.contains(" --> got/more.yaml\n"), "{said}");
     let said = place.refused(&["pkg", "get", &place.address().replace("/app", "/no"), "other"]);
     assert!(said.contains("upstream-path"), "{said}");
 }
@@ -334,18 +334,29 @@ fn files_and_subpackages_changed_on_both_sides_are_conflicts() {
     let edited = place.read("got/sub-gone-there/dep.yaml").replace("app:1", "app:7");
     place.write("got/sub-gone-there/dep.yaml", &edited);
     let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
-    for conflict in [
-        "`both.txt` was changed here and changed upstream",
-        "`gone-here.txt` was removed here and changed upstream",
-        "`gone-there.txt` was changed here and removed upstream",
-        "`new.txt` was added here and added upstream",
-        "`values.yaml` was changed here and changed upstream",
-        "the subpackage `sub-gone-here` was removed here and changed upstream",
-        "the subpackage `sub-gone-there` was changed here and removed upstream",
+    for (conflict, file) in [
+        ("`both.txt` was changed here and changed upstream", "both.txt"),
+        ("`gone-here.txt` was removed here and changed upstream", "gone-here.txt"),
+        ("`gone-there.txt` was changed here and removed upstream", "gone-there.txt"),
+        ("`new.txt` was added here and added upstream", "new.txt"),
+        ("`values.yaml` was changed here and changed upstream", "values.yaml"),
+        ("the subpackage `sub-gone-here` was removed here and changed upstream", "sub-gone-here/Kptfile"),
+        ("the subpackage `sub-gone-there` was changed here and removed upstream", "sub-gone-there/Kptfile"),
     ] {
-        assert!(said.contains(&format!("{conflict}\n")), "{conflict}: {said}");
+        assert!(said.contains(&format!("{conflict}\n --> got/{file}\n")), "{conflict}: {said}");
     }
     assert!(said.contains("7 change(s)"), "{said}");
+    let update = ["pkg", "update", "got@v4", "--on-conflict", "fail", "--error-format"];
+    for (format, wanted) in [
+        ("json", r#""place":{"file":"got/both.txt"}"#),
+        ("github", "::warning file=got/both.txt,title=update-conflict::"),
+        ("junit", r#"classname="got/both.txt" name="update-conflict at got/both.txt""#),
+        ("sarif", r#""uri": "got/both.txt""#),
+        ("gitlab", r#""path": "got/both.txt""#),
+    ] {
+        let said = place.refused(&[&update[..], &[format]].concat());
+        assert!(said.contains(wanted), "{format}: {said}");
+    }
     let output = place.krm(&["pkg", "update", "got@v4"]);
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(place.read("got/both.txt"), "mine\n");
@@ -361,7 +372,7 @@ fn files_that_copy_merge_replaces_are_conflicts() {
     place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("replicas: 3", "replicas: 7"));
     let update = ["pkg", "update", "got@v2", "--strategy", "copy-merge"];
     let said = place.refused(&[&update[..], &["--on-conflict", "fail"]].concat());
-    assert!(said.contains("`dep.yaml` was changed here and changed upstream\n"), "{said}");
+    assert!(said.contains("`dep.yaml` was changed here and changed upstream\n --> got/dep.yaml\n"), "{said}");
     let said = place.krm(&update);
     let said = String::from_utf8_lossy(&said.stderr);
     assert!(said.contains("`dep.yaml` was changed here and changed upstream; upstream's is taken"), "{said}");

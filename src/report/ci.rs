@@ -15,12 +15,13 @@ pub fn github(found: &[&Diagnostic]) -> String {
     for diagnostic in found {
         let mut properties = Vec::new();
         if let Some(location) = diagnostic.location() {
-            let (start, end) = (location.start(), location.end());
             properties.push(format!("file={}", property(&file(location.file()))));
-            properties.push(format!("line={},endLine={}", start.line, end.line));
-            // Columns count within one line only.
-            if start.line == end.line {
-                properties.push(format!("col={},endColumn={}", start.column, end.column));
+            if let Some((start, end)) = location.range() {
+                properties.push(format!("line={},endLine={}", start.line, end.line));
+                // Columns count within one line only.
+                if start.line == end.line {
+                    properties.push(format!("col={},endColumn={}", start.column, end.column));
+                }
             }
         }
         properties.push(format!("title={}", property(diagnostic.code())));
@@ -45,7 +46,8 @@ pub fn gitlab(found: &[&Diagnostic]) -> Node {
     let mut seen = FxHashMap::default();
     let issue = |diagnostic: &&Diagnostic| {
         let (path, line) = match diagnostic.location() {
-            Some(location) => (file(location.file()), location.start().line),
+            // All of a file begins with its first line.
+            Some(location) => (file(location.file()), location.range().map_or(1, |(start, _)| start.line)),
             None => (".".to_owned(), 1),
         };
         let mut lines = Node::map();

@@ -76,7 +76,8 @@ fn fix(fix: &Fix, sources: &Sources) -> Option<Node> {
     let mut changes: Vec<(String, Vec<Node>)> = Vec::new();
     for edit in fix.edits() {
         let Some(location) = Location::of(edit.span, sources) else { continue };
-        let mut replacement = object([("deletedRegion", region(&location))]);
+        let Some(region) = region(&location) else { continue };
+        let mut replacement = object([("deletedRegion", region)]);
         if !edit.text.is_empty() {
             replacement.set("insertedContent", message(&edit.text));
         }
@@ -104,21 +105,23 @@ fn message(text: &str) -> Node {
 }
 
 fn physical(location: &Location) -> Node {
-    object([
-        ("artifactLocation", object([("uri", uri(location.file()).into())])),
-        ("region", region(location)),
-    ])
+    let mut physical = object([("artifactLocation", object([("uri", uri(location.file()).into())]))]);
+    if let Some(region) = region(location) {
+        physical.set("region", region);
+    }
+    physical
 }
 
-fn region(location: &Location) -> Node {
-    let (start, end) = (location.start(), location.end());
+/// `None` if all of a file is meant.
+fn region(location: &Location) -> Option<Node> {
+    let (start, end) = location.range()?;
     let number = |n: usize| Node::from(n as i64);
-    object([
+    Some(object([
         ("startLine", number(start.line)),
         ("startColumn", number(start.column)),
         ("endLine", number(end.line)),
         ("endColumn", number(end.column)),
-    ])
+    ]))
 }
 
 /// What is encoded in a path, and what in an address.

@@ -129,8 +129,8 @@ fn update(
     Ok(Updated { dir, before, after, executable, count, conflicts, removed })
 }
 
-/// Says what was changed on both sides.
-pub(super) fn say(clash: &Clash, on_conflict: OnUpdateConflict, report: &Report) {
+/// Says what was changed on both sides of the package in a folder.
+pub(super) fn say(clash: &Clash, folder: &Path, on_conflict: OnUpdateConflict, report: &Report) {
     report.show(&match clash {
         Clash::Field(conflict) => field(conflict, on_conflict),
         Clash::Whole { what, place, moved_to: Some(path), .. } => {
@@ -140,20 +140,25 @@ pub(super) fn say(clash: &Clash, on_conflict: OnUpdateConflict, report: &Report)
             )
         }
         Clash::Whole { what, here, upstream, kept, place, moved_to: None } => {
-            let outcome = match kept {
-                _ if on_conflict == OnUpdateConflict::Fail => "",
-                Kept::Here => "; it stays as it is here",
-                Kept::Upstream => "; upstream's is taken",
-                Kept::Nothing if *here == Did::Remove => "; it stays removed",
-                Kept::Nothing => "; it is removed",
-            };
-            let (here, upstream) = (here.participle(), upstream.participle());
-            let message = format!("{what} was {here} here and {upstream} upstream{outcome}");
-            Diagnostic::warning("update-conflict", message)
-                .at(*place)
-                .help("compare the two, and keep what is right")
+            whole(what, [*here, *upstream], *kept, on_conflict).at(*place)
+        }
+        Clash::File { what, path, here, upstream, kept } => {
+            whole(what, [*here, *upstream], *kept, on_conflict).in_file(&kpt::shown(folder, path))
         }
     });
+}
+
+fn whole(what: &str, [here, upstream]: [Did; 2], kept: Kept, on_conflict: OnUpdateConflict) -> Diagnostic {
+    let outcome = match kept {
+        _ if on_conflict == OnUpdateConflict::Fail => "",
+        Kept::Here => "; it stays as it is here",
+        Kept::Upstream => "; upstream's is taken",
+        Kept::Nothing if here == Did::Remove => "; it stays removed",
+        Kept::Nothing => "; it is removed",
+    };
+    let (here, upstream) = (here.participle(), upstream.participle());
+    let message = format!("{what} was {here} here and {upstream} upstream{outcome}");
+    Diagnostic::warning("update-conflict", message).help("compare the two, and keep what is right")
 }
 
 fn field(conflict: &ResourceConflict, on_conflict: OnUpdateConflict) -> Diagnostic {
@@ -198,8 +203,7 @@ impl Updated {
 
     /// A file as the user would name it.
     fn shown(&self, path: &str) -> PathBuf {
-        let file = self.dir.join(path);
-        file.strip_prefix(".").unwrap_or(&file).to_path_buf()
+        kpt::shown(&self.dir, path).into()
     }
 
     /// Prints what would change, such that `patch -p1` in the current folder makes it so.

@@ -102,10 +102,8 @@ impl<'a> Updating<'a> {
     /// The Kptfile in a folder of the package.
     fn kptfile(&self, files: &Files, folder: &str) -> Result<(Kptfile, Document)> {
         let path = joined(folder, kpt::FILE);
-        let shown = self.dir.join(&path);
-        let shown = shown.strip_prefix(".").unwrap_or(&shown).display().to_string();
         let bytes = files.get(&path).cloned().unwrap_or_default();
-        Kptfile::read(&self.report.sources.add_bytes(shown, bytes)?)
+        Kptfile::read(&self.report.sources.add_bytes(kpt::shown(self.dir, &path), bytes)?)
     }
 
     /// The folders below the package with a Kptfile that names an upstream, on any side.
@@ -206,7 +204,7 @@ impl<'a> Updating<'a> {
     fn merged(&mut self, sides: &Sides, folder: &Path, strategy: Strategy) -> Result<Files> {
         let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local, folder };
         let updated = kpt::update(&states, strategy, self.side(), &self.report.sources)?;
-        self.note(&updated.clashes);
+        self.note(&updated.clashes, folder);
         self.removed.extend(updated.removed);
         Ok(updated.files)
     }
@@ -214,13 +212,13 @@ impl<'a> Updating<'a> {
     fn merged_kptfile(&mut self, was: Option<&Node>, theirs: &Node, ours: &Node) -> Result<Node> {
         let mut clashes = Vec::new();
         let merged = kpt::merge_kptfile(was, theirs, ours, self.side(), &mut clashes)?;
-        self.note(&clashes);
+        self.note(&clashes, self.dir);
         Ok(merged)
     }
 
-    /// Reports what was changed on both sides, and counts it.
-    fn note(&mut self, clashes: &[Clash]) {
-        clashes.iter().for_each(|clash| say(clash, self.args.on_conflict, self.report));
+    /// Reports what was changed on both sides of the package in a folder, and counts it.
+    fn note(&mut self, clashes: &[Clash], folder: &Path) {
+        clashes.iter().for_each(|clash| say(clash, folder, self.args.on_conflict, self.report));
         self.conflicts += clashes.len();
     }
 
@@ -239,16 +237,18 @@ impl<'a> Updating<'a> {
             [false, false, _] => Ok(sides.local),
             [true, is_upstream, false] => {
                 if is_upstream && sides.origin != sides.updated {
-                    self.note(&[Clash::of(kpt::subpackage(folder), Did::Remove, Did::Change, Kept::Nothing)]);
+                    let clash = Clash::of_subpackage(folder, Did::Remove, Did::Change, Kept::Nothing);
+                    self.note(&[clash], self.dir);
                 }
                 Ok(Files::new())
             }
-            [false, true, true] => Err(kpt::added_twice(folder)),
+            [false, true, true] => Err(kpt::added_twice(self.dir, folder)),
             [true, false, true] => {
                 if kpt::noted(&sides.origin) == kpt::noted(&sides.local) {
                     return Ok(Files::new());
                 }
-                self.note(&[Clash::of(kpt::subpackage(folder), Did::Change, Did::Remove, Kept::Here)]);
+                let clash = Clash::of_subpackage(folder, Did::Change, Did::Remove, Kept::Here);
+                self.note(&[clash], self.dir);
                 Ok(sides.local)
             }
             [true, true, true] => self.merged_subpackage(&self.dir.join(folder), sides, strategy),

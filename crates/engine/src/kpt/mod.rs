@@ -39,6 +39,6 @@ pub use tree::{
     Member, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
 };
 pub use update::{
-    Clash, Did, Files, Kept, Source, States, Updated, added_twice, merge_kptfile, noted, set_upstream,
-    subpackage, update,
+    Clash, Did, Files, Kept, Source, States, Updated, added_twice, merge_kptfile, noted, set_upstream, shown,
+    update,
 };

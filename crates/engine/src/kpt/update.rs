@@ -33,9 +33,14 @@ pub struct States<'a> {
 impl States<'_> {
     /// What messages call a file here.
     fn shown(&self, path: &str) -> String {
-        let path = self.folder.join(path);
-        path.strip_prefix(".").unwrap_or(&path).display().to_string()
+        shown(self.folder, path)
     }
+}
+
+/// A file of a package in this folder, as the user would name it.
+pub fn shown(folder: &Path, path: &str) -> String {
+    let path = folder.join(path);
+    path.strip_prefix(".").unwrap_or(&path).display().to_string()
 }
 
 /// Something that both sides changed.
@@ -43,7 +48,18 @@ impl States<'_> {
 pub enum Clash {
     /// A field, and whose value is taken.
     Field(ResourceConflict),
-    /// A resource, a file or a subpackage.
+    /// A file or a subpackage.
+    File {
+        /// Its name.
+        what: String,
+        /// The path of the file, or of the Kptfile of the subpackage.
+        path: String,
+        here: Did,
+        upstream: Did,
+        /// What there is after the update.
+        kept: Kept,
+    },
+    /// A resource.
     Whole {
         /// Its name.
         what: String,
@@ -58,9 +74,13 @@ pub enum Clash {
 }
 
 impl Clash {
-    /// A file or a subpackage, by its name.
-    pub fn of(what: String, here: Did, upstream: Did, kept: Kept) -> Self {
-        Self::Whole { what, here, upstream, kept, place: Span::NONE, moved_to: None }
+    fn of_file(path: &str, here: Did, upstream: Did, kept: Kept) -> Self {
+        Self::File { what: format!("`{path}`"), path: path.to_owned(), here, upstream, kept }
+    }
+
+    /// Of a subpackage, by its folder.
+    pub fn of_subpackage(folder: &str, here: Did, upstream: Did, kept: Kept) -> Self {
+        Self::File { what: subpackage(folder), path: kptfile_of(folder), here, upstream, kept }
     }
 }
 
@@ -114,7 +134,7 @@ pub fn update(states: &States<'_>, strategy: Strategy, side: Side, sources: &Sou
     let mut met = Met::default();
     let merged = match strategy {
         Strategy::FastForward => {
-            refuse_changes(&origin, local)?;
+            refuse_changes(&origin, states)?;
             updated
         }
         Strategy::ForceDeleteReplace => updated,
@@ -149,7 +169,7 @@ fn overwritten(origin: &Files, updated: &Files, local: &Files) -> Vec<Clash> {
             (_, None) => Did::Remove,
         };
         let kept = if theirs.is_some() { Kept::Upstream } else { Kept::Nothing };
-        clashes.push(Clash::of(format!("`{path}`"), did(Some(ours)), did(theirs), kept));
+        clashes.push(Clash::of_file(path, did(Some(ours)), did(theirs), kept));
     }
     clashes
 }
@@ -172,12 +192,14 @@ fn is_kptfile(path: &str) -> bool {
     path.rsplit('/').next() == Some(FILE)
 }
 
-fn refuse_changes(origin: &Files, local: &Files) -> Result<()> {
-    let paths: BTreeSet<&String> = origin.keys().chain(local.keys()).filter(|path| *path != FILE).collect();
-    let plain = noted(local);
+fn refuse_changes(origin: &Files, states: &States<'_>) -> Result<()> {
+    let files = origin.keys().chain(states.local.keys());
+    let paths: BTreeSet<&String> = files.filter(|path| *path != FILE).collect();
+    let plain = noted(states.local);
     match paths.into_iter().find(|path| plain.get(*path) != origin.get(*path)) {
         None => Ok(()),
         Some(path) => Err(Diagnostic::error("update-local-changes", format!("`{path}` was changed here"))
+            .in_file(&states.shown(path))
             .help("a fast-forward replaces the package only if it is as it was fetched; use `--strategy resource-merge`")),
     }
 }
@@ -187,7 +209,7 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
     let homes = Homes { files: local, sources, found: OnceLock::new() };
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
-    let fates = subpackages(origin, updated, local, &mut all_met.clashes)?;
+    let fates = subpackages(states, &mut all_met.clashes)?;
     // Files know nothing of each other.
     let one = |path: &&String| -> Result<(Option<Vec<u8>>, Met)> {
         let (was, theirs, ours) = (origin.get(*path), updated.get(*path), local.get(*path));
@@ -232,7 +254,7 @@ fn whole(
     side: Side,
     clashes: &mut Vec<Clash>,
 ) -> Option<Vec<u8>> {
-    let mut clash = |here, upstream, kept| clashes.push(Clash::of(format!("`{path}`"), here, upstream, kept));
+    let mut clash = |here, upstream, kept| clashes.push(Clash::of_file(path, here, upstream, kept));
     match (was, theirs, ours) {
         (Some(was), Some(theirs), None) if was != theirs => {
             let kept = if side == Side::Ours { Kept::Nothing } else { Kept::Upstream };
@@ -301,12 +323,8 @@ enum Fate {
 }
 
 /// The subpackages that are not merged: those that one of the sides removed. Refuses those that both added.
-fn subpackages(
-    origin: &Files,
-    updated: &Files,
-    local: &Files,
-    clashes: &mut Vec<Clash>,
-) -> Result<BTreeMap<String, Fate>> {
+fn subpackages(states: &States<'_>, clashes: &mut Vec<Clash>) -> Result<BTreeMap<String, Fate>> {
+    let States { origin, updated, local, .. } = *states;
     let mut here = None;
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let mut fates = BTreeMap::new();
@@ -319,18 +337,18 @@ fn subpackages(
                 let here: &Files = here.get_or_insert_with(|| noted(local));
                 let untouched = files_of(origin, folder).eq(files_of(here, folder));
                 if !untouched {
-                    clashes.push(Clash::of(subpackage(folder), Did::Change, Did::Remove, Kept::Here));
+                    clashes.push(Clash::of_subpackage(folder, Did::Change, Did::Remove, Kept::Here));
                 }
                 fates.insert(folder.to_owned(), if untouched { Fate::Goes } else { Fate::Stays });
             }
             [true, is_upstream, false] => {
                 if is_upstream && files_of(origin, folder).ne(files_of(updated, folder)) {
-                    clashes.push(Clash::of(subpackage(folder), Did::Remove, Did::Change, Kept::Nothing));
+                    clashes.push(Clash::of_subpackage(folder, Did::Remove, Did::Change, Kept::Nothing));
                 }
                 fates.insert(folder.to_owned(), Fate::Goes);
             }
             [false, true, true] => {
-                return Err(added_twice(folder));
+                return Err(added_twice(states.folder, folder));
             }
             _ => {}
         }
@@ -339,14 +357,20 @@ fn subpackages(
 }
 
 /// What messages call a subpackage.
-pub fn subpackage(folder: &str) -> String {
+fn subpackage(folder: &str) -> String {
     format!("the subpackage `{folder}`")
 }
 
-/// The error for a subpackage that appeared on both sides.
-pub fn added_twice(folder: &str) -> Diagnostic {
-    let message = format!("the subpackage `{folder}` was added both here and upstream");
-    Diagnostic::error("update-subpackage-twice", message).help("rename the one here, or remove it")
+fn kptfile_of(folder: &str) -> String {
+    format!("{folder}/{FILE}")
+}
+
+/// The error for a subpackage of a package that appeared on both sides.
+pub fn added_twice(package: &Path, folder: &str) -> Diagnostic {
+    let message = format!("{} was added both here and upstream", subpackage(folder));
+    Diagnostic::error("update-subpackage-twice", message)
+        .in_file(&shown(package, &kptfile_of(folder)))
+        .help("rename the one here, or remove it")
 }
 
 /// The files in a folder and those below.

@@ -60,9 +60,9 @@ fn fix(fix: &Fix, sources: &Sources) -> Node {
 }
 
 fn place(location: &Location) -> Node {
-    let (start, end) = (location.start(), location.end());
     let mut place = Node::map();
     place.set("file", &*sanitize::without_passwords(location.file()));
+    let Some((start, end)) = location.range() else { return place };
     for (key, number) in
         [("line", start.line), ("column", start.column), ("endLine", end.line), ("endColumn", end.column)]
     {

@@ -1,4 +1,4 @@
-//! A span, looked up: it can be shown when the text is gone.
+//! A span, looked up: it can be shown when the text is gone. Or a file as a whole.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,16 +6,22 @@ use std::sync::Arc;
 use super::sanitize;
 use crate::source::{Position, Sources, Span};
 
-/// File, line and column, and the line itself as far as it is shown.
+/// A file; with lines and columns, unless all of the file is meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Location {
     file: Arc<str>,
-    start: Position,
+    pub(super) lines: Option<Lines>,
+}
+
+/// Lines of a file, and the first of them as far as it is shown.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lines {
+    pub start: Position,
     end: Position,
     /// What is shown of the first line, and the column and length of what is meant there.
-    pub(super) excerpt: Box<str>,
-    pub(super) column: usize,
-    pub(super) length: usize,
+    pub excerpt: Box<str>,
+    pub column: usize,
+    pub length: usize,
 }
 
 impl Location {
@@ -30,8 +36,13 @@ impl Location {
         let (excerpt, column) = sanitize::window(&line, start.column);
         let room = excerpt.chars().count().saturating_sub(column - 1);
         let length = until.saturating_sub(start.column).min(room).max(1);
-        let excerpt = excerpt.into();
-        Some(Self { file: source.name().into(), start, end, excerpt, column, length })
+        let lines = Lines { start, end, excerpt: excerpt.into(), column, length };
+        Some(Self { file: source.name().into(), lines: Some(lines) })
+    }
+
+    /// All of a file.
+    pub(super) fn whole(file: &str) -> Self {
+        Self { file: file.into(), lines: None }
     }
 
     /// The name of the file, as the user would write it.
@@ -39,20 +50,18 @@ impl Location {
         &self.file
     }
 
-    /// Where it begins.
-    pub fn start(&self) -> Position {
-        self.start
-    }
-
-    /// Where it ends: the column after the last character.
-    pub fn end(&self) -> Position {
-        self.end
+    /// Where it begins, and where it ends: the column after the last character. `None` if all of the file is meant.
+    pub fn range(&self) -> Option<(Position, Position)> {
+        self.lines.as_ref().map(|lines| (lines.start, lines.end))
     }
 }
 
 /// `file:line:column`, as editors and terminals link it.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}:{}", self.file, self.start.line, self.start.column)
+        match &self.lines {
+            Some(Lines { start, .. }) => write!(f, "{}:{}:{}", self.file, start.line, start.column),
+            None => write!(f, "{}", self.file),
+        }
     }
 }

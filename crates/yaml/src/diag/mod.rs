@@ -182,6 +182,14 @@ impl Diagnostic {
         self
     }
 
+    /// Says which file it is about, if it is about all of it. On a diagnostic with a span this changes nothing.
+    pub fn in_file(mut self, name: &str) -> Self {
+        if self.0.place.is_none() {
+            self.0.location = Some(Location::whole(name));
+        }
+        self
+    }
+
     /// Adds a fact and its span (`Span::NONE` if it has none).
     pub fn note(mut self, message: impl Into<String>, place: Span) -> Self {
         self.0.notes.push(Note { message: message.into(), place, location: None });
@@ -249,8 +257,9 @@ impl Diagnostic {
 
     /// Moves every span, as when a text turns out to be part of another.
     pub fn relocate(mut self, find: &dyn Fn(Span) -> Span) -> Self {
-        self.0.place = find(self.0.place);
-        self.0.location = None;
+        if !self.0.place.is_none() {
+            (self.0.place, self.0.location) = (find(self.0.place), None);
+        }
         self.0.notes.iter_mut().for_each(|note| (note.place, note.location) = (find(note.place), None));
         self.0.fixes.iter_mut().for_each(|fix| fix.relocate(find));
         self.0.others = self.0.others.into_iter().map(|other| other.relocate(find)).collect();

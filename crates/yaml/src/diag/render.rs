@@ -2,7 +2,8 @@
 
 use std::fmt::Write;
 
-use super::{Diagnostic, Location, Severity, sanitize};
+use super::location::{Lines, Location};
+use super::{Diagnostic, Severity, sanitize};
 use crate::source::{Sources, Span};
 
 /// What a piece of the text is, for those who colour it.
@@ -90,14 +91,14 @@ impl Renderer<'_> {
         let Some(location) = known.or(found.as_ref()) else { return };
         let frame = |text: &str| (self.paint)(Part::Frame, text);
         let (arrow, bar) = (frame("-->"), frame("|"));
-        let Location { excerpt, column, length, .. } = location;
-        let number = location.start().line.to_string();
-        let margin = " ".repeat(number.len());
-        let number = frame(&number);
         self.line(format_args!(" {arrow} {}", sanitize::shown(&location.to_string())));
+        let Some(Lines { start, excerpt, column, length, .. }) = &location.lines else { return };
         if excerpt.is_empty() {
             return;
         }
+        let number = start.line.to_string();
+        let margin = " ".repeat(number.len());
+        let number = frame(&number);
         let carets = (self.paint)(part, &"^".repeat(*length));
         // Tabs stay tabs, so that the carets are under their text however wide tabs are shown.
         let indent: String =
@@ -129,7 +130,18 @@ mod tests {
         let located = error.located(&sources);
         assert_eq!(located.render(&Sources::new()), text);
         assert_eq!(located.location().expect("looked up").to_string(), "a.yaml:2:4");
-        assert_eq!(located.notes()[0].location().expect("looked up").start().column, 1);
+        assert_eq!(located.notes()[0].location().expect("looked up").to_string(), "a.yaml:1:1");
+    }
+
+    #[test]
+    fn a_file_as_a_whole_has_no_line() {
+        let sources = Sources::new();
+        let error = Diagnostic::error("c", "m").in_file("a.txt").located(&sources);
+        assert_eq!(error.render(&sources), "error[c]: m\n --> a.txt\n");
+        assert_eq!(error.location().expect("it has one").range(), None);
+        let source = sources.add("a.yaml", "a: 1\n");
+        let error = Diagnostic::error("c", "m").at(source.span(0, 1)).in_file("b.txt").located(&sources);
+        assert_eq!(error.location().expect("it has one").file(), "a.yaml", "a span says more");
     }
 
     #[test]
@@ -137,7 +149,8 @@ mod tests {
         let sources = Sources::new();
         let source = sources.add("a.json", "x".repeat(1_000_000));
         let location = Location::of(source.span(500_000, 500_003), &sources).expect("it is there");
-        assert_eq!((location.start().column, location.length), (500_001, 3));
-        assert!(location.excerpt.len() < 1000);
+        let lines = location.lines.expect("it is a part of the file");
+        assert_eq!((lines.start.column, lines.length), (500_001, 3));
+        assert!(lines.excerpt.len() < 1000);
     }
 }
