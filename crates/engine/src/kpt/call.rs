@@ -317,6 +317,9 @@ impl Transformer for Calling {
                 Ok(())
             }
             Err(failure) => {
+                if called.exited.is_none() {
+                    called.not_ended = Some(failure.message().to_owned());
+                }
                 self.run.say(self.member, Event::Ended(called.failed()));
                 Err(failure)
             }

@@ -42,6 +42,8 @@ pub struct Called {
     pub warnings: Vec<Diagnostic>,
     /// Why it failed, if its exit status does not say so.
     pub execution_error: Option<String>,
+    /// Why the program has no exit status: it could not be started, or it was stopped.
+    pub(super) not_ended: Option<String>,
     /// It was not even tried, because something else was wrong.
     pub(super) is_refused: bool,
     pub elapsed: Duration,
@@ -70,6 +72,7 @@ impl Called {
             findings: Vec::new(),
             warnings: Vec::new(),
             execution_error: None,
+            not_ended: None,
             is_refused: false,
             elapsed: Duration::ZERO,
             cached: false,
