@@ -224,10 +224,7 @@ impl AddArgs {
                     false => file.add_common(Common::Labels, &pairs, *force),
                 }
             }
-            Leaf::Patch(args) => {
-                file.add_patch(&args.entry().with_patch()?);
-                Ok(())
-            }
+            Leaf::Patch(args) => file.add_patch(&args.entry().with_patch()?),
             Leaf::Resource { paths, no_verify: false } => file.add_paths(Paths::Resources, paths),
             Leaf::Resource { paths, no_verify: true } => {
                 file.add_paths_unverified(Paths::Resources, paths);

@@ -104,6 +104,7 @@ impl EditScope {
         for dir in &dirs {
             let mut file = File::open(&files, dir)?;
             apply(&mut file)?;
+            file.warnings().iter().for_each(|warning| report.show(warning));
             edited.push(file);
         }
         self.finish(&edited, changes)

@@ -1,8 +1,9 @@
 //! `set image`: other names, tags and digests for images.
 
-use krm_yaml::{Node, Result};
+use krm_yaml::{Diagnostic, Node, Result};
 
 use super::{File, bad_argument, fields};
+use crate::kpt::is_reference;
 use crate::transformers::split_image;
 
 /// What an argument of `set image` asks for. `*` keeps what the kustomization says.
@@ -38,10 +39,42 @@ impl ImageChange {
         Ok(Self { name: name.into(), new_name: new_name.into(), new_tag: tag.into(), digest: digest.into() })
     }
 
+    /// What is probably wrong with it. The reference takes it without a word, and scripts rely on what it writes.
+    fn doubt(&self) -> Option<Diagnostic> {
+        let Self { name, new_name, new_tag, digest } = self;
+        let warning = |message: String| Diagnostic::warning("edit-image", message);
+        if self.fields().iter().all(|(_, value)| value.is_empty()) {
+            let message = format!("no name, tag or digest is given for `{name}`: its entry changes nothing");
+            return Some(warning(message).help(format!("write a tag after the colon: `{name}:1.2.3`")));
+        }
+        if new_tag.is_empty() && digest.is_empty() && is_version(new_name) {
+            let message = format!("`{new_name}` is now the name of the image `{name}`, not its tag");
+            return Some(warning(message).help(format!("for the tag write `{name}:{new_name}`")));
+        }
+        let part = |mark: &str, value: &str| match value {
+            "" | "*" => String::new(),
+            value => format!("{mark}{value}"),
+        };
+        let image = if matches!(new_name.as_str(), "" | "*") { name } else { new_name };
+        let image = format!("{image}{}{}", part(":", new_tag), part("@", digest));
+        (!is_reference(&image)).then(|| {
+            warning(format!("`{image}` is not a valid image")).help(
+                "an image is a name in lower case, `:` and a tag of letters, digits, `_`, `.` and `-`, or `@` and a digest",
+            )
+        })
+    }
+
     /// Its fields, in the order people write them.
     fn fields(&self) -> [(&'static str, &str); 3] {
         [("newName", &self.new_name), ("newTag", &self.new_tag), ("digest", &self.digest)]
     }
+}
+
+/// Whether a text is a version such as `1.2` or `v1.2.3-rc.1`, and so hardly the name of an image.
+fn is_version(text: &str) -> bool {
+    let number = text.strip_prefix('v').unwrap_or(text).split(['-', '+']).next().unwrap_or_default();
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    number.contains('.') && number.split('.').all(is_number)
 }
 
 const LISTS: [&str; 2] = ["images", "imageTags"];
@@ -50,6 +83,7 @@ impl File {
     /// Sets what is done to images, each in its place in the list; new ones come in the order of their names.
     pub fn set_images(&mut self, mut changes: Vec<ImageChange>) {
         changes.sort_by(|one, other| one.name.cmp(&other.name));
+        self.warnings.extend(changes.iter().filter_map(ImageChange::doubt));
         changes.iter().for_each(|change| self.set_image(change));
     }
 
@@ -134,6 +168,29 @@ mod tests {
         }
         for text in ["nginx", "", "=mine", ":1.27", "@sha256:24a0", "=:1"] {
             assert_eq!(ImageChange::parse(text).unwrap_err().code(), "edit-argument", "{text}");
+        }
+    }
+    #[test]
+    fn what_is_probably_not_meant_is_noticed() {
+        for text in [
+            "api:",
+            "api@",
+            "api=",
+            "api=1.2",
+            "api=v1.2.3-rc.1",
+            "a:b:c",
+            "api:no spaces",
+            "api=x y:1",
+            "api@sha256:24a0",
+        ] {
+            assert!(ImageChange::parse(text).unwrap().doubt().is_some(), "{text}");
+        }
+        let digest = format!("api@sha256:{}", "0".repeat(64));
+        for text in
+            ["api:1.2", "api=mine", "api=mine2:1", "api=host:5000/a_b/c.d:v1", "api=*:1", "*:1", &digest]
+        {
+            let doubt = ImageChange::parse(text).unwrap().doubt();
+            assert!(doubt.is_none(), "{text}: {doubt:?}");
         }
     }
 }

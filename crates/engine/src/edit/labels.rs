@@ -88,6 +88,9 @@ impl File {
         for pair in pairs {
             put(self.root_mut(), kind.field(), kind, pair, force)?;
         }
+        if kind == Common::Labels && self.is_changed() {
+            self.note("`commonLabels` is deprecated, and changes selectors too: `krm edit add label --without-selector` adds to `labels` instead");
+        }
         Ok(())
     }
 

@@ -42,6 +42,8 @@ pub struct File {
     documents: Vec<Document>,
     /// What is worth knowing about an edit that did not fail: `a.yaml` was there already.
     notes: Vec<String>,
+    /// What was written as asked, and is probably not what was meant.
+    warnings: Vec<Diagnostic>,
 }
 
 impl File {
@@ -60,7 +62,7 @@ impl File {
             krm_yaml::merge_keys::resolve(&mut root)?;
             Kustomization::from_root(&root)?;
         }
-        Ok(Self { folder, source, documents, notes: Vec::new() })
+        Ok(Self { folder, source, documents, notes: Vec::new(), warnings: Vec::new() })
     }
 
     /// The path of the file.
@@ -123,6 +125,10 @@ impl File {
 
     pub fn notes(&self) -> &[String] {
         &self.notes
+    }
+
+    pub fn warnings(&self) -> &[Diagnostic] {
+        &self.warnings
     }
 
     /// Sets `namespace`, `namePrefix` or `nameSuffix`; nothing removes the field.

@@ -1,8 +1,9 @@
 //! `add patch` and `remove patch`.
 
-use krm_yaml::{Node, Result, Style};
+use krm_yaml::{Diagnostic, Node, Result, Span, Style, from_node};
 
 use super::{File, bad_argument, fields};
+use crate::transformers::{Patch, PatchSpec};
 
 /// A patch and what it applies to. Empty texts say nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,11 +75,31 @@ impl PatchEntry {
 }
 
 impl File {
-    pub fn add_patch(&mut self, patch: &PatchEntry) {
+    /// Adds a patch. A text that no build accepts is refused; the file of a patch may still be written.
+    pub fn add_patch(&mut self, patch: &PatchEntry) -> Result<()> {
         if fields::items(self.root(), "patches").iter().any(|entry| patch.is(entry)) {
-            return self.note(format!("this patch is already in `{}`", self.shown()));
+            self.note(format!("this patch is already in `{}`", self.shown()));
+            return Ok(());
         }
-        fields::push(self.root_mut(), "patches", patch.node());
+        let node = patch.node();
+        let spec: PatchSpec = from_node(&node)?;
+        if let Err(error) = Patch::new(&spec, Span::NONE, &*self.folder) {
+            let why = error.message();
+            let doubt = match patch.path.as_str() {
+                "" => bad_argument(format!("the patch cannot be used: {why}")),
+                path => {
+                    let message = format!("`{path}` is added, but cannot be built yet: {why}");
+                    Diagnostic::warning("edit-patch", message).at(error.place())
+                }
+            };
+            let doubt = error.advice().iter().fold(doubt, |doubt, advice| doubt.help(advice.as_str()));
+            if patch.path.is_empty() {
+                return Err(doubt);
+            }
+            self.warnings.push(doubt);
+        }
+        fields::push(self.root_mut(), "patches", node);
+        Ok(())
     }
 
     /// Removes the patches that are exactly this one.

@@ -52,7 +52,7 @@ pub use image_tag::split as split_image;
 pub(crate) use image_tag::{Image, ImageTag};
 pub(crate) use labels::{Label, Labels, Pairs};
 pub(crate) use namespace::Namespace;
-pub(crate) use patch::Patch;
+pub(crate) use patch::{Patch, PatchSpec};
 pub(crate) use patch_json6902::PatchJson6902;
 pub(crate) use patch_strategic_merge::PatchStrategicMerge;
 pub(crate) use prefix::Prefix;
