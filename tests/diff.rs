@@ -454,6 +454,65 @@ fn rendered_files_are_compared() {
 }
 
 #[test]
+fn a_hash_and_its_references_are_one_change_of_rendered_files_too() {
+    let with_settings =
+        DEPLOYMENT.to_owned() + "        envFrom:\n        - configMapRef: {name: settings}\n";
+    let repository = Repository::new(&[
+        (
+            "app/kustomization.yaml",
+            "resources: [web.yaml]\nconfigMapGenerator:\n- {name: settings, literals: [a=1]}\n",
+        ),
+        ("app/web.yaml", &with_settings),
+    ]);
+    assert!(repository.krm(&["build", "-o", "rendered", "app"]).status.success());
+    repository.replace("app/kustomization.yaml", "a=1", "a=2");
+    let text = repository.diff(&["--against", "rendered", "app"]);
+    assert!(text.contains("1 → 2") && text.contains("; 1 reference (Deployment web)"), "{text}");
+    assert!(!text.contains("configMapRef"), "{text}");
+    // The same of a program that builds what was there before.
+    let text = repository.diff(&["--with", "sh -c 'cat rendered'", "app"]);
+    assert!(text.contains("; 1 reference (Deployment web)"), "{text}");
+    // A reference to another object is a change like any other.
+    repository.replace("app/web.yaml", "{name: settings}", "{name: others}");
+    let text = repository.diff(&["--against", "rendered", "app"]);
+    assert!(text.contains("configMapRef"), "{text}");
+}
+
+#[test]
+fn values_are_shown_side_by_side() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.replace("base/web.yaml", "web:1.0.0", "web:1.5.0");
+    let wanted = "\
+2 overlays change (of 2): 2 resources, 2 causes. Pods restart: web (2).
+    HEAD                                                    │   the working tree
+
+base/web.yaml:6
+  - replicas: 1                                             │ + replicas: 2
+  Deployment web        spec.replicas                           a, b
+  - 1                                                       │ + 2
+
+base/web.yaml:17
+  - image: example.com/web:1.0.0                            │ + image: example.com/web:1.5.0
+  Deployment web        spec.template.spec.containers[name=web].image  a, b
+  - example.com/web:1.0.0                                   │ + example.com/web:1.5.0
+
+images   example.com/web  1.0.0 → 1.5.0  (a, b)
+";
+    assert_eq!(repository.diff(&["--side-by-side"]), wanted);
+    let narrow = repository.diff(&["--side-by-side", "--width", "50"]);
+    assert!(narrow.contains("  - example.c…/web:1.0.0 │ + example.c…/web:1.5.0\n"), "{narrow}");
+    let two = repository.diff(&["--overlays", "base", "overlays/a", "--side-by-side", "--full"]);
+    let rows = "  metadata.name
+    base/web.yaml:4                                         │   a/kustomization.yaml:1
+  - web                                                     │ + a-web
+";
+    assert!(two.contains(rows), "{two}");
+    let output = repository.krm(&["diff", "--width", "100"]);
+    assert_eq!(status(&output), Some(2), "{}", stderr(&output));
+}
+
+#[test]
 fn another_program_is_compared() {
     let repository = Repository::shop();
     let krm = env!("CARGO_BIN_EXE_krm");
@@ -488,6 +547,19 @@ fn markdown_fits_into_a_comment() {
         assert_eq!(text.matches("````").count() % 2, 0);
         assert!(text.trim_end().ends_with("`krm diff --full` shows everything."), "{text}");
     }
+}
+
+#[test]
+fn resources_of_a_new_overlay_are_not_counted_as_fields() {
+    let repository = Repository::shop();
+    repository.write("overlays/c/kustomization.yaml", "resources:\n- ../../base\n");
+    repository.write("overlays/a/more.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: more}\n");
+    repository.replace("overlays/a/kustomization.yaml", "- ../../base", "- ../../base\n- more.yaml");
+    let text = repository.diff(&["--format", "markdown"]);
+    assert!(text.contains("overlays/c is new: 1 resource, 1 overlay<"), "{text}");
+    assert!(!text.contains("field,") && !text.contains("fields"), "{text}");
+    let stat = "overlays/a   1 resource   1 added or removed\noverlays/c   1 resource   new\n";
+    assert_eq!(repository.diff(&["--stat"]), stat);
 }
 
 #[test]

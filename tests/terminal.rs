@@ -105,6 +105,45 @@ fn a_long_answer_goes_through_the_pager_of_a_terminal() {
 }
 
 #[test]
+fn places_are_links_for_terminals_that_follow_them() {
+    let place = Place::new("links");
+    if !place.sh("command -v script && command -v stty").status.success() {
+        eprintln!("no terminal is made to show links in: script or stty is not there");
+        return;
+    }
+    place.write("app/kustomization.yaml", "namePrefix: p-\nresources: [a.yaml]\n");
+    place.write("app/a.yaml", &config_map("a"));
+    place.write("pager", "#!/bin/sh\ncat > paged\n");
+    let shown = |rows: usize, variables: &str, command: &str| {
+        let line = format!("stty rows {rows} cols 80; $krm explain app {command}");
+        let variables = format!("-u SSH_CONNECTION -u FORCE_HYPERLINK KRM_PAGER=./pager {variables}");
+        let output = place.sh(&format!("env {variables} script -qec '{line}' /dev/null"));
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let name = "ConfigMap/a metadata.name";
+    let link = format!(
+        "\u{1b}]8;;file://{}/app/a.yaml#4\u{1b}\\app/a.yaml:4:9\u{1b}]8;;\u{1b}\\",
+        place.0.display()
+    );
+    let text = shown(40, "TERM=xterm-kitty", name);
+    assert!(text.contains(&link), "{text:?}");
+    assert!(shown(40, "TERM=xterm FORCE_HYPERLINK=1", name).contains(&link));
+    for (rows, variables, command) in [
+        (40, "TERM=xterm", name),
+        (40, "TERM=xterm-kitty FORCE_HYPERLINK=0", name),
+        (40, "TERM=xterm-kitty", "ConfigMap/a metadata.name | cat"),
+        (40, "TERM=xterm-kitty FORCE_HYPERLINK=1", "ConfigMap/a metadata.name | cat"),
+        (40, "TERM=xterm-kitty", "ConfigMap/a metadata.name --format json"),
+        (3, "TERM=xterm-kitty", name),
+    ] {
+        let text = shown(rows, variables, command);
+        assert!(!text.contains("\u{1b}]8"), "{variables} {command}: {text:?}");
+    }
+    let paged = fs::read_to_string(place.0.join("paged")).expect("a long answer is paged");
+    assert!(paged.contains("app/a.yaml:4:9") && !paged.contains("\u{1b}]8"), "{paged:?}");
+}
+
+#[test]
 fn a_standard_error_that_is_closed_or_full_changes_nothing() {
     let place = Place::new("closed");
     place.write("pkg/a.yaml", &config_map("a"));

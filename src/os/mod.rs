@@ -44,7 +44,7 @@ pub use environment::{
 };
 pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
-pub use pager::page;
+pub use pager::{page, terminal_width};
 pub use read::{read, read_with_metadata};
 pub use system::{clock, exit, survive_file_limits};
 pub use watch::Watch;

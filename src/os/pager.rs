@@ -3,18 +3,19 @@
 use std::io::{IsTerminal, Write};
 use std::process::{Command, Stdio};
 
-use krm_engine::Result;
-
 use super::system::HoldSignals;
 
-/// Prints a text, through a pager if it is longer than the terminal it goes to.
+/// Has a pager show a text that is longer than the terminal it goes to. False if none did: the text is yet to be printed.
 ///
 /// The pager is the program that `KRM_PAGER` or `PAGER` names, or else `less`. Nothing that krm reads can name one.
-pub fn page(text: &str) -> Result<()> {
-    match is_longer_than_terminal(text) && show(text) {
-        true => Ok(()),
-        false => super::print(text.as_bytes()),
-    }
+pub fn page(text: &str) -> bool {
+    is_longer_than_terminal(text) && show(text)
+}
+
+/// How many columns the terminal has that standard output goes to, if it does.
+pub fn terminal_width() -> Option<usize> {
+    let size = terminal_size::terminal_size_of(std::io::stdout());
+    size.map(|(width, _)| usize::from(width.0)).filter(|width| *width > 0)
 }
 
 fn is_longer_than_terminal(text: &str) -> bool {

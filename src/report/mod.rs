@@ -3,6 +3,8 @@
 
 mod ci;
 mod colour;
+pub mod columns;
+mod links;
 mod repeated;
 mod sarif;
 mod summary;
@@ -19,6 +21,7 @@ use crate::os;
 pub use ci::{data as annotation_data, property as annotation_property};
 pub use colour::Colours;
 pub use krm_yaml::sanitize;
+pub use links::{show, show_linked};
 pub use summary::{counted, names};
 
 /// Shows diagnostics on standard error.

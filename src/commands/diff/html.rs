@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status};
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status, TargetDiff};
 
 use super::text::{heading, label, place, summary, values};
 use crate::page::{counted, escaped, plain_page};
@@ -57,7 +57,7 @@ fn lists(diff: &Diff, out: &mut String) {
     let changed = diff.targets.iter().enumerate().filter(|(_, target)| target.status != Status::Same);
     let target = changed.map(|(at, target)| {
         let badge = match target.status {
-            Status::Changed => format!("~{}", target.fields + target.follow),
+            Status::Changed => format!("~{}", target.whole + target.fields + target.follow),
             status => status.name().to_owned(),
         };
         (format!("t{at}"), target.directory.clone(), badge)
@@ -166,12 +166,10 @@ fn targets_of(diff: &Diff, out: &mut String) {
         let _ = writeln!(
             out,
             "<article class=\"card node\" id=\"t{at}\"><h2><bdi class=\"rname\">{}</bdi> <span class=\"facts\">{}</span></h2>\
-             <p class=\"facts\">{}, {}, {} more</p>",
+             <p class=\"facts\">{}</p>",
             shown(&target.directory),
             target.status.name(),
-            counted(target.resources, "resource"),
-            counted(target.fields, "field"),
-            target.follow
+            size(target)
         );
         for error in target.errors.iter().flatten() {
             let _ = writeln!(out, "<div class=\"failure\"><pre>{}</pre></div>", shown(error.message()));
@@ -191,6 +189,21 @@ fn targets_of(diff: &Diff, out: &mut String) {
         }
         out.push_str("</article>\n");
     }
+}
+
+/// How much of a target differs.
+fn size(target: &TargetDiff) -> String {
+    let mut parts = vec![counted(target.resources, "resource")];
+    if target.status == Status::Changed && target.whole > 0 {
+        parts.push(format!("{} added or removed", target.whole));
+    }
+    if target.fields > 0 {
+        parts.push(counted(target.fields, "field"));
+    }
+    if target.follow > 0 {
+        parts.push(format!("{} more follow", target.follow));
+    }
+    parts.join(", ")
 }
 
 /// What was and what is, one below the other.

@@ -138,11 +138,14 @@ fn details(cause: &Cause, diff: &Diff, detail: Detail, overlays: &dyn Fn(&[usize
         (Some(at), Some(what)) => format!("{} {}", code(&place(at)), escaped(what)),
         (None, what) => escaped(what.as_deref().unwrap_or_default()),
     };
-    let counts = format!(
-        "{}, {}",
-        counted(changes.len(), "field", "fields"),
-        counted(reached.len(), "overlay", "overlays")
-    );
+    let whole = changes.iter().filter(|change| change.field.is_empty()).count();
+    let counts = [
+        (whole, "resource", "resources"),
+        (changes.len() - whole, "field", "fields"),
+        (reached.len(), "overlay", "overlays"),
+    ];
+    let counts = counts.into_iter().filter(|(count, _, _)| *count > 0);
+    let counts = counts.map(|(count, one, many)| counted(count, one, many)).collect::<Vec<_>>().join(", ");
     let mut out = format!("<details><summary>{head}: {counts}</summary>\n\n");
     // A fence longer than any in the lines themselves.
     if cause.before.is_some() || cause.after.is_some() {

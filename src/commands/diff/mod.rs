@@ -1,6 +1,7 @@
 //! `krm diff`: what a change does to every result, and which line does it.
 
 mod colour;
+mod columns;
 mod github;
 mod html;
 mod markdown;
@@ -22,8 +23,9 @@ use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Sources, World};
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::targets::Targets;
 use crate::os;
-use crate::report::Report;
+use crate::report::{self, Report};
 
+use columns::Columns;
 pub use rendered::of_results;
 
 /// Show what differs between two results, and which line of the sources makes it so
@@ -89,7 +91,17 @@ pub struct DiffArgs {
     #[arg(long, value_name = "FIELD")]
     mask: Vec<String>,
 
-    /// Lines around each change of a unified difference
+    /// Show values beside each other, in two columns
+    ///
+    /// A terminal with fewer than 120 columns shows them one below the other, unless `--width` is given. Only for text.
+    #[arg(long, conflicts_with_all = ["html", "stat"])]
+    side_by_side: bool,
+
+    /// How many columns to use for `--side-by-side`; those of the terminal without it, or 120 in a pipe
+    #[arg(long, value_name = "COLUMNS", requires = "side_by_side", value_parser = clap::value_parser!(u16).range(40..))]
+    width: Option<u16>,
+
+    /// Lines around each change of a unified difference, or of one side by side
     #[arg(long, value_name = "N", default_value_t = 3)]
     context: usize,
 
@@ -137,12 +149,17 @@ const DIFFERS: i32 = 3;
 
 /// Compares, prints, and gives the exit status.
 pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
+    if args.side_by_side && args.output.format != Format::Text {
+        return Err(Diagnostic::error("diff-side-by-side", "only text can be shown side by side")
+            .help("leave out `--format`, or leave out `--side-by-side`"));
+    }
     let Compared { diff, given, hidden } = match (&args.overlays, &args.against, &args.with) {
         (Some(two), _, _) => overlays::compare(&args, &two[0], &two[1], report)?,
         (_, Some(path), _) => rendered::against(&args, path, report)?,
         (_, _, Some(command)) => rendered::with(&args, command, report)?,
         _ => revisions::compare(&args, report)?,
     };
+    let form = text::Form { full: args.full, columns: args.columns(report) };
     let text = match args.output.format {
         _ if args.html.is_some() => html::page(&diff),
         Format::Html => html::page(&diff),
@@ -151,8 +168,8 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         Format::Github => github::text(&diff),
         Format::Unified => unified::text(&given, args.overlays.as_deref(), args.context, &hidden)?,
         Format::Text if args.stat => text::stat(&diff),
-        Format::Text if args.overlays.is_some() => overlays::text(&diff, args.full),
-        Format::Text => text::diff(&diff, args.full),
+        Format::Text if args.overlays.is_some() => overlays::text(&diff, form),
+        Format::Text => text::diff(&diff, form),
     };
     let text = match args.output.format {
         _ if args.html.is_some() || !report.colours.on_stdout() => text,
@@ -162,8 +179,11 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
     };
     match &args.html {
         Some(file) => os::write(file, text.as_bytes())?,
-        None if args.no_pager => os::print(text.as_bytes())?,
-        None => os::page(&text)?,
+        // The places in a table of overlays are shortened, and so lead nowhere.
+        None if args.output.format == Format::Text && args.overlays.is_none() => {
+            report::show_linked(&text, args.no_pager)?;
+        }
+        None => report::show(&text, args.no_pager)?,
     }
     let is_same = !diff.differs() && count(&diff, Status::Failed) == 0;
     if let Some([first, second]) = args.two_folders().filter(|_| is_same) {
@@ -199,6 +219,16 @@ impl Compared {
 }
 
 impl DiffArgs {
+    /// The columns for values, if they are wanted and there is room for two.
+    fn columns(&self, report: &Report) -> Option<Columns> {
+        let width = match self.width {
+            Some(width) => usize::from(width),
+            None => os::terminal_width().unwrap_or(columns::NARROWEST_TERMINAL),
+        };
+        let is_shown = self.side_by_side && (self.width.is_some() || width >= columns::NARROWEST_TERMINAL);
+        is_shown.then(|| Columns::new(width, self.context, report.colours.on_stdout()))
+    }
+
     /// The folders that were named, if none can be a revision.
     fn named(&self) -> impl Iterator<Item = &String> {
         self.words.iter().chain(&self.folders)

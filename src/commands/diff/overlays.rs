@@ -5,9 +5,12 @@ use std::sync::Arc;
 use krm_engine::diff::{self, Change, ChangeKind, Diff, Given, Outcome, Side, Tail, TargetDiff};
 use krm_engine::{Result, Session};
 
+use super::columns::Columns;
+use super::text::Form;
 use super::{Compared, DiffArgs, text};
 use crate::commands::build;
-use crate::report::Report;
+use crate::report::columns::{padded, width};
+use crate::report::{Report, sanitize};
 
 pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result<Compared> {
     let (disk, options) = build::world_and_options(&args.flags, &[from.to_owned(), to.to_owned()])?;
@@ -35,7 +38,7 @@ struct Row {
 }
 
 /// A table for each resource that differs.
-pub fn text(diff: &Diff, full: bool) -> String {
+pub fn text(diff: &Diff, Form { full, columns }: Form) -> String {
     let mut out = String::new();
     let mut changes: Vec<&Change> = diff.changes.iter().collect();
     changes.sort_by(|a, b| {
@@ -55,7 +58,10 @@ pub fn text(diff: &Diff, full: bool) -> String {
         if !out.is_empty() {
             out.push('\n');
         }
-        out.push_str(&table(own, diff, full));
+        out.push_str(&match columns {
+            Some(columns) => beside_each_other(own, diff, columns, full),
+            None => table(own, diff, full),
+        });
     }
     if !as_expected.is_empty() {
         let blank = if out.is_empty() { "" } else { "\n" };
@@ -70,27 +76,55 @@ pub fn text(diff: &Diff, full: bool) -> String {
     out
 }
 
-fn table(changes: &[&Change], diff: &Diff, full: bool) -> String {
-    let resource = &changes[0].resource;
-    let name = format!("{} {}", resource.kind, resource.name);
+/// The changes of a resource as they are shown, and how many are not because they are what one expects.
+fn shown<'c>(changes: &[&'c Change], full: bool) -> (Vec<&'c Change>, String) {
     let (expected, shown): (Vec<&Change>, Vec<&Change>) =
         changes.iter().partition(|change| !full && is_expected(change));
-    let expected = expected.len();
+    let more = match expected.len() {
+        0 => String::new(),
+        1 => "  1 more differs by prefix and namespace only (--full)\n".to_owned(),
+        more => format!("  {more} more differ by prefix and namespace only (--full)\n"),
+    };
+    (shown, more)
+}
+
+/// The values of both folders in two columns, each below the place it is from.
+fn beside_each_other(changes: &[&Change], diff: &Diff, columns: Columns, full: bool) -> String {
+    let (shown, more) = shown(changes, full);
+    let mut out = format!("{}\n{}", text::label(changes[0]), columns.names(&diff.from, &diff.to));
+    for change in shown {
+        let at = |tail: &Option<Tail>| tail.as_ref().map(place).unwrap_or_default();
+        let field = match change.field.is_empty() {
+            true => format!(
+                "the resource is in {} only",
+                if change.after.is_some() { &diff.to } else { &diff.from }
+            ),
+            false => sanitize::inert(&change.field).into_owned(),
+        };
+        out.push_str(&format!("  {field}\n{}", columns.places(&at(&change.from), &at(&change.to))));
+        if full || !change.field.is_empty() {
+            out.push_str(&columns.change(change, full));
+        }
+    }
+    out + &more
+}
+
+fn table(changes: &[&Change], diff: &Diff, full: bool) -> String {
+    let name = text::label(changes[0]);
+    let (shown, more) = shown(changes, full);
     let mut rows: Vec<Row> = shown.into_iter().map(row).collect();
     rows.insert(0, Row { field: name, from: diff.from.clone(), to: diff.to.clone(), place: String::new() });
-    let width = |of: &dyn Fn(&Row) -> &str| rows.iter().map(|row| of(row).chars().count()).max().unwrap_or(0);
-    let (first, second, third) = (width(&|r| &r.field) + 2, width(&|r| &r.from), width(&|r| &r.to));
+    let column = |of: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width(of(row))).max().unwrap_or(0);
+    let (first, second, third) = (column(&|r| &r.field) + 2, column(&|r| &r.from), column(&|r| &r.to));
     let mut out = String::new();
     for (at, Row { field, from, to, place }) in rows.iter().enumerate() {
         let field = if at == 0 { field.clone() } else { format!("  {field}") };
-        let line = format!("{field:<first$}   {from:<second$}   {to:<third$}   {place}");
+        let (field, from, to) = (padded(&field, first), padded(from, second), padded(to, third));
+        let line = format!("{field}   {from}   {to}   {place}");
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    if expected > 0 {
-        out.push_str(&format!("  {expected} more differ by prefix and namespace only (--full)\n"));
-    }
-    out
+    out + &more
 }
 
 /// What differs by the names of the two folders alone is what one expects.

@@ -16,6 +16,7 @@ use krm_engine::{
 use krm_yaml::Failure;
 use rayon::prelude::*;
 
+use super::text::Form;
 use super::{Compared, DiffArgs, meant, no_target};
 use crate::commands::{build, input};
 use crate::os::{self, Disk};
@@ -71,7 +72,7 @@ pub fn of_results(
     let side = |name: &str| Side { name: name.to_owned(), world, sources: &report.sources, root: None };
     let options = diff::Options { opaque: Some(cause), ..diff::Options::default() };
     let compared = Compared::new(&side("before"), &side("now"), given, &options);
-    let text = super::text::diff(&compared.diff, false);
+    let text = super::text::diff(&compared.diff, Form { full: false, columns: None });
     if report.colours.on_stdout() { super::colour::text(&text) } else { text }
 }
 

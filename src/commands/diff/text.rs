@@ -8,7 +8,9 @@ use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDif
 use krm_engine::explain::text::value;
 use krm_function::elements::inferred_key;
 
+use super::columns::Columns;
 use super::count;
+use crate::report::columns::{padded, width};
 use crate::report::sanitize;
 
 /// The columns: where a cause is, the resource, its field, its values.
@@ -19,35 +21,57 @@ const VALUES: usize = 26;
 /// Longer values are shown by their beginning and end, unless everything is asked for.
 const LONGEST: usize = 400;
 
-pub fn diff(diff: &Diff, full: bool) -> String {
+/// How differences are shown.
+#[derive(Clone, Copy)]
+pub struct Form {
+    /// Nothing is shortened.
+    pub full: bool,
+    /// Values are beside each other.
+    pub columns: Option<Columns>,
+}
+
+/// What is shown, and how.
+struct Shown<'d> {
+    diff: &'d Diff,
+    names: Vec<String>,
+    form: Form,
+}
+
+pub fn diff(diff: &Diff, form: Form) -> String {
     let mut out = summary(diff);
-    let names = diff.short_names();
-    let aligned: Vec<bool> =
-        diff.causes.iter().map(|cause| heading(cause).chars().count() < PLACE - 2).collect();
-    let before = |cause: &Cause| cause.before.as_deref().unwrap_or_default().chars().count();
-    let width = diff.causes.iter().zip(&aligned).filter(|(_, aligned)| **aligned);
-    let width = width.map(|(cause, _)| before(cause)).filter(|width| *width <= 48).max().unwrap_or(0);
-    let mut shown = vec![false; diff.causes.len()];
+    let shown = Shown { diff, names: diff.short_names(), form };
+    let (names, full) = (&shown.names, form.full);
+    if let Some(columns) = form.columns.filter(|_| diff.differs()) {
+        out.push_str(&columns.names(&diff.from, &diff.to));
+    }
+    let aligned: Vec<bool> = diff.causes.iter().map(|cause| width(&heading(cause)) < PLACE - 2).collect();
+    let before = |cause: &Cause| width(cause.before.as_deref().unwrap_or_default());
+    let of_lines = diff.causes.iter().zip(&aligned).filter(|(_, aligned)| **aligned);
+    let of_lines = of_lines.map(|(cause, _)| before(cause)).filter(|width| *width <= 48).max().unwrap_or(0);
+    let mut done = vec![false; diff.causes.len()];
     for at in 0..diff.causes.len() {
-        if shown[at] {
+        if done[at] {
             continue;
         }
         // The same edit in several lines of a file is shown once.
         let cause = &diff.causes[at];
         let alike: Vec<usize> = (at..diff.causes.len())
             .filter(|other| {
-                *other == at || (!full && !shown[*other] && is_same_edit(cause, &diff.causes[*other]))
+                *other == at || (!full && !done[*other] && is_same_edit(cause, &diff.causes[*other]))
             })
             .collect();
-        alike.iter().for_each(|other| shown[*other] = true);
+        alike.iter().for_each(|other| done[*other] = true);
         let all: Vec<usize> =
             alike.iter().flat_map(|other| diff.causes[*other].changes.iter().copied()).collect();
         out.push('\n');
-        out.push_str(&cause_line(cause, aligned[at], width, alike.len() - 1));
-        out.push_str(&changes(&all, diff, &names, full));
+        out.push_str(&match form.columns {
+            Some(columns) => cause_rows(cause, columns, alike.len() - 1),
+            None => cause_line(cause, aligned[at], of_lines, alike.len() - 1),
+        });
+        out.push_str(&shown.changes(&all));
     }
-    out.push_str(&images(diff, &names));
-    out.push_str(&flags(diff, &names));
+    out.push_str(&images(diff, names));
+    out.push_str(&flags(diff, names));
     out.push_str(&failures(diff));
     if diff.ignored > 0 {
         let _ = writeln!(out, "\n{} left out (--ignore)", counted(diff.ignored, "difference", "differences"));
@@ -124,72 +148,140 @@ pub fn heading(cause: &Cause) -> String {
 
 fn cause_line(cause: &Cause, aligned: bool, width: usize, more: usize) -> String {
     let place = heading(cause);
-    let inert = |text: &String| sanitize::inert(text).into_owned();
-    let (before, after) = (cause.before.as_ref().map(inert), cause.after.as_ref().map(inert));
-    let lead = if aligned { format!("{place:<PLACE$}") } else { format!("{place}   ") };
+    let (before, after) = lines(cause);
+    let lead = if aligned { padded(&place, PLACE) } else { format!("{place}   ") };
     let line = match (before, after) {
         // Words say it better than the lines.
         _ if cause.what.is_some() => lead,
-        (Some(before), Some(after)) if aligned => format!("{lead}{before:<width$}   →   {after}"),
+        (Some(before), Some(after)) if aligned => format!("{lead}{}   →   {after}", padded(&before, width)),
         (Some(before), Some(after)) => format!("{lead}{before}   →   {after}"),
         (Some(before), None) => format!("{lead}removed   {before}"),
         (None, Some(after)) => format!("{lead}added   {after}"),
         (None, None) => lead,
     };
-    match more {
-        0 => format!("{}\n", line.trim_end()),
-        more => format!("{}   (and in {})\n", line.trim_end(), counted(more, "more line", "more lines")),
+    format!("{}{}\n", line.trim_end(), and_in(more))
+}
+
+/// The same with both lines beside each other.
+fn cause_rows(cause: &Cause, columns: Columns, more: usize) -> String {
+    let head = format!("{}{}\n", heading(cause), and_in(more));
+    match (cause.what.is_some(), lines(cause)) {
+        (true, _) => head,
+        (false, (before, after)) => head + &columns.row(before.as_deref(), after.as_deref()),
     }
 }
 
-/// The changes of a cause; what follows from one is below it.
-fn changes(all: &[usize], diff: &Diff, names: &[String], full: bool) -> String {
-    let all: Vec<&Change> = all.iter().map(|id| &diff.changes[*id]).collect();
-    let resource =
-        all.iter().map(|change| label(change).chars().count() + 2).max().unwrap_or(0).max(RESOURCE);
-    let mut out = String::new();
-    let roots: Vec<&Change> = all.iter().filter(|change| change.follows.is_none()).copied().collect();
-    let mut shown: Vec<bool> = vec![false; roots.len()];
-    for at in 0..roots.len() {
-        if shown[at] {
-            continue;
-        }
-        // The same change of many resources is shown once: a namespace, a label.
-        let alike: Vec<usize> =
-            (at..roots.len()).filter(|other| !shown[*other] && is_alike(roots[at], roots[*other])).collect();
-        match alike.len() > 3 && !full {
-            true => {
-                let many: Vec<&Change> = alike.iter().map(|other| roots[*other]).collect();
-                alike.iter().for_each(|other| shown[*other] = true);
-                out.push_str(&folded(&many, resource, diff, names, full));
-                let all_follow: Vec<&Change> =
-                    many.iter().flat_map(|change| followers(change, &all)).collect();
-                out.push_str(&follow(&all_follow));
-            }
-            false => {
-                shown[at] = true;
-                out.push_str(&line(roots[at], &label(roots[at]), resource, diff, names, full));
-                out.push_str(&follow(&followers(roots[at], &all)));
-            }
-        }
+fn and_in(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!("   (and in {})", counted(more, "more line", "more lines")),
     }
-    out
+}
+
+/// The line that is the cause, as it was and as it is.
+fn lines(cause: &Cause) -> (Option<String>, Option<String>) {
+    let inert = |text: &String| sanitize::inert(text).into_owned();
+    (cause.before.as_ref().map(inert), cause.after.as_ref().map(inert))
+}
+
+impl Shown<'_> {
+    /// The changes of a cause; what follows from one is below it.
+    fn changes(&self, all: &[usize]) -> String {
+        let all: Vec<&Change> = all.iter().map(|id| &self.diff.changes[*id]).collect();
+        let resource = all.iter().map(|change| width(&label(change)) + 2).max().unwrap_or(0).max(RESOURCE);
+        let mut out = String::new();
+        let roots: Vec<&Change> = all.iter().filter(|change| change.follows.is_none()).copied().collect();
+        let mut shown: Vec<bool> = vec![false; roots.len()];
+        for at in 0..roots.len() {
+            if shown[at] {
+                continue;
+            }
+            // The same change of many resources is shown once: a namespace, a label.
+            let alike: Vec<usize> = (at..roots.len())
+                .filter(|other| !shown[*other] && is_alike(roots[at], roots[*other]))
+                .collect();
+            match alike.len() > 3 && !self.form.full {
+                true => {
+                    let many: Vec<&Change> = alike.iter().map(|other| roots[*other]).collect();
+                    alike.iter().for_each(|other| shown[*other] = true);
+                    out.push_str(&self.folded(&many, resource));
+                    let all_follow: Vec<&Change> =
+                        many.iter().flat_map(|change| followers(change, &all)).collect();
+                    out.push_str(&follow(&all_follow));
+                }
+                false => {
+                    shown[at] = true;
+                    out.push_str(&self.line(roots[at], &label(roots[at]), resource));
+                    out.push_str(&follow(&followers(roots[at], &all)));
+                }
+            }
+        }
+        out
+    }
+
+    fn folded(&self, many: &[&Change], width: usize) -> String {
+        let mut out = self.line(many[0], &counted(many.len(), "resource", "resources"), width);
+        let labels: Vec<String> = many.iter().map(|change| label(change)).collect();
+        const MOST: usize = 6;
+        let more = labels.len().saturating_sub(MOST);
+        let shown = labels[..labels.len().min(MOST)].join(", ");
+        let more = if more == 0 { String::new() } else { format!(" and {more} more (--full)") };
+        let _ = writeln!(out, "    {shown}{more}");
+        out
+    }
+
+    fn line(&self, change: &Change, label: &str, resource: usize) -> String {
+        let Form { full, columns } = self.form;
+        let targets = match full {
+            true => list(&change.targets, &self.names),
+            false => targets(&change.targets, self.diff, &self.names),
+        };
+        let label = padded(label, resource);
+        let field = match change.field.is_empty() {
+            true => change.kind.name().to_owned(),
+            false => sanitize::inert(&change.field).into_owned(),
+        };
+        // Of values beside each other, the overlays are above the right one.
+        let column = columns.map_or(FIELD + VALUES, |columns| columns.middle().saturating_sub(2 + resource));
+        let head = match width(&field) + 2 <= column {
+            true => format!("  {label}{}{targets}", padded(&field, column)),
+            false => format!("  {label}{field}  {targets}"),
+        };
+        let mut out = format!("{}\n", head.trim_end());
+        match columns {
+            // All of a resource that comes or goes is much, and rarely what people look for.
+            _ if change.field.is_empty() && (columns.is_none() || !full) => return out,
+            Some(columns) => return out + &columns.change(change, full),
+            None => {}
+        }
+        let guessed = if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" };
+        let (before, after) = values(change);
+        let hidden = if change.masked && before == after { " (changed)" } else { "" };
+        let pair = format!("{before} → {after}{hidden}{guessed}");
+        if width(&field) <= FIELD - 2 && width(&pair) <= VALUES - 2 {
+            let line = format!("  {label}{}{}{targets}", padded(&field, FIELD), padded(&pair, VALUES));
+            return format!("{}\n", line.trim_end());
+        }
+        if !change.masked
+            && let Some(lines) = changed_lines(change, full)
+        {
+            out.push_str(&lines);
+            return out;
+        }
+        for (sign, node, text) in [('-', &change.before, before), ('+', &change.after, after)] {
+            if node.is_some() {
+                let text = if full { text } else { shortened(&text) };
+                let guessed = if sign == '+' { guessed } else { "" };
+                let _ = writeln!(out, "    {sign} {text}{guessed}");
+            }
+        }
+        out
+    }
 }
 
 fn is_alike(a: &Change, b: &Change) -> bool {
     let key = |change: &Change| (change.kind, change.field.clone(), change.targets.clone(), change.masked);
     !a.field.is_empty() && key(a) == key(b) && (&a.before, &a.after) == (&b.before, &b.after)
-}
-
-fn folded(many: &[&Change], width: usize, diff: &Diff, names: &[String], full: bool) -> String {
-    let mut out = line(many[0], &counted(many.len(), "resource", "resources"), width, diff, names, full);
-    let labels: Vec<String> = many.iter().map(|change| label(change)).collect();
-    const MOST: usize = 6;
-    let more = labels.len().saturating_sub(MOST);
-    let shown = labels[..labels.len().min(MOST)].join(", ");
-    let more = if more == 0 { String::new() } else { format!(" and {more} more (--full)") };
-    let _ = writeln!(out, "    {shown}{more}");
-    out
 }
 
 /// A resource as people call it.
@@ -242,47 +334,6 @@ fn flatten(node: &Node, path: &mut String, leaves: &mut Vec<String>) -> bool {
 fn order(list: &Node, key: Option<&str>) -> String {
     let name = |element: &Node| value(key.and_then(|key| element.get(key)).unwrap_or(element));
     format!("[{}]", list.items().iter().map(name).collect::<Vec<_>>().join(", "))
-}
-
-fn line(change: &Change, label: &str, width: usize, diff: &Diff, names: &[String], full: bool) -> String {
-    let targets = match full {
-        true => list(&change.targets, names),
-        false => targets(&change.targets, diff, names),
-    };
-    let guessed = if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" };
-    if change.field.is_empty() {
-        let what = format!("{:<1$}", change.kind.name(), FIELD + VALUES);
-        return format!("{}\n", format!("  {label:<width$}{what}{targets}").trim_end());
-    }
-    let (before, after) = values(change);
-    let hidden = if change.masked && before == after { " (changed)" } else { "" };
-    let pair = format!("{before} → {after}{hidden}{guessed}");
-    let field = sanitize::inert(&change.field).into_owned();
-    let fits = field.chars().count() <= FIELD - 2 && pair.chars().count() <= VALUES - 2;
-    if fits {
-        let line = format!("  {label:<width$}{field:<FIELD$}{pair:<VALUES$}{targets}");
-        return format!("{}\n", line.trim_end());
-    }
-    let column = FIELD + VALUES;
-    let head = match field.chars().count() <= column - 2 {
-        true => format!("  {label:<width$}{field:<column$}{targets}"),
-        false => format!("  {label:<width$}{field}  {targets}"),
-    };
-    let mut out = format!("{}\n", head.trim_end());
-    if !change.masked
-        && let Some(lines) = changed_lines(change, full)
-    {
-        out.push_str(&lines);
-        return out;
-    }
-    for (sign, node, text) in [('-', &change.before, before), ('+', &change.after, after)] {
-        if node.is_some() {
-            let text = if full { text } else { shortened(&text) };
-            let guessed = if sign == '+' { guessed } else { "" };
-            let _ = writeln!(out, "    {sign} {text}{guessed}");
-        }
-    }
-    out
 }
 
 /// Of texts over several lines those that differ.
@@ -415,13 +466,13 @@ fn images(diff: &Diff, names: &[String]) -> String {
     if diff.images.is_empty() {
         return String::new();
     }
-    let width = diff.images.iter().map(|image| image.name.chars().count()).max().unwrap_or(0);
+    let column = diff.images.iter().map(|image| width(&image.name)).max().unwrap_or(0);
     let mut out = String::from("\n");
     for (at, image) in diff.images.iter().enumerate() {
         let lead = if at == 0 { "images" } else { "" };
         let name = match image.name.is_empty() {
             true => String::new(),
-            false => format!("{:<width$}  ", image.name),
+            false => format!("{}  ", padded(&image.name, column)),
         };
         let targets = targets(&image.targets, diff, names);
         let or_none = |tag: &str| if tag.is_empty() { "no tag".to_owned() } else { tag.to_owned() };
@@ -471,21 +522,26 @@ fn failures(diff: &Diff) -> String {
 pub fn stat(diff: &Diff) -> String {
     let changed: Vec<&TargetDiff> =
         diff.targets.iter().filter(|target| target.status != Status::Same).collect();
-    let width = changed.iter().map(|target| target.directory.chars().count()).max().unwrap_or(0);
+    let column = changed.iter().map(|target| width(&target.directory)).max().unwrap_or(0);
     let line = |target: &&TargetDiff| {
-        let head = format!("{:<width$}   ", target.directory);
+        let head = format!("{}   ", padded(&target.directory, column));
         let resources = counted(target.resources, "resource", "resources");
         match target.status {
             Status::Failed => format!("{head}fails\n"),
             Status::Added => format!("{head}{resources}   new\n"),
             Status::Removed => format!("{head}{resources}   gone\n"),
             _ => {
-                let fields = counted(target.fields, "field", "fields");
-                let follow = match target.follow {
-                    0 => String::new(),
-                    more => format!("   {more} more follow"),
-                };
-                format!("{head}{resources}   {fields}{follow}\n")
+                let mut line = format!("{head}{resources}");
+                if target.whole > 0 {
+                    let _ = write!(line, "   {} added or removed", target.whole);
+                }
+                if target.fields > 0 {
+                    let _ = write!(line, "   {}", counted(target.fields, "field", "fields"));
+                }
+                if target.follow > 0 {
+                    let _ = write!(line, "   {} more follow", target.follow);
+                }
+                line + "\n"
             }
         }
     };

@@ -7,7 +7,8 @@ use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
 use super::{Answerer, Traced, colour};
-use crate::report::sanitize;
+use crate::report::columns::{padded, width};
+use crate::report::{self, sanitize};
 
 pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
     let mut rows: Vec<(String, String)> = Vec::new();
@@ -19,9 +20,15 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
             rows.push((origin(answerer, one, *track, &seen.node, &line.path), line.text));
         }
     }
-    let width = rows.iter().map(|(place, _)| place.chars().count()).max().unwrap_or(0);
-    let text: String = rows.iter().map(|(place, line)| format!("{place:<width$} │ {line}\n")).collect();
-    answerer.show_in_colours(&sanitize::inert(&text), colour::blame)?;
+    let column = rows.iter().map(|(place, _)| width(place)).max().unwrap_or(0);
+    let line = |(place, line): &(String, String)| format!("{} │ {line}\n", padded(place, column));
+    let text: String = rows.iter().map(line).collect();
+    let text = sanitize::inert(&text);
+    // The places are shortened, and so lead nowhere.
+    match answerer.report.colours.on_stdout() {
+        true => report::show(&colour::blame(&text), answerer.no_pager)?,
+        false => report::show(&text, answerer.no_pager)?,
+    }
     one.failure()
 }
 

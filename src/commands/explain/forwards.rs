@@ -11,6 +11,7 @@ use krm_engine::{Diagnostic, Node, Result, Source};
 
 use super::{Answerer, Format, Traced};
 use crate::os;
+use crate::report::columns::{padded, width};
 use crate::report::sanitize;
 
 /// What becomes of the line in a target.
@@ -48,11 +49,12 @@ pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format
     }
     let text = match format {
         Format::Text => {
-            let width = |of: &dyn Fn(&Arrival) -> usize| arrivals.iter().map(of).max().unwrap_or(0);
-            let (first, second) = (width(&|a| a.target.len()), width(&|a| a.resource.len()));
+            let column =
+                |of: &dyn Fn(&Arrival) -> &str| arrivals.iter().map(|a| width(of(a))).max().unwrap_or(0);
+            let (first, second) = (column(&|a| &a.target), column(&|a| &a.resource));
             let lines = arrivals.iter().map(|a| {
-                let line = format!("  {:<first$}   {:<second$}   {}", a.target, a.resource, a.outcome);
-                format!("{}\n", line.trim_end())
+                let (target, resource) = (padded(&a.target, first), padded(&a.resource, second));
+                format!("{}\n", format!("  {target}   {resource}   {}", a.outcome).trim_end())
             });
             let lines = match all.is_empty() {
                 true => "  nothing: no kustomization below this folder reads the file\n".to_owned(),
@@ -70,7 +72,7 @@ pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format
             object
         })),
     };
-    answerer.show(&sanitize::inert(&text))?;
+    answerer.show(&sanitize::inert(&text), format)?;
     Diagnostic::join(all.iter().filter_map(|one| one.failure().err())).map_or(Ok(()), Err)
 }
 

@@ -23,8 +23,8 @@ use crate::commands::affected::real_paths;
 use crate::commands::diff::is_layer;
 use crate::commands::targets::Targets;
 use crate::commands::{build, patterns};
-use crate::os::{self, Disk};
-use crate::report::{Report, sanitize};
+use crate::os::Disk;
+use crate::report::{self, Report, sanitize};
 
 /// Show where a value of the result comes from
 ///
@@ -413,17 +413,17 @@ impl Answerer<'_> {
         };
         let text = sanitize::inert(&text);
         match format {
-            Format::Text => self.show_in_colours(&text, colour::history),
-            Format::Json => self.show(&text),
+            Format::Text if self.report.colours.on_stdout() => self.show(&colour::history(&text), format),
+            _ => self.show(&text, format),
         }
     }
 
-    fn show_in_colours(&self, text: &str, paint: fn(&str) -> String) -> Result<()> {
-        if self.report.colours.on_stdout() { self.show(&paint(text)) } else { self.show(text) }
-    }
-
-    fn show(&self, text: &str) -> Result<()> {
-        if self.no_pager { os::print(text.as_bytes()) } else { os::page(text) }
+    /// Shows an answer; places in text are links.
+    fn show(&self, text: &str, format: Format) -> Result<()> {
+        match format {
+            Format::Text => report::show_linked(text, self.no_pager),
+            Format::Json => report::show(text, self.no_pager),
+        }
     }
 
     fn json(&self, answer: &Explanation, target: &str) -> krm_engine::Node {
@@ -445,7 +445,7 @@ impl Answerer<'_> {
             Format::Text => text::table(&rows),
             Format::Json => json::list(rows.iter().map(json::row)),
         };
-        self.show(&sanitize::inert(&text))?;
+        self.show(&sanitize::inert(&text), format)?;
         one.failure()
     }
 
@@ -490,7 +490,7 @@ impl Answerer<'_> {
                 None => json::absent(target),
             })),
         };
-        self.show(&sanitize::inert(&text))?;
+        self.show(&sanitize::inert(&text), format)?;
         Diagnostic::join(errors).map_or(Ok(()), Err)
     }
 }

@@ -8,6 +8,7 @@ use krm_engine::graph::{Branch, Content, Effect, Level, StepKind, StepView, User
 use krm_engine::workspace::{Layer, LayerKind, ReferenceTarget};
 
 use crate::commands::targets::Targets;
+use crate::report::columns::width;
 use crate::report::{Report, sanitize};
 
 /// A line of a tree and what is below it.
@@ -23,10 +24,6 @@ struct Line {
 
 /// Between a label and what is said of it.
 const GAP: usize = 3;
-
-fn width(text: &str) -> usize {
-    text.chars().count()
-}
 
 impl Line {
     fn new(label: impl Into<String>) -> Self {

@@ -286,6 +286,7 @@ impl Comparison<'_> {
             status,
             errors,
             resources: 0,
+            whole: 0,
             fields: 0,
             follow: 0,
         };
@@ -308,13 +309,12 @@ impl Comparison<'_> {
             .map(|pair| (pair, self.differences(&pair, &old, &new)))
             .filter(|(_, differences)| !differences.is_empty())
             .collect();
-        // Which change of which resource is where in the list: names that follow look for it.
-        let mut places: Places = FxHashMap::default();
+        let mut places = Places::default();
         let mut next = 0;
         for (pair, differences) in &found {
             let track = pair.new.and_then(|at| new[at].track).map(|(_, track)| track);
             for difference in differences {
-                places.insert((track, difference.new_path.clone()), next);
+                places.add(track, difference, next);
                 next += 1;
             }
         }
@@ -346,7 +346,8 @@ impl Comparison<'_> {
         resources.dedup();
         target.resources = resources.len();
         target.follow = changes.iter().filter(|local| local.change.derived).count();
-        target.fields = changes.len() - target.follow;
+        target.whole = changes.iter().filter(|local| local.change.field.is_empty()).count();
+        target.fields = changes.len() - target.follow - target.whole;
         if target.status == Status::Same && !changes.is_empty() {
             target.status = Status::Changed;
         }
@@ -481,8 +482,7 @@ impl Comparison<'_> {
     ) -> (Option<usize>, bool) {
         let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).unwrap_or_default().to_owned();
         let (before, after) = (text(&difference.before), text(&difference.after));
-        let hashes = split_hash(&before).zip(split_hash(&after));
-        let same_stem = hashes.is_some_and(|((a, _), (b, _))| a == b);
+        let same_stem = differ_by_hash(&before, &after);
         if is_name(&difference.new_path) {
             // A name that differs by its hash alone does so because of what was hashed.
             let content = siblings.iter().position(|other| !is_metadata(&other.new_path));
@@ -491,7 +491,12 @@ impl Comparison<'_> {
                 None => (None, false),
             };
         }
-        let Some((trace, track)) = resource.new.and_then(|item| item.track) else { return (None, false) };
+        let is_traced = resource.old.is_some_and(|item| item.track.is_some());
+        let Some((trace, track)) = resource.new.and_then(|item| item.track).filter(|_| is_traced) else {
+            // Nobody knows how what was rendered elsewhere came about, but a name that ends in a hash is like no other.
+            let renamed = places.hashed.get(&(before, after)).copied();
+            return (renamed, renamed.is_some());
+        };
         if difference.after.is_none() {
             return (None, false);
         }
@@ -521,7 +526,7 @@ impl Comparison<'_> {
                 _ => None,
             };
             if let Some((track, path)) = source
-                && let Some(at) = places.get(&(Some(track), path))
+                && let Some(at) = places.changes.get(&(track, path))
             {
                 return (Some(*at), same_stem);
             }
@@ -606,7 +611,32 @@ fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -
     entries
 }
 
-type Places = FxHashMap<(Option<Track>, Vec<Segment>), usize>;
+/// Where in the list of changes the one is that another may follow from.
+#[derive(Default)]
+struct Places {
+    /// Of each resource whose build was traced, by the field.
+    changes: FxHashMap<(Track, Vec<Segment>), usize>,
+    /// Names of which only the hash differs, as they were and as they are.
+    hashed: FxHashMap<(String, String), usize>,
+}
+
+impl Places {
+    fn add(&mut self, track: Option<Track>, difference: &Difference, at: usize) {
+        if let Some(track) = track {
+            self.changes.insert((track, difference.new_path.clone()), at);
+        }
+        let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).unwrap_or_default().to_owned();
+        let (before, after) = (text(&difference.before), text(&difference.after));
+        if is_name(&difference.new_path) && differ_by_hash(&before, &after) {
+            self.hashed.insert((before, after), at);
+        }
+    }
+}
+
+/// Whether two names are the same but for the hashes they end in.
+fn differ_by_hash(before: &str, after: &str) -> bool {
+    split_hash(before).zip(split_hash(after)).is_some_and(|((a, _), (b, _))| a == b)
+}
 
 fn seen(trace: &Trace, track: Track) -> Option<&Seen> {
     trace.result.iter().find(|(other, _)| *other == track).map(|(_, seen)| seen)

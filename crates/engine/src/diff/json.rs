@@ -37,7 +37,7 @@ fn target(target: &TargetDiff) -> Node {
     object.set("directory", target.directory.as_str());
     object.set("status", target.status.name());
     object.set("resources", target.resources as i64);
-    object.set("fields", target.fields as i64);
+    object.set("fields", (target.whole + target.fields) as i64);
     object.set("follow", target.follow as i64);
     for (key, error) in ["fromError", "toError"].into_iter().zip(&target.errors) {
         if let Some(error) = error {

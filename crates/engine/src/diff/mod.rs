@@ -46,6 +46,8 @@ pub struct TargetDiff {
     pub errors: [Option<Diagnostic>; 2],
     /// How many resources differ.
     pub resources: usize,
+    /// How many of them are on one side only.
+    pub whole: usize,
     /// How many fields differ by themselves.
     pub fields: usize,
     /// How many differ because others do.
@@ -194,17 +196,55 @@ impl Diff {
         self.targets.iter().any(|target| target.status != Status::Same)
     }
 
-    /// What a target is called for short: the last part of its path, unless another ends the same.
+    /// What targets are called for short: the end of the path of each, as many parts of all as it takes to tell them
+    /// from each other.
     pub fn short_names(&self) -> Vec<String> {
-        let last = |path: &str| path.trim_end_matches('/').rsplit('/').next().unwrap_or(path).to_owned();
-        let mut counts = rustc_hash::FxHashMap::default();
-        for target in &self.targets {
-            *counts.entry(last(&target.directory)).or_insert(0) += 1;
-        }
-        let short = |target: &TargetDiff| match counts[&last(&target.directory)] {
-            1 => last(&target.directory),
-            _ => target.directory.clone(),
+        let parts = |target: &TargetDiff| -> Vec<String> {
+            target.directory.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect()
         };
-        self.targets.iter().map(short).collect()
+        let all: Vec<Vec<String>> = self.targets.iter().map(parts).collect();
+        let deepest = all.iter().map(Vec::len).max().unwrap_or(0);
+        let ends = |count: usize| -> Vec<&[String]> {
+            all.iter().map(|parts| &parts[parts.len().saturating_sub(count)..]).collect()
+        };
+        let differ = |ends: &[&[String]]| {
+            let mut seen = rustc_hash::FxHashSet::default();
+            ends.iter().all(|end| seen.insert(*end))
+        };
+        let enough = (1..deepest).map(ends).find(|ends| differ(ends));
+        match enough {
+            Some(ends) => ends.into_iter().map(|end| end.join("/")).collect(),
+            None => self.targets.iter().map(|target| target.directory.clone()).collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(directories: &[&str]) -> Vec<String> {
+        let target = |directory: &&str| TargetDiff {
+            directory: (*directory).to_owned(),
+            status: Status::Same,
+            errors: [None, None],
+            resources: 0,
+            whole: 0,
+            fields: 0,
+            follow: 0,
+        };
+        Diff { targets: directories.iter().map(target).collect(), ..Diff::default() }.short_names()
+    }
+
+    #[test]
+    fn names_of_targets_are_shortened_alike() {
+        assert_eq!(short(&["overlays/production", "overlays/staging"]), ["production", "staging"]);
+        assert_eq!(
+            short(&["apps/a/production", "apps/b/production", "apps/a/staging"]),
+            ["a/production", "b/production", "a/staging"]
+        );
+        assert_eq!(short(&["a/x", "x", "b"]), ["a/x", "x", "b"]);
+        assert_eq!(short(&["."]), ["."]);
+        assert_eq!(short(&["/tmp/repo/a"]), ["a"]);
     }
 }
