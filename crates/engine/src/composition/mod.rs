@@ -133,7 +133,7 @@ pub(crate) fn is_composition(root: &Node) -> bool {
 /// Whether a file among resources holds a Composition and nothing else.
 pub(crate) fn is_in(source: &Arc<Source>) -> bool {
     // Few files have the word in them, and only those are parsed for it.
-    memchr::memmem::find(source.text().as_bytes(), b"kind: Composition").is_some()
+    memchr::memmem::find(source.text().as_bytes(), b"Composition").is_some()
         && krm_yaml::parse(source).is_ok_and(|documents| match &documents[..] {
             [document] => is_composition(&document.root) && document.root.at(["metadata", "name"]).is_none(),
             _ => false,

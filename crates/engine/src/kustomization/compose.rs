@@ -130,7 +130,7 @@ impl Plan<'_> {
         }
         // A file, here or elsewhere. What is wrong with one that cannot be read is found by those who load it.
         let is_address = Repository::parse(path).is_some_and(|repository| repository.names_yaml());
-        if !is_address && !folder.load(path, place).is_ok_and(|source| composition::is_in(&source)) {
+        if !is_address && folder.load(path, place).is_ok_and(|source| !composition::is_in(&source)) {
             return Ok(None);
         }
         let Ok((folder, Some(file))) = folder.composition(path, place) else { return Ok(None) };

@@ -12,6 +12,7 @@ use super::origin::{append, by_builtin};
 use super::planning::{Planned, Planning, Reuse};
 use super::{BUILD_METADATA, Kustomization};
 use crate::composition;
+use crate::files::Repository;
 use crate::files::dependencies::Dependencies;
 use crate::files::folder::{
     DEEPEST, Folder, Resolved, folder_of_kustomization, more_than_anyone_reads, too_deep,
@@ -252,9 +253,16 @@ impl<'s> Plan<'s> {
     }
 
     /// A file of resources, or one that holds a Composition.
-    fn read(&self, folder: &Folder, path: &Spanned<Text>) -> Result<FileOf> {
+    fn read(&self, folder: &Arc<Folder>, path: &Spanned<Text>) -> Result<FileOf> {
         let place = path.span();
-        let source = folder.load(path, place)?;
+        let source = match folder.load(path, place) {
+            Ok(source) => source,
+            // A Composition may be outside the folder, as a base may: whether its folder is named or its file.
+            Err(_) if Repository::parse(path).is_none() && self.composition_at(folder, path)?.is_some() => {
+                return Ok(FileOf::Composition);
+            }
+            Err(error) => return Err(error),
+        };
         if composition::is_in(&source) {
             return Ok(FileOf::Composition);
         }
