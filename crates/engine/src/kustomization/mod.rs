@@ -9,6 +9,7 @@ mod odd_values;
 mod origin;
 mod plan;
 mod planning;
+mod spellings;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -192,6 +193,8 @@ impl Kustomization {
                     "give the file another name, and list it in the `resources:` of a kustomization.yaml",
                 ));
         }
+        let joined = spellings::joined(root);
+        let root = joined.as_ref().unwrap_or(root);
         let (read, noticed) =
             krm_yaml::de::noticing(|| krm_yaml::from_node_telling_all(root, lenient::KUSTOMIZATION));
         let mut kustomization: Self = read.map_err(|error| advice::add_all(error, root))?;
