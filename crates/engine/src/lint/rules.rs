@@ -68,6 +68,7 @@ pub(crate) const OF_BUILDS: &[&str] = &[
     "kustomization-documents",
     "kustomization-key-twice",
     "label-refused",
+    "local-config-misspelled",
     "name-refused",
     "odd-space",
     "patch-element-near",
