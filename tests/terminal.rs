@@ -54,6 +54,11 @@ fn no_name_reaches_the_terminal_as_an_order() {
     place.write(&format!("bad{ESCAPE}/kustomization.yaml"), "resources: [\"x\\e[2J\"]\n");
     place.write("escaped/kustomization.yaml", "resources: [\"a\\e[2J.yaml\"]\n");
     place.write("escaped/a\u{1b}[2J.yaml", &config_map("a"));
+    for side in ["one", "two"] {
+        let generator = "configMapGenerator: [{name: made, files: [text]}]\n";
+        place.write(&format!("{side}/kustomization.yaml"), generator);
+        place.write(&format!("{side}/text"), &format!("{side} {ESCAPE}\n"));
+    }
     for line in [
         "$krm cfg tree pkg",
         "$krm pkg tree pkg",
@@ -63,6 +68,10 @@ fn no_name_reaches_the_terminal_as_an_order() {
         "$krm build bad*",
         "$krm build bad* --error-format github",
         "$krm build nowhere*\u{1b}[2J",
+        "$krm diff --overlays one two",
+        "$krm diff --overlays one two --format unified",
+        "$krm diff --overlays one two --format markdown",
+        "$krm diff --overlays one two --format json",
     ] {
         let Output { stdout, stderr, .. } = place.sh(line);
         let all = [stdout, stderr].concat();

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use krm_engine::diff::{Cause, Change, Diff};
 
 use super::text::{counted, label, place, summary, targets, values};
+use crate::report::sanitize;
 
 /// How much is shown. What costs most and says least goes first.
 #[derive(Clone, Copy, PartialEq, PartialOrd)]
@@ -46,7 +47,7 @@ pub fn text(diff: &Diff, most: usize) -> String {
         Detail::NoOverlays,
         Detail::Summary,
     ];
-    let texts = all.into_iter().map(|detail| comment(diff, detail));
+    let texts = all.into_iter().map(|detail| sanitize::inert(&comment(diff, detail)).into_owned());
     let mut last = String::new();
     for text in texts {
         last = text;
