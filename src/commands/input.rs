@@ -19,34 +19,40 @@ pub const YAML: &[&str] = &[".yaml", ".yml"];
 /// The endings of files that may hold resources.
 pub const YAML_AND_JSON: &[&str] = &[".yaml", ".yml", ".json"];
 
-/// Reads a file, every file of a folder with one of the endings but those its `.krmignore` names, or standard input (`-`).
-/// What is wrong with several files of a folder is said of all of them.
+/// Reads a file, every file of configuration in a folder with one of the endings but those its `.krmignore` names, or
+/// standard input (`-`). What is wrong with several files of a folder is said of all of them.
 pub fn read(path: &str, endings: &[&str], sources: &Sources) -> Result<Vec<File>> {
     if path == "-" {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| unreadable("standard input", &error))?;
-        return Ok(vec![parse("<stdin>", String::new(), bytes, sources)?]);
+        return Ok(vec![File::read(String::new(), &sources.add_bytes("<stdin>", bytes)?)?]);
     }
     let root = Path::new(path);
-    let read = |file: &Path, name: String| {
+    let source = |file: &Path| {
         let shown = file.display().to_string();
         let bytes = os::read(file).map_err(|error| unreadable(&shown, &error))?;
-        parse(&shown, name, bytes, sources)
+        sources.add_bytes(shown, bytes)
     };
     let disk = Disk::default();
     if !root.is_dir() {
         disk.settle(root.parent().unwrap_or(root))?;
         // A single file goes by its name when it is added to a folder.
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(vec![read(root, name)?]);
+        return Ok(vec![File::read(name, &source(root)?)?]);
     }
     let names = package::files(&disk, root, endings)?;
-    let read: Vec<Result<File>> = names.into_par_iter().map(|name| read(&root.join(&name), name)).collect();
+    let read = |name: String| -> Result<Option<File>> {
+        let source = source(&root.join(&name))?;
+        let file = File::read(name.as_str(), &source);
+        let documents = file.as_ref().map(|file| file.documents.as_slice());
+        if package::is_configuration(&name, &source, documents) { file.map(Some) } else { Ok(None) }
+    };
+    let read: Vec<Result<Option<File>>> = names.into_par_iter().map(read).collect();
     let (mut files, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
     for file in read {
         match file {
-            Ok(file) => files.push(file),
+            Ok(file) => files.extend(file),
             Err(fault) => faults.push(fault),
         }
     }
@@ -111,10 +117,6 @@ pub fn no_path() -> Result<&'static str> {
 pub fn no_input(why: &str) -> Diagnostic {
     Diagnostic::error("no-input", format!("no folder or file is named, and {why}"))
         .help("name one, such as `.` for the folder you are in")
-}
-
-fn parse(shown: &str, name: String, bytes: Vec<u8>, sources: &Sources) -> Result<File> {
-    File::read(name, &sources.add_bytes(shown, bytes)?)
 }
 
 fn unreadable(path: &str, error: &std::io::Error) -> Diagnostic {

@@ -41,7 +41,7 @@ fn refuse(resource: &Node, path: &str, needs_name: bool) -> Result<()> {
         let advice = match kind {
             FILE => "add a `name` under `metadata`: the name of the package",
             _ if kind.ends_with("List") && resource.get("items").is_some() => {
-                "lists are not unpacked: make each of its items a document, with `---` between them"
+                "the items of a list are resources if each of them has a `kind`"
             }
             _ => "add a `name` under `metadata`",
         };

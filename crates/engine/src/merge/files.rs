@@ -12,7 +12,9 @@ use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, renames, two_way};
-use crate::resource::wrapper::{ItemPath, list_items, remove_resources, resource_at, resource_at_mut};
+use crate::resource::wrapper::{
+    ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut,
+};
 use crate::schema::Schema;
 
 /// A file of resources.
@@ -43,6 +45,7 @@ impl File {
     pub fn text(&self) -> String {
         match &self.source {
             Some(source) if self.is_untouched() => source.text().to_owned(),
+            _ if self.outgrows_json() => json_list(&self.documents),
             _ => {
                 let text = krm_yaml::emit::preserve::stream(&self.documents);
                 // The first document went, and with it what the marker divided.
@@ -53,6 +56,14 @@ impl File {
                 }
             }
         }
+    }
+
+    /// Whether it is JSON, which has room for one document, and got more.
+    fn outgrows_json(&self) -> bool {
+        let is_own =
+            |d: &&Document| self.source.as_ref().is_some_and(|source| Arc::ptr_eq(d.source(), source));
+        let holds = || self.documents.iter().filter(|document| !document.root.is_null());
+        self.path.ends_with(".json") && holds().count() > 1 && holds().filter(is_own).count() < 2
     }
 
     /// Whether it is as it was read.

@@ -20,7 +20,7 @@ use crate::schema::Schema;
 pub use plan::{Limits, Outcome, Planned, Surroundings, give_homes, pipeline, run};
 pub(crate) use plan::{emptied, ignored_input};
 pub(crate) use read::Ignored;
-pub use read::{IGNORE, PACKAGE_FILES, files, leaves_out};
+pub use read::{IGNORE, PACKAGE_FILES, files, is_configuration, leaves_out};
 pub use write::Change;
 
 /// A folder, as it was read.
@@ -85,9 +85,9 @@ impl Package {
         Some(&self.files[at])
     }
 
-    /// The document a resource was read from.
+    /// The document that a resource is; `None` of an item of a list.
     pub(crate) fn document(&self, number: usize) -> Option<&Document> {
-        let spot = self.resources.get(number)?;
+        let spot = self.resources.get(number).filter(|spot| spot.items.is_empty())?;
         self.files[spot.file].documents.get(spot.document)
     }
 

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use krm_yaml::{Diagnostic, Document, Node, Result, Sources, decode_lossy};
+use krm_yaml::{Diagnostic, Document, Node, Result, Source, Sources, decode_lossy};
 use rayon::prelude::*;
 
 use super::ignore::{BadPattern, Ignore};
@@ -84,7 +84,7 @@ impl Package {
 }
 
 impl Package {
-    /// Reads these files of a folder. Every document that holds anything counts as a resource.
+    /// Reads these files of a folder. Every document that holds anything counts as a resource, or as a list of them.
     pub(crate) fn read_paths(
         world: &dyn World,
         root: &Path,
@@ -95,21 +95,25 @@ impl Package {
         let mut resources = Vec::new();
         for (at, file) in files.iter().enumerate() {
             let holds = file.documents.iter().enumerate().filter(|(_, document)| !document.root.is_null());
-            resources.extend(holds.map(|(document, _)| Spot { file: at, document, items: Vec::new() }));
+            for (document, read) in holds {
+                let paths = item_paths(read).into_iter();
+                resources.extend(paths.map(|items| Spot { file: at, document, items }));
+            }
         }
         Ok(Package { root: root.to_path_buf(), files, resources })
     }
 }
 
-/// Reads files side by side; of those that cannot be read it names all.
+/// Reads files side by side; of those that cannot be read it names all. What is not [configuration](is_configuration) is
+/// left out.
 fn read_all(world: &dyn World, root: &Path, paths: Vec<String>, sources: &Sources) -> Result<Vec<File>> {
-    let files: Vec<Result<File>> =
+    let files: Vec<Result<Option<File>>> =
         paths.into_par_iter().map(|path| File::read(world, root, path, sources)).collect();
     let mut good = Vec::with_capacity(files.len());
     let mut bad = Vec::new();
     for file in files {
         match file {
-            Ok(file) => good.push(file),
+            Ok(file) => good.extend(file),
             Err(error) => bad.push(error),
         }
     }
@@ -120,7 +124,7 @@ fn read_all(world: &dyn World, root: &Path, paths: Vec<String>, sources: &Source
 }
 
 impl File {
-    fn read(world: &dyn World, root: &Path, path: String, sources: &Sources) -> Result<Self> {
+    fn read(world: &dyn World, root: &Path, path: String, sources: &Sources) -> Result<Option<Self>> {
         let place = root.join(&path);
         // Shown as the user would write it: without the `./` in front.
         let shown = place.strip_prefix(".").unwrap_or(&place).display().to_string();
@@ -130,8 +134,30 @@ impl File {
         let source = sources
             .add_bytes(shown, bytes)
             .map_err(|d| d.help(format!("name it in {IGNORE} if it is not configuration")))?;
-        let documents = krm_yaml::parse(&source)?;
-        Ok(File { path, documents })
+        let parsed = krm_yaml::parse(&source);
+        if !is_configuration(&path, &source, parsed.as_deref()) {
+            return Ok(None);
+        }
+        Ok(Some(File { documents: parsed?, path }))
+    }
+}
+
+/// Whether a file of a folder holds configuration. YAML does. In JSON, programs of every kind keep their settings, some of
+/// them with comments, so it has to look like a resource.
+pub fn is_configuration(
+    path: &str,
+    source: &Source,
+    parsed: std::result::Result<&[Document], &Diagnostic>,
+) -> bool {
+    const TYPE: [&str; 2] = ["apiVersion", "kind"];
+    if !path.ends_with(".json") {
+        return true;
+    }
+    match parsed {
+        Ok(documents) => {
+            documents.iter().any(|document| TYPE.iter().any(|key| document.root.get(key).is_some()))
+        }
+        Err(_) => TYPE.iter().all(|key| source.text().contains(&format!("\"{key}\""))),
     }
 }
 

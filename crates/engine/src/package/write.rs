@@ -11,7 +11,7 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Seq, Source};
 use super::{File, IGNORE, Package, Spot};
 use crate::files::world::World;
 use crate::resource::Resource;
-use crate::resource::wrapper::{ItemPath, for_each_resource, remove_resources, resource_at_mut};
+use crate::resource::wrapper::{ItemPath, for_each_resource, json_list, remove_resources, resource_at_mut};
 
 /// What is to be done to one file.
 #[derive(Clone, Debug)]
@@ -38,7 +38,12 @@ impl Package {
             let wanted = files.remove(file.path.as_str()).unwrap_or_default();
             let documents = self.documents_of(at, file, wanted)?;
             let before = file.documents.first().map(|doc| doc.source().clone());
-            let text = documents.map(|documents| rewritten(documents, before.as_deref()));
+            let text = documents.map(|documents| {
+                match file.path.ends_with(".json") && holds(&file.documents) < 2 && holds(&documents) > 1 {
+                    true => json_list(&stripped(documents)),
+                    false => rewritten(documents, before.as_deref()),
+                }
+            });
             if text.as_deref() != Some(before.as_ref().map_or("", |source| source.text())) {
                 self.lies_inside(&file.path, world)?;
                 changes.push(Change { path: file.path.clone(), text, before });
@@ -48,11 +53,12 @@ impl Package {
             self.may_be_made(path, world)?;
             wanted.sort_by_key(|item| item.home.as_ref().map(|home| home.index));
             let documents = wanted.into_iter().map(|item| self.written(item)).collect::<Result<Vec<_>>>()?;
-            let documents: Vec<Document> = documents.into_iter().map(without_internal_annotations).collect();
-            let text = match path.ends_with(".json") && documents.len() == 1 {
-                true => krm_yaml::json::pretty(&documents[0].root) + "\n",
-                false => {
-                    let text = preserve::stream(&documents);
+            let documents = stripped(documents);
+            let text = match (path.ends_with(".json"), documents.as_slice()) {
+                (true, [document]) => krm_yaml::json::pretty(&document.root) + "\n",
+                (true, documents) => json_list(documents),
+                (false, documents) => {
+                    let text = preserve::stream(documents);
                     // What was between it and the one before has no meaning here.
                     text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text)
                 }
@@ -76,8 +82,8 @@ impl Package {
             return Ok(Some(file.documents.clone()));
         }
         wanted.sort_by_key(|item| item.home.as_ref().map(|home| home.index));
-        let is_one_list = resources.first().is_some_and(|spot| !spot.items.is_empty())
-            && file.documents.iter().filter(|document| !document.root.is_null()).count() == 1;
+        let is_one_list =
+            resources.first().is_some_and(|spot| !spot.items.is_empty()) && holds(&file.documents) == 1;
         let mut wanted = wanted.into_iter().peekable();
         let mut resources = resources.iter().enumerate().peekable();
         let mut documents = Vec::new();
@@ -219,12 +225,22 @@ fn rewritten(documents: Vec<Document>, before: Option<&Source>) -> String {
     if before.is_some_and(|before| before.text() == text) {
         return text;
     }
-    let text = preserve::stream(&documents.into_iter().map(without_internal_annotations).collect::<Vec<_>>());
+    let text = preserve::stream(&stripped(documents));
     // What separated the first document from one that is gone separates nothing.
     match text.strip_prefix("---\n") {
         Some(rest) if before.is_some_and(|before| !before.text().starts_with("---")) => rest.to_owned(),
         _ => text,
     }
+}
+
+/// How many documents hold anything.
+fn holds(documents: &[Document]) -> usize {
+    documents.iter().filter(|document| !document.root.is_null()).count()
+}
+
+/// The documents without annotations that are the business of programs only.
+fn stripped(documents: Vec<Document>) -> Vec<Document> {
+    documents.into_iter().map(without_internal_annotations).collect()
 }
 
 fn without_internal_annotations(mut document: Document) -> Document {

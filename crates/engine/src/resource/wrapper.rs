@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use krm_yaml::Node;
+use krm_yaml::{Document, Node};
 
 use super::Gvk;
 
@@ -59,6 +59,14 @@ pub(crate) fn without_lists(nodes: Vec<Node>) -> Vec<Node> {
     let mut result = Vec::with_capacity(nodes.len());
     nodes.into_iter().for_each(|node| go(node, &mut result));
     result
+}
+
+/// One list of all the resources of a file, as JSON, which has no way to write one document after the other.
+pub(crate) fn json_list(documents: &[Document]) -> String {
+    let roots = documents.iter().map(|document| document.root.clone()).filter(|root| !root.is_null());
+    let mut list = Node::from_iter([("apiVersion", "v1"), ("kind", "List")]);
+    list.set("items", Node::from(without_lists(roots.collect())));
+    krm_yaml::json::pretty(&list) + "\n"
 }
 
 /// The resource at a path.

@@ -1,0 +1,2 @@
+#!/bin/sh
+exec sed "s/name: \(one\|two\)/name: new-\1/"
