@@ -31,7 +31,7 @@ use krm_engine::files::clean;
 use krm_engine::runtime::{Uninterrupted, on_interrupt, uninterrupted};
 use krm_engine::{Diagnostic, Result};
 
-use super::journal::{self, ChangeKind, Digest, Fault, Journal, JournalEntry, digest};
+use super::journal::{self, ChangeKind, Digest, Fault, Journal, JournalEntry, Survive, digest};
 use super::lock::Lock;
 use super::not_written;
 use super::system::{self, HoldSignals};
@@ -43,7 +43,7 @@ pub struct Changes {
     roots: Vec<Root>,
     /// What the user named. Nothing else is changed: a link that leads elsewhere is not followed.
     named: Vec<PathBuf>,
-    durable: bool,
+    survive: Survive,
     /// The folder of the last file, as given and as it is: most files share theirs.
     last_folder: Option<(PathBuf, Folder)>,
     /// From the first file that is put aside. In this order: a signal that came in between takes effect when both are gone.
@@ -82,21 +82,21 @@ impl Changes {
     /// and finishes or undoes what one left unfinished.
     pub fn in_packages(paths: &[&Path]) -> Result<Self> {
         on_interrupt(|| eprintln!("interrupted; nothing was written"));
-        Self::begin(paths, true)
+        Self::begin(paths, Survive::PowerLoss)
     }
 
     /// Output to a file or a folder, which need not exist.
     pub fn to_output(path: &Path) -> Result<Self> {
-        Self::begin(&[path], false)
+        Self::begin(&[path], Survive::ProcessEnd)
     }
 
-    fn begin(paths: &[&Path], durable: bool) -> Result<Self> {
+    fn begin(paths: &[&Path], survive: Survive) -> Result<Self> {
         let mut named: Vec<PathBuf> = paths.iter().map(|path| real(path)).collect();
         named.sort();
         // A change of a folder around one of them concerns it as well.
         named.iter().flat_map(|path| path.ancestors()).try_for_each(journal::settle)?;
         let roots = roots_of(&named).iter().map(|folder| Root::new(folder)).collect::<Result<_>>()?;
-        Ok(Self { roots, named, durable, last_folder: None, hold: None })
+        Ok(Self { roots, named, survive, last_folder: None, hold: None })
     }
 
     /// Prepares a file with this content, whatever it holds now; missing folders are made. A file that holds it already is
@@ -140,7 +140,7 @@ impl Changes {
         for root in &mut self.roots {
             self.hold.as_ref().map_or(Ok(()), |_| refuse_interrupted())?;
             let Some(journal) = &mut root.journal else { continue };
-            journal.commit(self.durable).map_err(|(number, fault)| match fault {
+            journal.commit(self.survive).map_err(|(number, fault)| match fault {
                 Fault::Changed => changed_meanwhile(&root.shown[number]),
                 Fault::Failed(error) => not_written(&root.shown[number], &error),
             })?;

@@ -114,6 +114,15 @@ enum State {
     },
 }
 
+/// What changes that are being made must survive, to be finished or undone by the next krm.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Survive {
+    /// The end of the process.
+    ProcessEnd,
+    /// The loss of power too: files and folders are written to disk at each step that the next one relies on.
+    PowerLoss,
+}
+
 impl Journal {
     /// Makes the folder for a root given by its real path, and deals with what an earlier krm left there.
     pub fn begin(root: &Path, lock: &Lock, shown: &Path) -> Result<Self> {
@@ -144,10 +153,8 @@ impl Journal {
     }
 
     /// Makes the changes; on a fault, undoes those that were made and says which one it was.
-    ///
-    /// `durable` changes survive the loss of power: files and folders are written to disk at each step that the next relies
-    /// on. Without it they survive the end of the process only.
-    pub fn commit(&mut self, durable: bool) -> Result<(), (usize, Fault)> {
+    pub fn commit(&mut self, survive: Survive) -> Result<(), (usize, Fault)> {
+        let durable = survive == Survive::PowerLoss;
         let first = |fault: io::Error| (0, Fault::Failed(fault));
         if durable {
             self.sync_aside().map_err(first)?;
@@ -155,7 +162,7 @@ impl Journal {
         // A single file takes its place in one step. But if it turns out that someone changed it in that moment, their
         // text waits aside until it is back in its place.
         if durable || self.entries.len() > 1 {
-            self.write(durable).map_err(first)?;
+            self.write(survive).map_err(first)?;
         }
         if durable {
             sync(&self.folder).and_then(|()| sync(&self.root)).map_err(first)?;
@@ -212,7 +219,7 @@ impl Journal {
     }
 
     /// Every field ends in a zero byte, which no path contains.
-    fn write(&self, durable: bool) -> io::Result<()> {
+    fn write(&self, survive: Survive) -> io::Result<()> {
         let mut text = Vec::with_capacity(self.entries.len() * 200);
         let mut field = |bytes: &[u8]| {
             text.extend_from_slice(bytes);
@@ -229,7 +236,10 @@ impl Journal {
         field(END);
         let mut file = File::create_new(self.folder.join(JOURNAL))?;
         file.write_all(&text)?;
-        if durable { file.sync_all() } else { Ok(()) }
+        match survive {
+            Survive::PowerLoss => file.sync_all(),
+            Survive::ProcessEnd => Ok(()),
+        }
     }
 
     /// Reads the journal of an earlier krm; `None` if it is not complete.
@@ -584,7 +594,7 @@ mod tests {
             add(ChangeKind::Create, "b", "", "new b");
             add(ChangeKind::Remove, "c", "old c", "");
             add(ChangeKind::Replace, "d", "old d", "new d");
-            journal.write(false).expect("the folder is ours");
+            journal.write(Survive::ProcessEnd).expect("the folder is ours");
             (0..steps).for_each(|n| assert!(journal.apply(n).is_ok()));
             Self { root, lock }
         }
@@ -689,7 +699,7 @@ mod tests {
             let mut journal = Journal::read(&package.root).expect("readable").expect("complete");
             journal.entries[0].target = target.into();
             fs::remove_file(journal.folder.join(JOURNAL)).expect("it is ours");
-            journal.write(false).expect("the folder is ours");
+            journal.write(Survive::ProcessEnd).expect("the folder is ours");
             assert_eq!(package.settle().unwrap_err().code(), "changes-unfinished", "{target}");
         }
     }
@@ -700,7 +710,9 @@ mod tests {
         let mut journal = Journal::read(&package.root).expect("readable").expect("complete");
         fs::remove_file(journal.folder.join(JOURNAL)).expect("it is ours");
         fs::write(package.root.join("d"), "edited").expect("it is ours");
-        let Err((3, Fault::Changed)) = journal.commit(true) else { panic!("it must not be replaced") };
+        let Err((3, Fault::Changed)) = journal.commit(Survive::PowerLoss) else {
+            panic!("it must not be replaced")
+        };
         assert_eq!(package.files(), "edited, old a, old c");
     }
 }

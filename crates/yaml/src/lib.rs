@@ -116,7 +116,7 @@ mod similar;
 pub mod source;
 mod text;
 
-pub use de::{Options, Spanned, from_node, from_node_telling_all, from_node_with};
+pub use de::{Options, Spanned, from_node, from_node_with, from_node_with_all_errors};
 pub use diag::{
     Diagnostic, Edit, EditError, Failure, Fix, Location, Note, Part, Result, Severity, apply_edits, sanitize,
 };

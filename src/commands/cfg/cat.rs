@@ -7,7 +7,7 @@ use krm_engine::{Diagnostic, Node, Result, cfg};
 use krm_yaml::Style;
 use krm_yaml::emit::preserve;
 
-use super::{DepthArgs, LocalityArgs, annotate, join, read, text};
+use super::{DepthArgs, LocalityArgs, Subpackages, annotate, join, read, text};
 use crate::cli::examples;
 use crate::os;
 use crate::report::Report;
@@ -67,7 +67,7 @@ enum YamlStyle {
 }
 
 pub fn cat(args: &CatArgs, report: &Report) -> Result<()> {
-    let mut items = read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?;
+    let mut items = read(args.dir.as_deref(), args.depth.subpackages(), report)?;
     items.retain(|item| args.locality.keeps(item));
     for item in &mut items {
         if args.annotate {
@@ -93,7 +93,7 @@ pub fn cat(args: &CatArgs, report: &Report) -> Result<()> {
             items.iter_mut().for_each(|item| cfg::format::drop_empty_annotations(&mut item.node));
             list.set("items", Node::from(items.into_iter().map(|item| item.node).collect::<Vec<_>>()));
             if let Some(path) = &args.function_config {
-                let mut configs = read(Some(path), true, report)?;
+                let mut configs = read(Some(path), Subpackages::Included, report)?;
                 if configs.len() != 1 {
                     let message = format!("{} holds {} resources", path.display(), configs.len());
                     return Err(Diagnostic::error("function-config-count", message)

@@ -68,13 +68,26 @@ impl LocalityArgs {
     }
 }
 
-/// Whether packages within count.
+/// Whether packages within the package count.
 #[derive(Debug, Args)]
 pub(super) struct DepthArgs {
     /// Look into the packages within the package too: folders with a `Krmfile` or `Kptfile`
     #[arg(short = 'R', long, default_value_t = true, action = clap::ArgAction::Set, num_args = 0..=1, require_equals = true,
           default_missing_value = "true", value_name = "BOOL")]
-    pub recurse_subpackages: bool,
+    recurse_subpackages: bool,
+}
+
+impl DepthArgs {
+    pub fn subpackages(&self) -> Subpackages {
+        if self.recurse_subpackages { Subpackages::Included } else { Subpackages::Skipped }
+    }
+}
+
+/// What is done with the packages within a package.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subpackages {
+    Included,
+    Skipped,
 }
 
 /// A resource as it is printed.
@@ -120,7 +133,7 @@ struct CountArgs {
 
 fn count(args: &CountArgs, report: &Report) -> Result<()> {
     let mut text = String::new();
-    for Package { path, items } in packages(args.dir.as_deref(), args.depth.recurse_subpackages, report)? {
+    for Package { path, items } in packages(args.dir.as_deref(), args.depth.subpackages(), report)? {
         let items = without_lists(items);
         if let Some(dir) = args.dir.as_deref().filter(|dir| dir.as_os_str() != "-") {
             // A blank line between packages.
@@ -164,7 +177,7 @@ struct GrepArgs {
 
 fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
     let query = Query::parse(&args.query)?;
-    let mut items = without_lists(read(args.dir.as_deref(), args.depth.recurse_subpackages, report)?);
+    let mut items = without_lists(read(args.dir.as_deref(), args.depth.subpackages(), report)?);
     items.retain(|item| query.accepts(item) != args.invert_match);
     if args.annotate {
         items.iter_mut().for_each(annotate);
@@ -186,17 +199,17 @@ struct Package {
 }
 
 /// The resources of a folder, a file, or standard input; those of packages within after those of the folder itself.
-pub(super) fn read(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Item>> {
+pub(super) fn read(path: Option<&Path>, subpackages: Subpackages, report: &Report) -> Result<Vec<Item>> {
     Ok(packages(path, subpackages, report)?.into_iter().flat_map(|package| package.items).collect())
 }
 
-fn packages(path: Option<&Path>, subpackages: bool, report: &Report) -> Result<Vec<Package>> {
+fn packages(path: Option<&Path>, subpackages: Subpackages, report: &Report) -> Result<Vec<Package>> {
     let shown = path.map_or_else(|| Ok(input::no_path()?.into()), |path| Ok(path.to_string_lossy()))?;
     let mut packages: BTreeMap<String, Vec<Item>> = BTreeMap::from([(String::new(), Vec::new())]);
     let mut known = HashMap::new();
     for mut file in input::read(&shown, input::YAML, &report.sources)? {
         let package = path.map_or("", |root| package_of(root, &file.path, &mut known)).to_owned();
-        if !subpackages && !package.is_empty() {
+        if subpackages == Subpackages::Skipped && !package.is_empty() {
             continue;
         }
         if !package.is_empty() {

@@ -1,14 +1,15 @@
 //! `krm fn eval`: one function, on a folder or on a list.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_engine::functions::{Function, from_list, without_lists};
-use krm_engine::kpt::{self, Called, Evaluation, Images, SEQ_INDENT, Selector, Settings, Tree};
+use krm_engine::kpt::{self, Before, Called, Evaluation, Images, SEQ_INDENT, Selector, Settings, Tree};
 use krm_engine::runtime::{Image, Program, Runtime};
 use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
 use krm_function::{Object, ResourceList};
-use krm_yaml::{Failure, Spanned};
+use krm_yaml::{Failure, Spanned, Text};
 
 use crate::cli::{FnEvalArgs, FunctionType, MatchArgs, is_pair, pair_advice};
 use crate::commands::function::packages::{self, CallPrinter, Destination};
@@ -44,8 +45,8 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         function,
         shown,
         is_exec: args.image.is_none(),
-        selectors: selectors(&args.matching, true),
-        exclude: selectors(&args.matching, false),
+        selectors: matched(&args.matching),
+        exclude: excluded(&args.matching),
     };
     match args.dir.as_os_str() == "-" {
         true => on_list(args, &to, evaluation, &options, report),
@@ -158,30 +159,40 @@ fn config_apart(args: &FnEvalArgs, dir: &Path, resources: Vec<Resource>) -> (Vec
     }
 }
 
-fn selectors(args: &MatchArgs, matching: bool) -> Vec<Spanned<Selector>> {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default().into();
-    let map = |pairs: &[(String, String)]| {
-        pairs.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
-    };
-    let selector = match matching {
-        true => Selector {
-            api_version: text(&args.match_api_version),
-            kind: text(&args.match_kind),
-            name: text(&args.match_name),
-            namespace: text(&args.match_namespace),
-            labels: map(&args.match_labels),
-            annotations: map(&args.match_annotations),
-        },
-        false => Selector {
-            api_version: text(&args.exclude_api_version),
-            kind: text(&args.exclude_kind),
-            name: text(&args.exclude_name),
-            namespace: text(&args.exclude_namespace),
-            labels: map(&args.exclude_labels),
-            annotations: map(&args.exclude_annotations),
-        },
-    };
+/// The resources that the function works on; all of them if no option selects any.
+fn matched(args: &MatchArgs) -> Vec<Spanned<Selector>> {
+    unless_empty(Selector {
+        api_version: text(&args.match_api_version),
+        kind: text(&args.match_kind),
+        name: text(&args.match_name),
+        namespace: text(&args.match_namespace),
+        labels: texts(&args.match_labels),
+        annotations: texts(&args.match_annotations),
+    })
+}
+
+/// The resources that the function leaves alone.
+fn excluded(args: &MatchArgs) -> Vec<Spanned<Selector>> {
+    unless_empty(Selector {
+        api_version: text(&args.exclude_api_version),
+        kind: text(&args.exclude_kind),
+        name: text(&args.exclude_name),
+        namespace: text(&args.exclude_namespace),
+        labels: texts(&args.exclude_labels),
+        annotations: texts(&args.exclude_annotations),
+    })
+}
+
+fn unless_empty(selector: Selector) -> Vec<Spanned<Selector>> {
     if selector.is_empty() { Vec::new() } else { vec![selector.into()] }
+}
+
+fn text(given: &Option<String>) -> Text {
+    given.as_deref().unwrap_or_default().into()
+}
+
+fn texts(given: &[(String, String)]) -> BTreeMap<Text, Text> {
+    given.iter().map(|(key, value)| (key.as_str().into(), value.as_str().into())).collect()
 }
 
 /// The path of the configuration as a Kptfile names it.
@@ -225,9 +236,7 @@ fn save(
     if let Some(tag) = &args.tag {
         function.set("tag", tag.as_str());
     }
-    for (key, selectors) in
-        [("selectors", selectors(&args.matching, true)), ("exclude", selectors(&args.matching, false))]
-    {
+    for (key, selectors) in [("selectors", matched(&args.matching)), ("exclude", excluded(&args.matching))] {
         if !selectors.is_empty() {
             function.set(
                 key,
@@ -239,13 +248,6 @@ fn save(
     let added = kptfile.edit(&Schema::builtin(), add)?;
     let did = if added { "Added" } else { "Updated" };
     Ok(Some(format!("{did} \"{}\" as {word} in the Kptfile.", called.shown())))
-}
-
-/// What a resource of a list said of itself.
-struct Listed {
-    before: Node,
-    seq_indent: String,
-    had_path: bool,
 }
 
 fn on_list(
@@ -260,13 +262,13 @@ fn on_list(
     let mut given = Vec::new();
     for (number, mut object) in without_lists(list.items).into_iter().enumerate() {
         let seq_indent = object.remove_annotation(SEQ_INDENT);
-        let seq_indent = seq_indent.as_ref().and_then(Node::text).unwrap_or("compact").to_owned();
+        let seq_indent = seq_indent.as_ref().and_then(Node::text).map(str::to_owned);
         let mut r = from_list(object)?;
         let had_path = r.home.is_some();
         if !had_path {
             r.home = Some(Box::new(Home::new(kpt::new_path(r.node()), number)));
         }
-        listed.push(Listed { before: r.node().clone(), seq_indent, had_path });
+        listed.push(Before { node: Some(r.node().clone()), seq_indent, had_path });
         given.push(r);
     }
     let tree = Arc::new(Tree::of_list(given));
@@ -295,13 +297,13 @@ fn on_list(
 }
 
 /// A resource for printing, with what it said of itself where it said it.
-fn stated(mut resource: Resource, listed: &[Listed]) -> Object {
+fn stated(mut resource: Resource, listed: &[Before]) -> Object {
     let number = resource.home.as_ref().and_then(|home| home.number);
-    let before = number.and_then(|number| listed.get(number).map(|listed| (number, listed)));
-    let Some((number, listed)) = before else { return kpt::stated(&resource, None, "compact", true) };
-    if let (false, Some(home)) = (listed.had_path, &mut resource.home) {
+    let before = number.and_then(|number| listed.get(number).map(|before| (number, before)));
+    let Some((number, before)) = before else { return kpt::stated(&resource, &Before::default()) };
+    if let (false, Some(home)) = (before.had_path, &mut resource.home) {
         // Where it came in the input.
         home.index = number;
     }
-    kpt::stated(&resource, Some(&listed.before), &listed.seq_indent, listed.had_path)
+    kpt::stated(&resource, before)
 }

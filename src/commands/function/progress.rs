@@ -24,6 +24,13 @@ pub struct Progress<'r> {
     state: Mutex<State>,
 }
 
+/// Where the resources of a run went.
+pub enum Written<'c> {
+    ToStdout,
+    /// With what changes in them; nothing if the run failed.
+    ToFiles(&'c [Change]),
+}
+
 /// What has happened so far.
 #[derive(Default)]
 struct State {
@@ -57,30 +64,31 @@ impl<'r> Progress<'r> {
     }
 
     /// Reports everything to programs, and to people what was written.
-    pub fn finish(self, changes: &[Change], resources_printed: bool) -> Result<()> {
+    pub fn finish(self, written: Written) -> Result<()> {
         self.state().spinner = None;
-        if self.output == FnOutput::Json {
-            let text = krm_yaml::json::pretty(&self.json(changes)) + "\n";
-            match resources_printed {
-                // It is what was asked for, not what is said to people.
-                true => os::say(&text),
-                false => os::print(text.as_bytes())?,
+        let for_programs = |changes| krm_yaml::json::pretty(&self.json(changes)) + "\n";
+        match (self.output, written) {
+            // Standard output is for the resources.
+            (FnOutput::Json, Written::ToStdout) => os::say(&for_programs(&[])),
+            (FnOutput::Json, Written::ToFiles(changes)) => os::print(for_programs(changes).as_bytes())?,
+            (_, Written::ToFiles(changes)) if self.for_people() && !self.state().calls.is_empty() => {
+                eprintln!("{}", summary(changes));
             }
-        } else if self.for_people() && !resources_printed && !self.state().calls.is_empty() {
-            eprintln!("{}", summary(changes));
+            _ => {}
         }
         Ok(())
     }
 
     fn json(&self, changes: &[Change]) -> Node {
-        let files = |removed: bool| -> Node {
-            let paths = changes.iter().filter(|change| change.text.is_none() == removed);
-            Node::from(paths.map(|change| Node::from(change.path.as_str())).collect::<Vec<_>>())
+        let (written, removed): (Vec<&Change>, Vec<&Change>) =
+            changes.iter().partition(|change| change.text.is_some());
+        let paths = |changes: &[&Change]| {
+            Node::from(changes.iter().map(|change| Node::from(change.path.as_str())).collect::<Vec<_>>())
         };
         let mut object = Node::map();
         object.set("functions", Node::from(self.state().calls.clone()));
-        object.set("written", files(false));
-        object.set("removed", files(true));
+        object.set("written", paths(&written));
+        object.set("removed", paths(&removed));
         object
     }
 

@@ -11,7 +11,7 @@ use krm_engine::{Diagnostic, Node, Resource, Result, Scope, Source, Sources};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnOutput, FnRunArgs, ProgramArgs, is_pair, pair_advice};
-use crate::commands::function::progress::Progress;
+use crate::commands::function::progress::{Progress, Written};
 use crate::os::{self, Changes, Disk};
 use crate::report::Report;
 
@@ -49,17 +49,17 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let (resources, deferred) = match outcome.finished() {
         Ok(finished) => finished,
         Err(error) => {
-            progress.finish(&[], prints)?;
+            progress.finish(if prints { Written::ToStdout } else { Written::ToFiles(&[]) })?;
             return Err(error);
         }
     };
     if prints {
         os::print(input.text(resources).as_bytes())?;
-        progress.finish(&[], true)?;
+        progress.finish(Written::ToStdout)?;
     } else if let (Some(package), Some(changing)) = (input.package(), changing) {
         let changes = package.changes(&resources, &disk)?;
         write(changing, package.root(), &changes)?;
-        progress.finish(&changes, false)?;
+        progress.finish(Written::ToFiles(&changes))?;
     }
     if nothing_to_run && args.output == FnOutput::Text && !args.quiet {
         eprintln!("no functions to run");

@@ -194,7 +194,7 @@ impl Kptfile {
     pub fn of(root: &Node) -> Result<Self> {
         kind_and_version(root)?;
         // Every value is text as it is written: the branch `1.10` is not the number 1.1.
-        let kptfile: Self = krm_yaml::from_node_telling_all(root, Options::STRICT.only_text())?;
+        let kptfile: Self = krm_yaml::from_node_with_all_errors(root, Options::STRICT.only_text())?;
         kptfile.upstream.as_deref().map_or(Ok(()), Locator::check)?;
         let all = [("mutators", &kptfile.pipeline.mutators), ("validators", &kptfile.pipeline.validators)];
         for (list, functions) in all {

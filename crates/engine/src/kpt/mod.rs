@@ -36,7 +36,7 @@ pub use render::{Options, Outcome, Settings, evaluate, render};
 pub use select::{Selector, selects};
 pub use status::{record, results_file};
 pub use tree::{
-    Member, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
+    Before, Member, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
 };
 pub use update::{
     Clash, Did, Files, Kept, Source, States, Updated, added_twice, merge_kptfile, noted, set_upstream, shown,

@@ -341,9 +341,26 @@ fn strip_internal(resource: &mut Resource) {
 /// Whether sequences are written deeper than their keys, by the first there is: what functions of kpt's library read.
 pub const SEQ_INDENT: &str = annotations::SEQUENCE_INDENT;
 
-/// The resource with annotations that say where it is, as kpt prints them: after the annotations it had `before`, ahead of
-/// those that functions added. If `before` had no path, that comes last.
-pub fn stated(resource: &Resource, before: Option<&Node>, seq_indent: &str, had_path: bool) -> Object {
+/// What a resource was like when it was read.
+#[derive(Debug, Clone)]
+pub struct Before {
+    /// Nothing for a resource that a function made.
+    pub node: Option<Node>,
+    /// How deep its sequences are, as [`SEQ_INDENT`] says it; `compact` if nothing does.
+    pub seq_indent: Option<String>,
+    pub had_path: bool,
+}
+
+impl Default for Before {
+    /// A resource that a function made: it has a path by the time it is printed.
+    fn default() -> Self {
+        Self { node: None, seq_indent: None, had_path: true }
+    }
+}
+
+/// The resource with annotations that say where it is, as kpt prints them: after the annotations it had before, ahead of
+/// those that functions added. If it had no path before, that comes last.
+pub fn stated(resource: &Resource, before: &Before) -> Object {
     let mut object = Object::from(resource.node().clone());
     let Some(Home { path, index, .. }) = resource.home.as_deref() else { return object };
     let index = index.to_string();
@@ -351,18 +368,18 @@ pub fn stated(resource: &Resource, before: Option<&Node>, seq_indent: &str, had_
     let mut first = vec![
         (annotations::LEGACY_INDEX, quoted(&index)),
         (annotations::INDEX, quoted(&index)),
-        (SEQ_INDENT, quoted(seq_indent)),
+        (SEQ_INDENT, quoted(before.seq_indent.as_deref().unwrap_or("compact"))),
     ];
     let paths = [(annotations::PATH, quoted(path)), (annotations::LEGACY_PATH, quoted(path))];
     let mut last = paths.to_vec();
-    if had_path {
+    if before.had_path {
         first.append(&mut last);
         // In the order of their names.
         first.sort_by_key(|(key, _)| *key);
     }
-    let own = before.and_then(|before| before.at(["metadata", "annotations"])).and_then(Node::as_map);
-    if let (None, Some(was)) = (own, before.and_then(|before| before.get("metadata")).and_then(Node::as_map))
-    {
+    let metadata = before.node.as_ref().and_then(|node| node.get("metadata"));
+    let own = metadata.and_then(|metadata| metadata.get("annotations")).and_then(Node::as_map);
+    if let (None, Some(was)) = (own, metadata.and_then(Node::as_map)) {
         // Functions saw them after what was there: what they added comes later.
         if let Some(metadata) = object.map_at("metadata").and_then(Node::as_map_mut) {
             let there = metadata.remove("annotations").map_or_else(Node::map, |entry| entry.value);
@@ -408,8 +425,12 @@ impl Tree {
     pub fn stated(&self, resource: &Resource) -> Object {
         let document = self.document(resource);
         let wide = document.is_some_and(|document| is_wide(document.original(), document.source()));
-        let seq_indent = if wide { "wide" } else { "compact" };
-        stated(resource, document.map(Document::original), seq_indent, true)
+        let before = Before {
+            node: document.map(Document::original).cloned(),
+            seq_indent: wide.then(|| "wide".to_owned()),
+            had_path: true,
+        };
+        stated(resource, &before)
     }
 }
 

@@ -196,7 +196,7 @@ impl Kustomization {
         let joined = spellings::joined(root);
         let root = joined.as_ref().unwrap_or(root);
         let (read, noticed) =
-            krm_yaml::de::noticing(|| krm_yaml::from_node_telling_all(root, lenient::KUSTOMIZATION));
+            krm_yaml::de::noticing(|| krm_yaml::from_node_with_all_errors(root, lenient::KUSTOMIZATION));
         let mut kustomization: Self = read.map_err(|error| advice::add_all(error, root))?;
         kustomization.check_type()?;
         let mut warnings = fix::deprecated(root);

@@ -115,13 +115,12 @@ impl Action {
     }
 
     fn input_root(&self) -> Digest {
-        let file = |digest: &Digest, executable| File::Content { digest: digest.clone(), executable };
         let program = match &self.program {
             Identity::Image(_) => None,
-            Identity::Executable(digest) => Some(file(digest, true)),
-            Identity::Module(digest) => Some(file(digest, false)),
+            Identity::Executable(digest) => Some(File::Content { digest: digest.clone(), executable: true }),
+            Identity::Module(digest) => Some(File::Content { digest: digest.clone(), executable: false }),
         };
-        let stdin = file(&self.input, false);
+        let stdin = File::Content { digest: self.input.clone(), executable: false };
         let seen: Vec<(String, &File)> =
             self.files.iter().map(|(path, file)| (format!("files/{path}"), file)).collect();
         let seen = seen.iter().map(|(path, file)| (path.as_str(), *file));

@@ -102,7 +102,7 @@ impl Group {
         signals::watch();
         let child = command.process_group(0).spawn()?;
         let group = Self { pid: Pid::from_child(&child), child };
-        signals::add(group.pid, stop, false);
+        signals::add(group.pid, signals::Ending::Command(stop.to_vec()));
         Ok(group)
     }
 

@@ -100,7 +100,7 @@ pub(super) fn watch() {
 pub(super) fn watch() {}
 
 #[cfg(unix)]
-pub(super) use unix::{add, remove};
+pub(super) use unix::{Ending, add, remove};
 
 #[cfg(unix)]
 mod unix {
@@ -115,15 +115,21 @@ mod unix {
     /// A group that is alive.
     struct Group {
         pid: Pid,
-        /// The command that stops what is its own outside.
-        stop: Vec<String>,
-        is_supervised: bool,
+        ending: Ending,
+    }
+
+    /// How a group is asked to end before it is killed.
+    pub(in super::super) enum Ending {
+        /// By a command that stops what it started outside; an empty one asks nothing.
+        Command(Vec<String>),
+        /// By a signal to the supervisor that leads it, which ends the others.
+        Supervisor,
     }
 
     static ALIVE: Mutex<Vec<Group>> = Mutex::new(Vec::new());
 
-    pub(in super::super) fn add(pid: Pid, stop: &[String], is_supervised: bool) {
-        alive(|groups| groups.push(Group { pid, stop: stop.to_vec(), is_supervised }));
+    pub(in super::super) fn add(pid: Pid, ending: Ending) {
+        alive(|groups| groups.push(Group { pid, ending }));
     }
 
     pub(in super::super) fn remove(pid: Pid) {
@@ -162,9 +168,9 @@ mod unix {
     fn end(groups: &[Group]) {
         // All are asked before the first is waited for.
         for group in groups {
-            match group.is_supervised {
-                true => drop(kill_process(group.pid, Signal::TERM)),
-                false => super::stop(&group.stop),
+            match &group.ending {
+                Ending::Supervisor => drop(kill_process(group.pid, Signal::TERM)),
+                Ending::Command(command) => super::stop(command),
             }
         }
         let deadline = Instant::now() + TO_END;
@@ -173,7 +179,7 @@ mod unix {
                 let how = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
                 !matches!(waitid(WaitId::Pid(group.pid), how), Ok(None))
             };
-            while group.is_supervised && !gone() && Instant::now() < deadline {
+            while matches!(group.ending, Ending::Supervisor) && !gone() && Instant::now() < deadline {
                 std::thread::sleep(Duration::from_millis(2));
             }
             let _ = kill_process_group(group.pid, Signal::KILL);

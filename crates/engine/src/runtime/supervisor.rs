@@ -145,7 +145,7 @@ impl Supervised {
         command.arg0("krm").arg(COMMAND).process_group(0);
         command.stdin(OwnedFd::from(theirs)).stdout(Stdio::null()).stderr(Stdio::null());
         let process = command.spawn()?;
-        signals::add(Pid::from_child(&process), &[], true);
+        signals::add(Pid::from_child(&process), signals::Ending::Supervisor);
         Ok(Self { process, socket, may_run_another: false, has_ended: false })
     }
 

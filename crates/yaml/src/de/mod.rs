@@ -57,10 +57,10 @@ pub fn from_node_with<'n, T: Deserialize<'n>>(node: &'n Node, options: Options) 
     T::deserialize(read::Reader::new(node, options)).map_err(|error| error.at(node.span()).into_diagnostic())
 }
 
-/// The same for what people write by hand: of unknown fields it tells all at once, not only the first.
+/// The same for what people write by hand: reports all unknown fields at once, not only the first.
 ///
 /// ```
-/// use krm_yaml::{Node, Options, Sources, from_node_telling_all, parse};
+/// use krm_yaml::{Node, Options, Sources, from_node_with_all_errors, parse};
 ///
 /// #[derive(serde::Deserialize)]
 /// #[serde(deny_unknown_fields)]
@@ -71,12 +71,12 @@ pub fn from_node_with<'n, T: Deserialize<'n>>(node: &'n Node, options: Options) 
 ///
 /// let source = Sources::new().add("replica.yaml", "cuont: 3\nnmae: web\n");
 /// let node = parse(&source)?.remove(0).root;
-/// let error = from_node_telling_all::<Replica>(&node, Options::default()).err().unwrap();
+/// let error = from_node_with_all_errors::<Replica>(&node, Options::default()).err().unwrap();
 /// assert_eq!(error.to_string(), "unknown field `cuont`");
 /// assert_eq!(error.others()[0].to_string(), "unknown field `nmae`");
 /// # Ok::<(), krm_yaml::Diagnostic>(())
 /// ```
-pub fn from_node_telling_all<T: DeserializeOwned>(node: &Node, options: Options) -> Result<T> {
+pub fn from_node_with_all_errors<T: DeserializeOwned>(node: &Node, options: Options) -> Result<T> {
     /// More than anyone reads.
     const MOST: usize = 20;
     let first = match from_node_with(node, options) {

@@ -5,7 +5,7 @@ use std::rc::Rc;
 use krm_yaml::{Node, Span};
 use rustc_hash::FxHashSet;
 
-use super::{Found, Site, Sites, VALUES, scalars};
+use super::{Elements, Found, Site, Sites, VALUES, scalars};
 use crate::explain::find::in_patch;
 use crate::explain::labels::is_kustomization;
 use crate::pipeline::trace::{Cause, Event, Segment, Traced};
@@ -17,7 +17,7 @@ impl Sites<'_> {
     pub(super) fn identity(&self, trace: &Trace, until: usize, track: Track, found: &mut Found) {
         for path in [&["apiVersion"][..], &["kind"], &["metadata", "name"], &["metadata", "namespace"]] {
             let path: Vec<Segment> = path.iter().map(|key| Segment::Key((*key).into())).collect();
-            found.conditions.extend(self.field(trace, until, track, &path, false).all());
+            found.conditions.extend(self.field(trace, until, track, &path, Elements::Without).all());
         }
     }
 

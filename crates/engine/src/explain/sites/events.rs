@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use krm_yaml::{Node, Sources, Span};
 
-use super::{Found, Piece, Site, Sites, scalars, tree};
+use super::{Elements, Found, Piece, Site, Sites, scalars, tree};
 use crate::explain::find::FieldPath;
 use crate::files::world::clean;
 use crate::pipeline::Role;
@@ -239,7 +239,7 @@ impl Sites<'_> {
             let Cause::Followed { target, rule, .. } = cause else { continue };
             let key = if is_namespace { "namespace" } else { "name" };
             let path = [Segment::Key("metadata".into()), Segment::Key(key.into())];
-            let name = self.field(event.trace, event.index, *target, &path, false);
+            let name = self.field(event.trace, event.index, *target, &path, Elements::Without);
             match is_same {
                 true => found.conditions.extend(name.all()),
                 false => {

@@ -74,7 +74,14 @@ struct Key {
     until: usize,
     resource: Track,
     pointer: String,
-    with_elements: bool,
+    elements: Elements,
+}
+
+/// Whether a field also depends on what identifies the elements of lists on the way to it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Elements {
+    With,
+    Without,
 }
 
 #[derive(Clone, Default)]
@@ -133,7 +140,7 @@ impl<'s> Sites<'s> {
         let Some(value) = place.value().filter(|_| !place.removed) else { return Vec::new() };
         let (mut all, mut seen) = (Vec::new(), FxHashSet::default());
         each_scalar(value, &mut place.path.clone(), &mut |_, path| {
-            let found = self.field(place.trace, place.until, place.track, path, true);
+            let found = self.field(place.trace, place.until, place.track, path, Elements::With);
             let decides = found.decides.iter().map(|(site, _)| site.clone());
             let events = place.trace.history_until(place.until, place.track, path);
             let written = events.iter().rev().map(|event| event.written).find(|span| !span.is_none());
@@ -156,12 +163,12 @@ impl<'s> Sites<'s> {
 
     /// Takes in what a field depends on, or all fields below it.
     fn add_below(&self, trace: &Trace, until: usize, track: Track, path: &[Segment], found: &mut Found) {
-        self.add(trace, until, track, path, true, found);
+        self.add(trace, until, track, path, Elements::With, found);
     }
 
     /// The same without what elements of lists are known by.
     fn add_plain(&self, trace: &Trace, until: usize, track: Track, path: &[Segment], found: &mut Found) {
-        self.add(trace, until, track, path, false, found);
+        self.add(trace, until, track, path, Elements::Without, found);
     }
 
     fn add(
@@ -170,7 +177,7 @@ impl<'s> Sites<'s> {
         until: usize,
         track: Track,
         path: &[Segment],
-        with_elements: bool,
+        elements: Elements,
         found: &mut Found,
     ) {
         let node = tree(trace, until, track).and_then(|root| at(root, path));
@@ -180,11 +187,11 @@ impl<'s> Sites<'s> {
                 let keys = keys.filter_map(|entry| Some(Segment::Key(entry.key.text()?.into())));
                 for segment in keys.chain((0..node.items().len()).map(Segment::Index)) {
                     let path = [path, &[segment]].concat();
-                    self.add(trace, until, track, &path, with_elements, found);
+                    self.add(trace, until, track, &path, elements, found);
                 }
             }
             _ => {
-                let one = self.field(trace, until, track, path, with_elements);
+                let one = self.field(trace, until, track, path, elements);
                 found.decides.extend(one.decides.iter().cloned());
                 found.conditions.extend(one.conditions.iter().cloned());
                 found.overwritten.extend(one.overwritten.iter().cloned());
@@ -200,7 +207,7 @@ impl<'s> Sites<'s> {
         until: usize,
         resource: Track,
         path: &[Segment],
-        with_elements: bool,
+        elements: Elements,
     ) -> Rc<Found> {
         // Steps that left the resource alone make no difference to its history.
         let all = until;
@@ -208,10 +215,10 @@ impl<'s> Sites<'s> {
         let trace_id = std::ptr::from_ref(trace) as usize;
         let key = Key {
             trace: trace_id,
-            until: if with_elements { all } else { until },
+            until: if elements == Elements::With { all } else { until },
             resource,
             pointer: pointer(path),
-            with_elements,
+            elements,
         };
         if let Some(known) = self.fields.borrow().get(&key) {
             return known.clone();
@@ -224,12 +231,12 @@ impl<'s> Sites<'s> {
         for key in ["apiVersion", "kind"] {
             let type_path = [Segment::Key(key.into())];
             if path != type_path && !is_identity(path) {
-                let of_type = self.field(trace, until, resource, &type_path, false);
+                let of_type = self.field(trace, until, resource, &type_path, Elements::Without);
                 found.conditions.extend(of_type.all());
             }
         }
         found.conditions.extend(self.configurations(trace).iter().cloned());
-        if with_elements {
+        if elements == Elements::With {
             self.elements(trace, until, resource, path, &mut found);
             self.patched_elements(trace, all, resource, path, &mut found);
             self.left_out(trace, all, resource, path, &mut found);
@@ -307,12 +314,12 @@ impl<'s> Sites<'s> {
         if let Some(name) = at(root, path).and_then(Node::text).filter(|name| !name.is_empty()) {
             for other in self.generated_names(trace, name).iter().filter(|other| **other != track) {
                 let path = [Segment::Key("metadata".into()), Segment::Key("name".into())];
-                found.conditions.extend(self.field(trace, until, *other, &path, false).all());
+                found.conditions.extend(self.field(trace, until, *other, &path, Elements::Without).all());
             }
         }
         let local = ["metadata", "annotations", LOCAL_CONFIG].map(|key| Segment::Key(key.into()));
         if at(root, &local).is_some() {
-            found.conditions.extend(self.field(trace, until, track, &local, false).all());
+            found.conditions.extend(self.field(trace, until, track, &local, Elements::Without).all());
         }
         for step in trace.steps.iter().take(until) {
             for cause in step.causes(track, Span::NONE) {
@@ -373,7 +380,7 @@ impl<'s> Sites<'s> {
         for key in ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS) {
             if map.get(key).is_some_and(Node::is_scalar) {
                 let path = [path, &[Segment::Key(key.into())]].concat();
-                found.conditions.extend(self.field(trace, until, track, &path, false).all());
+                found.conditions.extend(self.field(trace, until, track, &path, Elements::Without).all());
             }
         }
     }
