@@ -83,7 +83,7 @@ impl Listing {
         Ok(Self { text })
     }
 
-    /// Reads a list; `None` of a text that is none.
+    /// Reads a list; `None` for a text that is none.
     pub fn parse(text: String) -> Option<Self> {
         let listing = Self { text };
         let is_sound = |line: &str| {

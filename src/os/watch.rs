@@ -43,7 +43,7 @@ struct Stamp {
 }
 
 impl Stamp {
-    /// `None` of what is not there.
+    /// `None` for what is not there.
     fn of(path: &Path) -> Option<Self> {
         let meta = std::fs::metadata(path).ok()?;
         Some(Self {

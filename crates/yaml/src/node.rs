@@ -362,7 +362,7 @@ impl Node {
         }
     }
 
-    /// The value under a key, of a map; `None` of anything else.
+    /// The value under a key, of a map; `None` for anything else.
     pub fn get(&self, key: &str) -> Option<&Node> {
         self.as_map()?.get(key)
     }

@@ -25,7 +25,7 @@ pub(super) struct Packages<'a> {
 type Traced = (Result<Resources>, Arc<Trace>);
 
 impl Packages<'_> {
-    /// What the functions of a package made of it; `None` of a folder that is not a package, or is built otherwise.
+    /// What the functions of a package made of it; `None` for a folder that is not a package, or is built otherwise.
     pub fn trace(&self, target: &str) -> Option<Traced> {
         let folder = Path::new(target);
         if !folder.is_dir() || is_layer(self.disk, target) {

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-/// The path of a `file:` address; `None` of any other.
+/// The path of a `file:` address; `None` for any other.
 pub fn path(uri: &str) -> Option<PathBuf> {
     let rest = uri.strip_prefix("file://")?;
     let rest = rest.strip_prefix("localhost").unwrap_or(rest);

@@ -1,8 +1,8 @@
 //! From a change of the result to the changed lines of the sources that explain it.
 //!
-//! The history of a field names every place that had a part in it. Of these, on either side, the latest on a line that
-//! differs between the sides is the cause. A step that is on one side only counts by the entry that asks for it, and what
-//! came with a new file or folder by the line that includes it.
+//! The history of a field names every location that had a part in it. Of these, on either side, the latest on a line that
+//! differs between the sides is the cause. For a step that only one side has, it is the entry that asks for it, and for what
+//! came with a new file or folder, the line that includes it.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ pub(crate) enum Which {
     To,
 }
 
-/// Finds causes; what it reads of the sources it keeps.
+/// Finds causes, and keeps the sources it has read.
 pub(crate) struct Causes<'a> {
     sides: [&'a Side<'a>; 2],
     labels: [Labels<'a>; 2],
@@ -40,9 +40,9 @@ pub(crate) struct Causes<'a> {
 
 /// A file that is not the same on both sides.
 struct FileChange {
-    /// Its lines on either side; `None` on a side where it is not.
+    /// Its lines on either side; `None` on a side that does not have it.
     lines: [Option<Vec<String>>; 2],
-    /// The same as they may be seen.
+    /// The same as they may be shown.
     shown: [Vec<String>; 2],
     hunks: Vec<Hunk>,
 }
@@ -58,7 +58,7 @@ struct Hit {
     column: usize,
 }
 
-/// The histories of a field on both sides, oldest event first; empty on a side where it never was.
+/// The histories of a field on both sides, oldest event first; empty on a side that never had it.
 #[derive(Default)]
 pub(crate) struct Histories {
     pub from: Vec<HistoryEntry>,
@@ -93,7 +93,7 @@ impl<'a> Causes<'a> {
         Some(Place { file: source.name().to_owned(), line: position.line, column: position.column })
     }
 
-    /// Why a field differs, given how it came about on both sides.
+    /// Why a field differs, given its history on both sides.
     pub(crate) fn of(&self, histories: &Histories) -> Option<Cause> {
         let new = self.latest(Which::To, &histories.to);
         let old = self.latest(Which::From, &histories.from);
@@ -110,7 +110,7 @@ impl<'a> Causes<'a> {
         }
     }
 
-    /// The cause that a changed file is, where nothing more is known than that a target reads it.
+    /// A changed file as the cause, if nothing more is known than that a target reads it.
     pub(crate) fn of_file(&self, name: &str) -> Option<Cause> {
         let file = self.file(name)?;
         let hunk = file.hunks.first()?;
@@ -131,7 +131,7 @@ impl<'a> Causes<'a> {
         let mut first = None;
         for (hunk, part) in file.hunks.iter().enumerate() {
             for line in part.new.clone() {
-                // Of an entry, the commit comes first, and says more than the hash of the content.
+                // The commit of an entry comes first, and says more than the hash of the content.
                 let commit = value(line, &["commit: "]).map(|commit| format!("commit {commit:.12}"));
                 let content = || value(line, &["content: ", "digest: "]).map(|hash| format!("{hash:.19}"));
                 let Some(now) = commit.or_else(content) else { continue };
@@ -150,7 +150,7 @@ impl<'a> Causes<'a> {
         Some(Cause { what: Some(what), ..self.cause(hit, None) })
     }
 
-    /// A cause from the line it is, and the line of the first side that decided there.
+    /// A cause, given its line and the line that decided on the first side.
     fn cause(&self, hit: Hit, old: Option<Hit>) -> Cause {
         let file = self.file(&hit.file).expect("a changed line is in a changed file");
         // A line that was replaced is shown where it is now.
@@ -168,7 +168,7 @@ impl<'a> Causes<'a> {
             Which::From => (own, other),
             Which::To => (other, own),
         };
-        // What decided before may be in another place, which is gone.
+        // What decided before may have been on another line, which is gone.
         let before = before.or_else(|| {
             let old = old.filter(|old| old.which == Which::From && old.file != hit.file)?;
             let file = self.file(&old.file)?;
@@ -185,7 +185,7 @@ impl<'a> Causes<'a> {
 
     fn hit(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
         let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
-        // A step that is here only: the entry that asks for it.
+        // A step that only this side has: the entry that asks for it.
         let added = self.changed(which, first_line(asked)).filter(|hit| self.is_only_here(hit));
         let value = || self.changed(which, entry.place);
         let found = added.or_else(value).or_else(|| self.input(which, entry));
@@ -225,7 +225,7 @@ impl<'a> Causes<'a> {
         self.file_line(which, entry.place, path.trim_matches(['"', '\'']), None)
     }
 
-    /// A changed line of a file that is named in another one; of an env file that of a key, if it is known.
+    /// A changed line of a file that another one names; in an env file the line of the key, if it is known.
     fn file_line(&self, which: Which, named: Span, path: &str, key: Option<&Text>) -> Option<Hit> {
         let source = self.sides[which as usize].sources.get(named.file)?;
         let folder = Path::new(source.name()).parent().unwrap_or(Path::new(""));
@@ -242,7 +242,7 @@ impl<'a> Causes<'a> {
                 range(part, which).map(move |line| (hunk, line)).collect::<Vec<_>>()
             });
         let first = changed.into_iter().find(|(_, line)| of_key(line));
-        // All that went from the other side left a gap here.
+        // Lines that only the other side has leave an empty range here.
         let gap = || file.hunks.iter().position(|part| range(part, which).is_empty());
         let (which, hunk, line) = match first {
             Some((hunk, line)) => (which, hunk, line),
@@ -274,7 +274,7 @@ impl<'a> Causes<'a> {
         })
     }
 
-    /// Whether a line has nothing in its place on the other side.
+    /// Whether no line of the other side corresponds to a line.
     fn is_only_here(&self, hit: &Hit) -> bool {
         self.file(&hit.file).is_some_and(|file| counterpart(&file, hit).is_none())
     }
@@ -389,7 +389,7 @@ fn range(hunk: &Hunk, which: Which) -> std::ops::Range<usize> {
     }
 }
 
-/// The start of a span: of an entry over many lines, the first of them.
+/// The start of a span: the first line of an entry over several lines.
 fn first_line(span: Span) -> Span {
     Span { end: span.start, ..span }
 }

@@ -60,9 +60,9 @@ pub struct Editor {
     findings: BTreeMap<PathBuf, Vec<Problem>>,
     /// Files that changed since it looked; `None` if it never did.
     unlinted: Option<BTreeSet<PathBuf>>,
-    /// It is to look again when there is time.
+    /// Lint is to look again when there is time.
     is_lint_due: bool,
-    /// What is in the folder, as far as lint must know it.
+    /// What is in the folder, as far as lint needs it.
     tree: Tree,
     schemas: fields::Schemas,
     facts: facts::Facts,
@@ -79,7 +79,7 @@ struct Changed {
     tree: bool,
 }
 
-/// With more resources than these, lint looks when nobody types, and leaves out what takes a second build of them.
+/// With more resources than this, lint runs when no one types, and leaves out what takes a second build.
 const MANY_RESOURCES: usize = 1000;
 
 impl Editor {
@@ -158,7 +158,7 @@ impl Editor {
             let path = self.world.place(path);
             // An open text counts, whatever is saved.
             if self.world.text(&path).is_none() {
-                // What nobody looked at changes nothing, unless it is a kustomization.
+                // A file that nothing looked at changes nothing, unless it is a kustomization.
                 let affected = self.session.affected_by(std::slice::from_ref(&path));
                 let is_used = !affected.targets.is_empty() || !affected.bases.is_empty();
                 if is_layer_file(&path) || is_used || self.workspace.users(&path).next().is_some() {
@@ -190,7 +190,7 @@ impl Editor {
         self.problems.as_ref().expect("they were just found")
     }
 
-    /// Whether there is more to find than the problems that were given.
+    /// Whether there may be more problems than those that were returned.
     pub fn is_unfinished(&self) -> bool {
         self.is_lint_due
     }
@@ -209,7 +209,7 @@ impl Editor {
         }
     }
 
-    /// Forgets what was made of texts that changed since.
+    /// Forgets what was derived from texts that changed since.
     fn sync(&mut self) {
         let Changed { files, tree } = std::mem::take(&mut self.changed);
         if files.is_empty() && !tree {
@@ -273,7 +273,7 @@ impl Editor {
         problems
     }
 
-    /// Why builds fail, each layer that can be built for itself; gives how many resources the others have.
+    /// Why builds fail, for each layer that can be built alone; returns how many resources the others have.
     fn report_builds(&self, reporter: &mut problems::Reporter) -> usize {
         let mut resources = 0;
         let mut known: BTreeSet<&Path> = BTreeSet::new();
@@ -293,7 +293,7 @@ impl Editor {
                 };
                 reporter.add(error, &layer.file, Some(target));
                 if needs_more_than_files(error) {
-                    // What it is made of can still be checked, each layer for itself.
+                    // The layers it is built from can still be checked one by one.
                     next.extend(layer.layers_named().filter_map(|(_, folder)| self.workspace.layer(folder)));
                 }
             }
@@ -312,7 +312,7 @@ impl Editor {
         }
     }
 
-    /// Lets go of texts that were read for a look, so that looking again and again does not fill the memory.
+    /// Frees texts that were read only for this, so that asking again and again does not fill the memory.
     fn forget_texts_after(&self, id: FileId, problems: &BTreeMap<PathBuf, Vec<Problem>>) {
         let named: BTreeSet<FileId> =
             problems.values().flatten().map(|problem| problem.place.span.file).collect();
@@ -336,7 +336,7 @@ impl Editor {
     }
 }
 
-/// Whether a build fails for want of a program or the network: for all we know the files are right.
+/// Whether a build fails for lack of a program or the network: the files may well be right.
 fn needs_more_than_files(error: &Diagnostic) -> bool {
     problems::is_not_here(error) || error.others().iter().any(needs_more_than_files)
 }

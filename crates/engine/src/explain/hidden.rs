@@ -47,12 +47,12 @@ impl Hidden {
         Self::of([], &Sources::new(), true, &[])
     }
 
-    /// Secrets of some builds are hidden.
+    /// The Secrets of some builds are hidden.
     pub fn secrets<'t>(traces: impl IntoIterator<Item = &'t Trace>, sources: &Sources) -> Self {
         Self::of(traces, sources, false, &[])
     }
 
-    /// What is hidden of some builds.
+    /// What is hidden in some builds.
     pub fn of<'t>(
         traces: impl IntoIterator<Item = &'t Trace>,
         sources: &Sources,
@@ -83,7 +83,7 @@ impl Hidden {
             || value.is_some_and(|value| value.is_scalar() && self.spans.contains(&value.span()))
     }
 
-    /// A field as it may be seen, and whether anything of it is hidden.
+    /// A field as it may be shown, and whether any of it is hidden.
     pub fn shown(&self, root: &Node, path: &[Segment], value: &Node) -> (Node, bool) {
         if self.is_nothing() {
             return (value.clone(), false);
@@ -98,18 +98,18 @@ impl Hidden {
         (replaced(value, &leaves, &mut |_, leaf| mask(leaf)), !leaves.is_empty())
     }
 
-    /// A resource as it may be seen.
+    /// A resource as it may be shown.
     pub fn tree(&self, root: &Node) -> Node {
         replaced(root, &self.leaves(root), &mut |_, leaf| mask(leaf))
     }
 
-    /// What is written at a span, as it may be seen.
+    /// What is written at a span, as it may be shown.
     pub fn slice(&self, span: Span) -> String {
         let Some(source) = self.sources.get(span.file) else { return String::new() };
         self.lines(&source).part(source.text(), span.range())
     }
 
-    /// The lines of a file as they may be seen.
+    /// The lines of a file as they may be shown.
     pub fn lines(&self, source: &Source) -> Arc<HiddenLines> {
         let mut known = self.lines.lock().expect("no one panics while holding the files");
         let lines = || Arc::new(self.lines_of(source.name(), source.text()));
@@ -127,7 +127,7 @@ impl Hidden {
             ranges.extend(secrets_in(text));
         }
         ranges.sort_by_key(|range| (range.start, range.end));
-        // Apart from each other, so that those of a line are found without a look at all.
+        // Ranges that overlap become one: `HiddenLines` relies on that.
         ranges.dedup_by(|next, range| {
             let overlaps = next.start < range.end;
             range.end = if overlaps { range.end.max(next.end) } else { range.end };
@@ -143,15 +143,15 @@ impl Hidden {
         data.chain(self.fields.iter().flat_map(|field| field.ways(tree))).collect()
     }
 
-    /// The ways to all scalars of a resource that are hidden.
+    /// The paths of all scalars of a resource that are hidden.
     pub fn leaves(&self, root: &Node) -> Vec<Vec<Segment>> {
         self.leaves_in(root, &self.covered(root, root))
     }
 
-    /// The same of a tree of which these fields are hidden.
+    /// The same for a tree in which these fields are hidden.
     fn leaves_in(&self, tree: &Node, covered: &[Vec<Segment>]) -> Vec<Vec<Segment>> {
         let mut leaves = Vec::new();
-        // Most resources hide nothing, and finding that out takes no paths.
+        // Most resources hide nothing, and finding that out needs no paths.
         if covered.is_empty() && !self.holds_hidden(tree) {
             return leaves;
         }
@@ -163,7 +163,7 @@ impl Hidden {
         leaves
     }
 
-    /// Whether a scalar of a tree was written at a hidden place.
+    /// Whether a scalar of a tree was written where something is hidden.
     fn holds_hidden(&self, tree: &Node) -> bool {
         let values = || tree.as_map().into_iter().flatten().map(|entry| &entry.value);
         !self.spans.is_empty()
@@ -173,7 +173,7 @@ impl Hidden {
             }
     }
 
-    /// Takes in where the hidden values of a build are written.
+    /// Adds the locations where the hidden values of a build are written.
     fn learn(&mut self, trace: &Trace, seen: &mut FxHashSet<usize>) {
         if !seen.insert(std::ptr::from_ref(trace) as usize) {
             return;
@@ -309,13 +309,13 @@ impl Hidden {
 pub struct HiddenLines(Vec<Range<usize>>);
 
 impl HiddenLines {
-    /// A line, from 1, as it may be seen.
+    /// A line, counted from 1, as it may be shown.
     pub fn line(&self, source: &Source, line: usize) -> String {
         let start = source.line_start(line).unwrap_or_default();
         self.part(source.text(), start..start + source.line(line).len())
     }
 
-    /// A part of the text as it may be seen.
+    /// A part of the text as it may be shown.
     fn part(&self, text: &str, part: Range<usize>) -> String {
         let mut shown = String::with_capacity(part.len());
         let mut at = part.start;
@@ -384,7 +384,7 @@ pub fn replaced(
     copy
 }
 
-/// The values of Secrets in a text, by the look of them.
+/// The values of Secrets in a text, recognized by their form.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
     if text.contains("Secret") || text.contains("secretGenerator") {
@@ -398,7 +398,7 @@ pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     ranges
 }
 
-/// Of a text that is not YAML, everything that may be a value in a document that may be a Secret.
+/// Everything that may be a value in a document that may be a Secret, for text that is not YAML.
 fn unreadable_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
     let mut start = 0;
     for document in text.split_inclusive("\n---") {
@@ -411,7 +411,7 @@ fn unreadable_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
     }
 }
 
-/// In resources and patches, in generators, in texts within.
+/// In resources and patches, in generators, in texts within them.
 fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
     secret_values(node, false, &mut |value| ranges.push(value.span().range()));
     if let Some(generators) = node.get("secretGenerator") {
@@ -438,7 +438,7 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
     node.items().iter().for_each(|item| written_secrets(text, item, ranges));
 }
 
-/// Sees the values in a resource or a patch that is one of a Secret.
+/// Calls `hide` on the values in a Secret, or in a patch for one.
 fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
     let mut hide_all = |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf));
     if is_patch || node.get("kind").and_then(Node::text) == Some("Secret") {
@@ -462,7 +462,7 @@ fn secrets_within(text: &str, node: &Node, inner: &str, is_patch: bool, ranges: 
             if !written.starts_with('|') {
                 return ranges.push(outer.clone());
             }
-            // After the line with the sign, each line is that of the text, indented.
+            // After the line with the `|`, each line is one of the text, indented.
             let mut start = outer.start;
             for (number, line) in written.split_inclusive('\n').enumerate() {
                 let (own, value) = (source.line(number), value.span().range());

@@ -382,7 +382,7 @@ pub fn table(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// A line for each target; `None` of one that has no such field.
+/// A line for each target; `None` for one that has no such field.
 pub fn side_by_side(answers: &[(&str, Option<Explanation>)], sources: &Sources) -> String {
     let rows: Vec<[String; 4]> = answers
         .iter()

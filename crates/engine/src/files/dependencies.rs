@@ -20,7 +20,7 @@ pub struct Dependencies {
     /// The folder it was planned for.
     folder: PathBuf,
     seen: Mutex<Seen>,
-    /// Bases, and whatever else has dependencies of its own.
+    /// Bases, and whatever else has its own dependencies.
     within: Mutex<Vec<Arc<Dependencies>>>,
     pub warnings: Mutex<Vec<Diagnostic>>,
 }
@@ -32,24 +32,24 @@ struct Seen {
     listed: Vec<PathBuf>,
     remotes: Vec<String>,
     programs: Programs,
-    /// The same in order, since someone asked.
+    /// The same in order, once that was asked for.
     index: Option<Index>,
-    /// From so many look-ups on, it is worth while to drop those that are there twice.
+    /// From this many look-ups on, it is worth dropping duplicates.
     most: usize,
 }
 
-/// What the programs depend on that are part of it.
+/// What the programs it runs depend on.
 #[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// Folders that they see with everything in them.
     pub folders: Vec<PathBuf>,
     /// Images, by name.
     pub images: Vec<String>,
-    /// Why it is not known what one of them depends on.
+    /// Why the dependencies of one of them are unknown.
     pub unknown: Vec<String>,
 }
 
-/// So many look-ups are kept without a thought.
+/// This many look-ups are kept without looking for duplicates.
 const MANY: usize = 4096;
 
 impl Default for Seen {
@@ -72,7 +72,7 @@ impl Seen {
             let mut found: BTreeMap<PathBuf, Found> = BTreeMap::new();
             for (path, what) in paths.iter() {
                 let known = found.entry(path.clone()).or_insert(*what);
-                // Once missing, always worth watching for: the answer may have been used before the file came.
+                // Once missing, it stays worth watching: the answer may have been used before the file appeared.
                 if *what == Found::Nothing {
                     *known = Found::Nothing;
                 }
@@ -98,7 +98,7 @@ impl Dependencies {
         &self.folder
     }
 
-    /// Notes that another one is part of it.
+    /// Notes that it is built from another one.
     pub fn add(&self, part: Arc<Dependencies>) {
         self.within.lock().expect(HELD).push(part);
     }
@@ -121,7 +121,7 @@ impl Dependencies {
         self.warnings.lock().expect(HELD).extend(warnings);
     }
 
-    /// Keeps of equal warnings one: a run that is repeated finds them again.
+    /// Keeps one of several equal warnings: a run that is repeated finds them again.
     pub fn drop_repeated_warnings(&self) {
         let mut seen = FxHashMap::default();
         let is_new = |w: &Diagnostic| seen.insert((w.place(), w.message().to_owned()), ()).is_none();
@@ -145,7 +145,7 @@ impl Dependencies {
         note(&mut self.seen.lock().expect(HELD).programs);
     }
 
-    /// What the programs depend on that are part of it.
+    /// What the programs it runs depend on.
     pub fn programs(&self) -> Programs {
         self.seen.lock().expect(HELD).programs.clone()
     }
@@ -169,12 +169,12 @@ impl Dependencies {
         remotes
     }
 
-    /// The bases and other parts that have dependencies of their own.
+    /// The bases and other parts that have their own dependencies.
     pub fn within(&self) -> Vec<Arc<Dependencies>> {
         self.within.lock().expect(HELD).clone()
     }
 
-    /// This one and all it is made of, each once.
+    /// This one and all its parts, each once.
     pub fn all(self: &Arc<Self>) -> Vec<Arc<Dependencies>> {
         let mut known = FxHashMap::default();
         let mut all = vec![self.clone()];
@@ -190,11 +190,11 @@ impl Dependencies {
         all
     }
 
-    /// Whether it must be planned and built again if this file or folder came, went or changed; its parts apart.
+    /// Whether it must be planned and built again if this file or folder came, went or changed; without its parts.
     fn depends_on(&self, changed: &Path) -> bool {
         let mut seen = self.seen.lock().expect(HELD);
         let seen = seen.index();
-        // A folder that changed as a whole takes with it all that is below.
+        // If a folder changed as a whole, so did everything below it.
         let below = |path: Option<&PathBuf>| path.is_some_and(|path| path.starts_with(changed));
         let from = (Bound::Included(changed), Bound::Unbounded);
         if below(seen.paths.range::<Path, _>(from).next().map(|(path, _)| path))
@@ -202,7 +202,7 @@ impl Dependencies {
         {
             return true;
         }
-        // A file that comes may bring the folders that lead to it.
+        // A new file may come with the folders that lead to it.
         let mut above = changed.ancestors().skip(1);
         above.clone().next().is_some_and(|parent| seen.listed.contains(parent))
             || above.any(|folder| seen.paths.get(folder) == Some(&Found::Nothing))

@@ -26,14 +26,14 @@ pub(crate) struct Folder {
     named_file: Option<PathBuf>,
     /// The clone this folder is in, if any.
     checkout: Option<Arc<Checkout>>,
-    /// Where paths written in these files are relative to, if not to this folder: an override keeps its own.
+    /// The folders that paths in these files are relative to, if not this one: an override keeps its own.
     elsewhere: Vec<(FileId, Arc<Folder>)>,
     /// Takes note of all that is looked at from here.
     dependencies: Arc<Dependencies>,
 }
 
 /// How many folders may lead from the target to a base. Each takes room on the stack, and some time for each resource;
-/// people get along with five.
+/// in practice five are enough.
 pub(crate) const DEEPEST: usize = 200;
 
 /// The diagnostic for a base that is too far from the target.
@@ -43,8 +43,8 @@ pub(crate) fn too_deep(place: Span) -> Diagnostic {
         .help("let some of them name what they need directly")
 }
 
-/// Whether to stop looking for more. A fault of a base is reported for each way that leads to it, and of ways there may be more
-/// than can be walked.
+/// Whether to stop looking for more. An error in a base is reported for each path that leads to it, and there may be more
+/// paths than can be walked.
 pub(crate) fn more_than_anyone_reads(errors: &[Diagnostic]) -> bool {
     fn count(errors: &[Diagnostic]) -> usize {
         errors.iter().map(|error| 1 + count(error.others())).sum()
@@ -120,7 +120,7 @@ impl Files {
 }
 
 impl Checkout {
-    /// Temporary folders mean nothing to anybody: what is in a clone is shown by its address.
+    /// Temporary folders mean nothing to the user: what is in a clone is shown by its address.
     fn shown(&self, real: &Path) -> PathBuf {
         let inside = real.strip_prefix(&self.dir).unwrap_or(real).display().to_string();
         let slashes = if inside.is_empty() { "" } else { "//" };
@@ -142,7 +142,7 @@ impl Folder {
         let world = Watched { world: &*files.world, dependencies };
         let shown = clean(Path::new(target));
         let root = match target.trim() {
-            // An unset variable of a script, most likely: it must not mean the folder one happens to be in.
+            // Most likely an unset variable in a script: it must not mean the current folder.
             "" => return Err(no_target(&world, target)),
             _ => world.real_path(&shown).map_err(|_| no_target(&world, target))?,
         };
@@ -210,7 +210,7 @@ impl Folder {
         }))
     }
 
-    /// The same folder, with a record of its own of what is looked at from it.
+    /// The same folder, with a separate record of what is looked at from it.
     pub(crate) fn recorded(&self, dependencies: &Arc<Dependencies>) -> Arc<Self> {
         Arc::new(Self { dependencies: dependencies.clone(), ..self.copied() })
     }
@@ -270,7 +270,7 @@ impl Folder {
         }
     }
 
-    /// The same folder, for a configuration parts of which were written in files of other folders.
+    /// The same folder, for a configuration with parts from files in other folders.
     pub(crate) fn with(&self, elsewhere: Vec<(FileId, Arc<Folder>)>) -> Arc<Self> {
         Arc::new(Self { elsewhere, ..self.copied() })
     }
@@ -306,7 +306,7 @@ impl Folder {
         }
         let world = self.world();
         let real = world.real_path(&clean(&self.root.join(path))).map_err(|_| self.missing(path, place))?;
-        // Errors show lines of a file: of anything else it could be, none may be read.
+        // Errors quote lines of a file, so nothing but a file may be read.
         let is_yaml = names_yaml(&real.to_string_lossy());
         let may_be_one = world.is_dir(&real) || (is_yaml && world.is_file(&real));
         if !may_be_one {
@@ -350,7 +350,7 @@ impl Folder {
         })
     }
 
-    /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` of
+    /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` for
     /// one on this machine.
     pub(crate) fn address(&self) -> Option<String> {
         let Checkout { repository, dir, .. } = &**self.checkout.as_ref()?;
@@ -361,7 +361,7 @@ impl Folder {
         Some(format!("{}{slashes}{inside}{query}", repository.url))
     }
 
-    /// The branch, tag or commit that was asked for, if any was, and the commit that was checked out; `None` of a folder on
+    /// The branch, tag or commit that was asked for, if any was, and the commit that was checked out; `None` for a folder on
     /// this machine.
     pub(crate) fn revision(&self) -> Option<(Option<&str>, &str)> {
         let Checkout { repository, revision, .. } = &**self.checkout.as_ref()?;
@@ -477,7 +477,7 @@ impl Folder {
         Ok(())
     }
 
-    /// A base of a base of a base: somewhere it ends.
+    /// Bases of bases cannot be nested without end.
     fn refuse_depth(&self, place: Span) -> Result<()> {
         let above = std::iter::successors(self.parent.as_deref(), |folder| folder.parent.as_deref());
         if above.count() < DEEPEST { Ok(()) } else { Err(too_deep(place)) }
@@ -516,7 +516,7 @@ impl Folder {
         self.world().is_dir(&clean(&self.root.join(path)))
     }
 
-    /// What a path under `resources:` leads to. Repositories are fetched on the way, since only then it is known.
+    /// What a path under `resources:` leads to. Repositories are fetched, since it is not known before.
     pub(crate) fn resolve<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Resolved<T>> {
         let Some(repository) = Repository::parse(path) else {
             return match self.is_dir(path) {
@@ -539,7 +539,7 @@ impl Folder {
             // An address that is not a file may be a repository: the reference tries both, so must we.
             Some(Err(no_file)) => match fetch() {
                 Ok(_) => Ok(Resolved::Folder),
-                // Its name says what it is: git has nothing to do with it.
+                // Its name says that it is a file: git is not needed.
                 Err(_) if names_yaml(path) => Err(no_file),
                 Err(no_repository) if no_file.failure() == Some(Failure::NotFetched) => {
                     let message = format!("it is not a file either: {no_file}");
@@ -555,7 +555,7 @@ impl Folder {
         self.world().is_file(&self.root.join(name))
     }
 
-    /// What is in the folder, sorted by name; nothing of one that cannot be listed.
+    /// What is in the folder, sorted by name; nothing if it cannot be listed.
     pub(crate) fn entries(&self) -> Vec<DirEntry> {
         self.world().list(&self.root).unwrap_or_default()
     }
@@ -599,8 +599,8 @@ impl Folder {
         Ok(real)
     }
 
-    /// The diagnostic for a path that is several lines, which YAML makes one text of where nothing says that another
-    /// begins; `None` of any other.
+    /// The diagnostic for a path of several lines, which YAML joins into one text if nothing marks the next item; `None`
+    /// for any other path.
     fn joined(&self, path: &str, place: Span) -> Option<Diagnostic> {
         let source = self.files.sources.get(place.file)?;
         let written = source.slice(place);
@@ -658,7 +658,7 @@ impl Folder {
     }
 }
 
-/// The parts of a plain text written over several lines, with the places they have in it.
+/// The parts of a plain text written over several lines, with their positions in it.
 fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
     let mut at = 0;
     written.split_inclusive('\n').filter_map(move |line| {
@@ -678,7 +678,7 @@ pub fn folder_of_kustomization(path: &str) -> Option<&str> {
 /// Endings of files that may hold a Composition.
 const ENDINGS: [&str; 3] = [".yaml", ".yml", ".json"];
 
-/// Whether a path or an address is that of a file of YAML, as far as its name tells.
+/// Whether a path or an address is that of a YAML file, by its name.
 fn names_yaml(path: &str) -> bool {
     let path = path.split_once('?').map_or(path, |(path, _)| path);
     ENDINGS.iter().any(|ending| path.ends_with(ending))
@@ -747,7 +747,7 @@ impl Loader for Folder {
             false => self.shown_below(path, &real).display().to_string(),
         };
         let source = self.files.sources.add_bytes(name, bytes).map_err(|d| d.included(place))?;
-        // Two threads may have read it at once; the first one counts.
+        // Two threads may have read it at once; the first one wins.
         Ok(texts().entry(real).or_insert(source).clone())
     }
 

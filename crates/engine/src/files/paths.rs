@@ -34,7 +34,7 @@ pub(crate) fn leaves(path: &Path) -> bool {
     })
 }
 
-/// A relative path without `.` and `..`; `None` of one that is absolute, leads out of its folder or into `.git`, or has
+/// A relative path without `.` and `..`; `None` for one that is absolute, leads out of its folder or into `.git`, or has
 /// characters that other systems take for separators.
 pub(crate) fn within(path: &str) -> Option<String> {
     if path.starts_with('/') || path.ends_with('/') || path.contains(['\\', '\0']) || leaves(Path::new(path))

@@ -1,4 +1,4 @@
-//! What came back: which resource is which, and whether all is as it may be.
+//! What came back: which resource is which, and whether the function did only what it may do.
 
 use std::collections::hash_map::Entry;
 
@@ -26,7 +26,7 @@ pub(super) fn items(sent: &[Sent], received: Vec<Object>, puts_back: bool) -> Re
     };
     let returned = received.into_iter().zip(origins).map(|(object, from)| {
         let old = from.map(|from| &sent[from]);
-        // What had none when it was sent, as a kustomization may, need not have got one.
+        // If it had none when it was sent, as kustomizations may, it needs none now.
         if old.is_none_or(|old| old.node.get("kind").is_some()) {
             has_a_kind(&object)?;
         }
@@ -51,7 +51,7 @@ fn has_a_kind(object: &Object) -> Result<()> {
 }
 
 /// Finds for each object received the one it was: by the id it was sent with, or, if the program dropped that, by what
-/// it is called. Each one sent is found once: a copy is a new resource.
+/// its name. Each one sent is found once: a copy is a new resource.
 fn match_up(sent: &[Sent], received: &[Object]) -> Vec<Option<usize>> {
     let mut by_id: FxHashMap<usize, usize> = FxHashMap::default();
     let mut origins = vec![None; received.len()];
@@ -64,7 +64,7 @@ fn match_up(sent: &[Sent], received: &[Object]) -> Vec<Option<usize>> {
                 free.insert(at);
                 origins[at] = Some(from);
             }
-            // Of two with one id, the one that is still called so is the one.
+            // If two have the same id, it is the one that kept the name.
             Entry::Occupied(mut taken) => {
                 let same_name = |at: usize| identity(&received[at]) == identity_of(&sent[from].node);
                 if !same_name(*taken.get()) && same_name(at) {
@@ -122,7 +122,7 @@ fn internal_annotations_are_kept(object: &Object, old: Option<&Sent>) -> Result<
     Ok(())
 }
 
-/// Where the resource is to be. The two names of each annotation may have drifted apart: the one that was changed
+/// Where the resource is to be. The two names of each annotation may have different values: the one that was changed
 /// counts.
 pub(super) fn home(object: &Object, old: Option<&Sent>) -> Result<Option<Home>> {
     let was = old.and_then(|old| old.home.as_deref());
@@ -175,19 +175,19 @@ fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<O
     }
 }
 
-/// Takes away what says where a resource is.
+/// Removes the annotations that say where a resource is.
 pub(super) fn strip_home(mut object: Object) -> Node {
     PASSING[2..].iter().for_each(|key| drop(object.remove_annotation(key)));
     object.into_node()
 }
 
-/// Takes away what was put on for the way.
+/// Removes what was added for the call.
 fn strip(mut object: Object) -> Node {
     PASSING.iter().chain(&LEFT_BEHIND).for_each(|key| drop(object.remove_annotation(key)));
     object.into_node()
 }
 
-/// Takes away what was put on for the way, and gives back what was there before.
+/// Removes what was added for the call, and restores what was there before.
 fn restore(mut object: Object, old: Option<&Sent>, comments: Comments) -> Node {
     let Some(old) = old else { return strip(object) };
     let before = Object::from(old.node.clone());
@@ -197,7 +197,7 @@ fn restore(mut object: Object, old: Option<&Sent>, comments: Comments) -> Node {
             None => drop(object.remove_annotation(key)),
         }
     }
-    // Maps that were not there before and are empty now came with the annotations.
+    // Maps that are new and empty now were made for the annotations.
     if object.get("metadata").is_some_and(Node::is_empty) && before.get("metadata").is_none() {
         object.remove("metadata");
     }

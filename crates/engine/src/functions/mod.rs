@@ -1,8 +1,8 @@
 //! Functions: programs that are transformers.
 //!
 //! A call is the one place where resources become bytes in the middle of a run: a [`Function`] writes a list, lets the
-//! [runtime](crate::runtime) run the program, reads what comes back, and makes it edits of what was sent
-//! ([`reconcile`]). The annotations by which a resource is known again exist only in between.
+//! [runtime](crate::runtime) run the program, reads what comes back, and turns it into edits of what was sent
+//! ([`reconcile`]). The annotations that identify a resource exist only in between.
 
 mod decode;
 mod legacy;
@@ -46,8 +46,8 @@ pub struct Function {
 /// How resources are written for a program, and how what it returns is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As the reference's build writes them: without comments, quotes and braces, keys in order. They are in no file, keep
-    /// their order, and no two may be called the same.
+    /// As the reference's build writes them: without comments, quotes and braces, keys in order. They are not in files, keep
+    /// their order, and no two may have the same name.
     #[default]
     Plain,
     /// As they are in the files of a package, which annotations name. What comes back are edits, in the order it came.
@@ -74,7 +74,7 @@ pub fn without_lists(items: Vec<Object>) -> Vec<Object> {
     wrapper::without_lists(nodes).into_iter().map(Object::from).collect()
 }
 
-/// How much of its location a resource tells.
+/// How much a resource says about its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tells {
     File,
@@ -93,7 +93,7 @@ pub fn to_list(resource: Resource, tells: Tells) -> Object {
     object
 }
 
-/// How the note begins that has what a failed function wrote to standard error.
+/// The beginning of the note that quotes what a failed function wrote to standard error.
 const STDERR: &str = "the end of its stderr:";
 
 /// Whether a note is about what a failed function wrote to standard error.
@@ -103,7 +103,7 @@ pub fn is_stderr(note: &Note) -> bool {
 
 /// What came back from a call.
 pub struct Answer {
-    /// What it printed, as far as that could be read, also if it failed.
+    /// What it printed, as far as that could be read, even if it failed.
     pub items: Vec<Returned>,
     pub results: Vec<FunctionResult>,
     /// The results as they came, whatever their shape.
@@ -113,7 +113,7 @@ pub struct Answer {
     pub status: Status,
     pub stderr: String,
     pub elapsed: Duration,
-    /// Nothing was started: it had run on the same input before.
+    /// Whether nothing was started, since it had run on the same input before.
     pub cached: bool,
 }
 
@@ -122,7 +122,7 @@ pub struct Answer {
 pub struct Returned {
     pub node: Node,
     pub home: Option<Box<Home>>,
-    /// Which of those sent it is; `None` of a new one.
+    /// Which of those sent it is; `None` for a new one.
     pub from: Option<usize>,
 }
 
@@ -149,8 +149,8 @@ impl Function {
         Ok(Some(function))
     }
 
-    /// The same for a resource of a package: the program learns where its configuration is. Mounts it declares are below
-    /// that folder, wherever the command was given.
+    /// The same for a resource of a package: the program learns where its configuration is. Mounts it declares must be below
+    /// that folder, wherever the command was started.
     pub fn from_resource(
         resource: &Resource,
         dir: &Path,
@@ -166,7 +166,7 @@ impl Function {
         Ok(function)
     }
 
-    /// A function given by hand. Refuses one that the user did not allow.
+    /// A function given on the command line. Refuses one that the user did not allow.
     pub fn new(program: Program, mut config: Option<Node>, runtime: &Arc<Runtime>) -> Result<Self> {
         runtime.check(&program)?;
         if let Some(config) = &mut config {
@@ -243,10 +243,10 @@ impl Function {
             elapsed,
             cached,
         };
-        // Read even after a failure: that is where results are worth most. Of one that was stopped there is half a text.
+        // Read even after a failure: that is when results matter most. If it was stopped, the text is cut off.
         let stdout = if answer.status.code().is_some() { stdout } else { Vec::new() };
         let read = match stdout == input {
-            // A validator that found nothing to say prints what it was given.
+            // A validator that found nothing wrong prints what it was given.
             true => Ok(unchanged(items)),
             false => self.read(stdout, items.is_empty(), sources).and_then(|list| {
                 answer.raw_results = list.raw_results().cloned();
@@ -294,7 +294,7 @@ impl Function {
             )
         };
         let name = format!("output of {}", self.name());
-        // What it printed cannot be opened and looked at, so the place is shown with its text.
+        // What it printed is not in a file to look at, so the message quotes the text.
         let refused = |e: Diagnostic| {
             let refused = not_a_list(e.to_string()).at(e.place());
             e.advice().iter().fold(refused, |d, advice| d.help(advice.clone()))
@@ -311,7 +311,7 @@ impl Function {
         if !was_given_none {
             list.require_items().map_err(refused)?;
         }
-        // Comments alone, or `null`: nobody says so to mean that nothing is left.
+        // Comments alone, or `null`: no one writes that to mean that nothing is left.
         if list.kind().is_none() && list.items.is_empty() {
             return Err(not_a_list("there is no list and no resource".to_owned())
                 .help("a list without resources has `items: []`"));
@@ -329,13 +329,13 @@ impl Function {
         };
         list.items = nodes.into_iter().map(Object::from).collect();
         if list.format() == Format::Json {
-            // Braces and quotes of JSON do not mean that anyone wants them in a file of YAML.
+            // A program that answers in JSON does not ask for braces and quotes in a YAML file.
             list.items.iter_mut().for_each(|item| each_node(item, &|node| node.set_style(Style::Any)));
         }
         Ok(list)
     }
 
-    /// Names the function, and adds what may help to see why.
+    /// Names the function, and adds what may help to find the reason.
     fn failure(&self, fault: Diagnostic, answer: &Answer) -> Diagnostic {
         let message = format!("function `{}` failed: {fault}", self.name());
         let mut failure = Diagnostic::error(fault.code(), message).at(fault.place()).at(self.place);
@@ -358,7 +358,7 @@ impl Function {
         fault.advice().iter().fold(failure, |failure, advice| failure.help(advice.clone()))
     }
 
-    /// The configuration as one of the resources: what a generator is given, there being nothing else.
+    /// The configuration as one of the resources, which a generator is given because there are no others.
     fn config_as_sent(&self) -> Option<Sent> {
         let mut object = Object::from(self.config.clone()?);
         object.set_annotation(LOCAL_CONFIG, "true");
@@ -372,12 +372,12 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// Makes one tree say what another does, with the comments and the order it has.
+/// Gives one tree the values of another, and keeps its own comments and order.
 pub(crate) fn updated(old: &Node, new: &Node) -> Node {
     reconcile::reconcile(old, new, reconcile::Comments::AreLost)
 }
 
-/// Says which function a fault is of.
+/// Names the function that an error comes from.
 pub(crate) fn blamed(name: &str, fault: Diagnostic) -> Diagnostic {
     let message = format!("function `{name}` failed: {fault}");
     let mut blamed = Diagnostic::error(fault.code(), message).at(fault.place());
@@ -388,7 +388,7 @@ pub(crate) fn blamed(name: &str, fault: Diagnostic) -> Diagnostic {
     fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
 }
 
-/// The first line of what a function printed, if it is neither YAML of a list nor JSON, but what follows is.
+/// The first line of what a function printed, if it is neither a list in YAML nor JSON, but the rest is.
 fn text_before_list(source: &krm_yaml::Source) -> Option<Span> {
     let text = source.text();
     let is_list =
@@ -444,12 +444,12 @@ fn stderr_text(stderr: &[u8], dropped: u64) -> String {
     let text = String::from_utf8_lossy(stderr);
     match dropped {
         0 => text.into_owned(),
-        // The first line kept is most likely half a one.
+        // The first line kept is probably cut off.
         _ => text.split_once('\n').map_or(&*text, |(_, rest)| rest).to_owned(),
     }
 }
 
-/// As much of the end of a text as one wants to see in an error.
+/// As much of the end of a text as fits in an error message.
 fn last_lines(text: &str) -> String {
     const MOST: usize = 20;
     let lines: Vec<&str> = text.lines().collect();

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use crate::files::paths;
 use crate::runtime::{EnvVar, Exec, Image, Module, Mount, Program};
 
-/// What an annotation or a `runtime` field says.
+/// The content of an annotation or a `runtime` field.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub(crate) struct FunctionSpec {
@@ -70,7 +70,7 @@ struct WasmSpec {
 }
 
 impl FunctionSpec {
-    /// What a resource says about the program it configures, and where it says so; `None` of one that configures none.
+    /// What a resource says about the program it configures, and where it says so; `None` if it configures none.
     ///
     /// Looked for in this order: the annotation `config.kubernetes.io/function`, its older name, the field
     /// `metadata.configFn`, the annotation that names an image alone, and the field `runtime`.
@@ -100,7 +100,7 @@ impl FunctionSpec {
             node.text().map(|text| (key, text, node.span()))
         };
         if let Some((key, text, place)) = annotation(FUNCTION).or_else(|| annotation(LEGACY_FUNCTION)) {
-            // The text has lines of its own; the place to show is the annotation.
+            // The text is counted in its own lines; errors point to the annotation.
             let parsed = krm_yaml::parse_str(text).map_err(|e| malformed(key, &e, place))?;
             let root = parsed.into_iter().next().map_or_else(Node::null, |doc| doc.root);
             let spec = krm_yaml::from_node(&root).map_err(|e| malformed(key, &e, place))?;
@@ -132,7 +132,7 @@ impl FunctionSpec {
         config.get("runtime").is_some_and(names_a_program) || declaration(config).is_some()
     }
 
-    /// Has a program that is named in the metadata be named by `runtime` instead.
+    /// Moves the name of a program from the metadata to `runtime`.
     pub(crate) fn move_to_runtime(config: &mut Node) -> Result<()> {
         let Some((keys, value)) = declaration(config).map(|(keys, value)| (keys, value.clone())) else {
             return Ok(());
@@ -236,7 +236,7 @@ impl ContainerSpec {
 }
 
 impl MountSpec {
-    /// A file that is handed around must not reach beyond its own folder; anyone who runs it may, with `--mount`.
+    /// A file that people pass on must not reach outside its folder; the user who runs it may allow that with `--mount`.
     fn resolve(&self, folders: Folders, place: Span) -> Result<Mount> {
         if !["", "bind", "tmpfs"].contains(&self.r#type.as_str()) {
             let message = format!("a function may not declare a mount of type `{}`", self.r#type);
@@ -275,7 +275,7 @@ impl MountSpec {
     }
 }
 
-/// Refuses annotations that mean to name a program and do not: no function would run, and nobody would know.
+/// Refuses annotations that are meant to name a program and do not: no function would run, and no one would notice.
 fn refuse_odd_annotations(config: &Node) -> Result<()> {
     const KEYS: [&str; 3] = [FUNCTION, LEGACY_FUNCTION, LEGACY_CONTAINER];
     let annotations = config.at(["metadata", "annotations"]).and_then(Node::as_map);
@@ -300,7 +300,7 @@ fn refuse_odd_annotations(config: &Node) -> Result<()> {
     Ok(())
 }
 
-/// Whether a field called `runtime` is the one that names a program: other kinds may have one of their own.
+/// Whether a field called `runtime` is the one that names a program: other kinds may have a field with this name.
 fn names_a_program(runtime: &Node) -> bool {
     ["container", "exec", "wasm", "starlark"].iter().any(|key| runtime.get(key).is_some_and(Node::is_map))
 }
@@ -319,7 +319,7 @@ fn declaration(config: &Node) -> Option<(&'static [&'static str], &Node)> {
     })
 }
 
-/// A text within a text has lines of its own: what is read from it was written where the text is.
+/// A text within a text is counted in its own lines: what is read from it gets the span of the outer text.
 fn set_spans(node: &mut Node, place: Span) {
     node.set_span(place);
     if let Some(map) = node.as_map_mut() {

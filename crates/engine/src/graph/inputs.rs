@@ -1,4 +1,4 @@
-//! What targets are made of, without building them: which files decide the result, and which targets a change reaches.
+//! What targets are built from, without building them: which files decide the result, and which targets a change reaches.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ use crate::runtime::Runtime;
 use crate::session::{BuildOptions, Session};
 use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
-/// What some targets are made of.
+/// What some targets are built from.
 ///
 /// Everything that planning a build looks at counts, found or not, and everything that the files of its layers name. Nothing
 /// is built, started or fetched, so a function, a chart or a remote base is known by the entry that names it; a base of
@@ -43,9 +43,9 @@ pub struct InputsOptions {
 #[derive(Clone, Debug)]
 pub struct Reached {
     pub target: String,
-    /// The changed files it is made of; empty if it counts only because it cannot be planned.
+    /// The changed files it is built from; empty if it counts only because it cannot be planned.
     pub files: Vec<PathBuf>,
-    /// Why what it is made of is not fully known: it counts as reached by any change.
+    /// Why its inputs are not fully known: it counts as reached by any change.
     pub failure: Option<Diagnostic>,
 }
 
@@ -60,7 +60,7 @@ impl<'w> Inputs<'w> {
     ) -> Self {
         let (runtime, _) = Runtime::skipping(Policy::default());
         let build = BuildOptions {
-            // What a build would refuse is part of it all the same.
+            // What a build would refuse still counts.
             unrestricted: true,
             trusted_catalogs: options.trusted_catalogs,
             ..BuildOptions::default()
@@ -123,7 +123,7 @@ impl<'w> Inputs<'w> {
         reached
     }
 
-    /// Whether something it is made of is fetched: then the lock decides which.
+    /// Whether any of it is fetched: then the lock file decides what.
     fn has_remotes(&self, target: &Planned) -> bool {
         let layers = target.layer.iter().flat_map(|layer| self.workspace.closure(layer));
         let mut named = layers.flat_map(|layer| &layer.references);
@@ -135,7 +135,7 @@ impl<'w> Inputs<'w> {
         self.targets.get(at)?.failure.as_ref()
     }
 
-    /// Every file a target is made of and every folder it takes whole, by their real paths.
+    /// Every file a target is built from and every folder it uses as a whole, by their real paths.
     pub fn files(&self, at: usize, world: &dyn World) -> BTreeSet<PathBuf> {
         let Some(target) = self.targets.get(at) else { return BTreeSet::new() };
         let mut files = BTreeSet::new();
@@ -156,7 +156,7 @@ impl<'w> Inputs<'w> {
         files
     }
 
-    /// The folders of the layers a target is made of.
+    /// The folders of the layers a target is built from.
     pub fn folders(&self, at: usize) -> BTreeSet<PathBuf> {
         let layer = self.targets.get(at).and_then(|target| target.layer);
         layer
@@ -166,7 +166,7 @@ impl<'w> Inputs<'w> {
             .collect()
     }
 
-    /// Paths that were looked for and are not there: a file that comes may change the result.
+    /// Paths that were looked for and do not exist: creating one may change the result.
     pub fn missing(&self, at: usize) -> BTreeSet<PathBuf> {
         let Some(target) = self.targets.get(at) else { return BTreeSet::new() };
         let all = target.dependencies.iter().flat_map(|planned| planned.all());
@@ -183,7 +183,7 @@ fn is_lock(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == "krm.lock")
 }
 
-/// Whether planning stopped only because nothing is fetched here: all that is named is known all the same.
+/// Whether planning stopped only because nothing is fetched here: all that the files name is known even so.
 fn is_only_remote(error: &Diagnostic) -> bool {
     let is_remote = matches!(error.failure(), Some(Failure::Offline | Failure::NoVariable));
     is_remote && error.others().iter().all(is_only_remote)

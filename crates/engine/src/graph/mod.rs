@@ -1,4 +1,4 @@
-//! How layers, files, steps and resources hang together: who uses whom, as nodes and edges, and the ways between them.
+//! How layers, files, steps and resources are connected: what uses what, as nodes and edges, and the paths between them.
 
 mod inputs;
 mod steps;
@@ -30,11 +30,11 @@ pub struct Graph {
 /// A layer, a file, a step or a resource.
 #[derive(Clone, Debug)]
 pub struct Node {
-    /// Stable: it changes only when what it stands for is moved or renamed.
+    /// Stable: it changes only when what it names is moved or renamed.
     pub id: String,
     pub kind: NodeKind,
     pub label: String,
-    /// Where it is written; `NONE` of a file that is itself a place.
+    /// Where it is written; `NONE` for a file.
     pub place: Span,
 }
 
@@ -101,7 +101,7 @@ pub enum Level {
 }
 
 impl Graph {
-    /// The layers and files that some layers are made of.
+    /// The layers and files that some layers are built from.
     pub fn of(workspace: &Workspace, roots: &[&Layer], level: Level, here: &Path) -> Self {
         let mut graph = Self::default();
         let mut known = BTreeSet::new();
@@ -225,7 +225,7 @@ impl Graph {
         self.ids = self.nodes.iter().enumerate().map(|(at, node)| (node.id.clone(), at)).collect();
     }
 
-    /// Keeps some nodes and whatever leads to them.
+    /// Keeps some nodes and everything that leads to them.
     pub fn retain_users(&mut self, nodes: Vec<usize>) {
         let mut reached = vec![false; self.nodes.len()];
         let mut users: Vec<Vec<usize>> = vec![Vec::new(); self.nodes.len()];
@@ -308,7 +308,7 @@ pub fn cycles(workspace: &Workspace, roots: &[&Layer]) -> Vec<Diagnostic> {
                     }
                     found.push(error.help("remove one of these entries"));
                 }
-                // As deep as no build goes, and the stack has room for.
+                // Deeper than any build, and within what the stack has room for.
                 None if way.len() < 500 => visit(workspace, below, states, way, found),
                 None => {}
             }

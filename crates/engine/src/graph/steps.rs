@@ -1,4 +1,4 @@
-//! A build as a tree: the layers it is made of, and what each of their steps did, in the order in which they acted.
+//! A build as a tree: the layers it consists of, and what each of their steps did, in the order they ran.
 
 use krm_yaml::{Diagnostic, Node, Sources, Span};
 
@@ -8,7 +8,7 @@ use crate::pipeline::{Role, StepName, Trace};
 use crate::resource::ResourceId;
 use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
-/// A layer, what it brings, the layers it is made of, and what it does to their resources.
+/// A layer, what it adds, the layers it is built on, and what it does to their resources.
 #[derive(Clone, Debug)]
 pub struct Branch {
     /// Its folder or address.
@@ -19,11 +19,11 @@ pub struct Branch {
     /// Its own files and generators, in the order of the file.
     pub content: Vec<Content>,
     pub layers: Vec<Branch>,
-    /// In the order in which they acted.
+    /// In the order they ran.
     pub steps: Vec<StepView>,
 }
 
-/// Something a layer brings.
+/// Something a layer adds.
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A file, and how many resources are in it.
@@ -70,20 +70,20 @@ pub enum StepKind {
     Value(String),
     /// The same for all resources: labels.
     Uniform,
-    /// Fields here and there: images, replicas, replacements.
+    /// Individual fields: images, replicas, replacements.
     Fields,
-    /// A generator; `replace` says that it takes the place of another, if it does not make its own.
+    /// A generator; `replace` says whether it replaces a resource or makes a new one.
     Generator { replaces: bool },
-    /// A built-in with a configuration of its own, by its name.
+    /// A built-in with its own configuration, by its name.
     Configured(String),
-    /// A function: its name, how it runs, and whether it was.
+    /// A function: its name, how it runs, and whether it ran.
     Function { name: String, runs_as: &'static str, ran: bool },
 }
 
 /// A resource that a step touched.
 #[derive(Clone, Debug)]
 pub struct Touched {
-    /// As it was before the step, unless it came with it.
+    /// As it was before the step, unless the step added it.
     pub id: ResourceId,
     pub effect: Effect,
     /// How many values changed.
@@ -154,12 +154,12 @@ pub fn outline(trace: &Trace, folder: &str, around: &Surroundings) -> Branch {
             false => open_for(&mut open, &step.name.folder, around).add(step, around),
         }
     }
-    // What no step `components` claimed: the build failed on the way, or a Composition brought it.
+    // What no step `components` claimed: the build failed before, or a Composition added it.
     branch.layers.extend(open);
     branch
 }
 
-/// What the folder of a layer is called by its steps: another name may lead there than the one it was asked for by.
+/// The name that steps use for the folder of a layer: it may differ from the one in the file that includes it.
 fn own_folders<'t>(trace: &'t Trace, folder: &'t str, around: &Surroundings) -> Vec<&'t str> {
     let mut named = trace.steps.iter().filter(|step| !step.name.folder.is_empty());
     match (around.layer)(folder) {
@@ -169,7 +169,7 @@ fn own_folders<'t>(trace: &'t Trace, folder: &'t str, around: &Surroundings) -> 
             names.dedup();
             names.into_iter().filter(is_own).collect()
         }
-        // One that was fetched: the last to name a component, or the one that acts last.
+        // One that was fetched: the last to name a component, or the one that runs last.
         None => {
             let by_component = named.clone().rev().find(|step| step.name.field == "components");
             by_component.or(named.next_back()).map(|step| &*step.name.folder).into_iter().collect()
@@ -235,7 +235,7 @@ impl Branch {
             }
             (Role::Generate, _) => self.content.push(Content::Generated(view(step, around))),
             (Role::Transform | Role::Validate | Role::Inspect, _) => {
-                // A step that the reference has there whatever is written.
+                // A step that the reference always has there.
                 let layer = (around.layer)(&step.name.folder).and_then(|layer| layer.root.as_ref());
                 let is_written = layer.is_none_or(|root| root.get(&step.name.field).is_some());
                 if is_written || !step.changes.is_empty() {
@@ -245,7 +245,7 @@ impl Branch {
         }
     }
 
-    /// What it brings, in the order of the file.
+    /// What it adds, in the order of the file.
     pub fn contents(&self) -> Vec<&Content> {
         let mut all: Vec<&Content> = self.content.iter().collect();
         all.sort_by_key(|content| content.place().start);
@@ -312,7 +312,7 @@ fn patch_name(entry: Option<&Node>, place: Span, sources: &Sources) -> String {
     }
 }
 
-/// A step with a configuration of its own.
+/// A step with its own configuration.
 fn configured(step: &Traced, around: &Surroundings) -> StepKind {
     let source = around.sources.get(step.place.file);
     let documents = source.and_then(|source| krm_yaml::parse(&source).ok()).unwrap_or_default();
@@ -348,7 +348,7 @@ fn innermost(node: &Node, span: Span) -> Option<Node> {
 fn touched(change: &Change) -> Option<Touched> {
     let (effect, fields) = match (&change.before, &change.after) {
         (Some(before), Some(after)) => match changed_fields(&before.node, &after.node) {
-            // A function returns texts anew, and a patch may say what is there.
+            // A function returns new texts, and a patch may repeat what is there.
             0 => return None,
             fields => (Effect::Changed, fields),
         },

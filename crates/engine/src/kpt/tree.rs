@@ -40,7 +40,7 @@ pub struct Tree {
 pub struct Member {
     /// Relative to the root of the tree, with slashes; empty for the root itself.
     pub folder: String,
-    /// Absent if the folder is none of kpt's, which `fn eval` does not mind.
+    /// Absent if the folder is not a kpt package, which `fn eval` accepts.
     pub kptfile: Option<Kptfile>,
     /// The names of its folder and of those of the packages above, joined by slashes.
     pub shown: String,
@@ -55,7 +55,7 @@ pub fn path(resource: &Resource) -> &str {
     resource.home.as_ref().map_or("", |home| home.path.as_str())
 }
 
-/// The number of a resource, by which it is known wherever it moves.
+/// The number of a resource, which identifies it wherever it moves.
 pub(super) fn number(resource: &Resource) -> Option<usize> {
     resource.home.as_ref().and_then(|home| home.number)
 }
@@ -178,8 +178,8 @@ impl Tree {
         own.into_iter().find(|r| path(r) == file)
     }
 
-    /// The number of the resource that is the `nth` to be added to a package. Packages that run side by side number what
-    /// they add without knowing of each other, so each has numbers of its own.
+    /// The number of the resource that is the `nth` to be added to a package. Packages that run in parallel number what
+    /// they add independently, so each has its own numbers.
     pub(super) fn number_of_new(&self, member: usize, nth: usize) -> usize {
         self.owners.len() + nth * self.members.len() + member
     }
@@ -203,7 +203,7 @@ impl Tree {
         self.package.changes(resources, world)
     }
 
-    /// Whether a package is another or lies below it.
+    /// Whether a package is another one or is below it.
     pub(super) fn is_below(&self, member: usize, above: usize) -> bool {
         is_in(&self.members[member].folder, &self.members[above].folder)
     }
@@ -214,14 +214,14 @@ impl Tree {
 struct Known(FxHashMap<String, usize>);
 
 impl Known {
-    /// The package a file or folder lies in.
+    /// The package a file or folder is in.
     fn around(&self, path: &str) -> usize {
         let ends = path.rmatch_indices('/').map(|(end, _)| end);
         ends.filter_map(|end| self.0.get(&path[..end])).next().copied().unwrap_or(0)
     }
 }
 
-/// Whether a path is a folder or lies below it.
+/// Whether a path is a folder or is below it.
 fn is_in(path: &str, folder: &str) -> bool {
     folder.is_empty()
         || path.strip_prefix(folder).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
@@ -250,7 +250,7 @@ pub fn root_kptfile(world: &dyn World, root: &Path, sources: &Sources) -> Result
     Ok(kptfile)
 }
 
-/// The text of the Kptfile of a package. The advice is for those who named a folder that has none.
+/// The text of the Kptfile of a package. The advice is for users who named a folder without one.
 pub fn kptfile_source(
     world: &dyn World,
     root: &Path,
@@ -266,13 +266,13 @@ pub fn kptfile_source(
     files::read(world, &file, sources)
 }
 
-/// Whether a file is where it seems to be, and not elsewhere by way of a link.
+/// Whether a file is where its path says, and not a link to somewhere else.
 fn is_inside(world: &dyn World, folder: &Path, file: &Path) -> bool {
     let real = world.real_path(folder).and_then(|folder| Ok((folder, world.real_path(file)?)));
     real.is_ok_and(|(folder, file)| file.starts_with(folder))
 }
 
-/// Refuses a Kptfile that names function configs that are not there, or are not one resource each.
+/// Refuses a Kptfile that names function configs that do not exist, or do not hold exactly one resource.
 pub(super) fn config_files(
     world: &dyn World,
     dir: &Path,
@@ -306,7 +306,7 @@ pub(super) fn config_files(
     Ok(())
 }
 
-/// Where a new resource goes that does not say: `[NAMESPACE/]KIND_NAME.yaml`.
+/// The path of a new resource that does not name one: `[NAMESPACE/]KIND_NAME.yaml`.
 pub fn new_path(node: &Node) -> String {
     let object = Object::from(node.clone());
     // A name may hold characters that have a meaning in paths.
@@ -318,7 +318,7 @@ pub fn new_path(node: &Node) -> String {
     }
 }
 
-/// Takes away what functions and older programs left behind: it says where a resource was, not where it is.
+/// Removes annotations that functions and older programs left: they say where a resource was, not where it is.
 fn strip_internal(resource: &mut Resource) {
     let internal =
         [annotations::PATH, annotations::INDEX, annotations::LEGACY_PATH, annotations::LEGACY_INDEX];

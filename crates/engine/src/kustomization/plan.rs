@@ -33,7 +33,7 @@ use crate::transformers::{
 /// The OpenAPI schema that is built in.
 const BUILTIN_SCHEMA: &str = "v1.21.2";
 
-/// What is known on the way down: what a kustomization inherits from those that lead to it.
+/// What a kustomization inherits from those that lead to it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct Inherited {
     /// Where we are, as the root sees it; `None` if `buildMetadata` asks for nothing.
@@ -47,12 +47,12 @@ pub(crate) struct Inherited {
 pub(crate) struct Wishes {
     pub sort_options: Option<SortOptions>,
     pub build_metadata: Vec<Spanned<Text>>,
-    /// A step has put the resources in order; they are to stay so.
+    /// A step has sorted the resources; they are to stay in that order.
     pub is_in_order: bool,
 }
 
 impl Wishes {
-    /// Notes what a kustomization wishes.
+    /// Notes what a kustomization asks for.
     pub(crate) fn take(&mut self, kustomization: &Kustomization) {
         if kustomization.sort_options.is_some() {
             self.sort_options = kustomization.sort_options.clone();
@@ -61,10 +61,10 @@ impl Wishes {
     }
 }
 
-/// How many bases and components a kustomization may be made of, each counted as often as it is used.
+/// How many bases and components a kustomization may have, each counted as often as it is used.
 const MOST_FOLDERS: usize = 100_000;
 
-/// What is gathered: steps, and the rules and variables that are handed up.
+/// What is collected: steps, and the rules and variables that are passed up.
 pub(crate) struct Plan<'s> {
     pub(super) planning: &'s Planning,
     /// What planning, and later running, depends on; and the warnings.
@@ -77,7 +77,7 @@ pub(crate) struct Plan<'s> {
     pub schema: Arc<Schema>,
     /// A kustomization has said which schema to use: the first one that does decides.
     schema_chosen: bool,
-    /// A resource came by whose kind the built-in schema does not know.
+    /// There was a resource whose kind the built-in schema does not know.
     strangers: bool,
     pub(super) folders: Vec<PathBuf>,
     level: usize,
@@ -115,7 +115,7 @@ impl<'s> Plan<'s> {
         Self { shares: true, ..Self::new(planning, schema, dependencies) }
     }
 
-    /// Adds the kustomization of a target, and what it wishes for all.
+    /// Adds the kustomization of a target, and what it asks for at the end.
     pub(crate) fn add_target(&mut self, folder: &Arc<Folder>) -> Result<()> {
         let file = LoadedFile::read(folder, Span::NONE)?;
         let origin = (!file.kustomization.build_metadata.is_empty()).then(Origin::default);
@@ -128,7 +128,7 @@ impl<'s> Plan<'s> {
         self.dependencies.warn(warnings);
     }
 
-    /// Adds all steps of a kustomization. Of a component too: its directives simply join those of its parent.
+    /// Adds all steps of a kustomization, or of a component, whose steps simply join those of its parent.
     pub(crate) fn add(&mut self, folder: &Arc<Folder>, file: &LoadedFile, scope: &Inherited) -> Result<()> {
         self.folders.push(folder.root().to_owned());
         let k = &file.kustomization;
@@ -136,7 +136,7 @@ impl<'s> Plan<'s> {
         let here = Here::new(folder, file, scope);
         let below = Inherited { helm_namespace: here.helm_namespace(), ..scope.clone() };
         self.load(folder, "resources", &k.resources, &below)?;
-        // In this order, and not all into one: a spec for every kind gives way to those for some that are there before it.
+        // In this order, and not all at once: a spec for every kind is dropped if some kinds already have one.
         let mut config = TransformerConfig::builtin();
         config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
         self.config.merge(&config)?;
@@ -201,7 +201,7 @@ impl<'s> Plan<'s> {
         let schema = self.schema.clone();
         let shown = shown(folder);
         paths.iter().for_each(|path| self.warn_of_prefix(path));
-        // Side by side: reading and parsing take time, and fetching takes more.
+        // In parallel: reading and parsing take time, and fetching takes more.
         let look = |path: &Spanned<Text>| {
             if path.trim().is_empty() {
                 return Err(Diagnostic::error(
@@ -243,7 +243,7 @@ impl<'s> Plan<'s> {
         Diagnostic::join(errors).map_or(Ok(()), Err)
     }
 
-    /// `git::` is a habit from elsewhere, and means nothing here.
+    /// `git::` is the syntax of other tools, and means nothing here.
     fn warn_of_prefix(&self, path: &Spanned<Text>) {
         if path.get(..5).is_some_and(|start| start.eq_ignore_ascii_case("git::")) {
             let warning =
@@ -305,7 +305,7 @@ impl<'s> Plan<'s> {
         let any = Inherited { helm_namespace: Text::new(), ..scope.clone() };
         let keys = [any, scope.clone()].map(|scope| (folder.root().to_owned(), scope));
         let fits = |base: &Planned, key: &Inherited| !base.by_namespace || *key == scope;
-        // What a schema changes cannot be shared with those that have another.
+        // What depends on a schema cannot be shared with those that have another.
         let shares = self.shares && !self.schema_chosen && composition.is_none();
         let planned = match shares.then(|| self.planning.known(&keys, fits)).flatten() {
             Some(planned) => {
@@ -338,7 +338,7 @@ impl<'s> Plan<'s> {
             self.schema = schema.clone();
         }
         self.level = self.level.max(base.level + 1);
-        // One that was planned before was reached by another, shorter way.
+        // One that was planned before was reached by another, shorter path.
         if self.level > DEEPEST {
             return Err(too_deep(place));
         }
@@ -424,12 +424,12 @@ impl<'s> Plan<'s> {
         self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
         let name = here.name("components", Some(at));
         self.steps.push(Step::new(name, place, Role::Transform, Work::new(Unique)));
-        // The reference takes all rules over anew after a component, and a spec for every kind may get lost by that.
+        // The reference merges all rules again after a component, which may drop a spec for every kind.
         let config = std::mem::take(&mut self.config);
         self.config.merge(&config)
     }
 
-    /// Bases that share bases that share bases may come to more than there are atoms.
+    /// Bases that share bases that share bases add up exponentially.
     fn refuse_too_many(&self, place: Span) -> Result<()> {
         if self.folders.len() <= MOST_FOLDERS {
             return Ok(());
@@ -572,7 +572,7 @@ impl<'s> Plan<'s> {
     }
 }
 
-/// Who asks for a step.
+/// The file and field that ask for a step.
 #[derive(Clone)]
 pub(super) struct Asked {
     pub name: StepName,
@@ -669,7 +669,7 @@ impl<'a> Here<'a> {
         Asked { name: self.name(field, Some(index)), place, entries: Arc::default() }
     }
 
-    /// All entries of a field; of one there is, that one.
+    /// All entries of a field; if there is only one, that one.
     fn asked_by_all(&self, field: &'static str, entries: Arc<[Span]>) -> Asked {
         let (index, place) = match entries[..] {
             [one] => (Some(0), one),

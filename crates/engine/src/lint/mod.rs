@@ -166,7 +166,7 @@ impl Check<'_> {
         })
     }
 
-    /// The file a span is in, by its real path; `None` of what is not a file of this machine.
+    /// The file a span is in, by its real path; `None` for what is not a file of this machine.
     fn path_of(&self, span: Span) -> Option<PathBuf> {
         let source = self.lint.sources.get(span.file)?;
         if source.name().contains("://") {

@@ -33,7 +33,7 @@ pub(super) fn without_entry(cx: &Check, span: Span, fix: Fix) -> Option<Fix> {
     edited(cx, layer_of(cx, span)?, |file| file.remove_entry_at(span.start).then_some(fix))
 }
 
-/// The fix that removes a value from a patch, and the fields around it that would be left empty. `None` of an element of a
+/// The fix that removes a value from a patch, and the fields around it that would be left empty. `None` for an element of a
 /// list, and of a part that an operation of a JSON patch cannot do without.
 pub(super) fn without_value(cx: &Check, span: Span) -> Option<Fix> {
     let source = cx.lint.sources.get(span.file)?;

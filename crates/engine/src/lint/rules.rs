@@ -85,7 +85,7 @@ pub(crate) const OF_BUILDS: &[&str] = &[
     "var-unused",
 ];
 
-/// The level of a code that no settings mention; `None` of codes that have their own.
+/// The level of a code that no settings mention; `None` for codes that have their own.
 pub(crate) fn level(code: &str) -> Option<Level> {
     RULES.iter().find(|rule| rule.code == code).map(|rule| rule.level)
 }

@@ -24,7 +24,7 @@ use crate::schema::Schema;
 pub struct Planned {
     pub function: Function,
     pub scope: Scope,
-    /// `None` of one that is named on the command line.
+    /// `None` for one that is named on the command line.
     pub home: Option<Home>,
 }
 

@@ -20,7 +20,7 @@ pub struct Change {
     pub path: String,
     /// What it is to hold; `None` if it is to go.
     pub text: Option<String>,
-    /// What it held when it was read; `None` of a new one.
+    /// What it held when it was read; `None` for a new one.
     pub before: Option<Arc<Source>>,
 }
 

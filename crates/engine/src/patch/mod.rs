@@ -25,7 +25,7 @@ pub(crate) struct JsonPatch(Vec<Operation>);
 
 /// What an operation may do.
 const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
-/// What others call some of them.
+/// Other names for some of them.
 const OTHER_WORDS: [(&str, &str); 10] = [
     ("append", "add"),
     ("create", "add"),
@@ -42,18 +42,18 @@ const OTHER_WORDS: [(&str, &str); 10] = [
 #[derive(Clone, Debug)]
 struct Operation {
     op: Text,
-    /// Where it says what to do; all of it where it does not.
+    /// Where it says what to do; the whole operation if it does not.
     op_span: Span,
     path: Option<Text>,
     from: Option<Text>,
     from_span: Span,
-    /// `None` if nothing is written, which most operations take for null.
+    /// `None` if nothing is written, which most operations treat as null.
     value: Option<Node>,
     span: Span,
 }
 
 impl JsonPatch {
-    /// Reads a patch; what each operation says is only looked at when it is applied, as in the reference.
+    /// Reads a patch; each operation is only checked when it is applied, as in the reference.
     pub(crate) fn read(patch: &Node) -> Result<Self> {
         let Some(items) = patch.as_seq() else {
             let message = format!("a JSON patch is a list of operations, not {}", patch.kind_name());
@@ -68,7 +68,7 @@ impl JsonPatch {
         self.0.is_empty()
     }
 
-    /// Whether an operation gives or takes all annotations at once.
+    /// Whether an operation sets or removes all annotations at once.
     pub(crate) fn sweeps_annotations(&self) -> bool {
         let all =
             |path: &Option<Text>| matches!(path.as_deref(), Some("" | "/metadata" | "/metadata/annotations"));
@@ -103,8 +103,8 @@ impl JsonPatch {
         })
     }
 
-    /// Applies the operations in order, with a warning for those that do something else than they say. The first that
-    /// does not apply is an error.
+    /// Applies the operations in order, with a warning for those that do not do what they say. The first that does not
+    /// apply is an error.
     pub(crate) fn apply(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
         let mut copies = limits::Copies::default();
         for operation in &self.0 {
@@ -227,7 +227,7 @@ impl Operation {
     }
 }
 
-/// Equal as JSON: whole numbers and others alike.
+/// Equal as JSON: integers and other numbers are compared by value.
 fn same(a: &Node, b: &Node) -> bool {
     let number = |node: &Node| match node.tag() {
         Tag::Int | Tag::Float => krm_yaml::resolve::float(node.text()?),
@@ -244,7 +244,7 @@ fn same(a: &Node, b: &Node) -> bool {
     }
 }
 
-/// Adds, if a path does not lead anywhere, how far it leads.
+/// Adds how far a path leads, if it leads nowhere.
 fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic {
     let path = match operation.op.as_str() {
         "move" | "copy" => &operation.from,
@@ -315,14 +315,14 @@ fn near_part(node: &Node, part: &str) -> Option<String> {
     krm_yaml::nearest(part, keys).map(|near| near.replace('~', "~0").replace('/', "~1"))
 }
 
-/// A path whose last part is not there, with the nearest that is.
+/// A path whose last part does not exist, with the nearest part that does.
 fn near_pointer(root: &Node, path: &str) -> Option<String> {
     let (above, last) = path.rsplit_once('/')?;
     let node = if above.is_empty() { root } else { get(root, above).ok()?? };
     near_part(node, last).map(|near| format!("{above}/{near}"))
 }
 
-/// Adds which element of a list a position means: others may have put theirs before it.
+/// Adds which element of a list a position means: other patches may have inserted elements before it.
 fn which_element(error: Diagnostic, at: usize, item: &Node) -> Diagnostic {
     let name = item.get("name").and_then(Node::text);
     let name = name.map_or("this one".to_owned(), |name| format!("`{name}`"));
@@ -368,7 +368,7 @@ fn pointer(path: &str) -> Result<(Vec<Segment>, Text)> {
     Ok((parts.into_iter().map(|part| Segment::Key(decode(part))).collect(), last))
 }
 
-/// Lets the map or list be changed that holds what a path names.
+/// Changes the map or list that holds what a path names.
 fn change<T>(root: &mut Node, path: &str, change: impl FnOnce(&mut Node, &str) -> Result<T>) -> Result<T> {
     let (parents, last) = pointer(path)?;
     let mut edit = Change { last: &last, change: Some(change), done: None };
@@ -443,7 +443,7 @@ fn add(root: &mut Node, path: &str, value: Node) -> Result<()> {
     })
 }
 
-/// Sets a field to just this value: nothing of the one before it stays.
+/// Sets a field to exactly this value: nothing of the previous one is kept.
 fn put(container: &mut Node, key: &str, value: Node) {
     let Some(map) = container.as_map_mut() else { return };
     match map.position(key) {
@@ -500,7 +500,7 @@ fn as_old_yaml(node: &mut Node) {
     old_keys(node);
 }
 
-/// The same for keys, which are texts again then.
+/// The same for keys, which become texts again.
 fn old_keys(node: &mut Node) {
     if let Some(map) = node.as_map_mut() {
         for at in 0..map.len() {
@@ -561,7 +561,7 @@ fn each_scalar(node: &mut Node, change: &mut dyn FnMut(&mut Node)) {
     }
 }
 
-/// Makes strings of all annotations.
+/// Turns all annotations into strings.
 // quirk(json-patch-annotations-are-strings): After a JSON patch all annotations are strings, whatever the patch wrote.
 // (kyaml `RNode.SetAnnotations`)
 fn string_annotations(root: &mut Node) {

@@ -1,4 +1,4 @@
-//! A kustomization that others are made of.
+//! A kustomization that others are built on.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,7 +10,7 @@ use super::{Context, Pipeline, Step, Trace, Work};
 use crate::files::dependencies::{Dependencies, Watched};
 use crate::resource::list::Resources;
 
-/// A pipeline that runs on nothing: planned once, and built once, however many use it.
+/// A pipeline that starts from an empty list: planned once, and built once, however many use it.
 pub(crate) struct Base {
     pub pipeline: Pipeline,
     /// Higher than that of every base it uses.
@@ -30,7 +30,7 @@ impl Base {
     /// holds another might wait for itself.
     pub(crate) fn build_ahead(&self, cx: &Context) {
         if self.built.get().is_none() {
-            // If another thread was quicker, its result counts.
+            // If another thread was faster, its result is used.
             let _ = self.built.set(run(self.pipeline.clone(), &self.dependencies, cx));
         }
     }
@@ -41,7 +41,7 @@ impl Base {
         if cx.trace.is_some() {
             let Base { pipeline, dependencies, traced: known, .. } = &*base;
             if known.get().is_none() {
-                // Not within the lock: a thread that waits for others may be given work that asks for this very base.
+                // Not while holding the lock: a thread that waits for others may be given work that needs this base.
                 let made = traced(cx, |items, cx| run_in(pipeline.clone(), dependencies, items, cx));
                 let _ = known.set(made);
             }
@@ -60,7 +60,7 @@ impl Base {
     }
 }
 
-/// Runs a pipeline on nothing; what it looks at and warns of is noted where it belongs.
+/// Runs a pipeline on an empty list; its look-ups and warnings are noted in `dependencies`.
 pub(crate) fn run(pipeline: Pipeline, dependencies: &Dependencies, cx: &Context) -> Result<Resources> {
     let mut items = Resources::new();
     run_in(pipeline, dependencies, &mut items, cx)?;
@@ -76,13 +76,13 @@ fn run_in(
     let world = Watched { world: cx.world, dependencies };
     let ran = pipeline.run(items, &Context { world: &world, warnings: &dependencies.warnings, ..*cx });
     if cx.trace.is_some() {
-        // It has mostly run without a trace before.
+        // It has usually run without a trace before.
         dependencies.drop_repeated_warnings();
     }
     ran
 }
 
-/// Runs a pipeline on nothing, and says what each step changed, also of a run that fails.
+/// Runs a pipeline on an empty list, and returns what each step changed, even if the run fails.
 pub(crate) fn run_traced(
     pipeline: Pipeline,
     dependencies: &Dependencies,
@@ -92,7 +92,7 @@ pub(crate) fn run_traced(
     (ran, trace.expect("it was asked for"))
 }
 
-/// Every base that pipelines are made of, and how many steps use it.
+/// Every base that pipelines use, and how many steps use it.
 pub(crate) fn bases<'p>(pipelines: impl IntoIterator<Item = &'p Pipeline>) -> Vec<(Arc<Base>, usize)> {
     let mut found: Vec<(Arc<Base>, usize)> = Vec::new();
     let mut known: FxHashMap<*const Base, usize> = FxHashMap::default();

@@ -34,7 +34,7 @@ pub(crate) use trace::Tracer;
 
 /// A program that generates, changes or checks resources: built-ins, functions and whole pipelines alike.
 ///
-/// The trait does not tell these apart; the caller does. A generator runs on an empty list and the result is absorbed,
+/// The trait does not distinguish these; the caller does. A generator runs on an empty list and the result is absorbed,
 /// a transformer runs in place, a validator runs on a copy.
 pub(crate) trait Transformer: Send + Sync {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()>;
@@ -45,12 +45,12 @@ pub(crate) trait Transformer: Send + Sync {
         None
     }
 
-    /// The steps it is made of, if it is a pipeline in disguise.
+    /// Its steps, if it is a pipeline.
     fn pipeline(&self) -> Option<&Pipeline> {
         None
     }
 
-    /// Whether it is a program, whose answer is a list of its own and not an edit of the list that is there.
+    /// Whether it is a program, which answers with a new list instead of editing the one it was given.
     fn is_program(&self) -> bool {
         false
     }
@@ -71,14 +71,14 @@ pub(crate) struct Context<'a> {
     pub runtime: &'a Runtime,
     /// Warnings so far; an error under `--strict`.
     pub warnings: &'a Mutex<Vec<Diagnostic>>,
-    /// Takes note of what happens, if anyone wants to know.
+    /// Takes note of what happens, if that is asked for.
     pub trace: Option<&'a Tracer>,
-    /// Hears of what happens while it happens.
+    /// Is informed of what happens while it happens.
     pub observer: Option<&'a dyn Observer>,
 }
 
 impl Context<'_> {
-    /// Says why a value of a resource became what it is, if anyone wants to know. `written` is the span the value has now;
+    /// Says why a value of a resource became what it is, if that is asked for. `written` is the span the value has now;
     /// with `NONE` it is the cause of all that this step does to the resource, and without a resource, to any.
     pub(crate) fn note(&self, resource: Track, written: Span, cause: impl FnOnce() -> Cause) {
         if let Some(tracer) = self.trace {

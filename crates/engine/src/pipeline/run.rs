@@ -12,16 +12,17 @@ use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::schema::Schema;
 
-/// Steps in order. A base is a pipeline run on nothing, a component the same run on what is there. Cheap to clone.
+/// Steps in order. A base is a pipeline that runs on an empty list, a component one that runs on what is there. Cheap to
+/// clone.
 #[derive(Clone)]
 pub struct Pipeline {
     pub steps: Vec<Step>,
-    /// What is known of types while these steps run.
+    /// What is known about types while these steps run.
     pub schema: Arc<Schema>,
 }
 
 impl Pipeline {
-    /// Runs its steps. They give away what they hold; to run them again, run a clone.
+    /// Runs its steps. They move out what they hold; to run them again, run a clone.
     pub(crate) fn run(self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Pipeline { mut steps, schema } = self;
         let cx = &Context { schema: &schema, ..*cx };
@@ -45,7 +46,7 @@ impl Pipeline {
 
 /// How many of the first steps run together.
 fn group(steps: &[Step]) -> usize {
-    // Neighbouring loads know nothing of each other, so they run side by side.
+    // Neighbouring loads are independent, so they run in parallel.
     let both_load = |a: &Step, b: &Step| a.role == b.role && a.role.loads();
     let both_each = |a: &Step, b: &Step| a.each().is_some() && b.each().is_some();
     steps.chunk_by(|a, b| both_load(a, b) || both_each(a, b)).next().map_or(0, <[Step]>::len)
@@ -110,8 +111,8 @@ impl Transformer for Pipeline {
     }
 }
 
-/// Appends what each of these steps gives. Two may give the very same resource: what is wrong is then not where that is
-/// written but where they are.
+/// Appends what each of these steps gives. Two may give the very same resource: the error is then not where that is
+/// written but at their entries.
 fn append_each(
     items: &mut Resources,
     steps: &[Step],
@@ -156,7 +157,7 @@ fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
 /// Runs a validator, and refuses it if it changed anything but the label `validated-by`.
 ///
 /// Like the reference, what is compared are the resources that still have their id. What a program leaves out, adds or
-/// renames is not kept, which earns a warning: it may believe that it was heard.
+/// renames is not kept, and a warning says so.
 // quirk(validators-are-not-followed): Of what a validator returns, only the resources that keep their id are compared;
 // what it adds, renames or leaves out is ignored. (`KustTarget.runValidators`)
 fn validate(validator: &Step, items: &mut Resources, cx: &Context) -> Result<()> {
@@ -197,7 +198,7 @@ fn validate(validator: &Step, items: &mut Resources, cx: &Context) -> Result<()>
     Ok(())
 }
 
-/// The warning for a validator whose output comes to nothing.
+/// The warning for a validator whose output is ignored.
 pub(crate) fn output_discarded(what: &str, place: Span) -> Diagnostic {
     Diagnostic::warning("validator-output-discarded", format!("{what}; its changes are not kept"))
         .at(place)

@@ -14,7 +14,7 @@ use crate::resource::{Origin, Resource};
 pub enum Role {
     /// Gives resources as they were written or built elsewhere: runs on an empty list, whose content is appended.
     Load,
-    /// Gives the resources of a package: the same, but two may be called alike, since each is in a file.
+    /// Gives the resources of a package: the same, but two may have the same name, since each is in a file.
     Include,
     /// Makes resources: runs on an empty list, whose content is absorbed under the create, merge and replace rules.
     Generate,
@@ -27,7 +27,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// Whether it adds what it gives to the list, whatever is there.
+    /// Whether it adds what it gives to the list, no matter what the list holds.
     pub fn loads(self) -> bool {
         matches!(self, Role::Load | Role::Include)
     }
@@ -71,7 +71,7 @@ impl Work {
 /// build, have a name without a folder: `#hash`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StepName {
-    /// As the user would write it; empty of steps nobody asked for.
+    /// As the user would write it; empty for steps that nothing asks for.
     pub folder: Arc<str>,
     pub field: Text,
     /// Which entry of the field, if it has entries.
@@ -119,7 +119,7 @@ pub struct Step {
     /// The entries it represents, if all entries of a field are one step: a value with a span within one of them was
     /// set by it.
     pub entries: Arc<[Span]>,
-    /// Noted on the resources it saw or made; `None` if nobody asked for that.
+    /// Noted on the resources it saw or made; `None` if that was not asked for.
     pub(crate) origin: Option<Arc<Origin>>,
 }
 
@@ -138,7 +138,7 @@ impl Step {
         }
     }
 
-    /// What the entry is called that wrote a value, given where the value was written.
+    /// The name of the entry that wrote a value, given where the value was written.
     pub fn name_of(&self, written: Span) -> StepName {
         let index = entry_of(&self.entries, written);
         StepName { index: index.map(|index| index as u32).or(self.name.index), ..self.name.clone() }
@@ -154,18 +154,17 @@ impl Step {
         }
     }
 
-    /// Whether it sees everything, is checked by nobody, and leaves no note.
+    /// Whether it sees everything, has no guard, and leaves no note.
     fn is_plain(&self) -> bool {
         matches!(self.scope, Scope::Everything) && self.guard.is_none() && self.origin.is_none()
     }
 
-    /// Changes or looks at what is there and in its scope. Whatever happens, the rest stays; so does everything if a guard
-    /// watches over it.
+    /// Changes or looks at the resources in its scope. Whatever happens, the rest stays; if it has a guard, everything does.
     pub(super) fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Work::Transform(transformer) = &self.work else { return Ok(()) };
         let Some(guard) = &self.guard else {
             let outside = self.scope.split(items);
-            // Steps within see a part only; the rest is not gone.
+            // Steps within see only a part; the rest has not been removed.
             let tracer = cx.trace.filter(|_| transformer.pipeline().is_some());
             if let Some(tracer) = tracer {
                 tracer.aside(outside.others());
@@ -196,8 +195,7 @@ impl Step {
         matches!(&self.work, Work::Transform(transformer) if transformer.is_program())
     }
 
-    /// What the step makes of nothing. What it alone holds is given away, not copied: who wants to run it again runs a
-    /// clone.
+    /// What the step makes of an empty list. What it alone holds is moved, not copied: to run it again, run a clone.
     pub(super) fn produce(&mut self, cx: &Context) -> Made {
         let (made, within) = match std::mem::take(&mut self.work) {
             Work::Nothing => (Ok(Resources::new()), None),
@@ -231,10 +229,10 @@ impl Step {
     }
 }
 
-/// What a step made of nothing, and, if anyone wants to know, what happened on the way.
+/// What a step made of an empty list and, if that is traced, how.
 pub(super) type Made = (Result<Resources>, Option<Arc<Trace>>);
 
-/// Runs something on nothing, with a trace of its own.
+/// Runs something on an empty list, with a separate trace.
 pub(super) fn traced(cx: &Context, run: impl FnOnce(&mut Resources, &Context) -> Result<()>) -> Made {
     let tracer = Tracer::default();
     let mut items = Resources::new();

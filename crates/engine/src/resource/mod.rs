@@ -1,4 +1,4 @@
-//! One Kubernetes object, who it is, and who it was.
+//! One Kubernetes object: what identifies it now, and what did before.
 
 pub(crate) mod history;
 pub(crate) mod lenient;
@@ -17,13 +17,13 @@ use crate::schema::Schema;
 
 pub use crate::schema::Gvk;
 
-/// What tells a resource from all others of a build.
+/// What identifies a resource among all others of a build.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceId {
     pub gvk: Gvk,
     pub name: Text,
     pub namespace: Text,
-    /// Known to live outside any namespace.
+    /// Known to be outside any namespace.
     pub cluster_scoped: bool,
 }
 
@@ -39,7 +39,7 @@ impl ResourceId {
         Self { name, namespace, gvk, cluster_scoped }
     }
 
-    /// Learns the id the tree has now; says whether it is of another kind than before.
+    /// Updates the id from the tree; returns whether the kind is another one now.
     fn update(&mut self, node: &Node, schema: &Schema) -> bool {
         let [api_version, kind, meta] =
             node.as_map().map_or([None; 3], |map| map.get_each(["apiVersion", "kind", "metadata"]));
@@ -78,7 +78,7 @@ impl ResourceId {
     }
 }
 
-/// The text of a field; a null, even one that is spelt out, is none.
+/// The text of a field; empty for a null, even one that is written out.
 fn unless_null<'n>(map: Option<&'n Node>, key: &str) -> &'n str {
     any_text(map.and_then(|m| m.get(key)).filter(|n| !n.is_null()))
 }
@@ -124,7 +124,7 @@ pub(crate) enum Behavior {
 }
 
 impl Behavior {
-    /// The behaviour of this name; anything else is none.
+    /// The behaviour with this name; unspecified for anything else.
     pub(crate) fn named(name: &str) -> Self {
         match name {
             "create" => Self::Create,
@@ -161,7 +161,7 @@ pub struct Resource {
     pub(crate) allow_kind_change: bool,
     /// Made by a helm chart; the namespace transformer leaves such resources alone.
     pub(crate) from_helm: bool,
-    /// Where it came from, and which transformers saw it; only filled when `buildMetadata` asks for it.
+    /// Where it came from, and which transformers saw it; only filled in if `buildMetadata` asks for it.
     pub(crate) origin: Option<Box<Origin>>,
     pub(crate) transformations: Vec<Origin>,
     /// The vars that refer to this resource.
@@ -170,7 +170,7 @@ pub struct Resource {
     pub(crate) shared: Shared,
     /// Which one it is in a trace.
     pub track: Track,
-    /// Where it is kept; `None` of one that is in no file of a package.
+    /// Where it is kept; `None` for one that is in no file of a package.
     pub home: Option<Box<Home>>,
 }
 
@@ -181,7 +181,7 @@ pub struct Home {
     pub path: String,
     /// Which resource of the file, from 0.
     pub index: usize,
-    /// Which one of the package it is, wherever it moves: those that were read come first. `None` of one that has not been
+    /// Which one of the package it is, wherever it moves: those that were read come first. `None` for one that has not been
     /// counted yet.
     pub number: Option<usize>,
 }
@@ -192,8 +192,8 @@ impl Home {
     }
 }
 
-/// The number of a resource in a [trace](crate::pipeline::trace), by which it is known whatever it is called. Without a
-/// trace, none has one.
+/// The number of a resource in a [trace](crate::pipeline::trace), which identifies it whatever its name is. Without a
+/// trace, no resource has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Track(u32);
 
@@ -221,7 +221,7 @@ pub(crate) struct Origin {
     pub configured_by: Option<ResourceRef>,
 }
 
-/// A resource named from outside.
+/// A reference to a resource by its type and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub(crate) struct ResourceRef {
@@ -262,7 +262,7 @@ impl Resource {
         self.node
     }
 
-    /// Changes the tree, and learns its new id. The only way to change it, so that the id is always right.
+    /// Changes the tree, and updates the id. The only way to change it, so that the id is always right.
     pub fn edit<T>(&mut self, schema: &Schema, edit: impl FnOnce(&mut Node) -> T) -> T {
         let result = edit(&mut self.node);
         if self.id.update(&self.node, schema) {
@@ -274,7 +274,7 @@ impl Resource {
         result
     }
 
-    /// Lends its tree, to be [put back](Self::put_tree) before anyone looks. Where it was written is known all the same.
+    /// Takes its tree, to be [put back](Self::put_tree) before it is needed. The span stays known.
     pub(crate) fn take_tree(&mut self) -> Node {
         let nothing = Node::scalar("", Tag::Null, Style::Any, self.node.span());
         std::mem::replace(&mut self.node, nothing)
@@ -285,8 +285,8 @@ impl Resource {
         self.node = tree;
     }
 
-    /// Lets labels and annotations that are one follow a change to any of them. To be called after whatever may change
-    /// such a field in place.
+    /// Updates labels and annotations that share one map after a change to any of them. To be called after anything that
+    /// may change such a field in place.
     pub fn follow_shared(&mut self) {
         if !self.shared.is_empty() {
             self.shared.follow(&mut self.node);
@@ -337,12 +337,12 @@ impl Resource {
             || self.origin.is_some()
     }
 
-    /// Takes over another's history: what `behavior: replace` and function output do.
+    /// Takes the history of another resource, as `behavior: replace` and function output do.
     pub fn inherit_ids(&mut self, other: &Resource) {
         self.previous = other.previous.clone();
     }
 
-    /// Gives it a history: what comes in from outside may bring one.
+    /// Sets its history: resources from outside may come with one.
     pub fn set_previous_ids(&mut self, previous: Vec<ResourceId>) {
         self.previous = previous;
     }

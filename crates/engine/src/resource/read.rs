@@ -1,4 +1,4 @@
-//! From documents to resources: lists taken apart, anchors resolved, and what is not a resource refused.
+//! From documents to resources: lists are split, anchors resolved, and what is not a resource is refused.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -82,7 +82,7 @@ fn of_resolved_trees(trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>>
     roots.into_iter().map(make).collect()
 }
 
-/// The trees of single resources in what a program printed: merge keys resolved, lists taken apart.
+/// The trees of single resources in what a program printed: merge keys are resolved, lists split.
 pub(crate) fn printed(text: &str, mut trees: Vec<Node>) -> Result<Vec<Node>> {
     if may_have_merge_keys(text) {
         trees.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
@@ -120,7 +120,7 @@ fn without_lists(mut roots: VecDeque<Node>) -> Result<Vec<Node>> {
     Ok(result)
 }
 
-/// From so many on, resources are made side by side.
+/// From this many on, resources are made in parallel.
 const MANY: usize = 256;
 
 /// The items of a list of resources.
@@ -129,7 +129,7 @@ fn list_items(root: &Node) -> Option<&Node> {
     root.get("items").filter(|_| kind.ends_with("List"))
 }
 
-/// Whether a document stands for its items.
+/// Whether a document is read as its items.
 // quirk(list-kinds-are-taken-apart): A file that holds nothing but a `List` or a `ResourceList` is read as its items.
 // (kyaml `kio.ByteReader`)
 fn is_wrapper(root: &Node) -> bool {
@@ -184,7 +184,7 @@ fn no_kind(root: &Node) -> Diagnostic {
         .help("only Kubernetes objects can be resources: they have `apiVersion`, `kind` and `metadata.name`")
 }
 
-/// What is there instead of a name, and where it should be.
+/// What is written instead of a name, and where the name should be.
 fn no_name(root: &Node) -> Diagnostic {
     let kind = root.get("kind").and_then(Node::text).unwrap_or_default();
     let key = |node: Option<&Node>, name: &str| {

@@ -1,6 +1,6 @@
 //! A process between this one and a program, which sees to it that nothing the program starts is left.
 //!
-//! What a program starts may leave its process group, and even be given up by it; the kernel then hands it to the nearest
+//! What a program starts may leave its process group, and even lose its parent; the kernel then gives it to the nearest
 //! ancestor that asked for it, which is the supervisor. When the program ends, or this process does (by whatever signal),
 //! the supervisor ends all that is below it, and the container with it.
 //!
@@ -55,7 +55,7 @@ struct Order {
     /// How the program is confined before it starts.
     confinement: Option<Confinement>,
     dir: Option<OsString>,
-    /// Variables to set, and those to take away.
+    /// Variables to set, and those to remove.
     variables: Vec<(OsString, Option<OsString>)>,
     program: OsString,
     args: Vec<OsString>,
@@ -81,7 +81,7 @@ enum End {
     NotStarted(i32),
 }
 
-/// Runs a command under a supervisor of its own.
+/// Runs a command under a new supervisor.
 pub(super) fn run(
     itself: &Path,
     command: &Command,
@@ -206,7 +206,7 @@ impl Drop for Supervised {
             return;
         }
         match self.may_run_another {
-            // It ends by itself once nothing more can be sent to it.
+            // It ends by itself once nothing can be sent to it any more.
             true => {
                 let _ = self.socket.shutdown(Shutdown::Both);
                 let _ = self.process.wait();
@@ -326,7 +326,7 @@ impl Supervisor {
         let asked_to_end = on_signals(&[SIGTERM, SIGINT, SIGHUP, SIGQUIT])?;
         // A system that forbids these protects less; the program runs all the same.
         let _ = set_child_subreaper(Some(getpid()));
-        // It passes on how the program ended; there is nothing of its own worth a core dump.
+        // It only passes on how the program ended: its own core dump would be of no use.
         let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
         let socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
         Ok(Self { socket, something_ended, asked_to_end })
@@ -349,7 +349,7 @@ impl Supervisor {
         }
     }
 
-    /// Runs a program to its end: how it ended, unless it was ended because the supervisor is to end.
+    /// Runs a program to its end: how it ended, unless it was stopped because the supervisor must end.
     fn supervise(&self, order: &Order, streams: [OwnedFd; 3]) -> Option<End> {
         let named = |stream: &OwnedFd| fs::read_link(format!("/proc/self/fd/{}", stream.as_raw_fd())).ok();
         let outputs: Vec<PathBuf> = streams[1..].iter().filter_map(named).collect();
@@ -368,23 +368,23 @@ impl Supervisor {
         }
     }
 
-    /// Waits for something below to end, or for so long. Says whether the supervisor is to end, by a signal or because nobody
-    /// waits for its answer any more.
+    /// Waits for something below to end, or until the time is up. Returns whether the supervisor must end, because of a signal
+    /// or because no one waits for its answer any more.
     fn is_asked_to_end(&self, patience: Option<Duration>) -> bool {
         let awaited = [&self.something_ended, &self.asked_to_end, &self.socket];
         let [something_ended, by_signal, alone] = self.wait(&awaited, patience);
         if something_ended {
-            // What ended is found out by asking; how many signals came does not matter.
+            // Asking shows what ended; the number of signals does not matter.
             let _ = (&self.something_ended).read(&mut [0; 64]);
         }
         by_signal || alone
     }
 
-    /// Waits until one of these can be read, or for so long.
+    /// Waits until one of these can be read, or until the time is up.
     fn wait<const N: usize>(&self, awaited: &[&UnixStream; N], patience: Option<Duration>) -> [bool; N] {
         let mut fds = awaited.map(|socket| PollFd::new(socket, PollFlags::IN));
         let patience = patience.and_then(|patience| Timespec::try_from(patience).ok());
-        // A signal interrupts it, and is then there to be read.
+        // A signal interrupts it, and can then be read.
         while poll(&mut fds, patience.as_ref()) == Err(rustix::io::Errno::INTR) {}
         fds.map(|fd| !fd.revents().is_empty())
     }
@@ -444,7 +444,7 @@ fn end_all(child: Pid, order: &Order) {
     sweep();
 }
 
-/// Whether anything below still holds one of these, by what the system calls them.
+/// Whether anything below still has one of these open, by their names in `/proc`.
 fn holds_one_of(outputs: &[PathBuf]) -> bool {
     let holds = |pid: i32| {
         let open = fs::read_dir(format!("/proc/{pid}/fd")).into_iter().flatten().flatten();
@@ -462,7 +462,7 @@ impl From<WaitStatus> for End {
     }
 }
 
-/// Whether there is anything below. Whatever is, is the child of a child of this process, or its own.
+/// Whether there is anything below: children of this process, or descendants of them.
 fn has_children() -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
@@ -473,7 +473,7 @@ fn has_children() -> bool {
     }
 }
 
-/// Ends everything below. First all are stopped, so that none can start another while the next one is ended.
+/// Kills everything below. First all are stopped, so that none can start another while the next one is killed.
 fn sweep() {
     let deadline = Instant::now() + GRACE;
     while has_children() && Instant::now() < deadline {

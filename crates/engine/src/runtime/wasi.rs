@@ -1,8 +1,8 @@
 //! WASI preview 1, as much of it as a function needs.
 //!
 //! A module sees three open streams, its arguments and its environment. There is no file to open and no socket: every
-//! call about them answers that it is not capable. Time is made up (it begins in 2000 and moves on as it is asked for),
-//! and so is chance: the same input gives the same output.
+//! call about them returns "not capable". Time is made up (it begins in 2000 and advances whenever it is read), and so are
+//! random numbers: the same input gives the same output.
 //!
 //! What one call can make the host do is bounded: streams take and give a part at a time, as they may, and every byte
 //! that is moved is charged to the module like an instruction.
@@ -26,20 +26,20 @@ const NOT_CAPABLE: i32 = 76;
 
 /// 2000-01-01T00:00:00Z in nanoseconds.
 const BEGINNING: u64 = 946_684_800_000_000_000;
-/// How far time moves on each time it is asked for.
+/// How far time advances whenever it is read.
 const TICK: u64 = 1_000;
 
 const STDERR_KEPT: usize = 64 * 1024;
 
-/// How many buffers of a list, and how many bytes in all, one call reads or writes. The module is told how many bytes it
+/// How many buffers of a list, and how many bytes in all, one call reads or writes. The module learns how many bytes it
 /// was, and calls again.
 const MOST_BUFFERS: i32 = 1024;
 const MOST_BYTES: usize = 1 << 20;
-/// How many bytes of chance one call gives, and how many events it waits for.
+/// How many random bytes one call gives, and how many events it waits for.
 const MOST_CHANCE: usize = 16 << 20;
 const MOST_EVENTS: i32 = 4096;
 
-/// All a module can touch.
+/// Everything a module can reach.
 pub(super) struct Machine {
     args: Vec<String>,
     env: Vec<String>,
@@ -122,7 +122,7 @@ impl Machine {
     }
 }
 
-/// The module's memory; what is asked of it may lie outside.
+/// The module's memory; addresses may be outside of it.
 struct Bytes<'a>(&'a mut [u8]);
 
 impl Bytes<'_> {
@@ -180,7 +180,7 @@ impl Bytes<'_> {
     }
 }
 
-/// Says yes if all addresses were the module's own.
+/// Returns success if all addresses were in the module's memory.
 fn answer(done: Option<()>) -> i32 {
     done.map_or(FAULT, |()| SUCCESS)
 }
@@ -205,7 +205,7 @@ pub(super) fn define<T: 'static>(
     refuse_the_rest(linker, module)
 }
 
-/// Whatever else the module wants of WASI: files, sockets, signals.
+/// Everything else in WASI: files, sockets, signals.
 fn refuse_the_rest<T: 'static>(linker: &mut Linker<T>, module: &Module) -> Result<()> {
     for import in module.imports().filter(|import| import.module() == WASI) {
         let Some(wanted) = import.ty().func().cloned() else { continue };
@@ -273,7 +273,7 @@ fn streams<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut Machi
             for number in 0..count.min(MOST_BUFFERS) {
                 let Some((at, length)) = bytes.buffer(list, number) else { return Ok(FAULT) };
                 let n = length.min(MOST_BYTES - total);
-                // All of it must be the module's own, whatever part of it is taken.
+                // All of it must be in the module's memory, even if only a part is used.
                 if bytes.at(at, length).is_none() {
                     return Ok(FAULT);
                 }
@@ -376,7 +376,7 @@ fn surroundings<T: 'static>(linker: &mut Linker<T>, machine: fn(&mut T) -> &mut 
     Ok(())
 }
 
-/// Waiting. Streams are always ready; and who waits for a time finds that it has come.
+/// Waiting. Streams are always ready, and any time that is waited for has come.
 fn poll(
     bytes: &mut Bytes<'_>,
     machine: &mut Machine,
@@ -386,7 +386,7 @@ fn poll(
     done: i32,
 ) -> Option<()> {
     const CLOCK: u8 = 0;
-    /// A time that is not a span but a point.
+    /// A time that is a point and not a duration.
     const ABSOLUTE: u8 = 1;
     let mut ready = Vec::new();
     let mut waits = Vec::new();

@@ -15,7 +15,7 @@ const BUILTIN: &str = include_str!("../../data/kubernetes-fields.txt");
 /// The fields of kinds.
 #[derive(Debug, Default)]
 pub(crate) struct FieldTypes {
-    /// Where the fields of a kind are; `None` of one that is defined twice, in two ways.
+    /// Where the fields of a kind are; `None` for one that is defined twice, in two ways.
     kinds: FxHashMap<Gvk, Option<u32>>,
     types: Vec<Fields>,
 }

@@ -128,7 +128,7 @@ impl<'s> Type<'s> {
     }
 
     /// The fields that tell a list's elements apart when it is merged; none at all if the elements are scalars that
-    /// stand for themselves. `None` of a list that is replaced as a whole.
+    /// stand for themselves. `None` for a list that is replaced as a whole.
     pub(crate) fn merge_keys(self) -> Option<&'s [Cow<'static, str>]> {
         self.at.merge.as_deref()
     }

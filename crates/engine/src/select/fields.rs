@@ -51,7 +51,7 @@ impl FieldSpec {
         fits(&self.kind, &gvk.kind) && fits(&self.group, &gvk.group) && fits(&self.version, &gvk.version)
     }
 
-    /// Whether this spec is one of those that another, read as a pattern, stands for.
+    /// Whether this spec matches another one that is read as a pattern.
     fn covered_by(&self, other: &FieldSpec) -> bool {
         let fits = |wanted: &Text, has: &Text| wanted.is_empty() || wanted == has;
         self.path == other.path
@@ -82,17 +82,17 @@ impl FieldSpec {
     }
 }
 
-/// A path with slashes between names, taken apart once; `\/` is a slash within a name.
+/// A path with slashes between names, split once; `\/` is a slash within a name.
 #[derive(Clone, Default)]
 pub(crate) struct FieldPath {
     text: Text,
-    /// Taken apart when it is first followed: most of the built-in ones never are.
+    /// Split when it is first followed: most of the built-in ones never are.
     path: OnceLock<Arc<Path>>,
-    /// Where it was written; the built-in ones were nowhere.
+    /// Where it was written; nothing for the built-in ones.
     span: Span,
 }
 
-/// How field specs are followed: a scalar in the way is a mistake, and so are names that name nothing.
+/// How field specs are followed: a scalar on the path is an error, and so are empty names.
 struct Spec;
 
 impl Rules for Spec {
@@ -167,7 +167,7 @@ impl FieldPath {
         &self.text
     }
 
-    /// Where it is written; `NONE` of one that is built in.
+    /// Where it is written; `NONE` for one that is built in.
     pub(crate) fn span(&self) -> Span {
         self.span
     }
@@ -251,7 +251,7 @@ struct List {
     /// Read when they are first needed: most builds need few of the built-in ones.
     specs: LazyLock<Vec<FieldSpec>, Box<dyn FnOnce() -> Vec<FieldSpec> + Send>>,
     by_kind: OnceLock<ByKind>,
-    /// There are some, and no two are for the same field of the same kinds, so that taking them over one by one changes
+    /// There are some, and no two are for the same field of the same kinds, so that merging them one by one changes
     /// nothing.
     built_in: bool,
 }
@@ -263,7 +263,7 @@ struct ByKind {
     others: Vec<u32>,
 }
 
-/// Lists up to this length are searched one by one: that is quicker than to build an index first.
+/// Lists up to this length are searched one by one: that is quicker than building an index first.
 const SHORT: usize = 16;
 
 impl FieldSpecs {
@@ -323,8 +323,8 @@ impl FieldSpecs {
         self.fitting(gvk).try_for_each(|spec| spec.edit(root, create, edit))
     }
 
-    /// Both lists: what the first has already, for the same or a wider range of kinds, is not taken again. It is a mistake
-    /// if they disagree on whether to create a field.
+    /// Both lists: what the first already has, for the same or a wider range of kinds, is not added again. It is an error if
+    /// they disagree on whether to create a field.
     pub(crate) fn merged(&self, more: &FieldSpecs) -> Result<FieldSpecs> {
         if more.is_empty() || self.same(more) {
             return Ok(self.clone());

@@ -73,7 +73,7 @@ pub struct BuildOptions {
     pub trusted_catalogs: Vec<String>,
 }
 
-/// What came of building some targets.
+/// The result of building some targets.
 pub struct Built {
     /// In the order the targets were given.
     pub targets: Vec<Result<Resources>>,
@@ -92,7 +92,7 @@ impl Built {
     }
 }
 
-/// What came of building one target.
+/// The result of building one target.
 pub struct BuiltTarget {
     pub result: Result<Resources>,
     /// Everything it looked at.
@@ -109,7 +109,7 @@ pub struct Affected {
     pub bases: Vec<PathBuf>,
 }
 
-/// A target: what runs for it, what it depends on, and what came of it.
+/// A target: what runs for it, what it depends on, and its result.
 struct PlannedTarget {
     pipeline: Result<Pipeline>,
     dependencies: Arc<Dependencies>,
@@ -137,8 +137,8 @@ impl Session {
         Self { planning, options, targets: Mutex::default() }
     }
 
-    /// Builds every target, side by side; what they have in common is built once. What was built before, and still holds,
-    /// is not built again.
+    /// Builds every target, in parallel; what they have in common is built once. What was built before, and is up to date, is
+    /// not built again.
     pub fn build(&self, targets: &[String]) -> Built {
         let schema = Arc::new(Schema::of(self.options.kubernetes));
         let planned: Vec<Arc<PlannedTarget>> =
@@ -160,7 +160,7 @@ impl Session {
         self.located(results.collect(), warnings)
     }
 
-    /// Builds every target once, for good: nothing is kept, so nothing is copied to be kept.
+    /// Builds every target once: nothing is kept for later, so nothing has to be copied.
     pub fn build_once(mut self, targets: &[String]) -> Built {
         let ran = self.run_once(targets);
         let warnings = self.warnings(ran.iter().map(|(_, dependencies)| dependencies));
@@ -199,7 +199,7 @@ impl Session {
         )
     }
 
-    /// Anyone who gets a diagnostic can show it without the texts it is about.
+    /// Resolves positions, so that a diagnostic can be shown without the texts it is about.
     fn located(&self, targets: Vec<Result<Resources>>, warnings: Vec<Diagnostic>) -> Built {
         let sources = &self.planning.files.sources;
         let targets = targets.into_iter().map(|target| target.map_err(|error| error.located(sources)));
@@ -207,7 +207,7 @@ impl Session {
         Built { targets: targets.collect(), warnings: warnings.collect() }
     }
 
-    /// Builds bases before those who use them, lowest first.
+    /// Builds bases before what uses them, lowest first.
     fn build_ahead(&self, bases: Vec<Arc<Base>>, schema: &Schema) {
         let deepest = bases.iter().map(|base| base.level).max().unwrap_or_default();
         for level in 0..=deepest {
@@ -222,8 +222,8 @@ impl Session {
         run_on_nothing(pipeline, dependencies, &self.planning.context(schema, dependencies))
     }
 
-    /// Builds a target once more, and says what each step changed. The result is that of [`build`](Self::build); of a build
-    /// that fails the trace goes up to the step that failed.
+    /// Builds a target once more, and returns what each step changed. The result is that of [`build`](Self::build); if the
+    /// build fails, the trace ends at the step that failed.
     pub fn trace(&self, target: &str) -> (Result<Resources>, Arc<Trace>) {
         let schema = Arc::new(Schema::of(self.options.kubernetes));
         let target = self.target(target, &schema);
@@ -275,7 +275,7 @@ impl Session {
         self.targets.lock().expect(HELD).get(target).map(|target| target.dependencies.clone())
     }
 
-    /// What was odd about a target that was planned, built or traced.
+    /// The warnings about a target that was planned, built or traced.
     pub fn warnings_of(&self, target: &str) -> Vec<Diagnostic> {
         let found = self.warnings(self.dependencies(target).iter());
         found.into_iter().map(|warning| warning.located(&self.planning.files.sources)).collect()

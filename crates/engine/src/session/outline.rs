@@ -158,7 +158,7 @@ fn folder_of(entry: &Listed, place: Span) -> &Arc<Folder> {
     change.filter(|_| place.file != entry.place.file).map_or(&entry.folder, |change| &change.folder)
 }
 
-/// The key and the path of `key=path` in generators, or the path alone; `None` of objects written inline, addresses and
+/// The key and the path of `key=path` in generators, or the path alone; `None` for objects written inline, addresses and
 /// absolute paths.
 fn path_in(text: &str) -> Option<(Option<&str>, &str)> {
     let (key, path) = match text.split_once('=') {

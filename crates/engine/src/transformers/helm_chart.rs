@@ -198,7 +198,7 @@ impl Transformer for HelmCharts {
 }
 
 impl Chart {
-    /// Where it is pulled from; `None` of one that must be in the tree.
+    /// Where it is pulled from; `None` for one that must be in the tree.
     pub(crate) fn address(&self) -> Option<ChartAddress> {
         let Chart { name, version, repo, .. } = self;
         let address = || ChartAddress {

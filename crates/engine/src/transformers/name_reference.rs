@@ -13,11 +13,11 @@ use crate::resource::list::Resources;
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
 use crate::select::fields::{FieldSpec, PathTree};
 
-/// Follows renamed resources: where one names another by a name it had before, the name of now is written.
+/// Follows renamed resources: where one refers to another by an earlier name, the current name is written.
 ///
 /// Prefixes, suffixes, hashes and patches rename; this comes after them all, once, at the root. A name is taken to mean a
-/// resource that was once called so, is of the kind the field is for, lives where the referrer can reach it and, if several
-/// do, went through the same prefixes and suffixes. Names of resources outside the build stay as they are. Which fields hold
+/// resource that once had it, is of the kind the field is for, is where the referrer can reach it and, if there are several,
+/// went through the same prefixes and suffixes. Names of resources outside the build stay as they are. Which fields hold
 /// names is known for the kinds of Kubernetes; `nameReference` in `configurations:` adds others.
 #[derive(Clone, Debug)]
 pub(crate) struct NameReference {
@@ -32,7 +32,7 @@ impl NameReference {
 
 impl Transformer for NameReference {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        // Trees are changed side by side, while names and histories of all can be looked at.
+        // Trees are changed in parallel, while the names and histories of all of them can be read.
         let written: Vec<[Span; 2]> = items.iter().map(written).collect();
         let mut trees: Vec<Node> = items.take_trees();
         let changed: Vec<bool> = {
@@ -42,7 +42,7 @@ impl Transformer for NameReference {
             let follow =
                 |(r, tree): (&Resource, &mut Node)| follow(r, tree, &rules[&r.original_id().gvk], &names, cx);
             let each = all.par_iter().zip(&mut trees).with_min_len(64);
-            // The first error, in order, is the one given.
+            // The first error, in order, is the one reported.
             let changed: Vec<Result<bool>> = each.map(follow).collect();
             changed.into_iter().collect::<Result<_>>()?
         };
@@ -67,7 +67,7 @@ struct KindRules<'r> {
     paths: PathTree,
 }
 
-/// The rules by the kind resources were first.
+/// The rules by the kind that resources had first.
 fn rules_by_kind<'r>(rules: &'r Rules, all: &[Resource]) -> FxHashMap<Gvk, KindRules<'r>> {
     let kinds: FxHashSet<&Gvk> = all.iter().map(|r| &r.original_id().gvk).collect();
     let of = |kind: &Gvk| {
@@ -93,7 +93,7 @@ struct Names<'r> {
     written: Vec<[Span; 2]>,
 }
 
-/// Where a resource's name and namespace are written; nowhere of one whose name is what it was.
+/// Where a resource's name and namespace are written; nothing for one whose name has not changed.
 fn written(r: &Resource) -> [Span; 2] {
     match (r.previous_ids(), r.node().get("metadata")) {
         ([], _) | (_, None) => [Span::NONE; 2],
@@ -123,12 +123,12 @@ impl<'r> Names<'r> {
 
     /// Where name and namespace of one of them are written.
     fn written(&self, target: &Resource) -> [Span; 2] {
-        // It is one of these; where it is tells which one.
+        // It is one of these; its address says which one.
         let offset = std::ptr::from_ref(target).addr() - self.all.as_ptr().addr();
         self.written[offset / size_of::<Resource>()]
     }
 
-    /// Those that were called so and are in a namespace now, in order.
+    /// Those that once had this name and are in a namespace now, in order.
     fn within(&self, name: &str, namespace: &str) -> impl Iterator<Item = u32> {
         let called_so = self.by_name.get(name).map_or(&[][..], Vec::as_slice);
         let from = called_so.partition_point(|(now, _)| *now < namespace);
@@ -140,9 +140,9 @@ impl<'r> Names<'r> {
 struct Referrer<'r> {
     resource: &'r Resource,
     names: &'r Names<'r>,
-    /// Of a RoleBinding: the namespaces of the service accounts it names.
+    /// For a RoleBinding: the namespaces of the service accounts it names.
     account_namespaces: Vec<Text>,
-    /// Of a role binding: what kind of role it names.
+    /// For a role binding: what kind of role it names.
     role: Option<Gvk>,
     cx: &'r Context<'r>,
 }
@@ -163,7 +163,7 @@ fn follow(
     let mut changed = false;
     let mut reaching = of_kind.paths.reaching(tree).into_iter().peekable();
     for (number, (kind, spec)) in of_kind.rules.iter().enumerate() {
-        // Most paths lead nowhere; what is known of them holds until something changes.
+        // Most paths lead nowhere; this stays true until something changes.
         if !changed && reaching.next_if_eq(&number).is_none() {
             continue;
         }
@@ -242,7 +242,7 @@ impl<'r> Referrer<'r> {
         let [name_at, namespace_at] = self.names.written(target);
         self.note(target, &name, name_at, kind, spec);
         write(field, "name", new, name_at)?;
-        // No namespace may mean any; it must not take the place of one that is written.
+        // No namespace may mean any namespace; it must not replace one that is written.
         match namespace.is_empty() {
             true => Ok(()),
             false => {
@@ -286,7 +286,7 @@ impl<'r> Referrer<'r> {
         let candidates = match field.get("namespace").map(|n| n.text().unwrap_or_default()) {
             None => self.candidates(name, |_| true),
             Some(namespace) if namespace == NO_NAMESPACE => Vec::new(),
-            // Written before or after namespaces were set: if anything came from such a namespace, that is meant.
+            // Written before or after namespaces were set: if anything came from this namespace, that is what is meant.
             Some(namespace) if self.came_from(namespace) => {
                 self.candidates(name, |t| t.original_id().effective_namespace() == namespace)
             }
@@ -312,12 +312,12 @@ impl<'r> Referrer<'r> {
         }
     }
 
-    /// What was once called so and is within reach, in order.
+    /// What once had this name and is within reach, in order.
     fn candidates(&self, name: &str, wanted: impl Fn(&Resource) -> bool) -> Vec<&'r Resource> {
         let names = self.names;
         let id = self.resource.id();
         let mut found: Vec<u32> = match id.cluster_scoped {
-            // Who lives outside namespaces reaches into all of them.
+            // What is outside namespaces reaches into all of them.
             true => names.by_name.get(name).into_iter().flatten().map(|(_, at)| *at).collect(),
             false => {
                 names.within(name, id.effective_namespace()).chain(names.within(name, NO_NAMESPACE)).collect()
@@ -336,7 +336,7 @@ impl<'r> Referrer<'r> {
         found.into_iter().map(|at| &names.all[at as usize]).filter(|r| wanted(r)).collect()
     }
 
-    /// Of several, the one that is meant.
+    /// The one that is meant, out of several.
     fn choose(
         &self,
         mut candidates: Vec<&'r Resource>,
@@ -388,7 +388,7 @@ fn not_a_name(node: &Node) -> Diagnostic {
         .help("correct the value here, or the path of the `nameReference`")
 }
 
-/// The kind of role a binding names, where it says so in full.
+/// The kind of role a binding names, if it gives both group and kind.
 fn role(root: &Node) -> Option<Gvk> {
     let text = |key| root.at(["roleRef", key]).and_then(Node::text).map(Text::from);
     Some(Gvk { group: text("apiGroup")?, version: Text::new(), kind: text("kind")? })

@@ -1,7 +1,7 @@
 //! A tree of kustomizations: which folders hold one, and which files and folders each of them names.
 //!
-//! Nothing is built, and a file that cannot be read harms no other: this is for questions about a whole repository, such as
-//! who uses a base.
+//! Nothing is built, and a file that cannot be read does not affect others: this is for questions about a whole
+//! repository, such as what uses a base.
 
 pub(crate) mod elsewhere;
 mod references;
@@ -66,7 +66,7 @@ impl LayerKind {
     }
 }
 
-/// Folders that hold no configuration of ours, however many files they have.
+/// Folders that hold none of our configuration, however many files they have.
 const PASSED_OVER: [&str; 2] = [".git", "node_modules"];
 
 /// The folder with copies of what is fetched from elsewhere: whatever uses them names where they come from.
@@ -92,7 +92,7 @@ impl Workspace {
         let mut folders = Vec::new();
         let mut open = vec![start];
         while let Some(folder) = open.pop() {
-            // A folder that nobody may read holds nothing for us.
+            // A folder that cannot be read is left out.
             let Ok(entries) = world.list(&folder) else { continue };
             let below = entries.iter().filter(|entry| entry.kind == EntryKind::Folder);
             let below = below.filter(|entry| !PASSED_OVER.iter().any(|name| *entry.name == **name));
@@ -103,14 +103,14 @@ impl Workspace {
         Ok(folders)
     }
 
-    /// The layers in these folders, and all that they are made of.
+    /// The layers in these folders, and all that they are built from.
     pub fn of(world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) -> Self {
         let mut workspace = Self::default();
         workspace.add(world, sources, folders);
         workspace
     }
 
-    /// Reads the layers in these folders again, or for the first time; of what they name, what is not known yet.
+    /// Reads the layers in these folders again, or for the first time, and those they name that are not known yet.
     pub fn update(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
         for folder in &folders {
             if let Some(layer) = self.layers.remove(folder) {
@@ -120,7 +120,7 @@ impl Workspace {
         self.add(world, sources, folders);
     }
 
-    /// Lets go of the texts that were read for it.
+    /// Frees the texts that were read for it.
     pub fn forget_texts(&self, sources: &Sources) {
         self.layers().for_each(|layer| layer.forget_texts(sources));
     }
@@ -159,7 +159,7 @@ impl Workspace {
         })
     }
 
-    /// The layers that no other includes, components apart: what there is to build.
+    /// The layers that no other includes, except components: what there is to build.
     pub fn roots(&self) -> Vec<&Layer> {
         let used: BTreeSet<&Path> =
             self.layers().flat_map(|layer| layer.layers_named().map(|(_, folder)| folder)).collect();
@@ -167,7 +167,7 @@ impl Workspace {
         self.layers().filter(is_root).collect()
     }
 
-    /// A layer and everything it is made of, each once, itself first.
+    /// A layer and everything it is built from, each once, itself first.
     pub fn closure<'w>(&'w self, layer: &'w Layer) -> Vec<&'w Layer> {
         let mut known = BTreeSet::from([&*layer.folder]);
         let mut all = vec![layer];
@@ -186,7 +186,7 @@ impl Workspace {
         let touches = |path: &Path| {
             changed.iter().any(|changed| {
                 path.starts_with(changed) || {
-                    // Those who take a folder whole take every file in it.
+                    // What uses a whole folder uses every file in it.
                     changed.starts_with(path)
                 }
             })
@@ -213,7 +213,7 @@ impl Workspace {
     }
 }
 
-/// Other projects have Compositions too.
+/// Whether an apiVersion is ours: other projects have Compositions too.
 fn is_ours(api_version: &str) -> bool {
     api_version.starts_with("kustomize.config.k8s.io/")
 }
@@ -279,7 +279,7 @@ impl Layer {
         named.chain(self.source.iter().map(|source| source.id())).for_each(|file| sources.forget(file));
     }
 
-    /// The other layers it is made of.
+    /// The other layers it is built from.
     pub fn layers_named(&self) -> impl Iterator<Item = (&Reference, &Path)> {
         self.references.iter().filter_map(|reference| match &reference.target {
             ReferenceTarget::Layer(folder) => Some((reference, &**folder)),

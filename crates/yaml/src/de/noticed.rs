@@ -12,7 +12,7 @@ pub struct Noticed {
     pub key: String,
     /// Where it is.
     pub place: Span,
-    /// The field it was taken for; `None` of one nobody knows.
+    /// The field it was taken for; `None` for one nobody knows.
     pub field: Option<&'static str>,
     /// The fields there are.
     pub known: &'static [&'static str],

@@ -342,7 +342,7 @@ impl Sites<'_> {
 }
 
 impl Input {
-    /// The file, or the line of it, that the value was read from; `None` of a literal.
+    /// The file, or the line of it, that the value was read from; `None` for a literal.
     pub(crate) fn site(&self, sources: &Sources) -> Option<Site> {
         match &self.kind {
             InputKind::Literal => None,

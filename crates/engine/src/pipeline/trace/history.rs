@@ -8,7 +8,7 @@ use super::{Cause, Seen, Trace, Traced};
 use crate::pipeline::Role;
 use crate::resource::{ResourceId, Track};
 
-/// A way into a tree, one step down.
+/// One step down into a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Segment {
     Key(Text),
@@ -27,15 +27,15 @@ pub struct Event<'t> {
     /// The resource in that trace.
     pub resource: Track,
     pub kind: EventKind,
-    /// What was there; `None` of what was not.
+    /// What was there before; `None` if nothing was.
     pub before: Option<&'t Node>,
-    /// What was there then; `None` of what was removed.
+    /// What was there afterwards; `None` if it was removed.
     pub after: Option<&'t Node>,
-    /// The way to it after the step (before it, if it was removed).
+    /// The path to it after the step (before it, if it was removed).
     pub path: Vec<Segment>,
     /// The entry or field that asked for it.
     pub asked: Span,
-    /// Where the new value is written; `NONE` if nobody wrote it.
+    /// Where the new value is written; `NONE` if it is not written anywhere.
     pub written: Span,
     pub causes: Vec<&'t Cause>,
 }
@@ -65,13 +65,13 @@ pub enum EventKind {
     Hashed,
     /// A name followed the resource it means.
     Followed,
-    /// It is written in another way; the value is what it was.
+    /// It is written in another way; the value is the same.
     Normalised,
-    /// It was taken away.
+    /// It was removed.
     Removed,
-    /// The whole resource was taken away.
+    /// The whole resource was removed.
     Deleted,
-    /// The resource is only there for tools, and is left out of the result.
+    /// The resource is only for tools, and is left out of the result.
     Dropped,
 }
 
@@ -99,8 +99,8 @@ impl EventKind {
 }
 
 impl Trace {
-    /// All that happened to a field, oldest first. The path is that in the result, or, of a field or a resource that is no
-    /// longer there, the one it last had. An empty path is the resource as a whole.
+    /// All that happened to a field, oldest first. The path is that in the result or, if the field or the resource is gone,
+    /// the last one it had. An empty path is the resource as a whole.
     pub fn history(&self, resource: Track, path: &[Segment]) -> Vec<Event<'_>> {
         self.history_until(self.steps.len(), resource, path)
     }
@@ -161,7 +161,7 @@ impl Trace {
                 }
                 (Some(before), Some(after)) => {
                     let Some(was) = path_before(&before.node, &after.node, &path) else {
-                        // An element of a list that came with this step: what it is made of came with it.
+                        // An element of a list that this step added, with everything in it.
                         let after = at(&after.node, &path);
                         events.extend(after.map(|after| set(step, resource, None, after, path)));
                         return;
@@ -298,7 +298,7 @@ fn set<'t>(
     Event { before, after: Some(after), written: after.span(), causes, ..event(step, resource, kind, path) }
 }
 
-/// A patch that gives a field the value it has already. Anyone who changes the value elsewhere will meet it.
+/// A patch that gives a field the value it already has. It will matter once the value is changed elsewhere.
 fn set_again<'t>(step: Place<'t>, resource: Track, tree: &'t Node, path: &[Segment]) -> Option<Event<'t>> {
     let value = at(tree, path).filter(|value| value.is_scalar())?;
     let written = step.causes(resource, Span::NONE).find_map(|cause| match cause {
@@ -347,7 +347,7 @@ fn is_key(key: &str) -> bool {
     ASSOCIATIVE_KEYS.contains(&key) || FURTHER_KEYS.contains(&key)
 }
 
-/// Whether an element of a patch is about an element of a list: all keys that both have are alike.
+/// Whether an element of a patch is about an element of a list: all keys that both have are equal.
 fn is_meant(element: &Node, of: &Node) -> bool {
     let keys = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS);
     let mut shared = keys.filter_map(|key| Some((element.get(key)?.text(), of.get(key)?.text()))).peekable();
@@ -375,7 +375,7 @@ fn keep_own(causes: &mut Vec<&Cause>, path: &[Segment]) {
     }
 }
 
-/// The variables that stood for parts of a text: the value is written where the last of them is.
+/// The variables that were replaced in a text: the value is written where the last of them is.
 fn add_variables<'t>(step: Place<'t>, resource: Track, before: Option<&Node>, causes: &mut Vec<&'t Cause>) {
     if !causes.iter().any(|cause| matches!(cause, Cause::Expanded { .. })) {
         return;
@@ -429,7 +429,7 @@ pub fn at<'n>(root: &'n Node, path: &[Segment]) -> Option<&'n Node> {
     })
 }
 
-/// The way to a field before a step, given the one after it. Fields keep their names; elements of lists are followed, and
+/// The path to a field before a step, given the one after it. Fields keep their names; elements of lists are followed, and
 /// `None` says that there was no such element.
 pub(crate) fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Option<Vec<Segment>> {
     let (mut old, mut new) = (Some(before), Some(after));
@@ -459,14 +459,14 @@ pub(crate) fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Opti
     Some(way)
 }
 
-/// Fields by which the elements of a list are known again besides the usual ones.
+/// Fields that identify the elements of a list, besides the usual ones.
 const FURTHER_KEYS: [&str; 2] = ["port", "key"];
 
 /// Where an element of a list was before: the very same one, the one with the same key, an equal one, or, in a list that
-/// has as many elements as before, the one in the same place that is not another's.
+/// has as many elements as before, the one at the same position if no other element was it.
 fn element_before(old: &[Node], new: &[Node], index: usize) -> Option<usize> {
     let element = &new[index];
-    // Looked for in its own place first, since equal elements may be there several times.
+    // Its own position comes first, since there may be several equal elements.
     let find = |is_it: &dyn Fn(&Node) -> bool| match old.get(index).is_some_and(is_it) {
         true => Some(index),
         false => old.iter().position(is_it),
@@ -488,7 +488,7 @@ fn element_before(old: &[Node], new: &[Node], index: usize) -> Option<usize> {
     if let Some(key) = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS).find(|key| is_key(key)) {
         let value = text(element, key);
         let found = old.iter().position(|other| text(other, key) == value);
-        // One that got another key is where it was.
+        // One that got another key is still at its position.
         let renamed = || {
             let was = text(old.get(index).filter(|_| old.len() == new.len())?, key);
             new.iter().all(|other| text(other, key) != was).then_some(index)

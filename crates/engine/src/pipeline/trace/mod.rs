@@ -1,13 +1,12 @@
-//! What each step changed, for those who ask how a value came about.
+//! What each step changed: the answer to where a value comes from.
 //!
 //! When a [`Context`](super::Context) has a [`Tracer`], the executor compares every resource with what it was before the
 //! step. The tree is copied on write, so keeping what was there costs a counter and comparing costs a pointer. What
-//! pointers cannot tell, a transformer says itself ([`Context::note`](super::Context::note)). Without a tracer nothing of
-//! this happens: one question per group of steps.
+//! pointers cannot tell, a transformer says itself ([`Context::note`](super::Context::note)). Without a tracer none of
+//! this happens: it costs one check per group of steps.
 //!
-//! A [`Trace`] is what is left when the run is over: the steps in order, each with what it changed. A base has a trace of
-//! its own, which the step that loads it holds, so that the way of a value leads through bases down to the file. On top of
-//! it, [`Trace::history`] follows one field from the result back to where it was first written.
+//! A [`Trace`] is the result of a run: the steps in order, each with what it changed. A base has its own trace, which the
+//! step that loads it holds, so that a value can be followed through bases down to the file. On top of it, [`Trace::history`] follows one field from the result back to where it was first written.
 
 mod history;
 mod positions;
@@ -35,11 +34,11 @@ struct State {
     trace: Trace,
     /// The trees as they are now, by track.
     now: Vec<Option<Seen>>,
-    /// Those that the steps which run do not see.
+    /// Those that the running steps do not see.
     aside: FxHashSet<Track>,
     /// What transformers said since the last step ended.
     notes: Vec<Note>,
-    /// What the step that runs has made, if it is a pipeline itself: its trace, and which resource is which in there.
+    /// What the running step has made, if it is a pipeline itself: its trace, and which resource is which in it.
     made: Option<(Arc<Trace>, FxHashMap<Track, Track>)>,
 }
 
@@ -48,7 +47,7 @@ struct State {
 pub struct Seen {
     pub node: Node,
     pub id: ResourceId,
-    /// Which one in the order of resources it was.
+    /// Its position in the order of resources.
     pub position: usize,
 }
 
@@ -56,7 +55,7 @@ pub struct Seen {
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     pub steps: Vec<Traced>,
-    /// The resources at the end, in order; of a run that failed, those it had.
+    /// The resources at the end, in order; if the run failed, those it had by then.
     pub result: Vec<(Track, Seen)>,
     /// Which steps changed which resource: a history asks for these, and a run may have thousands of steps.
     touched: OnceLock<FxHashMap<Track, Vec<u32>>>,
@@ -75,7 +74,7 @@ pub struct Traced {
     pub entries: Arc<[Span]>,
     /// How many resources it was given.
     pub given: usize,
-    /// Of a base: what happened in there.
+    /// For a base: what happened in it.
     pub within: Option<Arc<Trace>>,
     /// In the order of resources; those that went come last.
     pub changes: Vec<Change>,
@@ -89,11 +88,11 @@ pub struct Traced {
 #[derive(Clone, Debug)]
 pub struct Change {
     pub resource: Track,
-    /// `None` of one that came with this step.
+    /// `None` for one that this step added.
     pub before: Option<Seen>,
-    /// `None` of one that is gone since this step.
+    /// `None` for one that this step removed.
     pub after: Option<Seen>,
-    /// Of one that came from a base: which one it is in the trace [`within`](Traced::within).
+    /// For one that came from a base: which one it is in the trace [`within`](Traced::within).
     pub from: Option<Track>,
 }
 
@@ -120,7 +119,7 @@ pub fn each_step<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) {
 /// A cause that cannot be seen from what changed.
 #[derive(Clone, Debug)]
 pub struct Note {
-    /// The resource that was changed; `NONE` of any that was.
+    /// The resource that was changed; `NONE` for any that was.
     pub resource: Track,
     /// The value that was written has this span, and by that it is known which one it is; `NONE` if the note is about the
     /// resource as a whole.
@@ -137,7 +136,7 @@ pub enum Cause {
         kind: Gvk,
         /// The field of the rule, with slashes.
         field: Text,
-        /// Where the rule is written; `NONE` of one that is built in.
+        /// Where the rule is written; `NONE` for one that is built in.
         rule: Span,
         /// The resource that is meant. Why its name changed is in its own history.
         target: Track,
@@ -153,7 +152,7 @@ pub enum Cause {
         /// The path under `fieldPaths` that led here.
         path: Span,
     },
-    /// A variable stood for it.
+    /// A variable was replaced by it.
     Expanded { name: Text, variable: Span, source: Track, field: Text },
     /// The hash of the content was appended to the name.
     Hashed { hash: Text },
