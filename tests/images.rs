@@ -12,6 +12,7 @@ use std::process::{Command, Output, Stdio};
 use std::sync::{OnceLock, mpsc};
 use std::time::Duration;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
 
 #[path = "container/registry.rs"]
@@ -420,13 +421,31 @@ fn a_credential_helper_is_asked_for_a_registry() {
 
 #[test]
 fn layers_that_krm_cannot_read_are_named() {
+    let Some(place) = Place::new("xz") else { return };
+    place.registry.push_packed("xz", "1", program(), "xz", &[b"\xfd7zXZ and so on".to_vec()]);
+    place.uses("xz:1");
+    let said = place.fails(&[], "image-unusable");
+    assert!(said.contains("compressed by `xz`") && said.contains("gzip"), "{said}");
+    assert!(place.entries("images").is_empty(), "nothing is kept");
+}
+
+#[test]
+fn layers_may_be_compressed_by_zstd() {
     let Some(place) = Place::new("zstd") else { return };
-    let layers = [b"\x28\xb5\x2f\xfd and so on".to_vec()];
+    place.push("gzip", "1", program(), &[file_layer("etc/other", b"other")]);
+    place.uses("gzip:1");
+    let (built, _) = place.builds(&[]);
+    let packed = |layer: Vec<u8>| compress_to_vec(&layer[..], CompressionLevel::Fastest);
+    let mut layers = [layer(&shared().join("root")), file_layer("etc/other", b"other")].map(packed);
     place.registry.push_packed("zstd", "1", program(), "zstd", &layers);
     place.uses("zstd:1");
+    assert_eq!(place.builds(&[]).0, built);
+    // Half a layer is an error, whatever its digest says.
+    layers[1].truncate(layers[1].len() / 2);
+    place.registry.push_packed("half", "1", program(), "zstd", &layers);
+    place.uses("half:1");
     let said = place.fails(&[], "image-unusable");
-    assert!(said.contains("compressed by `zstd`") && said.contains("gzip"), "{said}");
-    assert!(place.entries("images").is_empty(), "nothing is kept");
+    assert!(said.contains("is not an archive"), "{said}");
 }
 
 /// A disk of a few blocks.

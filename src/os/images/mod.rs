@@ -7,11 +7,12 @@
 mod inventory;
 mod layer;
 mod tar;
+mod zstd;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::fs;
-use std::io::Read;
+use std::io::{BufReader, Read};
 use std::path::Path;
 use std::sync::{Mutex, OnceLock};
 
@@ -21,6 +22,7 @@ use krm_engine::{Diagnostic, Result, Span};
 use serde::{Deserialize, Serialize};
 
 use self::layer::{Budget, Fault, unpack};
+use self::zstd::ZstdFrames;
 use super::content::{ContentKind, sha256};
 use super::note;
 use super::registry::{ImageConfig, ImageName, Layer, Parts, Registry};
@@ -225,10 +227,13 @@ impl Fetch<'_> {
         let compression = layer.media_type.rsplit(['.', '+']).next().unwrap_or_default();
         let unpacked = match compression {
             "gzip" => unpack(flate2::read::MultiGzDecoder::new(&mut hashing), root, budget).map(drop),
+            "zstd" => unpack(ZstdFrames::new(BufReader::new(&mut hashing)), root, budget).map(drop),
             "tar" => unpack(&mut hashing, root, budget).map(drop),
             other => {
                 let message = format!("its layers are compressed by `{other}`, which krm does not read");
-                return Err(self.unusable(&message).help("push the image with layers compressed by gzip"));
+                return Err(self
+                    .unusable(&message)
+                    .help("push the image with layers compressed by gzip or zstd"));
             }
         };
         // To the end, whatever the archive says about where that is.
