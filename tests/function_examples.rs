@@ -6,9 +6,12 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "support/left_out.rs"]
+mod left_out;
 #[path = "support/texts.rs"]
 mod support;
 
+use left_out::left_out;
 use support::texts;
 
 fn root() -> &'static Path {
@@ -189,7 +192,7 @@ fn scripts_of_older_programs_run_as_they_are() {
 #[test]
 fn another_orchestrator_runs_them_to_the_same_effect() {
     if Command::new("kpt").arg("version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_err() {
-        eprintln!("left out: kpt is not installed here");
+        left_out("kpt is not installed here");
         return;
     }
     let (theirs, ours) =

@@ -3,6 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
+#[path = "support/left_out.rs"]
+mod left_out;
+
+use left_out::left_out;
+
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("graph").join(name);
     drop(std::fs::remove_dir_all(&dir));
@@ -106,7 +111,7 @@ fn names_stay_names_in_every_format() {
     let tree = stdout(&krm(&dir, &["graph", "app", "--level", "files"]));
     assert!(!tree.contains('\u{1b}') && !tree.contains('\u{202e}'), "{tree:?}");
     match Command::new("dot").arg("-Tsvg").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn() {
-        Err(_) => eprintln!("left out: Graphviz is not installed, so `dot` does not read what krm writes"),
+        Err(_) => left_out("Graphviz is not installed, so `dot` does not read what krm writes"),
         Ok(mut child) => {
             use std::io::Write;
             child.stdin.take().unwrap().write_all(dot.as_bytes()).unwrap();

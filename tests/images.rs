@@ -15,9 +15,12 @@ use std::time::Duration;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde_json::{Value, json};
 
+#[path = "support/left_out.rs"]
+mod left_out;
 #[path = "container/registry.rs"]
 mod registry;
 
+use left_out::left_out;
 use registry::{Registry, layer, probe, works};
 
 /// A folder of a test's own.
@@ -43,7 +46,7 @@ impl Place {
         static REGISTRY: OnceLock<Option<Registry>> = OnceLock::new();
         if !works("bwrap", "--version") {
             assert!(std::env::var("CI").is_err(), "CI needs the program `bwrap`");
-            eprintln!("left out: there is no `bwrap` here");
+            left_out("there is no `bwrap` here");
             return None;
         }
         let registry = REGISTRY.get_or_init(|| Registry::start(shared())).as_ref()?;
@@ -457,7 +460,7 @@ fn a_full_disk_is_named_and_leaves_nothing() {
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", "size=4m,mode=700", "tmpfs"]).arg(&disk).stderr(Stdio::null());
     if !mount.status().is_ok_and(|status| status.success()) {
-        eprintln!("left out: a small disk takes the right to mount");
+        left_out("a small disk takes the right to mount");
         return;
     }
     let noise: Vec<u8> = (0..6_u32 << 20).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
@@ -479,7 +482,7 @@ fn a_full_disk_is_named_and_leaves_nothing() {
 fn the_fault_of_a_tool_is_not_that_of_a_function() {
     let Some(place) = Place::new("tool") else { return };
     if text(&Command::new("id").arg("-u").output().unwrap().stdout).trim() != "0" {
-        eprintln!("left out: only root can use crun");
+        left_out("only root can use crun");
         return;
     }
     place.push("tool", "1", program(), &[]);
@@ -508,7 +511,7 @@ fn limits_that_cannot_be_had_are_an_error() {
     if text(&Command::new("id").arg("-u").output().unwrap().stdout).trim() != "0"
         || !works("setpriv", "--version")
     {
-        eprintln!("left out: changing the user takes root, and `setpriv`");
+        left_out("changing the user takes root, and `setpriv`");
         return;
     }
     place.push("ordinary", "1", program(), &[]);

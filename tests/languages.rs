@@ -4,6 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "support/left_out.rs"]
+mod left_out;
+
+use left_out::left_out;
+
 const EXAMPLES: &str = "examples/languages";
 
 fn root() -> &'static Path {
@@ -51,7 +56,7 @@ fn available(what: &str, command: &mut Command) -> bool {
     let works = command.output().is_ok_and(|output| output.status.success());
     if !works {
         assert_ne!(std::env::var("CI").as_deref(), Ok("true"), "{what} is missing");
-        eprintln!("left out: {what} is missing");
+        left_out(format_args!("{what} is missing"));
     }
     works
 }

@@ -2,9 +2,12 @@
 
 #[path = "lsp/client.rs"]
 mod client;
+#[path = "support/left_out.rs"]
+mod left_out;
 
 use client::{Client, folder};
 use fastrand::Rng;
+use left_out::left_out;
 use serde_json::{Value, json};
 
 const SHOP: &[(&str, &str)] = &[
@@ -818,7 +821,7 @@ fn neovim_shows_what_the_server_says() {
     let is_there = std::process::Command::new("nvim").arg("--version").output().is_ok();
     if !is_there {
         assert!(std::env::var_os("CI").is_none(), "CI has a neovim to try the server with");
-        eprintln!("left out: there is no neovim here");
+        left_out("there is no neovim here");
         return;
     }
     let root = folder("neovim", SHOP);

@@ -21,6 +21,8 @@ mod everywhere;
 #[path = "remote_execution/fake.rs"]
 mod fake;
 // The fake server speaks in the same messages; that they are the published ones is shown by the real servers.
+#[path = "support/left_out.rs"]
+mod left_out;
 #[allow(dead_code)]
 #[path = "../src/remote/messages.rs"]
 mod messages;
@@ -28,6 +30,7 @@ mod messages;
 mod support;
 
 use fake::{Fake, Instead, NO_SANDBOX, SANDBOX};
+use left_out::left_out;
 use messages::{Any, BatchReadBlobsRequest, BatchReadBlobsResponse, BlobRead, ExecuteResponse, RpcStatus};
 use support::texts;
 
@@ -43,7 +46,7 @@ fn server(name: &str) -> Option<String> {
             std::env::var_os("KRM_SERVERS_NEEDED").is_none(),
             "{name} is not set, and these tests may not be left out"
         );
-        eprintln!("left out: {name} is not set; `.ci/servers` starts servers");
+        left_out(format_args!("{name} is not set; `.ci/servers` starts servers"));
     }
     address
 }
@@ -459,7 +462,7 @@ fn a_terminal_shows_what_becomes_of_calls_and_a_pipe_does_not() {
     let mut script = Command::new("script");
     script.args(["-qec", &command, "/dev/null"]).current_dir(&folder.0).stdin(Stdio::null());
     let Ok(screen) = script.env("XDG_CACHE_HOME", folder.0.join("cache")).output() else {
-        eprintln!("left out: there is no `script` here");
+        left_out("there is no `script` here");
         return;
     };
     let screen = text(&screen.stdout);
@@ -733,7 +736,7 @@ fn both_sides_show_their_certificates() {
     use tokio_rustls::rustls::{RootCertStore, ServerConfig, crypto};
     let folder = Folder::with_function("tls");
     if !certificates(&folder) {
-        eprintln!("left out: openssl makes no certificates here");
+        left_out("openssl makes no certificates here");
         return;
     }
     let certificate = |name: &str| CertificateDer::from_pem_file(folder.0.join(name)).expect("it was made");

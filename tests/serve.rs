@@ -6,6 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "support/left_out.rs"]
+mod left_out;
+
+use left_out::left_out;
+
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("serve").join(name);
     drop(std::fs::remove_dir_all(&dir));
@@ -181,7 +186,7 @@ fn other_machines_do_not_reach_it() {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     let outside = socket.connect("192.0.2.1:9").and_then(|()| socket.local_addr());
     let Some(outside) = outside.ok().map(|address| address.ip()).filter(|ip| !ip.is_loopback()) else {
-        eprintln!("left out: this machine has no address but its own");
+        left_out("this machine has no address but its own");
         return;
     };
     let reached = TcpStream::connect_timeout(&SocketAddr::from((outside, krm.port)), Duration::from_secs(2));

@@ -8,9 +8,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+#[path = "support/left_out.rs"]
+mod left_out;
 #[path = "shared_cache/server.rs"]
 mod server;
 
+use left_out::left_out;
 use server::{Reply, Request, Server};
 
 /// A module that prints what it reads.
@@ -602,7 +605,7 @@ fn bazel_remote(place: &Path) -> Option<(std::process::Child, String)> {
     let started = command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn();
     let Ok(child) = started else {
         assert!(std::env::var("KRM_SERVERS_NEEDED").is_err(), "no bazel-remote here, and it is needed");
-        eprintln!("left out: bazel-remote is not in PATH (`.ci/bazel-remote/install` builds it)");
+        left_out("bazel-remote is not in PATH (`.ci/bazel-remote/install` builds it)");
         return None;
     };
     let start = Instant::now();

@@ -6,6 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
+#[cfg(target_os = "linux")]
+#[path = "support/left_out.rs"]
+mod left_out;
+
+#[cfg(target_os = "linux")]
+use left_out::left_out;
+
 fn folder(name: &str) -> PathBuf {
     let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("watch").join(name);
     drop(std::fs::remove_dir_all(&dir));
@@ -259,7 +266,7 @@ fn a_limit_of_the_system_means_polling() {
             .output()
             .is_ok_and(|output| output.status.success());
         if !can {
-            eprintln!("left out: this system makes no user namespace, so the limit cannot be set");
+            left_out("this system makes no user namespace, so the limit cannot be set");
             return;
         }
         let mut command = Command::new("unshare");

@@ -23,7 +23,7 @@ impl Registry {
     pub fn start(folder: &Path) -> Option<Self> {
         if !works("docker-registry", "--version") {
             assert!(std::env::var("CI").is_err(), "CI needs the program `docker-registry`");
-            eprintln!("left out: there is no `docker-registry` here");
+            super::left_out("there is no `docker-registry` here");
             return None;
         }
         fs::create_dir_all(folder.join("registry")).unwrap();

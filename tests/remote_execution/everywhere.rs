@@ -34,9 +34,7 @@ fn works() -> Vec<Work> {
     };
     let foreign = std::env::var_os("KRM_TEST_FUNCTIONS").filter(|programs| !programs.is_empty());
     if foreign.is_none() {
-        eprintln!(
-            "left out: KRM_TEST_FUNCTIONS is not set; `.ci/functions` builds functions that others wrote"
-        );
+        super::left_out("KRM_TEST_FUNCTIONS is not set; `.ci/functions` builds functions that others wrote");
     }
     let foreign = foreign.map(|programs| Work {
         name: "foreign",
