@@ -117,6 +117,16 @@ fn an_update_merges_what_changed_on_both_sides() {
 }
 
 #[test]
+fn pointers_of_git_lfs_are_named() {
+    let place = Place::new("lfs");
+    place.write("up/app/logo.png", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 5\n");
+    place.commit("v3");
+    let output = place.krm(&["pkg", "update", "got@v3"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("[WARN] `logo.png` is a Git LFS pointer"), "{said}");
+}
+
+#[test]
 fn the_lock_is_the_commit_of_an_annotated_tag() {
     let place = Place::new("lock");
     let commit =

@@ -3,7 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 use std::time::Duration;
 
-use krm_engine::files::Repository;
+use krm_engine::files::{Repository, is_lfs_pointer};
 use krm_engine::kpt::{self, Files, Kptfile};
 use krm_engine::{Diagnostic, Result, Span, World};
 use rayon::prelude::*;
@@ -114,10 +114,12 @@ impl Upstream {
             true => None,
             false => disk.first_tag(&self.repository(&reference), &candidates)?,
         };
-        match tagged.map(|at| candidates.swap_remove(at)) {
-            Some(found) => self.fetch_at(&format!("refs/tags/{found}"), found.clone(), disk),
-            None => self.fetch_at(&reference, reference.clone(), disk),
-        }
+        let fetched = match tagged.map(|at| candidates.swap_remove(at)) {
+            Some(found) => self.fetch_at(&format!("refs/tags/{found}"), found.clone(), disk)?,
+            None => self.fetch_at(&reference, reference.clone(), disk)?,
+        };
+        warn_of_pointers(&fetched.files);
+        Ok(fetched)
     }
 
     /// Fetches the package as it was at a commit.
@@ -167,6 +169,12 @@ fn folder_in(checkout: &Path, path: &str) -> Option<PathBuf> {
 
 fn warn_of_links(links: &[String]) {
     links.iter().for_each(|link| eprintln!("[WARN] the link `{link}` is left out"));
+}
+
+fn warn_of_pointers(files: &Files) {
+    for (path, _) in files.iter().filter(|(_, bytes)| is_lfs_pointer(bytes)) {
+        eprintln!("[WARN] `{path}` is a Git LFS pointer: install Git LFS, and git fetches the content too");
+    }
 }
 
 /// The files of a folder, and those that may be run. Links are left out, with a warning.
