@@ -46,6 +46,8 @@ pub use git_files::RepositoryFiles;
 pub use http_cache::HttpCache;
 pub use pager::{page, terminal_width};
 pub use read::{read, read_with_metadata};
+#[cfg(all(target_os = "linux", feature = "remote"))]
+pub use system::use_small_pages;
 pub use system::{clock, exit, survive_file_limits};
 pub use watch::Watch;
 

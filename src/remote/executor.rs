@@ -120,6 +120,8 @@ impl Elsewhere for Executor {
 impl Executor {
     /// Nothing is sent yet.
     pub fn new(address: &Address, connection: &Connection, with: Execution) -> Result<Self> {
+        #[cfg(target_os = "linux")]
+        os::use_small_pages();
         let describer =
             Describer { digests: Arc::new(Digests::default()), properties: with.properties.clone() };
         Ok(Self {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::io::{self, Read};
-use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
 
 use rustc_hash::FxHashMap;
 
@@ -19,36 +19,41 @@ const LARGEST: u64 = 1 << 30;
 const MOST_FILES: usize = 10_000;
 const MOST_BYTES: u64 = 256 << 20;
 
-/// Digests by path.
+/// Digests of files, each read once, however many paths lead to it and however many threads ask at the same time.
 #[derive(Default)]
-pub struct Digests(Mutex<FxHashMap<PathBuf, (Stamp, Digest)>>);
+pub struct Digests(Mutex<FxHashMap<Stamp, Arc<Mutex<Option<Digest>>>>>);
 
-/// What changes when a file does. It says only whether to read a file again within one run, and is part of no key.
+/// What tells files from each other, and a file from what it was before. It says only whether to read a file again within
+/// one run, and is part of no key.
+#[cfg(unix)]
 type Stamp = (u64, u64, u64, i64, i64);
+#[cfg(not(unix))]
+type Stamp = (std::path::PathBuf, u64, Option<std::time::SystemTime>);
 
 #[cfg(unix)]
-fn stamp(meta: &Metadata) -> Stamp {
+fn stamp(_: &Path, meta: &Metadata) -> Stamp {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino(), meta.len(), meta.ctime(), meta.ctime_nsec())
 }
 
 #[cfg(not(unix))]
-fn stamp(meta: &Metadata) -> Stamp {
-    let time = meta.modified().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
-    let time = time.unwrap_or_default();
-    (0, 0, meta.len(), time.as_secs() as i64, time.subsec_nanos() as i64)
+fn stamp(path: &Path, meta: &Metadata) -> Stamp {
+    (path.to_owned(), meta.len(), meta.modified().ok())
 }
 
 impl Digests {
     /// The digest of a file.
     pub fn of(&self, path: &Path) -> io::Result<Digest> {
-        let stamp = stamp(&path.metadata()?);
-        let known = || self.0.lock().expect("no one panics while holding the digests");
-        if let Some((_, digest)) = known().get(path).filter(|(then, _)| *then == stamp) {
+        let stamp = stamp(path, &path.metadata()?);
+        let known =
+            self.0.lock().expect("no one panics while holding the digests").entry(stamp).or_default().clone();
+        // The first one reads the file, and the others wait for it.
+        let mut known = known.lock().expect("no one panics while reading a file");
+        if let Some(digest) = &*known {
             return Ok(digest.clone());
         }
         let digest = Digest::of(&read(path)?);
-        known().insert(path.to_path_buf(), (stamp, digest.clone()));
+        *known = Some(digest.clone());
         Ok(digest)
     }
 }
@@ -112,6 +117,22 @@ pub(super) fn is_executable(meta: &Metadata) -> bool {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_is_one_whatever_path_leads_to_it() {
+        let dir = std::env::temp_dir().join(format!("krm-digests-paths-{}", std::process::id()));
+        fs::create_dir_all(dir.join("below")).unwrap();
+        fs::write(dir.join("fn"), "a").unwrap();
+        let digests = Digests::default();
+        let known = || digests.0.lock().unwrap().len();
+        let first = digests.of(&dir.join("fn")).unwrap();
+        assert_eq!(digests.of(&dir.join("below/../fn")).unwrap(), first);
+        assert_eq!(known(), 1);
+        fs::write(dir.join("fn"), "another").unwrap();
+        assert_ne!(digests.of(&dir.join("fn")).unwrap(), first);
+        assert_eq!(known(), 2);
+        fs::remove_dir_all(&dir).unwrap();
+    }
 
     #[test]
     fn folders_are_known_by_content_alone() {
