@@ -1,9 +1,10 @@
-//! The one case runner: every folder under `tests/cases` that holds an `in/` is a test.
+//! The one case runner: every folder under `tests/cases` that holds an `in/` or a `script` is a test.
 //!
 //! ```text
 //! in/       what a user would have; the command runs in a copy of its parent. Plugins of the old kind are in `in/plugins`,
 //!           and settings of the user in `in/config`
 //! args      the command line, quoted as in a shell; `build in` if there is none
+//! script    instead of `args`: commands for bash, one per line, for what a folder cannot hold, such as a git repository
 //! env       variables for the command, a line `NAME=value` each
 //! stdin     what is given on standard input; nothing if there is none
 //! stdout    what must be printed, byte for byte; none if the command must fail
@@ -24,7 +25,11 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-const KNOWN: [&str; 9] = ["about", "args", "env", "exit", "in", "out", "stderr", "stdin", "stdout"];
+#[path = "support/session.rs"]
+mod session;
+
+const KNOWN: [&str; 10] =
+    ["about", "args", "env", "exit", "in", "out", "script", "stderr", "stdin", "stdout"];
 
 #[test]
 fn cases() {
@@ -60,7 +65,7 @@ fn collect(dir: &Path, found: &mut Vec<PathBuf>, faults: &mut Vec<String>) {
     let Ok(entries) = fs::read_dir(dir) else { return };
     let mut names: Vec<PathBuf> = entries.map(|entry| entry.expect("a readable folder").path()).collect();
     names.sort();
-    if dir.join("in").is_dir() {
+    if dir.join("in").is_dir() || dir.join("script").is_file() {
         for name in &names {
             let known = name.file_name().and_then(|n| n.to_str()).is_some_and(|n| KNOWN.contains(&n));
             if !known {
@@ -83,7 +88,14 @@ fn collect(dir: &Path, found: &mut Vec<PathBuf>, faults: &mut Vec<String>) {
 
 fn run(case: &Path, update: bool) -> Result<(), String> {
     let scratch = Scratch::new();
-    copy(&case.join("in"), &scratch.0.join("in"));
+    if case.join("in").is_dir() {
+        copy(&case.join("in"), &scratch.0.join("in"));
+    }
+    if let Ok(script) = fs::read_to_string(case.join("script")) {
+        let mut output = session::bash(&script, &scratch.0).output().expect("bash starts");
+        output.stderr = timeless(&output.stderr, &scratch.0);
+        return finish(case, update, &output, &scratch.0.join("in"));
+    }
     let args = fs::read_to_string(case.join("args")).unwrap_or_else(|_| "build in".into());
     let args = shlex::split(&args).ok_or("`args` has a quote that is not closed")?;
     let names_out = args.iter().any(|arg| arg == "out" || arg.starts_with("out/"));
@@ -107,16 +119,19 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
     }
     let mut output = krm.output().expect("krm starts");
     output.stderr = timeless(&output.stderr, &scratch.0);
-    let tree = scratch.0.join(if names_out { "out" } else { "in" });
+    finish(case, update, &output, &scratch.0.join(if names_out { "out" } else { "in" }))
+}
+
+fn finish(case: &Path, update: bool, output: &Output, tree: &Path) -> Result<(), String> {
     match update {
-        true => write(case, &output, &tree),
-        false => compare(case, &output, &tree),
+        true => write(case, output, tree),
+        false => compare(case, output, tree),
     }
 }
 
 /// What is said of functions, without how long they took: `3 resources in 4 ms`; and files without where we put them.
 fn timeless(stderr: &[u8], scratch: &Path) -> Vec<u8> {
-    let text = String::from_utf8_lossy(stderr).replace(&format!("{}/", scratch.display()), "");
+    let text = session::without_folder(stderr, scratch);
     let lines = text.split_inclusive('\n').map(|line| {
         if let Some((key, _)) = line.split_once("\"milliseconds\": ") {
             return format!("{key}\"milliseconds\": 0,\n");

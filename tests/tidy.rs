@@ -363,9 +363,9 @@ fn files_stay_readable() {
     assert!(long.is_empty(), "past 600 lines look for the seam: {}", long.join(", "));
 }
 
-/// Every code has a case, and a text `about` it that `krm help CODE` prints. Codes that no folder can bring about have only
-/// the text, in `tests/out_of_reach`: they are about the machine (a missing program, a full disk, a network), take a git
-/// repository or hundreds of folders, or are the libraries' own, which their unit tests bring about.
+/// Every code has a case, and a text `about` it that `krm help CODE` prints. Codes that no command can cause on every machine
+/// have the text and an `example` written by hand, in `tests/out_of_reach`: they take a server, a full disk, another user or a
+/// race, or belong to the libraries, whose unit tests cause them.
 #[test]
 fn every_code_has_a_case() {
     let mut codes: BTreeMap<String, String> = BTreeMap::new();
@@ -400,6 +400,12 @@ fn every_code_has_a_case() {
         }
         if has_case && !own.any(|case| root().join("tests/cases/errors").join(case).join("about").is_file()) {
             faults.push(format!("tests/cases/errors/{code}/about: say what the code means, and what to do"));
+        }
+    }
+    for code in &out_of_reach {
+        let example = fs::read_to_string(root().join("tests/out_of_reach").join(code).join("example"));
+        if !example.is_ok_and(|text| text.contains(&format!("[{code}]: "))) {
+            faults.push(format!("tests/out_of_reach/{code}/example: show the message and what causes it"));
         }
     }
     let unknown = out_of_reach.iter().filter(|code| !codes.contains_key(*code));
