@@ -76,7 +76,10 @@ use Like::{Field, Holds, Own};
 
 const FIELD_SPECS: (&str, Like) = (
     "fieldSpecs",
-    Holds(&["labels", "*", "fields"], "The fields to change; those that are usual, if none are given."),
+    Holds(
+        &["labels", "*", "fields"],
+        "The fields to change. If a Composition leaves them out, they are those that the field of a kustomization changes. A kustomization that names the step must give them, or write `default`.",
+    ),
 );
 
 /// The fields of the built-ins, beside `apiVersion`, `kind` and `metadata`.
@@ -100,10 +103,34 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
             ("version", Field(&["helmCharts", "*", "version"])),
             ("releaseName", Field(&["helmCharts", "*", "releaseName"])),
             ("namespace", Field(&["helmCharts", "*", "namespace"])),
+            ("nameTemplate", Field(&["helmCharts", "*", "nameTemplate"])),
             ("valuesFile", Field(&["helmCharts", "*", "valuesFile"])),
+            ("additionalValuesFiles", Field(&["helmCharts", "*", "additionalValuesFiles"])),
             ("valuesInline", Field(&["helmCharts", "*", "valuesInline"])),
+            ("valuesMerge", Field(&["helmCharts", "*", "valuesMerge"])),
             ("includeCRDs", Field(&["helmCharts", "*", "includeCRDs"])),
+            ("skipHooks", Field(&["helmCharts", "*", "skipHooks"])),
+            ("skipTests", Field(&["helmCharts", "*", "skipTests"])),
+            ("apiVersions", Field(&["helmCharts", "*", "apiVersions"])),
+            ("kubeVersion", Field(&["helmCharts", "*", "kubeVersion"])),
+            ("debug", Field(&["helmCharts", "*", "debug"])),
+            ("devel", Field(&["helmCharts", "*", "devel"])),
             ("chartHome", Field(&["helmGlobals", "chartHome"])),
+            ("configHome", Field(&["helmGlobals", "configHome"])),
+        ],
+    ),
+    (
+        "IAMPolicyGenerator",
+        &[
+            ("cloud", Own("string", "The cloud; `gke` is the only one there is.")),
+            (
+                "kubernetesService",
+                Own("object", "The `name` and the `namespace` of the ServiceAccount to make."),
+            ),
+            (
+                "serviceAccount",
+                Own("object", "The account of the cloud that it acts as: its `name` and `projectId`."),
+            ),
         ],
     ),
     ("ImageTagTransformer", &[("imageTag", Field(&["images", "*"])), FIELD_SPECS]),
@@ -171,8 +198,17 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
     (
         "ValueAddTransformer",
         &[
-            ("value", Own("string", "The value to write.")),
-            ("targets", Own("array", "The resources and fields it is written to.")),
+            (
+                "value",
+                Own("string", "The value to write; the name of the kustomization's folder if left out."),
+            ),
+            (
+                "targets",
+                Own(
+                    "array",
+                    "The resources and fields it is written to: `selector`, `fieldPath` and `filePathPosition`.",
+                ),
+            ),
             ("targetFilePath", Own("string", "A file with more targets.")),
         ],
     ),
