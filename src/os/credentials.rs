@@ -5,7 +5,7 @@
 //! asked for every server krm speaks to: caches, workers and registries of images.
 
 use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::policy::Limits;
 use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
@@ -18,13 +18,33 @@ const TO_ANSWER: Duration = Duration::from_secs(60);
 const HOLDS: Duration = Duration::from_secs(30 * 60);
 /// Headers are asked for anew so long before they end: a request takes time.
 const BEFORE_THE_END: Duration = Duration::from_secs(10);
+/// How often a helper is asked anew because a server refuses what it gave. Many requests may be refused at once, and a
+/// helper may have nothing else to give.
+const BETWEEN_REFUSALS: Duration = Duration::from_secs(60);
 
 /// Headers for requests.
 #[derive(Debug, Default)]
 pub struct Credentials {
     fixed: HeaderMap,
     helper: Option<String>,
-    given: Mutex<Option<(HeaderMap, SystemTime)>>,
+    given: Mutex<Given>,
+}
+
+/// What a helper gave.
+#[derive(Debug, Default)]
+struct Given {
+    /// The headers, and until when they hold.
+    headers: Option<(HeaderMap, SystemTime)>,
+    refused: Option<Instant>,
+}
+
+impl Given {
+    /// Drops headers that a server refused, unless others were refused a moment ago: then these are newer than the refusal.
+    fn forget(&mut self, now: Instant) {
+        if self.refused.is_none_or(|before| now.duration_since(before) >= BETWEEN_REFUSALS) {
+            *self = Self { headers: None, refused: Some(now) };
+        }
+    }
 }
 
 /// What a helper prints.
@@ -52,20 +72,20 @@ impl Credentials {
         if let Some(helper) = &self.helper {
             // One at a time: all others wait for what it says.
             let mut given = self.given.lock().expect("no one panics while holding the headers");
-            let fresh = given.take().filter(|(_, end)| SystemTime::now() + BEFORE_THE_END < *end);
+            let fresh = given.headers.take().filter(|(_, end)| SystemTime::now() + BEFORE_THE_END < *end);
             let (more, end) = match fresh {
                 Some(fresh) => fresh,
                 None => ask(helper, uri).map_err(|why| format!("`{helper}` {why}"))?,
             };
             headers.extend(more.clone());
-            *given = Some((more, end));
+            given.headers = Some((more, end));
         }
         Ok(headers)
     }
 
-    /// Drops what a helper said, because a server does not take it.
+    /// Drops what a helper gave, because a server does not take it. Not more often than a helper can be expected to know better.
     pub fn forget(&self) {
-        *self.given.lock().expect("no one panics while holding the headers") = None;
+        self.given.lock().expect("no one panics while holding the headers").forget(Instant::now());
     }
 
     /// Whether asking again may give other headers.
@@ -159,6 +179,19 @@ mod tests {
         assert_eq!(seconds("tomorrow"), None);
         assert_eq!(seconds("2024-02-29T05:30:45"), None);
         assert_eq!(seconds("2024-02-29T05:30:45+0é:0"), None);
+    }
+
+    #[test]
+    fn many_refusals_at_once_are_one() {
+        let (now, end) = (Instant::now(), SystemTime::now() + HOLDS);
+        let mut given = Given { headers: Some((HeaderMap::new(), end)), refused: None };
+        given.forget(now);
+        assert!(given.headers.is_none(), "the first refusal counts");
+        given.headers = Some((HeaderMap::new(), end));
+        given.forget(now + Duration::from_secs(1));
+        assert!(given.headers.is_some(), "a request that was sent before is refused, too");
+        given.forget(now + BETWEEN_REFUSALS);
+        assert!(given.headers.is_none(), "later the new headers may have expired");
     }
 
     #[test]

@@ -143,13 +143,27 @@ impl ImageName {
     /// Over TLS, except on this machine: as the container engines do.
     fn origin(&self) -> String {
         let host = self.registry.split(':').next().unwrap_or_default();
-        let scheme = if ["localhost", "127.0.0.1"].contains(&host) { "http" } else { "https" };
+        let scheme = if is_this_machine(host) { "http" } else { "https" };
         format!("{scheme}://{}/", self.registry)
     }
 
     fn url(&self, what: &str, reference: &str) -> String {
         format!("{}v2/{}/{what}/{reference}", self.origin(), self.path)
     }
+}
+
+fn is_this_machine(host: &str) -> bool {
+    ["localhost", "127.0.0.1"].contains(&host)
+}
+
+/// Whether a login may be sent to an address: over TLS, or within this machine.
+fn may_see_a_login(address: &str) -> bool {
+    let is_here = |rest: &str| {
+        let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+        // `localhost:80@example.com` is not on this machine.
+        !authority.contains('@') && is_this_machine(authority.split(':').next().unwrap_or_default())
+    };
+    address.starts_with("https://") || address.strip_prefix("http://").is_some_and(is_here)
 }
 
 fn split_tag(image: &str) -> (&str, &str) {
@@ -267,8 +281,7 @@ impl Registry {
                 .map(|(_, value)| value.trim_matches('"').to_owned())
         };
         let realm = get("realm").unwrap_or_default();
-        let is_here = realm.starts_with("http://127.0.0.1") || realm.starts_with("http://localhost");
-        if !realm.starts_with("https://") && !is_here {
+        if !may_see_a_login(&realm) {
             return Err(
                 self.failed(format!("its registry asks for a token from `{realm}`, which is not safe"))
             );
@@ -442,6 +455,23 @@ mod tests {
             assert!(error.to_string().ends_with("the server takes too long"), "{error}");
         }
         assert!(start.elapsed() < Duration::from_secs(5));
+    }
+
+    #[test]
+    fn logins_are_sent_over_tls_or_not_at_all() {
+        for address in ["https://example.com/token", "http://localhost/token", "http://127.0.0.1:5000?a=b"] {
+            assert!(may_see_a_login(address), "{address}");
+        }
+        for address in [
+            "http://example.com/token",
+            "http://localhost.example.com/",
+            "http://127.0.0.1.example.com/",
+            "http://localhost:80@example.com/",
+            "ftp://localhost/",
+            "",
+        ] {
+            assert!(!may_see_a_login(address), "{address}");
+        }
     }
 
     #[test]
