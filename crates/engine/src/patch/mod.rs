@@ -285,7 +285,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
                 Some((at, item)) => which_element(error, at, item),
                 None => error,
             };
-            if let Some(escaped) = unescaped_key(node, rest) {
+            if let Some(escaped) = unescaped_key(node, rest).or_else(|| unescaped_new_key(&reached, rest)) {
                 return error
                     .help(format!("write `{reached}/{escaped}`: a `/` within a key is written `~1`"));
             }
@@ -336,6 +336,13 @@ fn unescaped_key(node: &Node, rest: &str) -> Option<String> {
         rest.strip_prefix(*key).is_some_and(|after| after.is_empty() || after.starts_with('/'))
     })?;
     Some(format!("{}{}", key.replace('~', "~0").replace('/', "~1"), &rest[key.len()..]))
+}
+
+/// The same for a key that is to be added, as to annotations: their values are texts, into which no path leads.
+fn unescaped_new_key(reached: &str, rest: &str) -> Option<String> {
+    const MAPS_OF_TEXTS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSelector"];
+    let is_one = MAPS_OF_TEXTS.contains(&reached.rsplit('/').next()?) && rest.contains('/');
+    is_one.then(|| rest.replace('/', "~1"))
 }
 
 pub(crate) fn decode(part: &str) -> Text {
