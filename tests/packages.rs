@@ -315,6 +315,36 @@ fn conflicts_in_a_kptfile_are_reported() {
 }
 
 #[test]
+fn what_has_no_name_is_updated_with_its_file() {
+    let place = Place::new("unnamed");
+    let item =
+        "apiVersion: v1\n  kind: ConfigMap\n  metadata:\n    name: item\n  data:\n    value: upstream-1\n";
+    let mixed = format!("{DEPLOYMENT}---\napiVersion: v1\nkind: List\nitems:\n- {item}");
+    let settings = "{\n  // comments are not JSON\n  \"target\": \"upstream-1\",\n}\n";
+    for version in ["1", "2"] {
+        place.write("up/app/mixed.yaml", &mixed.replace("upstream-1", &format!("upstream-{version}")));
+        place.write("up/app/tsconfig.json", &settings.replace("upstream-1", &format!("upstream-{version}")));
+        place.commit(&format!("unnamed-{version}"));
+    }
+    assert!(place.krm(&["pkg", "update", "got@unnamed-1"]).status.success());
+    let files = ["mixed.yaml", "tsconfig.json"];
+    let fetched = files.map(|file| place.read(&format!("got/{file}")));
+    for (file, text) in files.iter().zip(&fetched) {
+        place.write(&format!("got/{file}"), &text.replace("upstream-1", "mine"));
+    }
+    let said = place.refused(&["pkg", "update", "got@unnamed-2", "--on-conflict", "fail"]);
+    for (file, text) in files.iter().zip(&fetched) {
+        assert!(said.contains(&format!("`{file}` was changed here and changed upstream")), "{said}");
+        place.write(&format!("got/{file}"), text);
+    }
+    assert!(place.krm(&["pkg", "update", "got@unnamed-2"]).status.success());
+    for file in files {
+        let text = place.read(&format!("got/{file}"));
+        assert!(text.contains("upstream-2"), "{file}: {text}");
+    }
+}
+
+#[test]
 fn files_and_subpackages_changed_on_both_sides_are_conflicts() {
     let place = Place::new("whole");
     let sub = "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\n";

@@ -13,6 +13,7 @@ use rustc_hash::FxHashMap;
 use super::kptfile::{FILE, Kptfile, Strategy};
 use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
 use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way_taking};
+use crate::package::is_configuration;
 use crate::schema::Schema;
 
 /// The files of a package by their paths.
@@ -220,7 +221,7 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
             None if *path == FILE => ours.cloned(),
             Some(Fate::Stays) => ours.cloned(),
             Some(Fate::Goes) => None,
-            None if path.ends_with(".yaml") || path.ends_with(".yml") || path.ends_with(".json") => {
+            None if may_hold_resources(path, [was, theirs, ours], sources) => {
                 let merging = Merging { path, here: states.shown(path), side, homes: &homes, sources };
                 merging.merge([was, theirs, ours], &mut met)?
             }
@@ -245,6 +246,19 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
         merged.extend(text.map(|text| (path.clone(), text)));
     }
     Ok(merged)
+}
+
+/// Whether a file is one of resources on any side. All YAML is, and JSON that looks like a resource.
+fn may_hold_resources(path: &str, sides: [Option<&Vec<u8>>; 3], sources: &Sources) -> bool {
+    let is_configuration = |bytes: &Vec<u8>| {
+        // Its encoding is reported when it is merged.
+        let Ok(source) = sources.add_bytes(path, bytes.clone()) else { return true };
+        is_configuration(path, &source, krm_yaml::parse(&source).as_deref())
+    };
+    match path.ends_with(".json") {
+        true => sides.into_iter().flatten().any(is_configuration),
+        false => path.ends_with(".yaml") || path.ends_with(".yml"),
+    }
 }
 
 /// What becomes of a file that is not merged by its resources.
@@ -415,6 +429,12 @@ impl Keyed {
         Ok(keyed)
     }
 
+    /// What has no key by which it could be found on another side.
+    fn unnamed(&self) -> impl Iterator<Item = &Node> {
+        let unnamed = self.documents.iter().zip(&self.keys).filter(|(_, key)| key.is_none());
+        unnamed.map(|(document, _)| &document.root).filter(|root| !root.is_null())
+    }
+
     fn get(&self, key: &Key) -> Option<&Document> {
         self.at.get(key).map(|at| &self.documents[*at])
     }
@@ -466,8 +486,9 @@ impl Merging<'_> {
             Keyed::read(&upstream(self.path), theirs, self.sources)?,
             Keyed::read(&self.here, ours, self.sources)?,
         );
-        if [&was, &theirs, &ours].iter().all(|side| side.at.is_empty()) {
-            // There is no resource in it: it is a file like any other.
+        let holds_none = [&was, &theirs, &ours].iter().all(|side| side.at.is_empty());
+        if holds_none || !was.unnamed().eq(theirs.unnamed()) {
+            // There is no resource in it, or upstream changed one without a name, such as a list: it is a file like any other.
             return Ok(whole(self.path, bytes, self.side, &mut met.clashes));
         }
         let clashes = &mut met.clashes;
