@@ -24,7 +24,9 @@ pub fn run(args: MergeArgs, report: &Report) -> Result<()> {
         let next = merge_files(&source, merged.files, output.destination(), &schema, options)?;
         merged.files = next.files;
         merged.news.extend(next.news);
+        merged.warnings.extend(next.warnings);
     }
+    merged.warnings.iter().for_each(|warning| report.show(warning));
     output.finish(&merged, report)
 }
 

@@ -1,5 +1,6 @@
 //! `krm merge3`.
 
+use std::collections::HashSet;
 use std::path::Path;
 
 use krm_engine::merge::{Conflict, File, ResourceConflict, Side, merge3_files};
@@ -43,7 +44,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     } else {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
-    not_merged(&args).iter().for_each(|warning| report.show(warning));
+    not_merged(&args, &[original, updated].concat()).iter().for_each(|warning| report.show(warning));
     output.finish(&merged, report)
 }
 
@@ -69,7 +70,7 @@ fn not_renamed(old: &str, new: &str) -> Diagnostic {
 
 /// A merge is one of resources. An update may also change files that a kustomization reads, such as those of a generator:
 /// who is not reminded of them has half an update.
-fn not_merged(args: &Merge3Args) -> Option<Diagnostic> {
+fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
     let folders = [&args.original, &args.updated, &args.dest].map(Path::new);
     if !folders.iter().all(|folder| folder.is_dir()) {
         return None;
@@ -79,9 +80,10 @@ fn not_merged(args: &Merge3Args) -> Option<Diagnostic> {
     // A folder that cannot be listed was reported when its resources were read.
     let names = |folder| package::files(&disk, folder, &[""]).unwrap_or_default();
     let mut others: Vec<String> = names(original).into_iter().chain(names(updated)).collect();
-    others.retain(|name| !YAML_AND_JSON.iter().any(|ending| name.ends_with(ending)));
     others.sort();
     others.dedup();
+    let merged: HashSet<&str> = merged.iter().map(|file| file.path.as_str()).collect();
+    others.retain(|name| !merged.contains(name.as_str()));
     let content = |folder: &Path, name: &str| os::read(&folder.join(name)).ok();
     others.retain(|name| {
         let theirs = content(updated, name);
@@ -96,7 +98,7 @@ fn not_merged(args: &Merge3Args) -> Option<Diagnostic> {
         names.push_str(&format!(" and {} more", others.len() - MOST_SHOWN));
     }
     let help = format!(
-        "only YAML and JSON are merged: compare them with those in `{}`, and copy what you want",
+        "only resources in YAML and JSON are merged: compare the files with those in `{}`, and copy what you want",
         args.updated
     );
     Some(Diagnostic::warning("merge-other-files", format!("the update also changes {names}")).help(help))

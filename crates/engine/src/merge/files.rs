@@ -11,7 +11,7 @@ use super::comments::between_nodes::Margins;
 use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
-use super::{Conflict, Merged, Options, renames, two_way};
+use super::{Conflict, Merged, Options, keyless, renames, two_way};
 use crate::resource::wrapper::{
     ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut,
 };
@@ -106,6 +106,8 @@ pub struct Outcome {
     /// The resources that came or went, in order.
     pub news: Vec<News>,
     pub conflicts: Vec<ResourceConflict>,
+    /// What is merged otherwise than it may be meant.
+    pub warnings: Vec<Diagnostic>,
     /// Files that the update renamed and that keep their names, since the destination has another file of the new one: the
     /// old name and the new.
     pub not_renamed: Vec<(String, String)>,
@@ -345,8 +347,8 @@ pub fn merge_files(
             }
         }
     }
-    let merge = |(place, _): &(&Place, String)| -> Result<Change> {
-        let mut merged = Merged::Same;
+    let merge = |(place, _): &(&Place, String)| -> Result<(Change, Vec<Diagnostic>)> {
+        let (mut merged, mut warnings) = (Merged::Same, Vec::new());
         let (root, margins) = (place.node(&dest), margins(&dest, place, None));
         for from in &by_place[place] {
             let from = trees.get(from);
@@ -355,14 +357,16 @@ pub fn merge_files(
                 Merged::Changed(node) => node,
                 _ => root,
             };
+            warnings.extend(keyless::warnings(from, dest, schema));
             match two_way_within(margins, from, dest, schema, options)? {
                 Merged::Same => {}
                 changed => merged = changed,
             }
         }
-        Ok(Change { place: (*place).clone(), merged, head: None })
+        Ok((Change { place: (*place).clone(), merged, head: None }, warnings))
     };
-    let changes: Vec<Change> = order.par_iter().map(merge).collect::<Result<_>>()?;
+    let changes: Vec<(Change, Vec<Diagnostic>)> = order.par_iter().map(merge).collect::<Result<_>>()?;
+    let (changes, warnings): (Vec<Change>, Vec<Vec<Diagnostic>>) = changes.into_iter().unzip();
     let removed = changes.iter().zip(&order).filter(|(change, _)| matches!(change.merged, Merged::Deleted));
     let mut news: Vec<News> = removed
         .map(|(change, (_, resource))| News {
@@ -390,7 +394,8 @@ pub fn merge_files(
     // What is added comes after what is there, so that places still hold.
     news.extend(add(&mut dest, into, &trees, &lists, added));
     apply(&mut dest, changes);
-    Ok(Outcome { files: dest, news, conflicts: Vec::new(), not_renamed: Vec::new() })
+    let warnings = warnings.into_iter().flatten().collect();
+    Ok(Outcome { files: dest, news, warnings, ..Outcome::default() })
 }
 
 /// A list is not a resource: most likely it is a JSON patch, which says what to do and not what is to be.
@@ -505,7 +510,7 @@ pub fn merge3_files(
     }
     news.extend(add(&mut dest, into, &updates_as, &lists, added));
     apply(&mut dest, changes);
-    Ok(Outcome { files: dest, news, conflicts, not_renamed })
+    Ok(Outcome { files: dest, news, conflicts, not_renamed, ..Outcome::default() })
 }
 
 /// One side removed a resource; a conflict if the other one changed it.

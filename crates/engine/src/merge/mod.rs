@@ -8,6 +8,7 @@
 mod comments;
 mod files;
 mod identity;
+mod keyless;
 mod kustomization_lists;
 mod kustomize;
 mod lists;
