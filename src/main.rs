@@ -43,6 +43,9 @@ fn run() -> i32 {
     }
     report::own_up_to_panics();
     os::survive_file_limits();
+    if commands::completion::is_asked_by_kubectl() {
+        return i32::from(commands::completion::answer_kubectl().is_err());
+    }
     let cli = match Cli::read() {
         Ok(cli) => cli,
         Err(usage) => return usage.show(),

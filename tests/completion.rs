@@ -64,8 +64,76 @@ fn folders_with_a_kustomization_and_resources_are_offered() {
     assert_eq!(place.asked("krm diff main overlays/"), ["overlays/production", "overlays/staging"]);
     assert_eq!(place.asked("krm explain overlays/staging "), ["ConfigMap/web", "Service/front"]);
     assert_eq!(place.asked("krm explain base Se"), ["Service/front"]);
+    assert_eq!(place.asked("krm explain --strict base Se"), ["Service/front"]);
     assert!(place.asked("krm build -").is_empty());
     assert!(place.asked("krm merge ").is_empty());
+}
+
+#[test]
+fn folders_are_not_offered_as_values_of_flags() {
+    let place = Place::new("values");
+    for line in [
+        "krm diff --format ",
+        "krm build --error-format ",
+        "krm build -o ",
+        "krm build -qo ",
+        "krm lint --color a",
+    ] {
+        assert!(place.asked(line).is_empty(), "{line}");
+    }
+    for line in [
+        "krm diff --format json ",
+        "krm build -q ",
+        "krm build -oout ",
+        "krm build --color=never ",
+        "krm build --cache ",
+    ] {
+        assert_eq!(place.asked(line), ["base", "overlays/"], "{line}");
+    }
+}
+
+#[test]
+fn commands_and_codes_are_offered_to_help_and_man() {
+    let place = Place::new("topics");
+    assert_eq!(place.asked("krm help expl")[..2], ["explain", "explain-ambiguous"]);
+    assert_eq!(place.asked("krm man fn ren"), ["render"]);
+    assert_eq!(place.asked("krm help replicas-"), ["replicas-no-match"]);
+    let all = place.asked("krm help ");
+    assert!(all.contains(&"build".to_owned()) && !all.contains(&"__complete".to_owned()), "{all:?}");
+}
+
+#[test]
+fn hidden_commands_are_in_no_script() {
+    let place = Place::new("hidden");
+    let krm = place.0.join("bin/krm");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let script = place.run(krm.to_str().unwrap(), &["completion", shell]).unwrap();
+        let offered =
+            script.lines().filter(|line| line.contains("__complete") && !line.contains("krm __complete"));
+        assert_eq!(offered.collect::<Vec<_>>(), [""; 0], "{shell}");
+        assert!(!script.contains("alpha-list-builtin-plugin"), "{shell}");
+        assert!(script.contains("--version") || shell == "fish", "{shell}");
+    }
+}
+
+#[test]
+fn kubectl_gets_everything_from_a_link_of_that_name() {
+    let place = Place::new("kubectl");
+    let link = place.0.join("bin/kubectl_complete-krm");
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_krm"), &link).unwrap();
+    let ask = |words: &[&str]| place.run(link.to_str().unwrap(), words).unwrap();
+    assert_eq!(ask(&["exp"]), "explain\n:4\n");
+    assert_eq!(ask(&["build", "ov"]), "overlays/\n:6\n");
+    assert_eq!(ask(&["build", "--error-format", "js"]), "json\n:4\n");
+    assert_eq!(ask(&["build", "--error-format=js"]), "--error-format=json\n:4\n");
+    assert_eq!(ask(&["build", "--explain-c"]), "--explain-cache\n:4\n");
+    assert_eq!(ask(&["edit", "add", "patc"]), "patch\n:4\n");
+    assert_eq!(ask(&["completion", "f"]), "fish\n:4\n");
+    assert_eq!(ask(&["merge", ""]), ":0\n", "any file will do");
+    // By kubectl itself, which finds plugins on the path.
+    std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_krm"), place.0.join("bin/kubectl-krm")).unwrap();
+    let Some(found) = place.run("kubectl", &["__complete", "krm", "build", "ov"]) else { return };
+    assert!(found.starts_with("overlays/\n:6"), "{found}");
 }
 
 #[test]
@@ -88,6 +156,9 @@ fn bash_offers_them() {
                   COMP_WORDS=(krm build ov); COMP_CWORD=2; _krm_candidates krm ov build; printf '%s\\n' \"${COMPREPLY[@]}\"";
     let Some(found) = place.run("bash", &["-c", script]) else { return };
     assert_eq!(found, "overlays/\n");
+    let script = "eval \"$(krm completion bash)\"; COMP_LINE='krm diff --format j'; COMP_POINT=${#COMP_LINE}; \
+                  COMP_WORDS=(krm diff --format j); COMP_CWORD=3; _krm_candidates krm j --format; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    assert_eq!(place.run("bash", &["-c", script]).unwrap(), "json\n");
 }
 
 #[test]
