@@ -152,3 +152,12 @@ fn usage_is_as_that_of_kustomize() {
     let facts = repository.done(".", &["version", "-o", "json"]);
     assert!(facts.contains("\"version\": \"v5.8.2\""), "{facts}");
 }
+
+#[test]
+fn files_are_written_without_a_word() {
+    let repository = Repository::new("quiet");
+    let output = repository.run(".", &["build", "base", "-o", "."]);
+    assert_eq!(output.status.code(), Some(0));
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    assert!(repository.0.join("apps_v1_deployment_web.yaml").exists());
+}

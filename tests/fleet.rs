@@ -283,7 +283,10 @@ fn names_of_files_do_not_depend_on_other_targets() {
     // A pattern that matches one is no different.
     place.write("rendered/README.md", "kept");
     let (good, _, said) = place.krm(&["build", "./clusters/us/", "-o", "rendered", "--prune"]);
-    assert!(good && said.contains("removed rendered/clusters/eu/prod.yaml"), "{said}");
+    assert!(
+        good && said.ends_with("removed 2 files from `rendered`: clusters/eu/prod.yaml, clusters/eu.yaml\n"),
+        "{said}"
+    );
     assert_eq!(files(), ["rendered/README.md", "rendered/clusters/us.yaml"]);
     assert!(!place.0.join("rendered/clusters/eu").exists(), "folders that are empty go");
     let text = fs::read_to_string(place.0.join("rendered/clusters/us.yaml")).unwrap();
@@ -294,4 +297,40 @@ fn names_of_files_do_not_depend_on_other_targets() {
     assert!(Path::new(&place.0.join("clusters/us/kustomization.yaml")).exists());
     let (good, _, said) = place.krm(&["build", "clusters/us", "-o", "base", "--prune"]);
     assert!(!good && said.contains("[prune-kustomization]"), "{said}");
+}
+
+#[test]
+fn a_file_per_resource_comes_from_the_cache_too() {
+    let place = Place::new("resources");
+    place.write("clusters/eu/extra.yaml", "apiVersion: v1\nkind: Namespace\nmetadata:\n  name: shop\n");
+    place.write(
+        "clusters/eu/kustomization.yaml",
+        "resources: [../../base, extra.yaml]\nconfigMapGenerator:\n- name: s\n  namespace: shop\n  files: [s.txt]\n",
+    );
+    assert!(place.krm(&["build", "clusters/eu", "-o", "plain/"]).0);
+    let build = |folder: &str| place.krm(&["build", "clusters/eu", "-o", folder, "--explain-cache"]).2;
+    let first = build("first/");
+    assert!(
+        first.starts_with("clusters/eu: built, because it was not built before\nwrote 3 files to `first/`: "),
+        "{first}"
+    );
+    let second = build("second/");
+    assert!(second.starts_with("clusters/eu: unchanged, ") && second.contains("wrote 3 files"), "{second}");
+    let files = |folder: &str| -> Vec<(String, String)> {
+        let entries = fs::read_dir(place.0.join(folder)).unwrap().map(|entry| entry.unwrap());
+        let mut files: Vec<_> = entries
+            .map(|entry| {
+                (entry.file_name().into_string().unwrap(), fs::read_to_string(entry.path()).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    };
+    assert_eq!(files("first"), files("plain"));
+    assert_eq!(files("second"), files("plain"));
+    assert!(build("second/").ends_with("nothing changed in `second/`\n"));
+    // A stream is something else.
+    let (good, stream, said) = place.krm(&["build", "clusters/eu", "--cache", "--explain-cache"]);
+    assert!(good && said.contains("built, because"), "{said}");
+    assert_eq!(stream, place.krm(&["build", "clusters/eu"]).1);
 }

@@ -147,9 +147,9 @@ pub enum ErrorFormat {
     /// For people: the place, the line and advice
     #[default]
     Text,
-    /// For programs: one JSON object a line
+    /// For programs: one JSON object per line
     Json,
-    /// For GitHub Actions: a workflow command a line, shown beside the lines of a pull request
+    /// For GitHub Actions: one workflow command per line, shown beside the lines of a pull request
     Github,
     /// For GitLab: a Code Quality report
     Gitlab,
@@ -226,7 +226,7 @@ pub struct BuildArgs {
 
     /// Build only the targets that changed since this revision; of a folder without a kustomization, those below it
     ///
-    /// Compared is the working tree. `REV...` means the point at which the current branch left REV. With `-o` files are named
+    /// The working tree is compared with it. `REV...` means the point at which the current branch left REV. With `-o` files are named
     /// as if all targets were built.
     #[arg(long, value_name = "REV", conflicts_with = "watch")]
     pub changed_since: Option<String>,
@@ -269,9 +269,13 @@ pub struct BuildArgs {
     #[arg(long, value_enum, value_name = "WHICH", num_args = 0..=1, require_equals = true, default_missing_value = "sandboxed")]
     pub cache: Option<Cache>,
 
-    /// Say of each target why it was built, or that it was not; implies `--cache`
-    #[arg(long)]
+    /// For each target, report why it was built, or that it was not; implies `--cache`
+    #[arg(long, conflicts_with = "watch")]
     pub explain_cache: bool,
+
+    /// Do not say which files were written to the output folder
+    #[arg(short, long)]
+    pub quiet: bool,
 
     #[command(flatten)]
     pub shared: SharedCacheArgs,
@@ -359,7 +363,7 @@ pub enum LoadRestrictor {
 /// The versions of Kubernetes whose types are built in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum KubeVersion {
-    /// What kustomize goes by
+    /// What kustomize uses
     #[default]
     #[value(name = "1.21", aliases = ["v1.21", "v1.21.2"])]
     V1_21,

@@ -103,7 +103,7 @@ impl MergeOutput {
             }
             match before.filter(|_| renamed.is_none()) {
                 Some(before) => changes.edit(&path, before, file.text().as_bytes())?,
-                None => changes.write(&path, file.text().as_bytes())?,
+                None => drop(changes.write(&path, file.text().as_bytes())?),
             }
         }
         changes.commit()?;

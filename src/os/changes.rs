@@ -100,15 +100,15 @@ impl Changes {
     }
 
     /// Prepares a file with this content, whatever it holds now; missing folders are made. A file that holds it already is
-    /// left alone.
-    pub fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<()> {
+    /// left alone. Returns whether it changes.
+    pub fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<bool> {
         self.prepare(path, None, bytes)
     }
 
     /// The same for a file that was read before: `before` is its text, as decoded. If someone changed it since, that is an
     /// error.
     pub fn edit(&mut self, path: &Path, before: &str, bytes: &[u8]) -> Result<()> {
-        self.prepare(path, Some(before), bytes)
+        self.prepare(path, Some(before), bytes).map(drop)
     }
 
     /// Prepares the removal of a file; `before` as for [`Changes::edit`].
@@ -149,7 +149,8 @@ impl Changes {
         Ok(())
     }
 
-    fn prepare(&mut self, path: &Path, before: Option<&str>, bytes: &[u8]) -> Result<()> {
+    /// Returns whether the file changes.
+    fn prepare(&mut self, path: &Path, before: Option<&str>, bytes: &[u8]) -> Result<bool> {
         let folder = self.folder_of(path)?;
         // Through a link, so that it stays one.
         let name = folder.path.join(path.file_name().unwrap_or_default());
@@ -171,7 +172,7 @@ impl Changes {
             Some(_) => {
                 let old = super::read(&place).map_err(failed)?;
                 if old == bytes && before.is_none() {
-                    return Ok(());
+                    return Ok(false);
                 }
                 let old_digest = digest(&old);
                 refuse_changed(path, before, old)?;
@@ -185,7 +186,7 @@ impl Changes {
         if let Some(aside) = root.aside.get(&place) {
             return match aside.as_ref().is_some_and(|aside| fs::read(aside).is_ok_and(|there| there == bytes))
             {
-                true => Ok(()),
+                true => Ok(true),
                 false => Err(two_texts(path)),
             };
         }
@@ -202,7 +203,7 @@ impl Changes {
             }
         })?;
         root.aside.insert(place, Some(aside));
-        Ok(())
+        Ok(true)
     }
 
     fn hold(&mut self) {

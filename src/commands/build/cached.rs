@@ -8,6 +8,7 @@ use krm_engine::runtime::Store;
 use krm_engine::{Diagnostic, Result, Session, emit};
 use rayon::prelude::*;
 
+use super::output;
 use crate::cli::{BuildArgs, ErrorFormat};
 use crate::os::Disk;
 use crate::os::targets::{Found, Targets};
@@ -20,9 +21,19 @@ pub struct Built {
     pub warnings: Vec<Diagnostic>,
 }
 
+/// In which form outputs are kept.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// As they are printed.
+    Stream,
+    /// As [`output::packed`] files.
+    FilePerResource,
+}
+
 /// The outputs of all targets: those that changed are built, the others taken from the cache.
 pub fn build(
     args: &BuildArgs,
+    form: Form,
     disk: &Disk,
     session: Session,
     shared: Option<Arc<dyn Store>>,
@@ -33,7 +44,7 @@ pub fn build(
     // What helm reads nobody knows.
     let cache = match args.flags.enable_helm {
         true => Err("helm is enabled, and what it reads is not known"),
-        false => Targets::open(disk, &options(args), shared)
+        false => Targets::open(disk, &options(args, form), shared)
             .ok_or("there is no folder for caches that is yours alone"),
     };
     let look_up = |target: &String| match &cache {
@@ -75,7 +86,10 @@ pub fn build(
                 continue;
             }
         };
-        let output = emit([&items])?.concat();
+        let output = match form {
+            Form::Stream => emit([&items])?.concat(),
+            Form::FilePerResource => output::packed(&items)?,
+        };
         if let Ok(cache) = &cache
             && let Err(why) = cache.keep(target, &one.dependencies, &output, &text)
         {
@@ -139,8 +153,8 @@ fn explain(args: &BuildArgs, text: impl FnOnce() -> String) {
     }
 }
 
-/// Everything on the command line and in the environment that an output depends on.
-fn options(args: &BuildArgs) -> String {
+/// Everything on the command line and in the environment that an output depends on, and the form it is kept in.
+fn options(args: &BuildArgs, form: Form) -> String {
     let flags = &args.flags;
     let access = &flags.access;
     let value = |name: &str| crate::os::variable(name).unwrap_or_default();
@@ -152,7 +166,7 @@ fn options(args: &BuildArgs) -> String {
             (&flags.load_restrictor, &flags.reorder, &flags.kube_version, &flags.trusted_catalog),
             (flags.enable_managedby_label, value("KUSTOMIZE_ENABLE_MANAGEDBY_LABEL")),
             (flags.enable_alpha_plugins, access.network, &access.network_name, access.as_current_user),
-            (&access.mount, env.collect::<Vec<_>>(), flags.fetch.locked),
+            (&access.mount, env.collect::<Vec<_>>(), flags.fetch.locked, form),
             // What runs elsewhere runs in another sandbox.
             (&access.remote.remote_executor, crate::os::setting("KRM_REMOTE_EXECUTOR")),
         )

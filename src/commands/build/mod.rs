@@ -64,16 +64,21 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
         targets => format!("building {} targets", targets.len()),
     });
     let to = Destination::of(&args, &all)?;
-    if args.cache.is_some() && !matches!(to, Destination::FilePerResource(_)) {
-        let cached::Built { texts, warnings } = cached::build(&args, &disk, session, shared, report)?;
+    if args.cache.is_some() {
+        let form = match to {
+            Destination::FilePerResource(_) => cached::Form::FilePerResource,
+            _ => cached::Form::Stream,
+        };
+        let cached::Built { texts, warnings } = cached::build(&args, form, &disk, session, shared, report)?;
         drop(spinner);
         judge(&args, warnings, report)?;
         return match to {
-            Destination::FilePerTarget(dir) => {
-                output::write_targets(dir, &args.targets, &all, &texts, args.prune)
+            Destination::FilePerTarget(dir) => output::write_targets(dir, &args, &all, &texts),
+            Destination::FilePerResource(dir) => {
+                output::write_into(dir, &args, &output::unpacked(dir, &texts[0]), &[])
             }
             Destination::File(file) => os::write(file, &joined(&texts)),
-            _ => os::print(&joined(&texts)),
+            Destination::Printed => os::print(&joined(&texts)),
         };
     }
     let Built { targets: built, warnings } = session.build_once(&args.targets);
@@ -92,9 +97,11 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
         Destination::FilePerTarget(dir) => {
             let texts: Vec<String> =
                 done.par_iter().map(|items| Ok(emit([items])?.concat())).collect::<Result<_>>()?;
-            output::write_targets(dir, &args.targets, &all, &texts, args.prune)
+            output::write_targets(dir, &args, &all, &texts)
         }
-        Destination::FilePerResource(dir) => write(dir, output::resource_files(dir, &done[0])?, Vec::new()),
+        Destination::FilePerResource(dir) => {
+            output::write_into(dir, &args, &output::resource_files(dir, &done[0])?, &[])
+        }
         Destination::File(file) => os::write(file, emit(&done)?.concat().as_bytes()),
     }?;
     // The process ends here: the system takes the memory back faster than we could free every node.
@@ -157,19 +164,6 @@ fn files(path: &Path, args: &BuildArgs, done: &[Resources]) -> Result<Vec<(PathB
         Destination::FilePerResource(_) => output::resource_files(path, &done[0]),
         _ => Ok(vec![(path.to_owned(), emit(done)?.concat())]),
     }
-}
-
-/// Writes files to a path, all of them or none, and removes others.
-fn write(path: &Path, files: Vec<(PathBuf, String)>, gone: Vec<PathBuf>) -> Result<()> {
-    if let [(file, text)] = &files[..]
-        && file == path
-    {
-        return os::write(file, text.as_bytes());
-    }
-    let mut changes = os::Changes::to_output(path)?;
-    files.iter().try_for_each(|(file, text)| changes.write(file, text.as_bytes()))?;
-    gone.iter().try_for_each(|file| changes.remove(file, None))?;
-    changes.commit()
 }
 
 /// The files, and how to build, by the flags that every command takes which builds.

@@ -9,7 +9,9 @@ use krm_engine::files::clean;
 use krm_engine::{Diagnostic, Resource, Resources, Result};
 use rustc_hash::FxHashSet;
 
+use crate::cli::{BuildArgs, as_kustomize};
 use crate::os;
+use crate::report::{counted, names};
 
 /// A file per resource, named as the reference names them.
 pub fn resource_files(dir: &Path, items: &Resources) -> Result<Vec<(PathBuf, String)>> {
@@ -34,6 +36,19 @@ pub fn resource_files(dir: &Path, items: &Resources) -> Result<Vec<(PathBuf, Str
         files.insert(name, text);
     }
     Ok(files.into_iter().map(|(name, text)| (dir.join(name), text)).collect())
+}
+
+/// The files as one text for the cache. Neither names nor YAML contain the character that ends each of them.
+pub fn packed(items: &Resources) -> Result<String> {
+    let files = resource_files(Path::new(""), items)?;
+    Ok(files.iter().map(|(name, text)| format!("{}\0{text}\0", name.display())).collect())
+}
+
+/// The files in a folder that [`packed`] made a text of.
+pub fn unpacked<'a>(dir: &Path, packed: &'a [u8]) -> Vec<(PathBuf, &'a [u8])> {
+    let parts: Vec<&[u8]> = packed.split(|byte| *byte == 0).collect();
+    let files = parts.chunks_exact(2);
+    files.map(|file| (dir.join(String::from_utf8_lossy(file[0]).as_ref()), file[1])).collect()
 }
 
 fn file_name(r: &Resource) -> String {
@@ -90,30 +105,64 @@ fn file_of(target: &str) -> PathBuf {
     names.into_iter().collect::<PathBuf>().join(format!("{last}.yaml"))
 }
 
-/// Writes a file per target; with `prune` removes those that none of all targets made.
-pub fn write_targets(
-    dir: &Path,
-    targets: &[String],
-    all: &[String],
-    texts: &[impl AsRef<[u8]>],
-    prune: bool,
-) -> Result<()> {
-    let names = file_names(targets)?;
+/// Writes a file per target; with `--prune` removes those that none of all targets made.
+pub fn write_targets(dir: &Path, args: &BuildArgs, all: &[String], texts: &[impl AsRef<[u8]>]) -> Result<()> {
+    let files = file_names(&args.targets)?.into_iter().map(|name| dir.join(name)).zip(texts);
     let made: BTreeSet<PathBuf> = file_names(all)?.iter().map(|name| dir.join(name)).collect();
-    let stale = if prune { stale(dir, all, &made)? } else { Vec::new() };
-    let mut changes = os::Changes::to_output(dir)?;
-    for (name, text) in names.iter().zip(texts) {
-        changes.write(&dir.join(name), text.as_ref())?;
-    }
-    stale.iter().try_for_each(|file| changes.remove(file, None))?;
-    changes.commit()?;
+    let stale = if args.prune { stale(dir, all, &made)? } else { Vec::new() };
+    write_into(dir, args, &files.collect::<Vec<_>>(), &stale)?;
     for file in &stale {
         // Folders that are empty now; one that is not stays.
         let above = file.ancestors().skip(1).take_while(|above| *above != dir && above.starts_with(dir));
         above.for_each(|folder| drop(fs::remove_dir(folder)));
-        eprintln!("removed {}", file.display());
     }
     Ok(())
+}
+
+/// Writes files into a folder, removes others, and says which. kustomize says nothing, so neither does krm by that name.
+pub fn write_into(
+    dir: &Path,
+    args: &BuildArgs,
+    files: &[(PathBuf, impl AsRef<[u8]>)],
+    stale: &[PathBuf],
+) -> Result<()> {
+    let written = write(dir, files, stale)?;
+    if args.quiet || as_kustomize::is_called() {
+        return Ok(());
+    }
+    let names_of = |files: &[&Path]| {
+        names(files.iter().map(|file| file.strip_prefix(dir).unwrap_or(file).display().to_string()))
+    };
+    let stale: Vec<&Path> = stale.iter().map(PathBuf::as_path).collect();
+    if written.is_empty() && stale.is_empty() {
+        eprintln!("nothing changed in `{}`", dir.display());
+    }
+    for (verb, files) in [("wrote", written), ("removed", stale)] {
+        if !files.is_empty() {
+            let into = if verb == "wrote" { "to" } else { "from" };
+            let count = counted(files.len(), "file");
+            eprintln!("{verb} {count} {into} `{}`: {}", dir.display(), names_of(&files));
+        }
+    }
+    Ok(())
+}
+
+/// Writes files into a folder, and removes others: all of it or nothing. Returns the files that were not the same already.
+pub fn write<'a>(
+    dir: &Path,
+    files: &'a [(PathBuf, impl AsRef<[u8]>)],
+    gone: &[PathBuf],
+) -> Result<Vec<&'a Path>> {
+    let mut changes = os::Changes::to_output(dir)?;
+    let mut written = Vec::new();
+    for (file, text) in files {
+        if changes.write(file, text.as_ref())? {
+            written.push(file.as_path());
+        }
+    }
+    gone.iter().try_for_each(|file| changes.remove(file, None))?;
+    changes.commit()?;
+    Ok(written)
 }
 
 /// The files of a folder that no target made. A folder that holds what is built holds no output.

@@ -11,7 +11,7 @@ use krm_engine::{BuildOptions, Dependencies, Diagnostic, Resource, Resources, Re
 use rustc_hash::FxHashMap;
 
 use super::after_change::{self, Messenger, News};
-use super::{files, world_and_options, write};
+use super::{files, output, world_and_options};
 use crate::cli::BuildArgs;
 use crate::commands::diff;
 use crate::os::{self, Disk, Watch};
@@ -238,7 +238,10 @@ impl Watching<'_> {
             self.written.keys().filter(|file| !all.contains_key(*file)).cloned().collect();
         let count = changed.len() + gone.len();
         if count > 0 {
-            write(path, changed, gone)?;
+            match &changed[..] {
+                [(file, text)] if file == path => os::write(file, text.as_bytes())?,
+                _ => drop(output::write(path, &changed, &gone)?),
+            }
         }
         self.written = all;
         Ok(count)

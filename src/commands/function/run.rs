@@ -246,7 +246,7 @@ pub(super) fn write(mut changing: Changes, root: &Path, changes: &[Change]) -> R
         let before = before.as_ref().map(|source| source.text());
         match (text, before) {
             (Some(text), Some(before)) => changing.edit(&path, before, text.as_bytes())?,
-            (Some(text), None) => changing.write(&path, text.as_bytes())?,
+            (Some(text), None) => drop(changing.write(&path, text.as_bytes())?),
             (None, before) => changing.remove(&path, before)?,
         }
     }
