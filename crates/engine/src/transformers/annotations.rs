@@ -4,7 +4,7 @@ use krm_yaml::Result;
 use serde::Deserialize;
 
 use super::labels::{Pairs, write_pairs};
-use super::{Setup, read_config, refused};
+use super::{Setup, field_specs_missing, read_config, refused};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -50,6 +50,10 @@ impl Annotations {
     pub(super) fn make(config: &krm_yaml::Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         let Config { annotations, field_specs } = read_config(config)?;
         let field_specs = setup.field_specs(field_specs, |defaults| &defaults.common_annotations);
+        if field_specs.is_empty() && !annotations.is_empty() {
+            let example = "path: metadata/annotations, create: true";
+            setup.warn([field_specs_missing(config, "annotations", example).into_warning()]);
+        }
         if field_specs.lead_to(&["annotations"]) {
             setup.warn(refused::annotations(&annotations, config));
         }

@@ -27,8 +27,8 @@ use crate::resource::list::Resources;
 ///     labels: {team: payments}
 /// ```
 ///
-/// A hash of the content goes after the name unless `disableNameSuffixHash` is set here or in `generatorOptions`, and who
-/// names the ConfigMap follows. Files that are not UTF-8 go to `binaryData`. With `behavior: merge` or `replace` it changes
+/// A hash of the content goes after the name unless `disableNameSuffixHash` is set here or in `generatorOptions`, and
+/// whatever refers to the ConfigMap follows. Files that are not UTF-8 go to `binaryData`. With `behavior: merge` or `replace` it changes
 /// one that a base has made.
 #[derive(Clone)]
 pub(crate) struct ConfigMapGenerator(Generator);

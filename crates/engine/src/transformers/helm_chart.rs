@@ -32,7 +32,7 @@ use crate::runtime::{Argument, Output, Permission, Program, Tool};
 /// ```
 ///
 /// A chart that lies in `chartHome` is used as it is; another is pulled there first. Values are those of the chart or of
-/// `valuesFile`, with `valuesInline` over them (`valuesMerge: override`, the default), under them (`merge`) or in their stead
+/// `valuesFile`, with `valuesInline` over them (`valuesMerge: override`, the default), under them (`merge`) or instead of them
 /// (`replace`). helm runs with the user's own settings, repositories and logins; `configHome` names others.
 #[derive(Clone)]
 pub(crate) struct HelmCharts {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use krm_yaml::{Node, Result, Spanned, Text};
 use serde::Deserialize;
 
-use super::{Setup, TransformerConfig, read_config, refused, setter};
+use super::{Setup, TransformerConfig, field_specs_missing, read_config, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -87,6 +87,10 @@ impl Labels {
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         let Config { labels, field_specs } = read_config(config)?;
         let field_specs = setup.field_specs(field_specs, |defaults| &defaults.common_labels);
+        if field_specs.is_empty() && !labels.is_empty() {
+            let example = "path: metadata/labels, create: true";
+            setup.warn([field_specs_missing(config, "labels", example).into_warning()]);
+        }
         // Other fields than those of labels may hold any text.
         if field_specs.lead_to(&["labels", "matchLabels", "selector", "nodeSelector"]) {
             setup.warn(refused::labels(&labels, config));

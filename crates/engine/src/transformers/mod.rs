@@ -90,6 +90,13 @@ impl Setup<'_> {
     }
 }
 
+/// A built-in in `transformers:` that does not say which fields hold what it changes.
+fn field_specs_missing(config: &Node, what: &str, example: &str) -> Diagnostic {
+    Diagnostic::error("field-specs-missing", format!("`fieldSpecs` must say which fields hold {what}"))
+        .at(config.span())
+        .help(format!("add `fieldSpecs: [{{{example}}}]`"))
+}
+
 /// Makes a built-in from its configuration: the whole object, `apiVersion`, `kind` and `metadata` included.
 pub(crate) type Make = fn(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>>;
 

@@ -1,9 +1,9 @@
 //! `namePrefix:` puts a text before every name.
 
-use krm_yaml::{Diagnostic, Node, Result, Spanned, Text};
+use krm_yaml::{Node, Result, Spanned, Text};
 use serde::Deserialize;
 
-use super::{Setup, refused, setter};
+use super::{Setup, field_specs_missing, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, lenient};
@@ -132,9 +132,7 @@ pub(super) fn required(
     default: Option<&FieldSpecs>,
     config: &Node,
 ) -> Result<FieldSpecs> {
-    written.or_else(|| default.cloned()).ok_or_else(|| {
-        Diagnostic::error("field-specs-missing", "`fieldSpecs` must say which fields hold names")
-            .at(config.span())
-            .help("add `fieldSpecs: [{path: metadata/name}]`")
-    })
+    written
+        .or_else(|| default.cloned())
+        .ok_or_else(|| field_specs_missing(config, "names", "path: metadata/name"))
 }

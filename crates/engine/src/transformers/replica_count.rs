@@ -4,7 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Spanned, Text, nearest};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use super::{Setup, read_config, setter};
+use super::{Setup, field_specs_missing, read_config, setter};
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
@@ -21,6 +21,19 @@ use crate::select::fields::{Create, FieldSpecs};
 ///
 /// Deployments, ReplicaSets, ReplicationControllers and StatefulSets have such a number; other kinds are added through
 /// `configurations:`. A name that matches nothing is an error.
+///
+/// As a step of its own it needs the fields to be named:
+///
+/// ```yaml
+/// apiVersion: builtin
+/// kind: ReplicaCountTransformer
+/// metadata: {name: any}
+/// replica: {name: web, count: 5}
+/// fieldSpecs:
+/// - path: spec/replicas
+///   kind: Deployment
+///   create: true
+/// ```
 #[derive(Clone, Debug)]
 pub(crate) struct ReplicaCount {
     replicas: Vec<Replica>,
@@ -52,6 +65,10 @@ impl ReplicaCount {
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
         let Config { replica, field_specs } = read_config(config)?;
         let field_specs = setup.field_specs(field_specs, |defaults| &defaults.replicas);
+        if field_specs.is_empty() {
+            let example = "path: spec/replicas, kind: Deployment, create: true";
+            return Err(field_specs_missing(config, "numbers of replicas", example));
+        }
         Ok(Box::new(Self::new(vec![replica], field_specs)))
     }
 }
@@ -109,16 +126,22 @@ impl ReplicaCount {
     }
 
     fn no_match(&self, name: &Spanned<Text>, items: &Resources) -> Diagnostic {
-        let mut kinds: Vec<&str> = self.field_specs.as_slice().iter().map(|s| s.kind.as_str()).collect();
-        kinds.sort_unstable();
-        kinds.dedup();
-        let workloads = items.iter().filter(|r| kinds.contains(&r.kind()));
+        let specs = self.field_specs.as_slice();
+        let workloads = items.iter().filter(|r| specs.iter().any(|spec| spec.fits(r.gvk())));
         let near = nearest(name, workloads.flat_map(Resource::all_ids).map(|id| id.name.as_str()));
         let error = Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"));
         let error = match near {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help("use the name as written in the base, before any prefix or suffix"),
         };
-        error.at(name.span).help(format!("kinds with a number of replicas: {}", kinds.join(", ")))
+        let error = error.at(name.span);
+        let mut kinds: Vec<&str> = specs.iter().map(|spec| spec.kind.as_str()).collect();
+        kinds.sort_unstable();
+        kinds.dedup();
+        match kinds.contains(&"") {
+            // A field spec without a kind is for all of them.
+            true => error,
+            false => error.help(format!("kinds with a number of replicas: {}", kinds.join(", "))),
+        }
     }
 }
