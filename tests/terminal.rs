@@ -212,3 +212,27 @@ fn a_manual_page_in_a_pipe_is_plain_text() {
     let roff = page("$krm man build --roff");
     assert!(roff.contains(".SH \"EXIT STATUS\"\n.TP\n0\ndone\n"), "{roff}");
 }
+
+#[test]
+fn a_manual_page_has_what_concerns_its_command() {
+    let place = Place::new("man-sections");
+    let page = |line: &str| String::from_utf8(place.sh(line).stdout).expect("it is text");
+    let (build, diff, wrap) = (page("$krm man build"), page("$krm man diff"), page("$krm man fn wrap"));
+    assert!(
+        diff.contains("\n    3\n        there are differences") && !build.contains("\n    3\n"),
+        "{diff}"
+    );
+    assert!(diff.contains("\n    KRM_PAGER, PAGER\n") && !build.contains("KRM_PAGER"), "{build}");
+    assert!(build.contains("\n    KRM_REMOTE_CACHE, ") && !wrap.contains("KRM_REMOTE"), "{wrap}");
+    assert!(wrap.contains("\n    KUST_MERGE\n") && !build.contains("KUST_MERGE"), "{wrap}");
+    let see_also = build.rsplit("SEE ALSO\n    krm(1), ").next().unwrap_or_default();
+    let mut others: Vec<&str> = see_also.trim_end().split(", ").collect();
+    others.sort_unstable();
+    let expected = "affected cache create diff edit explain graph lint localize lock plan serve vendor";
+    let expected: Vec<String> = expected.split(' ').map(|name| format!("krm-{name}(1)")).collect();
+    assert_eq!(others, expected);
+    assert!(wrap.contains("\n    krm-fn(1), krm-fn-run(1), "), "{wrap}");
+    // The page of krm itself has everything.
+    let krm = page("$krm man");
+    assert!(krm.contains("KRM_PAGER") && krm.contains("KUST_MERGE") && krm.contains("\n    3\n"), "{krm}");
+}

@@ -6,8 +6,8 @@ pub const KRM: &str = "Examples:
   krm plan examples/composition/staging
   krm cfg tree examples/shop --image
 
-The exit status is 0 for success, 1 for an error in the input (then nothing is written), 2 for a usage error, and 101 \
-for a bug in krm.";
+The exit status is 0 for success, 1 for an error in the input (then nothing is written), 2 for a usage error, 3 for \
+differences that `krm diff --exit-code` found, and 101 for a bug in krm.";
 
 pub const BUILD: &str = "Examples:
   krm build examples/shop/overlays/production

@@ -10,34 +10,117 @@ use krm_engine::{Diagnostic, Result};
 use crate::cli::{Cli, ManArgs};
 use crate::os;
 
-/// What every page ends with: headings, and what is below them as terms and their meaning.
-const SECTIONS: [(&str, &[(&str, &str)]); 2] = [
+/// Whose pages have an entry; the page of a command with others below it has theirs.
+enum On {
+    Every,
+    /// Of commands with this flag.
+    Flag(&'static str),
+    Commands(&'static [&'static str]),
+}
+
+use On::{Commands, Every, Flag};
+
+/// What pages end with: headings, and below them terms and their meaning.
+const SECTIONS: [(&str, &[(On, &str, &str)]); 2] = [
     (
         "EXIT STATUS",
         &[
-            ("0", "done"),
-            ("1", "the input is wrong; nothing was written"),
-            ("2", "the command line is wrong"),
-            ("101", "a bug in krm"),
+            (Every, "0", "done"),
+            (Every, "1", "the input is wrong; nothing was written"),
+            (Every, "2", "the command line is wrong"),
+            (Flag("exit-code"), "3", "there are differences, and --exit-code was given"),
+            (Every, "101", "a bug in krm"),
         ],
     ),
     (
         "ENVIRONMENT",
         &[
-            ("NO_COLOR, CLICOLOR_FORCE, TERM", "whether to use colours, unless --color says so"),
-            ("KRM_PAGER, PAGER", "the program that shows long answers at a terminal"),
             (
-                "KRM_FN_RUNTIME",
+                Every,
+                "NO_COLOR, CLICOLOR, CLICOLOR_FORCE, TERM",
+                "whether to use colours, unless --color says so",
+            ),
+            (Every, "TMPDIR", "where temporary files go"),
+            (
+                Commands(&["krm-diff", "krm-explain"]),
+                "KRM_PAGER, PAGER",
+                "the program that shows long answers at a terminal",
+            ),
+            (
+                Flag("network"),
+                "KRM_FN_RUNTIME, KPT_FN_RUNTIME",
                 "what runs functions that are images: docker, podman or nerdctl; sandbox for none of them, or bwrap, crun or runc",
             ),
             (
+                Flag("network"),
                 "KRM_SANDBOX_LIMITS",
-                "each-process settles for limits on each process where a sandbox cannot have a control group",
+                "each-process settles for limits on each process if a sandbox cannot have a control group",
             ),
-            ("XDG_CACHE_HOME", "where what was fetched and what functions printed is kept"),
-            ("KUSTOMIZE_PLUGIN_HOME", "where plugins of the old kind are"),
+            (
+                Flag("network"),
+                "DOCKER_CONFIG, REGISTRY_AUTH_FILE",
+                "where the logins for registries of images are",
+            ),
+            (
+                Flag("remote-executor"),
+                "KRM_REMOTE_EXECUTOR",
+                "the server that runs functions, as --remote-executor",
+            ),
+            (
+                Flag("remote-executor"),
+                "KRM_REMOTE_INSTANCE_NAME, KRM_REMOTE_TLS_CA, KRM_REMOTE_TLS_CERT, KRM_REMOTE_TLS_KEY, \
+                 KRM_REMOTE_CREDENTIAL_HELPER, KRM_REMOTE_EXEC_PROPERTIES, KRM_REMOTE_EXECUTABLES, \
+                 KRM_REMOTE_TRUST_SANDBOX, KRM_REMOTE_LOCAL_FALLBACK, KRM_REMOTE_JOBS, KRM_REMOTE_TIMEOUT, \
+                 KRM_REMOTE_RETRIES",
+                "how to speak to it, as the flags of these names",
+            ),
+            (
+                Flag("remote-cache"),
+                "KRM_REMOTE_CACHE, KRM_REMOTE_UPLOAD, KRM_REMOTE_HEADER",
+                "a shared cache, whether to upload to it, and headers for it, as the flags of these names",
+            ),
+            (Flag("offline"), "XDG_CACHE_HOME", "where what was fetched and what functions printed is kept"),
+            (
+                Flag("offline"),
+                "GIT_TERMINAL_PROMPT",
+                "1 lets git ask for a login at the terminal; without it git fails instead",
+            ),
+            (Flag("enable-alpha-plugins"), "KUSTOMIZE_PLUGIN_HOME", "where plugins of the old kind are"),
+            (
+                Flag("enable-managedby-label"),
+                "KUSTOMIZE_ENABLE_MANAGEDBY_LABEL",
+                "on labels every resource with the version of the program that built it",
+            ),
+            (
+                Commands(&["krm-fn-render", "krm-fn-eval"]),
+                "KPT_IMAGE_PREFIX",
+                "what is put before the names of images without a registry",
+            ),
+            (
+                Commands(&["krm-fn-wrap"]),
+                "KUST_MERGE",
+                "false prints what the program prints, and does not merge it into the input",
+            ),
+            (Commands(&["krm-fn-wrap"]), "KUST_OVERRIDE_DIR", "a folder of patches to merge into the result"),
+            (
+                Commands(&["krm-pkg-diff"]),
+                "KPT_EXTERNAL_DIFF, KPT_EXTERNAL_DIFF_OPTS",
+                "the program that compares, and its options",
+            ),
         ],
     ),
+];
+
+/// Commands whose pages name each other.
+const RELATED: [&[&str]; 8] = [
+    &["affected", "build", "diff", "explain", "graph", "lint", "plan", "serve"],
+    &["build", "create", "edit"],
+    &["edit", "lint", "lsp"],
+    &["build", "cache", "localize", "lock", "vendor"],
+    &["cfg", "diff", "merge", "merge3"],
+    &["cfg", "fn", "pkg"],
+    &["lsp", "openapi", "schema"],
+    &["completion", "help", "man", "version"],
 ];
 
 pub fn run(args: &ManArgs) -> Result<()> {
@@ -48,9 +131,9 @@ pub fn run(args: &ManArgs) -> Result<()> {
         write_pages(&cli, dir, &mut changes)?;
         return changes.commit();
     }
-    let mut command = &cli;
+    let (mut command, mut above) = (&cli, None);
     for name in &args.command {
-        command = command.find_subcommand(name).ok_or_else(|| {
+        let below = command.find_subcommand(name).ok_or_else(|| {
             let message = format!("there is no command `krm {}`", args.command.join(" "));
             let names = command.get_subcommands().map(Command::get_name);
             let error = Diagnostic::error("man-no-command", message);
@@ -59,14 +142,15 @@ pub fn run(args: &ManArgs) -> Result<()> {
                 None => error.help("`krm --help` lists the commands; `--output DIR` writes all pages"),
             }
         })?;
+        (command, above) = (below, Some(command));
     }
     if args.roff {
-        return os::print(&page(command, &cli));
+        return os::print(&page(command, above));
     }
-    if std::io::stdout().is_terminal() && show(&page(command, &cli)) {
+    if std::io::stdout().is_terminal() && show(&page(command, above)) {
         return Ok(());
     }
-    os::print(text(command, &cli).as_bytes())
+    os::print(text(command, above).as_bytes())
 }
 
 /// A folder in place of a command: how the pages were once written.
@@ -88,26 +172,26 @@ fn show(page: &[u8]) -> bool {
 
 /// A page for the command, and one for each below it.
 fn write_pages(command: &Command, dir: &Path, changes: &mut os::Changes) -> Result<()> {
-    let mut open = vec![command];
-    while let Some(one) = open.pop() {
-        open.extend(one.get_subcommands().filter(|below| !below.is_hide_set()));
-        changes.write(&dir.join(clap_mangen::Man::new(one.clone()).get_filename()), &page(one, command))?;
+    let mut open = vec![(command, None)];
+    while let Some((one, above)) = open.pop() {
+        open.extend(shown_below(one).map(|below| (below, Some(one))));
+        changes.write(&dir.join(clap_mangen::Man::new(one.clone()).get_filename()), &page(one, above))?;
     }
     Ok(())
 }
 
 /// The page of a command in the language of manual pages.
-fn page(command: &Command, cli: &Command) -> Vec<u8> {
+fn page(command: &Command, above: Option<&Command>) -> Vec<u8> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page).expect("memory can always be written to");
     let mut end = String::new();
     for (heading, entries) in SECTIONS {
         end += &format!(".SH \"{heading}\"\n");
-        for (term, meaning) in entries {
+        for (_, term, meaning) in entries.iter().filter(|(on, ..)| is_on(on, command)) {
             end += &format!(".TP\n{term}\n{}\n", meaning.replace('-', "\\-"));
         }
     }
-    let others = see_also(command, cli).into_iter();
+    let others = see_also(command, above).into_iter();
     let others: Vec<String> = others.map(|name| format!("\\fB{}\\fR(1)", name.replace('-', "\\-"))).collect();
     end += &format!(".SH \"SEE ALSO\"\n{}\n", others.join(", "));
     page.extend_from_slice(end.as_bytes());
@@ -115,26 +199,47 @@ fn page(command: &Command, cli: &Command) -> Vec<u8> {
 }
 
 /// The same as plain text, for pipes and for those who have no `man`.
-fn text(command: &Command, cli: &Command) -> String {
+fn text(command: &Command, above: Option<&Command>) -> String {
     let mut text = command.clone().render_long_help().to_string().trim_end().to_owned() + "\n";
     for (heading, entries) in SECTIONS {
         text += &format!("\n{heading}\n");
-        for (term, meaning) in entries {
+        for (_, term, meaning) in entries.iter().filter(|(on, ..)| is_on(on, command)) {
             text += &format!("    {term}\n        {meaning}\n");
         }
     }
-    let others: Vec<String> = see_also(command, cli).iter().map(|name| format!("{name}(1)")).collect();
+    let others: Vec<String> = see_also(command, above).iter().map(|name| format!("{name}(1)")).collect();
     text + &format!("\nSEE ALSO\n    {}\n", others.join(", "))
 }
 
-/// The commands below, or those beside.
-fn see_also(command: &Command, cli: &Command) -> Vec<String> {
-    match command.has_subcommands() {
-        true => command.get_subcommands().filter(|below| !below.is_hide_set()).map(name).collect(),
-        false => vec![name(cli)],
-    }
+/// Whether the page of a command has an entry.
+fn is_on(on: &On, command: &Command) -> bool {
+    let is_own = match on {
+        Every => true,
+        Flag(name) => command.get_arguments().any(|arg| arg.get_long() == Some(name)),
+        Commands(names) => names.contains(&&*name(command)),
+    };
+    is_own || shown_below(command).any(|below| is_on(on, below))
 }
 
+/// The command above, those below, and those that have to do with it.
+fn see_also(command: &Command, above: Option<&Command>) -> Vec<String> {
+    let below = shown_below(command).map(name);
+    let Some(above) = above else { return below.collect() };
+    // Below `krm` are many commands; below another one they all belong together.
+    let is_related = |other: &Command| {
+        let both = [command.get_name(), other.get_name()];
+        name(above) != "krm" || RELATED.iter().any(|group| both.iter().all(|name| group.contains(name)))
+    };
+    let beside =
+        shown_below(above).filter(|other| other.get_name() != command.get_name() && is_related(other));
+    std::iter::once(name(above)).chain(below).chain(beside.map(name)).collect()
+}
+
+fn shown_below(command: &Command) -> impl Iterator<Item = &Command> {
+    command.get_subcommands().filter(|below| !below.is_hide_set())
+}
+
+/// The name of its page: `krm-fn-run`.
 fn name(command: &Command) -> String {
     command.get_display_name().unwrap_or(command.get_name()).to_owned()
 }
