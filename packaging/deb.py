@@ -17,13 +17,15 @@ import textwrap
 # Debian's names for processors.
 ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64"}
 
+MAINTAINER = "The krm authors <krm-tools@users.noreply.github.com>"
+
 CONTROL = """\
 Package: krm
 Version: {version}
 Section: utils
 Priority: optional
 Architecture: {architecture}
-Maintainer: The krm authors <krm@example.com>
+Maintainer: {maintainer}
 Installed-Size: {size}
 Recommends: git
 Description: one fast program for Kubernetes configuration
@@ -60,10 +62,14 @@ def main():
             packed = root / "usr/share/man/man1" / (page.name + ".gz")
             packed.parent.mkdir(parents=True, exist_ok=True)
             packed.write_bytes(gzip.compress(page.read_bytes(), mtime=0))
-        size = sum(f.stat().st_size for f in root.rglob("*") if f.is_file()) // 1024
+        # `kubectl krm`, and its completion.
+        for name in ("kubectl-krm", "kubectl_complete-krm"):
+            (root / "usr/bin" / name).symlink_to("krm")
+            (root / f"usr/share/man/man1/{name}.1.gz").symlink_to("krm.1.gz")
+        size = sum(f.stat().st_size for f in root.rglob("*") if f.is_file() and not f.is_symlink()) // 1024
         control = root / "DEBIAN/control"
         control.parent.mkdir()
-        control.write_text(CONTROL.format(version=version, architecture=architecture, size=size))
+        control.write_text(CONTROL.format(maintainer=MAINTAINER, version=version, architecture=architecture, size=size))
         subprocess.run(
             ["dpkg-deb", "--root-owner-group", "--build", root, dist / f"krm_{version}_{architecture}.deb"],
             check=True,
@@ -77,8 +83,8 @@ def changes(tree, version):
     section = re.search(rf"^## {re.escape(version)}\n(.*?)(?=^## |\Z)", text, re.M | re.S).group(1)
     entries = re.sub(r"\n(?![*\n])\s*", " ", section.strip()).split("\n")
     lines = [line for entry in entries for line in textwrap.wrap(entry, 76, initial_indent="  ", subsequent_indent="    ")]
-    when = email.utils.formatdate(int(os.environ.get("SOURCE_DATE_EPOCH", 0)))
-    head, end = f"krm ({version}) unstable; urgency=low", f" -- The krm authors <krm@example.com>  {when}"
+    when = email.utils.formatdate(int(os.environ["SOURCE_DATE_EPOCH"]))
+    head, end = f"krm ({version}) unstable; urgency=low", f" -- {MAINTAINER}  {when}"
     return "\n".join([head, "", *lines, "", end, ""]).encode()
 
 
