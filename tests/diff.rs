@@ -732,3 +732,12 @@ fn one_mistake_in_a_base_is_reported_once() {
     let json = stderr(&repository.krm(&[&build[..], &["--error-format", "json"]].concat()));
     assert_eq!(json.lines().count(), 4, "programs get one for each target: {json}");
 }
+
+#[test]
+fn the_point_at_which_branches_parted_has_a_short_name() {
+    let repository = Repository::shop();
+    let id = repository.git(&["rev-parse", "HEAD"]);
+    let output = repository.krm(&["diff", "HEAD...HEAD"]);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(said, format!("no differences between {} and HEAD (2 overlays)\n", &id[..12]));
+}

@@ -38,7 +38,7 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
         let options = build::options_for(&args.flags, &disk)?;
         let session = Session::new(world.clone(), sources.clone(), options);
         let workspace = OnceLock::new();
-        Ok(Built { name: side.name().to_owned(), world, root, sources, session, workspace })
+        Ok(Built { name: short(side.name()).to_owned(), world, root, sources, session, workspace })
     };
     let from = side(&range.from, report::sources())?;
     let to = side(&range.to, report.sources.clone())?;
@@ -80,6 +80,14 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     // What the sessions hold is freed faster by the system, at the end.
     std::mem::forget((from.session, to.session));
     Ok(compared)
+}
+
+/// The beginning of a commit's id, which is what the point at which two branches parted is called; any other name as it is.
+fn short(name: &str) -> &str {
+    match name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        true => &name[..12],
+        false => name,
+    }
 }
 
 /// The revisions and the folders that were named.

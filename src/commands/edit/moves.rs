@@ -4,14 +4,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use krm_engine::edit::{self, moves};
+use krm_engine::edit;
+use krm_engine::edit::moves::{self, Move};
 use krm_engine::files::relative;
 use krm_engine::{Diagnostic, Result};
 
 use super::EditScope;
 use crate::cli::examples;
 use crate::os::{self, Disk};
-use crate::report::{Report, counted};
+use crate::report::{Report, counted, names};
 
 /// Move a file or folder; every kustomization that names it follows
 ///
@@ -60,7 +61,10 @@ impl MoveArgs {
                 changes.edit(path, source.text(), text.as_bytes())?;
             }
         }
-        let Some(mut changes) = changes else { return Ok(()) };
+        let Some(mut changes) = changes else {
+            scope.say(&described(scope, &plan, &from, &to)?);
+            return Ok(());
+        };
         for (old, new) in &plan.files {
             let edited = plan.edits.iter().find(|(path, _, _)| path == old);
             let bytes = match edited {
@@ -78,11 +82,7 @@ impl MoveArgs {
             let _ = fs::set_permissions(new, mode);
         }
         remove_empty(&from);
-        scope.say(&format!(
-            "{} moved, {} changed",
-            counted(plan.files.len(), "file"),
-            counted(plan.edits.len(), "file")
-        ));
+        scope.say(&described(scope, &plan, &from, &to)?);
         Ok(())
     }
 
@@ -102,6 +102,20 @@ impl MoveArgs {
             false => Ok(to),
         }
     }
+}
+
+/// What was moved, and which files follow, by the paths they have now.
+fn described(scope: &EditScope, plan: &Move, from: &Path, to: &Path) -> Result<String> {
+    let here = os::absolute(Path::new("."))?;
+    let moved = scope.verb("moved", "would move");
+    let moved = format!("{moved} `{}` to `{}`", relative(from, &here), relative(to, &here));
+    if plan.edits.is_empty() {
+        return Ok(moved);
+    }
+    let changed = scope.verb("changed", "change");
+    let count = counted(plan.edits.len(), "file");
+    let all = names(plan.edits.iter().map(|(path, _, _)| relative(&plan.place(path), &here)));
+    Ok(format!("{moved}, and {changed} {count}: {all}"))
 }
 
 /// The repository that holds a path, or else the current folder.
