@@ -185,7 +185,7 @@ pub struct AccessArgs {
     #[arg(short, long, value_name = "VARIABLE", value_parser = variable)]
     pub env: Vec<EnvVar>,
 
-    /// Run containers as the present user, not as `nobody`
+    /// Run containers as the current user, not as `nobody`
     #[arg(long)]
     pub as_current_user: bool,
 

@@ -17,7 +17,7 @@ use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
 use crate::report::{Report, sanitize};
 
-/// List the targets that a change reaches, one folder a line
+/// List the targets that a change reaches, one folder per line
 ///
 /// A target is reached if a file it is made of changed, came or went: its own, or one of any base or component it includes.
 /// Nothing is built, started or fetched. The change is what differs between a revision and the working tree (`HEAD`, if none
@@ -34,7 +34,7 @@ pub struct AffectedArgs {
     #[arg(long, value_name = "REV", conflicts_with = "files")]
     since: Option<String>,
 
-    /// The files that changed, as seen from the current folder; `-` reads them from standard input, one a line
+    /// The files that changed, as seen from the current folder; `-` reads them from standard input, one per line
     #[arg(long, value_name = "FILE", num_args = 1..)]
     files: Vec<String>,
 

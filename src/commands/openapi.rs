@@ -7,7 +7,7 @@ use krm_engine::{Diagnostic, Node, Result};
 
 use crate::os;
 
-/// Look at the types of Kubernetes that builds go by, or fetch those of a cluster
+/// Show the types of Kubernetes that builds use, or fetch those of a cluster
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::OPENAPI)]
 pub struct OpenapiArgs {
@@ -17,7 +17,7 @@ pub struct OpenapiArgs {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Print which version of Kubernetes the types are of that builds go by
+    /// Print the version of Kubernetes whose types builds use
     #[command(after_help = crate::cli::examples::OPENAPI_INFO)]
     Info,
     /// Print the types of the cluster that `kubectl` talks to

@@ -76,7 +76,7 @@ enum Format {
     Json,
     /// A picture
     Svg,
-    /// The files that decide the result, one a line; a folder that is taken whole ends in `/`
+    /// The files that decide the result, one per line; a folder that is taken whole ends in `/`
     Paths,
     /// The same as a rule for make or ninja
     Depfile,
