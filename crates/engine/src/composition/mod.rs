@@ -178,6 +178,7 @@ impl Composition {
         }
         krm_yaml::merge_keys::resolve(&mut root)?;
         refuse_old_fields(&root)?;
+        refuse_fields_of_kustomizations(&root)?;
         let composition: Self = krm_yaml::from_node(&root)?;
         let mut warnings = Vec::new();
         composition.check_type(&root, &mut warnings)?;
@@ -188,7 +189,7 @@ impl Composition {
         if *self.kind != "Composition" {
             let message = match self.kind.as_str() {
                 "" => "a Composition needs `kind: Composition`".to_owned(),
-                other => format!("the kind of a Composition cannot be `{other}`"),
+                other => format!("expected `kind: Composition`, found `{other}`"),
             };
             let place = if self.kind.span().is_none() { first_line(root) } else { self.kind.span() };
             return Err(Diagnostic::error("composition-kind", message)
@@ -220,6 +221,39 @@ impl Composition {
 
 fn first_line(root: &Node) -> Span {
     root.as_map().and_then(|map| map.entries().first()).map_or(root.span(), |entry| entry.key.span())
+}
+
+/// Fields of kustomizations that people write by habit, and the built-ins that do the same.
+const OF_KUSTOMIZATIONS: [(&str, &str); 15] = [
+    ("bases", "ResourceAccumulator"),
+    ("commonAnnotations", "AnnotationsTransformer"),
+    ("commonLabels", "LabelTransformer"),
+    ("configMapGenerator", "ConfigMapGenerator"),
+    ("helmCharts", "HelmChartInflationGenerator"),
+    ("images", "ImageTagTransformer"),
+    ("labels", "LabelTransformer"),
+    ("namePrefix", "PrefixTransformer"),
+    ("nameSuffix", "SuffixTransformer"),
+    ("namespace", "NamespaceTransformer"),
+    ("patches", "PatchTransformer"),
+    ("replacements", "ReplacementTransformer"),
+    ("replicas", "ReplicaCountTransformer"),
+    ("resources", "ResourceAccumulator"),
+    ("secretGenerator", "SecretGenerator"),
+];
+
+fn refuse_fields_of_kustomizations(root: &Node) -> Result<()> {
+    let errors = root.as_map().into_iter().flatten().filter_map(|entry| {
+        let key = entry.key.text()?;
+        let help = match OF_KUSTOMIZATIONS.iter().find(|(field, _)| *field == key) {
+            Some((_, kind)) => format!("add `{{apiVersion: builtin, kind: {kind}}}` to `transformers`"),
+            None if matches!(key, "generators" | "validators") => "list them in `transformers`".to_owned(),
+            None => return None,
+        };
+        let message = format!("`{key}` is a field of kustomizations, not of Compositions");
+        Some(Diagnostic::error("unknown-field", message).at(entry.key.span()).help(help))
+    });
+    Diagnostic::join(errors).map_or(Ok(()), Err)
 }
 
 fn refuse_old_fields(root: &Node) -> Result<()> {

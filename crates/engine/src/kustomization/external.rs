@@ -171,6 +171,13 @@ impl Plan<'_> {
                 self.dependencies.runs(|programs| programs.unknown.push(why));
                 Ok(Box::new(plugin))
             }
+            None if config.node().get("runtime").is_some() => {
+                let message = format!("the field `runtime` of {} does not name a program", config.id());
+                Err(Diagnostic::error("plugin-unknown", message)
+                    .failing(Failure::NoSuchProgram)
+                    .at(runtime_at)
+                    .help("write `exec: {path: ./PROGRAM}`, `container: {image: IMAGE}` or `wasm: {path: ./MODULE}` in it"))
+            }
             None => {
                 let message = format!("{} is neither a built-in nor a function", config.id());
                 Err(Diagnostic::error("plugin-unknown", message).failing(Failure::NoSuchProgram)
