@@ -53,6 +53,17 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
     CODES.lines().filter_map(|line| line.strip_prefix("## "))
 }
 
+/// A question whether another code was meant: one that is spelled alike, or one that this is part of.
+pub fn did_you_mean(code: &str) -> Option<String> {
+    const MOST: usize = 4;
+    if let Some(near) = krm_yaml::nearest(code, codes()) {
+        return Some(format!("did you mean `{near}`?"));
+    }
+    let words = format!("-{code}-");
+    let named: Vec<&str> = codes().filter(|other| format!("-{other}-").contains(&words)).collect();
+    (1..=MOST).contains(&named.len()).then(|| format!("did you mean `{}`?", named.join("` or `")))
+}
+
 /// The page without the marks of Markdown: files and output are indented instead.
 fn readable(page: &str) -> String {
     let mut text = String::new();
@@ -71,10 +82,9 @@ fn readable(page: &str) -> String {
 
 fn unknown(topic: &str, commands: &[String]) -> Diagnostic {
     let error = Diagnostic::error("help-unknown", format!("there is neither a command nor a code `{topic}`"));
-    let mut known: Vec<&str> = commands.iter().map(String::as_str).collect();
-    codes().for_each(|code| known.push(code));
-    match krm_yaml::nearest(topic, known) {
-        Some(near) => error.help(format!("did you mean `{near}`?")),
+    let near = krm_yaml::nearest(topic, commands.iter().map(String::as_str));
+    match near.map(|near| format!("did you mean `{near}`?")).or_else(|| did_you_mean(topic)) {
+        Some(question) => error.help(question),
         None => error.help(
             "`krm help` lists the commands; codes are the words in brackets after `error` and `warning`",
         ),

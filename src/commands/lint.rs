@@ -12,11 +12,11 @@ use krm_engine::lint::stated::By;
 use krm_engine::lint::tree::Tree;
 use krm_engine::lint::{self, Lint, Options, Outcome};
 use krm_engine::workspace::Workspace;
-use krm_engine::{BuildOptions, Result, Session, World, edit};
-use krm_yaml::{Failure, Severity};
+use krm_engine::{BuildOptions, Diagnostic, Result, Session, World, edit};
+use krm_yaml::{Failure, Fix, Severity};
 
 use super::build;
-use super::help::codes;
+use super::help::{codes, did_you_mean};
 use crate::cli::{BuildFlags, examples};
 use crate::os;
 use crate::report::{Report, counted};
@@ -73,10 +73,8 @@ fn code(text: &str) -> Result<String, String> {
     if codes().any(|code| code == text) {
         return Ok(text.to_owned());
     }
-    Err(match krm_yaml::nearest(text, codes()) {
-        Some(near) => format!("there is no code `{text}`; did you mean `{near}`?"),
-        None => format!("there is no code `{text}`; `docs/lint.md` lists them"),
-    })
+    let advice = did_you_mean(text).unwrap_or_else(|| "`docs/lint.md` lists them".to_owned());
+    Err(format!("there is no code `{text}`; {advice}"))
 }
 
 /// Says whether there was an error among the findings.
@@ -211,6 +209,7 @@ fn fix(
 fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
     let Outcome { findings, unbuilt, roots } = outcome;
     let (mut errors, mut warnings) = (0, 0);
+    let advice = if args.fix { String::new() } else { fixable(&findings) };
     for finding in findings {
         let finding = if args.flags.strict { finding.into_error() } else { finding };
         match finding.severity() {
@@ -228,9 +227,26 @@ fn show(args: &LintArgs, outcome: Outcome, report: &Report) -> bool {
         roots => format!(" in {}", counted(roots, "root")),
     };
     if errors + warnings > 0 || !unbuilt.is_empty() {
-        eprintln!("{} and {}{within}", counted(errors, "error"), counted(warnings, "warning"));
+        eprintln!("{} and {}{within}{advice}", counted(errors, "error"), counted(warnings, "warning"));
     } else if !args.quiet {
         eprintln!("nothing found{}", if within.is_empty() { ": there is nothing to build" } else { &within });
     }
     errors > 0
+}
+
+/// How many findings have a fix, as the end of a sentence.
+fn fixable(findings: &[Diagnostic]) -> String {
+    let fixes = |safe: bool| {
+        let is_fixed = |finding: &&Diagnostic| {
+            let is_safe = finding.fixes().iter().any(Fix::is_safe);
+            !finding.fixes().is_empty() && is_safe == safe
+        };
+        findings.iter().filter(is_fixed).count()
+    };
+    match (fixes(true), fixes(false)) {
+        (0, 0) => String::new(),
+        (safe, 0) => format!("; {safe} fixable with `--fix`"),
+        (0, others) => format!("; {others} fixable with `--fix --unsafe`"),
+        (safe, others) => format!("; {safe} fixable with `--fix`, {others} more with `--fix --unsafe`"),
+    }
 }
