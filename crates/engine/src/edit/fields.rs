@@ -3,32 +3,32 @@
 use krm_yaml::{Map, Node, Style};
 
 /// Where a field is. Its letters may be of either case; of equal ones the last counts, as in a build.
-pub fn position(map: &Map, name: &str) -> Option<usize> {
+pub(crate) fn position(map: &Map, name: &str) -> Option<usize> {
     map.iter().rposition(|entry| entry.key.text().is_some_and(|key| key.eq_ignore_ascii_case(name)))
 }
 
 /// A field that has a value.
-pub fn get<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
+pub(crate) fn get<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     let map = node.as_map()?;
     Some(&map.entries()[position(map, name)?].value).filter(|value| !value.is_null())
 }
 
-pub fn get_mut<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
+pub(crate) fn get_mut<'n>(node: &'n mut Node, name: &str) -> Option<&'n mut Node> {
     let at = position(node.as_map()?, name)?;
     Some(node.as_map_mut()?.value_at_mut(at))
 }
 
 /// The text of a field; empty when there is none.
-pub fn text<'n>(node: &'n Node, name: &str) -> &'n str {
+pub(crate) fn text<'n>(node: &'n Node, name: &str) -> &'n str {
     get(node, name).and_then(Node::text).unwrap_or_default()
 }
 
 /// The items of a list; none when there is no list.
-pub fn items<'n>(node: &'n Node, name: &str) -> &'n [Node] {
+pub(crate) fn items<'n>(node: &'n Node, name: &str) -> &'n [Node] {
     get(node, name).map_or(&[], Node::items)
 }
 
-pub fn set(node: &mut Node, name: &str, value: Node) {
+pub(crate) fn set(node: &mut Node, name: &str, value: Node) {
     let Some(map) = node.make_map() else { return };
     match position(map, name) {
         Some(at) => map.value_at_mut(at).assign(value),
@@ -37,7 +37,7 @@ pub fn set(node: &mut Node, name: &str, value: Node) {
 }
 
 /// Sets a text, or removes the field if the text is empty, as the reference writes no empty ones.
-pub fn set_text(node: &mut Node, name: &str, value: &str) {
+pub(crate) fn set_text(node: &mut Node, name: &str, value: &str) {
     match (value.is_empty(), get(node, name)) {
         (true, _) => drop(remove(node, name)),
         // Untouched, so that it stays the same to the last byte.
@@ -46,13 +46,13 @@ pub fn set_text(node: &mut Node, name: &str, value: &str) {
     }
 }
 
-pub fn remove(node: &mut Node, name: &str) -> Option<Node> {
+pub(crate) fn remove(node: &mut Node, name: &str) -> Option<Node> {
     let at = position(node.as_map()?, name)?;
     Some(node.as_map_mut()?.remove_at(at).value)
 }
 
 /// The list or map of a field, made from `empty` where there is none. `None` when something else is there.
-pub fn make<'n>(node: &'n mut Node, name: &str, empty: Node) -> Option<&'n mut Node> {
+pub(crate) fn make<'n>(node: &'n mut Node, name: &str, empty: Node) -> Option<&'n mut Node> {
     let map = node.make_map()?;
     let at = match position(map, name) {
         Some(at) => at,
@@ -69,14 +69,14 @@ pub fn make<'n>(node: &'n mut Node, name: &str, empty: Node) -> Option<&'n mut N
 }
 
 /// Adds an item to the end of a list of a node.
-pub fn push(node: &mut Node, name: &str, item: Node) {
+pub(crate) fn push(node: &mut Node, name: &str, item: Node) {
     let end = items(node, name).len();
     insert(node, name, end, item);
 }
 
 /// Adds an item that has a `name` to a list. The reference sorts such lists; one that is sorted stays so, and any other gets
 /// the item at its end.
-pub fn push_by_name(node: &mut Node, name: &str, item: Node) {
+pub(crate) fn push_by_name(node: &mut Node, name: &str, item: Node) {
     let list = items(node, name);
     let at = match list.is_sorted_by_key(|item| text(item, "name")) {
         true => list.partition_point(|other| text(other, "name") <= text(&item, "name")),
@@ -98,7 +98,7 @@ fn insert(node: &mut Node, name: &str, at: usize, mut item: Node) {
 }
 
 /// Keeps the items of a list that pass; a list that has none left goes, and its field with it. Gives those removed.
-pub fn retain(node: &mut Node, name: &str, keep: impl Fn(&Node) -> bool) -> usize {
+pub(crate) fn retain(node: &mut Node, name: &str, keep: impl Fn(&Node) -> bool) -> usize {
     let before = items(node, name).len();
     if items(node, name).iter().all(&keep) {
         return 0;

@@ -63,7 +63,7 @@ const ALL: &[(&str, &str)] = &[
 
 /// What a field of a built-in is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Like {
+pub(crate) enum Like {
     /// The same as this field of a kustomization: it holds and means what that does.
     Field(&'static [&'static str]),
     /// It holds what this field of a kustomization does, and means something else.
@@ -215,7 +215,7 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
 ];
 
 /// The fields of the built-in of a kind.
-pub fn fields(kind: &str) -> &'static [(&'static str, Like)] {
+pub(crate) fn fields(kind: &str) -> &'static [(&'static str, Like)] {
     FIELDS.iter().find(|(name, _)| *name == kind).map_or(&[], |(_, fields)| fields)
 }
 

@@ -11,7 +11,7 @@ use crate::{composition, kpt, kustomization};
 
 /// Which kind of file it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FileKind {
+pub(crate) enum FileKind {
     Kustomization,
     Composition,
     Kptfile,
@@ -19,7 +19,7 @@ pub enum FileKind {
 
 /// A field that may be written somewhere.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Field<'s> {
+pub(crate) struct Field<'s> {
     pub name: &'s str,
     pub description: &'s str,
     /// `string`, `array` and so on; empty if it may be several.
@@ -28,7 +28,7 @@ pub struct Field<'s> {
 
 /// Schemas, read when one is first asked for.
 #[derive(Default)]
-pub struct Schemas {
+pub(crate) struct Schemas {
     kustomization: OnceLock<Node>,
     composition: OnceLock<Node>,
     kptfile: OnceLock<Node>,
@@ -66,12 +66,12 @@ impl Schemas {
     }
 
     /// What a field means.
-    pub fn description(&self, kind: FileKind, path: &[&str]) -> Option<&str> {
+    pub(crate) fn description(&self, kind: FileKind, path: &[&str]) -> Option<&str> {
         self.at(kind, path).into_iter().find_map(|schema| schema.get("description")?.as_str())
     }
 
     /// The fields of the map at a path.
-    pub fn fields(&self, kind: FileKind, path: &[&str]) -> Vec<Field<'_>> {
+    pub(crate) fn fields(&self, kind: FileKind, path: &[&str]) -> Vec<Field<'_>> {
         let root = self.root(kind);
         let mut fields: Vec<Field> = Vec::new();
         for schema in self.at(kind, path) {
@@ -89,7 +89,7 @@ impl Schemas {
     }
 
     /// The fields of the map at a path in the configuration of a built-in.
-    pub fn of_builtin(&self, builtin: &str, path: &[&str]) -> Vec<Field<'_>> {
+    pub(crate) fn of_builtin(&self, builtin: &str, path: &[&str]) -> Vec<Field<'_>> {
         if let Some(path) = in_kustomization(builtin, path) {
             return self.fields(FileKind::Kustomization, &path);
         }
@@ -111,7 +111,7 @@ impl Schemas {
     }
 
     /// What a field in the configuration of a built-in means.
-    pub fn description_of_builtin(&self, builtin: &str, path: &[&str]) -> Option<&str> {
+    pub(crate) fn description_of_builtin(&self, builtin: &str, path: &[&str]) -> Option<&str> {
         let own = path.first().filter(|_| path.len() == 1).and_then(|name| {
             builtins::fields(builtin).iter().find_map(|(field, like)| match like {
                 Like::Own(_, description) | Like::Holds(_, description) if field == name => {
@@ -124,7 +124,7 @@ impl Schemas {
     }
 
     /// The values that a field in the configuration of a built-in may have, where they are known.
-    pub fn values_of_builtin(&self, builtin: &str, path: &[&str]) -> Vec<&str> {
+    pub(crate) fn values_of_builtin(&self, builtin: &str, path: &[&str]) -> Vec<&str> {
         match in_kustomization(builtin, path) {
             Some(path) => self.values(FileKind::Kustomization, &path),
             None => Vec::new(),
@@ -132,7 +132,7 @@ impl Schemas {
     }
 
     /// The values that a field may have, if they are known.
-    pub fn values(&self, kind: FileKind, path: &[&str]) -> Vec<&str> {
+    pub(crate) fn values(&self, kind: FileKind, path: &[&str]) -> Vec<&str> {
         let all = self.at(kind, path);
         let listed = all.iter().flat_map(|schema| schema.get("enum").map(Node::items).unwrap_or_default());
         let listed = listed.chain(all.iter().filter_map(|schema| schema.get("const")));
@@ -144,12 +144,12 @@ impl Schemas {
     }
 
     /// The kinds of resources whose fields are known.
-    pub fn kinds(&self) -> Vec<&Gvk> {
+    pub(crate) fn kinds(&self) -> Vec<&Gvk> {
         self.kubernetes.get_or_init(FieldTypes::builtin).kinds().collect()
     }
 
     /// The fields of the map at a path in a resource, and what they hold.
-    pub fn of_resource(&self, gvk: &Gvk, path: &[&str]) -> Vec<(&str, &'static str)> {
+    pub(crate) fn of_resource(&self, gvk: &Gvk, path: &[&str]) -> Vec<(&str, &'static str)> {
         let types = self.kubernetes.get_or_init(FieldTypes::builtin);
         let Some(mut fields) = types.of(gvk) else { return Vec::new() };
         let mut shape: Option<&Shape> = None;
