@@ -28,7 +28,8 @@ use std::sync::Arc;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, DuplicateKeys, Node, ParseOptions, Result, Source, Span};
 
-use crate::files::folder::{Files, Folder, Reach};
+use crate::files::folder::{Folder, Reach};
+use crate::files::texts::Files;
 use crate::files::world::Loader;
 use crate::kustomization::{self, Kustomization};
 

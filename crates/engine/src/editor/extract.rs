@@ -10,7 +10,7 @@ use super::facts::Role;
 use super::fields::FileKind;
 use super::problems::Place;
 use crate::edit::File;
-use crate::files::folder::Files;
+use crate::files::texts::Files;
 use crate::files::world::World;
 use crate::lint::fix::as_edits;
 use crate::pipeline::trace::Segment;

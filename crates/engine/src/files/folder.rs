@@ -1,16 +1,21 @@
 //! One kustomization's view of the files: its own folder, and what it may reach from there.
 
+mod checkout;
+mod not_found;
+
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Failure, FileId, Node, Result, Source, Sources, Span, nearest};
-use rustc_hash::FxHashMap;
+use krm_yaml::{Diagnostic, Failure, FileId, Result, Source, Span};
 
+use self::checkout::Checkout;
+use self::not_found::no_target;
 use crate::files::KUSTOMIZATION_FILES;
 use crate::files::dependencies::{Dependencies, Found, Watched};
-use crate::files::near::{folders_below_with, near_path, near_path_in};
+use crate::files::near::folders_below_with;
 use crate::files::repository::{self, Repository};
-use crate::files::world::{AddressKind, DirEntry, Fetched, Loader, World, clean};
+use crate::files::texts::Files;
+use crate::files::world::{AddressKind, DirEntry, Loader, World, clean};
 
 /// A folder, opened: reads the files a kustomization names, and opens the folders of its bases.
 pub(crate) struct Folder {
@@ -65,67 +70,6 @@ pub(crate) enum Resolved<T> {
     /// A folder, here or in a repository.
     Folder,
     File(T),
-}
-
-/// A repository that was fetched.
-struct Checkout {
-    repository: Repository,
-    dir: PathBuf,
-    /// The commit that was checked out.
-    revision: String,
-}
-
-/// Every file read so far, each once.
-pub struct Files {
-    pub world: Arc<dyn World>,
-    pub sources: Sources,
-    texts: Mutex<FxHashMap<PathBuf, Arc<Source>>>,
-    /// What was made of a file's text, by the file.
-    trees: Mutex<FxHashMap<FileId, Arc<[Node]>>>,
-}
-
-impl Files {
-    pub fn new(world: Arc<dyn World>, sources: Sources) -> Arc<Self> {
-        Arc::new(Self { world, sources, texts: Mutex::default(), trees: Mutex::default() })
-    }
-
-    /// The trees of a source: kept ones, or those that `parse` makes of it, which are then kept.
-    pub fn trees(&self, source: &Source, parse: impl FnOnce() -> Result<Vec<Node>>) -> Result<Arc<[Node]>> {
-        let trees = || self.trees.lock().expect("no one panics while holding the trees");
-        if let Some(known) = trees().get(&source.id()) {
-            return Ok(known.clone());
-        }
-        let parsed: Arc<[Node]> = parse()?.into();
-        Ok(trees().entry(source.id()).or_insert(parsed).clone())
-    }
-
-    /// Forgets the texts and trees of files that changed, and of all that are below a folder that did.
-    pub fn forget(&self, changed: &[PathBuf]) {
-        let mut texts = self.texts.lock().expect("no one panics while holding the texts");
-        let mut trees = self.trees.lock().expect("no one panics while holding the trees");
-        texts.retain(|path, source| {
-            let stays = !changed.iter().any(|changed| path.starts_with(changed));
-            if !stays {
-                trees.remove(&source.id());
-                self.sources.forget(source.id());
-            }
-            stays
-        });
-    }
-
-    /// The text of a file that was read, by its real path.
-    pub fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
-        self.texts.lock().expect("no one panics while holding the texts").get(path).cloned()
-    }
-}
-
-impl Checkout {
-    /// Temporary folders mean nothing to the user: what is in a clone is shown by its address.
-    fn shown(&self, real: &Path) -> PathBuf {
-        let inside = real.strip_prefix(&self.dir).unwrap_or(real).display().to_string();
-        let slashes = if inside.is_empty() { "" } else { "//" };
-        format!("{}{slashes}{inside}", self.repository.url).into()
-    }
 }
 
 impl Folder {
@@ -334,149 +278,6 @@ impl Folder {
         Ok((Arc::new(folder), file))
     }
 
-    /// The folder of a single file that was fetched. There are no other files in it: its relative paths lead nowhere.
-    pub(crate) fn remote(self: &Arc<Self>, address: &str) -> Arc<Self> {
-        let above = address.rsplit_once('/').map_or(address, |(above, _)| above);
-        Arc::new(Self {
-            files: self.files.clone(),
-            root: above.into(),
-            shown: above.into(),
-            reach: Reach::WithinRoot,
-            parent: Some(self.clone()),
-            named_file: None,
-            checkout: None,
-            elsewhere: Vec::new(),
-            dependencies: self.dependencies.clone(),
-        })
-    }
-
-    /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` for
-    /// one on this machine.
-    pub(crate) fn address(&self) -> Option<String> {
-        let Checkout { repository, dir, .. } = &**self.checkout.as_ref()?;
-        let inside = self.root.strip_prefix(dir).unwrap_or(&self.root).display().to_string();
-        let slashes = if inside.is_empty() { "" } else { "//" };
-        let query =
-            repository.address.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
-        Some(format!("{}{slashes}{inside}{query}", repository.url))
-    }
-
-    /// The branch, tag or commit that was asked for, if any was, and the commit that was checked out; `None` for a folder on
-    /// this machine.
-    pub(crate) fn revision(&self) -> Option<(Option<&str>, &str)> {
-        let Checkout { repository, revision, .. } = &**self.checkout.as_ref()?;
-        let asked = repository.reference.as_str();
-        Some(((!asked.is_empty()).then_some(asked), revision))
-    }
-
-    /// Fetches a repository, and opens the folder its address names; or, if it names a file, the folder of that.
-    fn cloned(
-        files: &Arc<Files>,
-        repository: Repository,
-        parent: Option<Arc<Self>>,
-        place: Span,
-        dependencies: &Arc<Dependencies>,
-    ) -> Result<(Arc<Self>, Option<String>)> {
-        let world = Watched { world: &*files.world, dependencies };
-        let Fetched { folder: dir, revision } = world.fetch(&repository).map_err(|d| d.at(place))?;
-        let address = &repository.address;
-        let fault = |code, message| Err(Diagnostic::error(code, message).at(place));
-        let Ok(mut root) = world.real_path(&dir.join(&repository.path)) else {
-            let message =
-                format!("there is no folder `{}` in the repository `{}`", repository.path, repository.url);
-            let error = Diagnostic::error("repository-no-folder", message).at(place);
-            return Err(match near_path_in(&world, &dir, &repository.path) {
-                Some(near) => error.help(format!("did you mean `{near}`?")),
-                None => error,
-            });
-        };
-        if !root.starts_with(&dir) {
-            return fault("base-outside-repository", format!("`{address}` leads out of its repository"));
-        }
-        let mut file = None;
-        if !world.is_dir(&root) {
-            file = root.file_name().map(|name| name.to_string_lossy().into_owned());
-            root.pop();
-        }
-        let checkout = Checkout { repository, dir, revision };
-        let shown = checkout.shown(&root);
-        let checkout = Some(Arc::new(checkout));
-        // What comes from elsewhere may never read files of this machine.
-        let (files, reach, elsewhere) = (files.clone(), Reach::WithinRoot, Vec::new());
-        let dependencies = dependencies.clone();
-        let named_file = file.as_ref().map(|file| root.join(file));
-        let folder =
-            Self { files, root, shown, reach, parent, named_file, checkout, elsewhere, dependencies };
-        Ok((Arc::new(folder), file))
-    }
-
-    /// The same for what must be a folder.
-    fn cloned_folder(
-        files: &Arc<Files>,
-        repository: Repository,
-        parent: Option<Arc<Self>>,
-        place: Span,
-        dependencies: &Arc<Dependencies>,
-    ) -> Result<Arc<Self>> {
-        let address = repository.address.clone();
-        match Self::cloned(files, repository, parent, place, dependencies)? {
-            (folder, None) => Ok(folder),
-            (_, Some(_)) => {
-                let message = format!("`{address}` is a file; a folder is expected");
-                Err(Diagnostic::error("base-not-a-folder", message).at(place))
-            }
-        }
-    }
-
-    /// What is in a repository may not lead out of it.
-    fn refuse_leaving(&self, root: &Path, path: &str, place: Span) -> Result<()> {
-        match &self.checkout {
-            Some(checkout) if !root.starts_with(&checkout.dir) => {
-                let message = format!("`{path}` leads out of the repository `{}`", checkout.repository.url);
-                Err(Diagnostic::error("base-outside-repository", message)
-                    .at(place)
-                    .help("what a repository is made of must be in it, or be a repository itself"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// How a path from here is shown, given what it leads to.
-    fn shown_below(&self, path: &str, real: &Path) -> PathBuf {
-        match &self.checkout {
-            Some(checkout) => checkout.shown(real),
-            None => clean(&self.shown.join(path)),
-        }
-    }
-
-    /// An address may not be, nor begin with, one that led to it; and one that came over the network may not name what is on
-    /// this machine.
-    fn refuse_repository_cycle(&self, repository: &Repository, place: Span) -> Result<()> {
-        let mut folder = Some(self);
-        while let Some(visited) = folder {
-            if let Some(checkout) = &visited.checkout
-                && repository.is_local()
-                && !checkout.repository.is_local()
-            {
-                let message = format!("`{}` is a repository of this machine", repository.address);
-                return Err(Diagnostic::error("repository-of-this-machine", message)
-                    .at(place)
-                    .note(format!("it is named by `{}`", checkout.repository.address), Span::NONE)
-                    .help("what comes over the network may name only what is on the network"));
-            }
-            if let Some(checkout) = &visited.checkout
-                && checkout.repository.address.starts_with(&repository.address)
-            {
-                let message = format!("`{}` leads to itself", repository.address);
-                return Err(Diagnostic::error("repository-cycle", message)
-                    .at(place)
-                    .note(format!("it was reached as `{}`", checkout.repository.address), Span::NONE));
-            }
-            folder = visited.parent.as_deref();
-        }
-        Ok(())
-    }
-
     /// Bases of bases cannot be nested without end.
     fn refuse_depth(&self, place: Span) -> Result<()> {
         let above = std::iter::successors(self.parent.as_deref(), |folder| folder.parent.as_deref());
@@ -598,79 +399,10 @@ impl Folder {
         }
         Ok(real)
     }
-
-    /// The diagnostic for a path of several lines, which YAML joins into one text if nothing marks the next item; `None`
-    /// for any other path.
-    fn joined(&self, path: &str, place: Span) -> Option<Diagnostic> {
-        let source = self.files.sources.get(place.file)?;
-        let written = source.slice(place);
-        if written.starts_with(['\'', '"', '|', '>']) {
-            return None;
-        }
-        let mut lines = lines_of(written);
-        let (first, (start, second)) = (lines.next()?.1, lines.next()?);
-        let at = |start: usize, text: &str| {
-            let start = place.start as usize + start;
-            source.span(start, start + text.len())
-        };
-        let before = source.text()[..place.start as usize].trim_end();
-        let advice = match second.starts_with("- ") {
-            true => "align its `-` with the one above",
-            false if before.ends_with('-') => "put `- ` in front of it, and align that with the one above",
-            false if before.ends_with(['[', ',']) => "put a comma at the end of the line above",
-            false => "write the path on one line",
-        };
-        let message = format!("these lines are read as one path, `{path}`");
-        Some(
-            Diagnostic::error("path-of-two-lines", message)
-                .at(at(start, second))
-                .note("it goes on from here", at(0, first))
-                .help(advice),
-        )
-    }
-
-    /// The diagnostic for a path that leads nowhere, with the name that was perhaps meant.
-    fn missing(&self, path: &str, place: Span) -> Diagnostic {
-        if let Some(joined) = self.joined(path, place) {
-            return joined;
-        }
-        if let Some(unknown) = repository::unknown_scheme(path) {
-            return unknown.at(place);
-        }
-        let error = not_found(path, place);
-        if path.contains('*') {
-            return error.help("patterns are not expanded: name each file, or a folder with a kustomization");
-        }
-        let wanted = clean(&self.root.join(path));
-        let (Some(dir), Some(name)) = (wanted.parent(), wanted.file_name().and_then(|n| n.to_str())) else {
-            return error;
-        };
-        let Ok(entries) = self.world().list(dir) else {
-            let dir = Path::new(path).parent().unwrap_or(Path::new(path)).display().to_string();
-            let shown = self.shown.display();
-            return error
-                .help(format!("there is no folder `{dir}` either; paths begin at the folder `{shown}`"));
-        };
-        error.help(match nearest(name, entries.iter().filter_map(|entry| entry.name.to_str())) {
-            Some(near) => format!("did you mean `{}`?", path_with_name(path, near)),
-            None => format!("paths begin at the folder `{}`", self.shown.display()),
-        })
-    }
-}
-
-/// The parts of a plain text written over several lines, with their positions in it.
-fn lines_of(written: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut at = 0;
-    written.split_inclusive('\n').filter_map(move |line| {
-        let start = at + line.len() - line.trim_start().len();
-        at += line.len();
-        let line = line.trim();
-        (!line.is_empty()).then_some((start, line))
-    })
 }
 
 /// The folder to name in place of the kustomization file in it.
-pub fn folder_of_kustomization(path: &str) -> Option<&str> {
+pub(crate) fn folder_of_kustomization(path: &str) -> Option<&str> {
     let (folder, name) = path.rsplit_once('/')?;
     KUSTOMIZATION_FILES.contains(&name).then_some(folder)
 }
@@ -703,25 +435,6 @@ pub fn target_folder(world: &dyn World, target: &str) -> Result<PathBuf> {
     }
     let real = world.real_path(&clean(Path::new(target))).map_err(|_| no_target(world, target))?;
     if world.is_dir(&real) { Ok(real) } else { Err(target_is_file(target)) }
-}
-
-fn no_target(world: &dyn World, target: &str) -> Diagnostic {
-    if let Some(unknown) = repository::unknown_scheme(target) {
-        return unknown;
-    }
-    not_found(target, Span::NONE).help(match near_path(world, target) {
-        Some(near) => format!("did you mean `{near}`?"),
-        None if target.contains('*') => "no folder with a kustomization matches this pattern".to_owned(),
-        None => "name a folder that holds a kustomization".to_owned(),
-    })
-}
-
-fn not_found(path: &str, place: Span) -> Diagnostic {
-    Diagnostic::error("file-not-found", format!("there is no file or folder `{path}`")).at(place)
-}
-
-fn path_with_name(path: &str, name: &str) -> String {
-    Path::new(path).with_file_name(name).display().to_string()
 }
 
 impl Loader for Folder {

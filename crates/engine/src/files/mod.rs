@@ -7,15 +7,17 @@ pub(crate) mod memory_world;
 pub(crate) mod near;
 pub(crate) mod paths;
 pub(crate) mod repository;
+pub(crate) mod texts;
 pub(crate) mod world;
 
 use std::path::{Component, Path, PathBuf};
 
 pub use dependencies::{Dependencies, Found, Programs};
-pub use folder::{Files, target_folder};
+pub use folder::target_folder;
 pub use memory_world::MemoryWorld;
 pub use near::{near_path, unreadable_because};
 pub use repository::{Repository, is_http, is_lfs_pointer, without_secrets};
+pub use texts::Files;
 pub use world::{
     AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, Loader, Offline, World, clean, hex,
 };

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use super::plan::Inherited;
 use crate::catalog::{self, Catalog};
 use crate::files::dependencies::{Dependencies, Watched};
-use crate::files::folder::Files;
+use crate::files::texts::Files;
 use crate::pipeline::{Base, Context};
 use crate::resource::Gvk;
 use crate::runtime::Runtime;

@@ -8,7 +8,7 @@ use krm_yaml::{Fix, Node, Source, Sources, Span};
 use super::Check;
 use super::fix::as_edits;
 use crate::edit::File;
-use crate::files::folder::Files;
+use crate::files::texts::Files;
 use crate::pipeline::trace::{Segment, at};
 use crate::workspace::Layer;
 

@@ -14,7 +14,8 @@ use rustc_hash::FxHashMap;
 
 use crate::composition;
 use crate::files::dependencies::Dependencies;
-use crate::files::folder::{Files, Folder, Reach};
+use crate::files::folder::{Folder, Reach};
+use crate::files::texts::Files;
 use crate::files::world::World;
 use crate::kustomization::{Inherited, Kustomization, Plan, Planning, Reuse};
 use crate::pipeline::{Base, Pipeline, Policy, Trace, bases, run_on_nothing, run_traced};
