@@ -1,9 +1,12 @@
 //! One look for all files: fields in the order people expect. Lists keep theirs: it means something.
 
 use krm_function::annotations::FORMATTING;
-use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Trivia, Value};
+use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Value};
 
 use super::Item;
+use crate::resource::comments::has_comments;
+
+pub use crate::resource::comments::strip_comments;
 
 /// The fields that come first, in this order; all others follow by name. The order of the reference.
 const FIELD_ORDER: &[&str] = &[
@@ -242,33 +245,4 @@ pub fn drop_empty_annotations(node: &mut Node) {
     if says_nothing(node, "metadata") {
         node.remove("metadata");
     }
-}
-
-/// Takes all comments out of a tree.
-pub fn strip_comments(node: &mut Node) {
-    if node.has_trivia() {
-        let Trivia { anchor, alias, tag, .. } = node.trivia().clone();
-        match (&anchor, &alias, &tag) {
-            (None, None, None) => node.clear_trivia(),
-            _ => *node.trivia_mut() = Trivia { anchor, alias, tag, ..Trivia::default() },
-        }
-    }
-    if !has_comments(node) {
-        return;
-    }
-    if let Some(map) = node.as_map_mut() {
-        for entry in map.entries_mut() {
-            strip_comments(&mut entry.key);
-            strip_comments(&mut entry.value);
-        }
-    } else if let Some(items) = node.as_seq_mut() {
-        items.iter_mut().for_each(strip_comments);
-    }
-}
-
-fn has_comments(node: &Node) -> bool {
-    let trivia = node.trivia();
-    !(trivia.head.is_empty() && trivia.line.is_empty() && trivia.foot.is_empty())
-        || node.items().iter().any(has_comments)
-        || node.as_map().into_iter().flatten().any(|e| has_comments(&e.key) || has_comments(&e.value))
 }

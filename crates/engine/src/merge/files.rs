@@ -12,6 +12,7 @@ use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, keyless, renames, two_way};
+use crate::resource::comments::for_file;
 use crate::resource::wrapper::{
     ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut,
 };
@@ -271,6 +272,7 @@ fn add(
         });
         let file = match list {
             Some(list) => {
+                let node = for_file(&node, &dest[list.file].path).into_owned();
                 let root = &mut dest[list.file].documents[list.document].root;
                 let items = resource_at_mut(root, &list.items).get_mut("items").and_then(Node::make_seq);
                 items.expect("a list has items").push(node);
@@ -351,14 +353,14 @@ pub fn merge_files(
         let (mut merged, mut warnings) = (Merged::Same, Vec::new());
         let (root, margins) = (place.node(&dest), margins(&dest, place, None));
         for from in &by_place[place] {
-            let from = trees.get(from);
-            refuse_list(from, root)?;
+            let from = for_file(trees.get(from), &dest[place.file].path);
+            refuse_list(&from, root)?;
             let dest = match &merged {
                 Merged::Changed(node) => node,
                 _ => root,
             };
-            warnings.extend(keyless::warnings(from, dest, schema));
-            match two_way_within(margins, from, dest, schema, options)? {
+            warnings.extend(keyless::warnings(&from, dest, schema));
+            match two_way_within(margins, &from, dest, schema, options)? {
                 Merged::Same => {}
                 changed => merged = changed,
             }
@@ -448,14 +450,15 @@ pub fn merge3_files(
         let find = |index: &Index<'_>| index.find(known, dests.is_one()).cloned();
         let (was, now) = (find(&original_index), find(&updated_index));
         let documents = was.as_ref().zip(now.as_ref()).filter(|_| place.items.is_empty());
-        let head = documents.and_then(|(was, now)| {
+        let path = &dest[place.file].path;
+        let head = documents.filter(|_| !path.ends_with(".json")).and_then(|(was, now)| {
             let (was, now) = (originals_as.document(was).head(), updates_as.document(now).head());
             (was != now && was == into.head()).then_some(now)
         });
         let margins = margins(&dest, place, head);
-        let (original, updated) =
-            (was.as_ref().map(|was| originals_as.get(was)), now.as_ref().map(|now| updates_as.get(now)));
-        let (merged, conflicts) = match (original, updated) {
+        let original = was.as_ref().map(|was| for_file(originals_as.get(was), path));
+        let updated = now.as_ref().map(|now| for_file(updates_as.get(now), path));
+        let (merged, conflicts) = match (original.as_deref(), updated.as_deref()) {
             (None, None) => (Merged::Same, Vec::new()),
             (Some(original), None) => {
                 let conflicts: Vec<_> =

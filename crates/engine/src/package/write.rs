@@ -11,6 +11,7 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Seq, Source};
 use super::{File, IGNORE, Package, Spot};
 use crate::files::world::World;
 use crate::resource::Resource;
+use crate::resource::comments::for_file;
 use crate::resource::wrapper::{ItemPath, for_each_resource, json_list, remove_resources, resource_at_mut};
 
 /// What is to be done to one file.
@@ -133,7 +134,7 @@ impl Package {
         let mut document = list.clone();
         let root = &mut document.root;
         if self.resources[numbers.clone()].iter().all(|spot| spot.items.len() == 1) {
-            *items_mut(root) = here.iter().map(|item| item.node().clone()).collect();
+            *items_mut(root) = here.iter().map(|item| node_for_file(item)).collect();
             return Some(document);
         }
         let mut gone: BTreeSet<ItemPath> =
@@ -143,9 +144,9 @@ impl Package {
             match number.filter(|number| numbers.contains(number)).map(|number| &self.resources[number]) {
                 Some(spot) => {
                     gone.remove(&spot.items);
-                    *resource_at_mut(root, &spot.items) = item.node().clone();
+                    *resource_at_mut(root, &spot.items) = node_for_file(item);
                 }
-                None => items_mut(root).push(item.node().clone()),
+                None => items_mut(root).push(node_for_file(item)),
             }
         }
         remove_resources(root, gone).then_some(document)
@@ -156,7 +157,7 @@ impl Package {
         let spot = item.home.as_ref().and_then(|home| self.resources.get(home.number?));
         if let Some(spot) = spot.filter(|spot| spot.items.is_empty()) {
             let mut document = self.files[spot.file].documents[spot.document].clone();
-            document.root = item.node().clone();
+            document.root = node_for_file(item);
             return Ok(document);
         }
         let mut documents = krm_yaml::parse_str(&preserve::fresh(item.node()))?;
@@ -213,6 +214,12 @@ impl Package {
         }
         Ok(())
     }
+}
+
+/// A resource as it is written to its file.
+fn node_for_file(item: &Resource) -> Node {
+    let path = item.home.as_ref().map_or("", |home| home.path.as_str());
+    for_file(item.node(), path).into_owned()
 }
 
 fn items_mut(list: &mut Node) -> &mut Seq {
