@@ -55,6 +55,11 @@ fn a_broken_target_hides_no_other() {
             assert_eq!(output.status.code(), Some(1), "{level} {format}");
         }
     }
+    let output = krm(&dir, &["graph", "--html", "page.html"]);
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(said.contains("torn/kustomization.yaml"), "{said}");
+    assert_eq!(output.status.code(), Some(1));
+    assert!(std::fs::read_to_string(dir.join("page.html")).unwrap().contains("good"));
 }
 
 /// Names that would end a string, a line, a tag, or turn the direction of a text.

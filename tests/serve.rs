@@ -233,7 +233,9 @@ fn the_page_follows_the_files() {
     write(&krm.dir, &[("app/web.yaml", "a: [\n")]);
     let said = next_event(&mut events, "failed");
     assert!(said.contains("app/web.yaml"), "{said}");
-    assert!(krm.page().contains("4321"));
+    let failing = krm.page();
+    assert!(failing.contains("4321"));
+    assert!(failing.contains("<noscript><h2>The build fails now</h2>"), "without script it is shown too");
     let mut others = krm.events();
     next_event(&mut others, "failed");
     // A file that vanishes, and one that comes back.
@@ -242,7 +244,8 @@ fn the_page_follows_the_files() {
     write(&krm.dir, &[("app/web.yaml", &DEPLOYMENT.replace("replicas: 1", "replicas: 8765"))]);
     next_event(&mut events, "changed");
     next_event(&mut others, "good");
-    assert!(krm.page().contains("8765"));
+    let last = krm.page();
+    assert!(last.contains("8765") && !last.contains("The build fails now"));
 }
 
 #[test]

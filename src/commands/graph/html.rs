@@ -8,7 +8,7 @@ use krm_engine::page::{Wanted, page};
 use krm_engine::runtime::Runtime;
 use krm_engine::{Diagnostic, Result, Session};
 
-use super::{GraphArgs, svg};
+use super::{GraphArgs, svg, unread};
 use crate::commands::build;
 use crate::commands::targets::Targets;
 use crate::os::{self, Disk};
@@ -30,7 +30,7 @@ pub(super) fn write(
     let [target] = &targets.names[..] else {
         let graph = Graph::of(&targets.workspace, &targets.layers(), Level::Files, here);
         os::write(file, layers(&graph, &svg::text(&graph), &report.sources).as_bytes())?;
-        return Diagnostic::join(problems).map_or(Ok(()), Err);
+        return Diagnostic::join(problems.into_iter().chain(unread(targets))).map_or(Ok(()), Err);
     };
     if let Some(error) = Diagnostic::join(problems) {
         // No build of it ends.

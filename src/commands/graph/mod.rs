@@ -144,12 +144,7 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
             _ => drawn(&Graph::of(&targets.workspace, &targets.layers(), level, &here), &args, report),
         };
         os::print(text.as_bytes())?;
-        let unread = targets.layers().into_iter().flat_map(|layer| targets.workspace.closure(layer));
-        let mut unread: Vec<(&Path, &Diagnostic)> =
-            unread.filter_map(|layer| Some((&*layer.folder, layer.error.as_ref()?))).collect();
-        unread.dedup_by_key(|(folder, _)| *folder);
-        let unread = unread.into_iter().map(|(_, error)| error.clone());
-        return Diagnostic::join(problems.into_iter().chain(unread)).map_or(Ok(()), Err);
+        return Diagnostic::join(problems.into_iter().chain(unread(&targets))).map_or(Ok(()), Err);
     }
     let (outlined, errors) = outlined(&args, &targets, report)?;
     let text = match args.output.format {
@@ -187,6 +182,15 @@ impl GraphArgs {
             Some(LevelArg::Resources) => Level::Resources,
         }
     }
+}
+
+/// Why layers of the targets cannot be read, each once.
+fn unread(targets: &Targets) -> Vec<Diagnostic> {
+    let layers = targets.layers().into_iter().flat_map(|layer| targets.workspace.closure(layer));
+    let mut unread: Vec<(&Path, &Diagnostic)> =
+        layers.filter_map(|layer| Some((&*layer.folder, layer.error.as_ref()?))).collect();
+    unread.dedup_by_key(|(folder, _)| *folder);
+    unread.into_iter().map(|(_, error)| error.clone()).collect()
 }
 
 fn drawn(graph: &Graph, args: &GraphArgs, report: &Report) -> String {

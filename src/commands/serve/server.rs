@@ -1,5 +1,6 @@
 //! A server for one user on one machine: a few fixed addresses, GET only, and a secret in each.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
@@ -43,6 +44,21 @@ struct Shown {
     html: Arc<str>,
     /// Why the build fails now, if it does.
     failure: Option<Arc<str>>,
+}
+
+impl Shown {
+    /// The last good page. Its script hears why the build fails now; a browser that runs none reads it here.
+    fn page(&self) -> Cow<'_, str> {
+        match &self.failure {
+            Some(failure) if !self.html.contains("<section class=\"failure\">") => {
+                let failure = http::escaped(failure);
+                let notice =
+                    format!("<noscript><h2>The build fails now</h2><pre>{failure}</pre></noscript>\n");
+                Cow::Owned(self.html.replacen("</header>", &format!("{notice}</header>"), 1))
+            }
+            _ => Cow::Borrowed(&self.html),
+        }
+    }
 }
 
 /// A new view of a target. The page is made only if it is shown.
@@ -144,8 +160,8 @@ impl Server {
         let target =
             |text: &str| text.parse().ok().filter(|at| *at < self.0.names.len()).ok_or(Refusal::NotFound);
         let page = |at: usize| {
-            let html = self.0.shown.lock().expect(HELD)[at].html.clone();
-            Answer::Response(Response::page(&html))
+            let shown = self.0.shown.lock().expect(HELD)[at].clone();
+            Answer::Response(Response::page(&shown.page()))
         };
         let parts: Vec<&str> = request.path.split('/').skip(1).collect();
         match &parts[..] {
