@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// In a Secret as text and in base64, in a patch, in a generator's literal, file and env file, in a JSON patch that is a file,
-/// in one that overwrites itself, in one that tests, and in patches that match nothing.
-const VALUES: [&str; 16] = [
+/// In a Secret as text, in base64 and as kubectl applied it, in a patch, in a generator's literal, file and env file, in a
+/// JSON patch that is a file, in one that overwrites itself, in one that tests, and in patches that match nothing.
+const VALUES: [&str; 17] = [
     "hunter-one",
     "aHVudGVyLXR3bw==",
     "hunter-two",
@@ -24,12 +24,13 @@ const VALUES: [&str; 16] = [
     "hunter-eleven",
     "hunter-twelve",
     "hunter-thirteen",
+    "hunter-fourteen",
 ];
 
 const FILES: [(&str, &str); 9] = [
     (
         "base/secret.yaml",
-        "apiVersion: v1\nkind: Secret\nmetadata: {name: keys, labels: {a: b}}\nstringData:\n  one: hunter-one\ndata: {two: aHVudGVyLXR3bw==}\n",
+        "apiVersion: v1\nkind: Secret\nmetadata: {name: keys, labels: {a: b}, annotations: {kubectl.kubernetes.io/last-applied-configuration: '{\"data\":\"hunter-fourteen\"}'}}\nstringData:\n  one: hunter-one\ndata: {two: aHVudGVyLXR3bw==}\n",
     ),
     ("base/kustomization.yaml", "resources: [secret.yaml]\n"),
     (

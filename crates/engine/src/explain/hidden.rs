@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::find::{FieldPath, each_scalar, pointer};
 use super::text::MASK;
 use crate::files::world::clean;
+use crate::patch::decode;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at};
 use crate::resource::Track;
@@ -17,9 +18,19 @@ use crate::resource::Track;
 /// Where Secrets keep their values.
 const DATA: [&str; 2] = ["data", "stringData"];
 
+/// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
+const LAST_APPLIED: [&str; 3] =
+    ["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"];
+
 /// Whether a field of a resource is a value of a Secret.
 pub fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
-    kind == "Secret" && matches!(path.first(), Some(Segment::Key(key)) if DATA.contains(&key.as_str()))
+    kind == "Secret" && secret_fields().any(|field| path.starts_with(&field))
+}
+
+/// The fields of Secrets that are not shown.
+fn secret_fields() -> impl Iterator<Item = Vec<Segment>> {
+    let path = |keys: &[&str]| keys.iter().map(|key| Segment::Key((*key).into())).collect();
+    DATA.into_iter().map(move |key| path(&[key])).chain([path(&LAST_APPLIED)])
 }
 
 /// The values that must not be shown.
@@ -139,7 +150,7 @@ impl Hidden {
     /// The fields of a tree that are hidden as a whole. Those of a patch are hidden as in the resource it is for.
     fn covered(&self, resource: &Node, tree: &Node) -> Vec<Vec<Segment>> {
         let is_secret = self.secrets && resource.get("kind").and_then(Node::text) == Some("Secret");
-        let data = DATA.into_iter().filter(|_| is_secret).map(|key| vec![Segment::Key(key.into())]);
+        let data = is_secret.then(secret_fields).into_iter().flatten();
         data.chain(self.fields.iter().flat_map(|field| field.ways(tree))).collect()
     }
 
@@ -443,12 +454,23 @@ fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
     let mut hide_all = |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf));
     if is_patch || node.get("kind").and_then(Node::text) == Some("Secret") {
         DATA.into_iter().filter_map(|key| node.get(key)).for_each(&mut hide_all);
+        node.at(LAST_APPLIED).into_iter().for_each(&mut hide_all);
     }
     // The operations of a JSON patch.
     for operation in node.items().iter().filter(|_| is_patch) {
         let path = operation.get("path").and_then(Node::text).unwrap_or_default();
-        let is_data = path.trim_start_matches('/').split('/').next().is_some_and(|key| DATA.contains(&key));
-        operation.get("value").filter(|_| is_data || path.is_empty()).into_iter().for_each(&mut hide_all);
+        let parts = path.split('/').filter(|part| !part.is_empty());
+        let field: Vec<Segment> = parts.map(|part| Segment::Key(decode(part))).collect();
+        let Some(value) = operation.get("value") else { continue };
+        for data in secret_fields() {
+            let is_within = field.starts_with(&data);
+            let hidden = if is_within {
+                Some(value)
+            } else {
+                data.strip_prefix(&*field).and_then(|way| at(value, way))
+            };
+            hidden.into_iter().for_each(&mut hide_all);
+        }
     }
 }
 
@@ -496,8 +518,10 @@ mod tests {
     - {op: add, path: /database, value: seen}
     - {op: add, path: /data/x, value: one}
     - {op: add, path: /stringData, value: {y: two}}
+    - {op: add, path: /metadata/annotations/kubectl.kubernetes.io~1last-applied-configuration, value: three}
+    - {op: add, path: /metadata/annotations, value: {a: seen, kubectl.kubernetes.io/last-applied-configuration: four}}
 ";
         let found: Vec<&str> = secrets_in(text).into_iter().map(|range| &text[range]).collect();
-        assert_eq!(found, ["one", "two"]);
+        assert_eq!(found, ["one", "two", "three", "four"]);
     }
 }
