@@ -123,6 +123,57 @@ fn fault(events: &[Event], value: &Node) -> Option<String> {
     (!same(last, Some(value))).then(|| format!("the last event leaves {last:?}"))
 }
 
+/// Every map, list and scalar of a tree, and the way to it.
+fn nodes(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[Segment])) {
+    see(node, path);
+    for entry in node.as_map().into_iter().flatten() {
+        if let Some(key) = entry.key.text().filter(|key| node.get(key).is_some()) {
+            path.push(Segment::Key(key.into()));
+            nodes(&entry.value, path, see);
+            path.pop();
+        }
+    }
+    for (index, item) in node.items().iter().enumerate() {
+        path.push(Segment::Index(index));
+        nodes(item, path, see);
+        path.pop();
+    }
+}
+
+/// Whether two values are the same and written in the same places.
+fn is_untouched(a: &Node, b: &Node) -> bool {
+    let (mut places, mut others) = (Vec::new(), Vec::new());
+    scalars(a, &mut Vec::new(), &mut |node, path| places.push((path.to_vec(), node.span())));
+    scalars(b, &mut Vec::new(), &mut |node, path| others.push((path.to_vec(), node.span())));
+    let order = |place: &(Vec<Segment>, Span)| format!("{:?}", place.0);
+    places.sort_by_key(order);
+    others.sort_by_key(order);
+    a == b && places == others
+}
+
+/// Every event of a history changes a value, the place where it is written or its position, and none is about another
+/// element of a list: an element keeps its key unless the key itself is written where the element is.
+fn empty_event(events: &[Event]) -> Option<String> {
+    events.windows(2).find_map(|pair| {
+        let [last, event] = pair else { return None };
+        let name = format!("{} ({})", event.step.name, event.kind.name());
+        let (Some(before), Some(after)) = (event.before, event.after) else { return None };
+        let is_written_anew = event.written != before.span() && before.is_scalar();
+        if is_untouched(before, after) && !is_written_anew && last.path == event.path {
+            return Some(format!("{name} changes nothing"));
+        }
+        let change = event.step.change(event.resource)?;
+        let (old, new) = (&change.before.as_ref()?.node, &change.after.as_ref()?.node);
+        let positions = event.path.iter().enumerate().filter(|(_, s)| matches!(s, Segment::Index(_)));
+        positions.map(|(depth, _)| depth).find_map(|depth| {
+            let (old, new) = (at(old, &last.path[..=depth])?, at(new, &event.path[..=depth])?);
+            let key = |element: &Node| element.get("name").and_then(Node::text).map(str::to_owned);
+            let is_another = key(old) != key(new) && old.span() != new.span();
+            is_another.then(|| format!("{name} makes {:?} of {:?}", key(new), key(old)))
+        })
+    })
+}
+
 /// Each change starts from what the one before it left, and the last one leaves the result.
 fn check_chain(trace: &Trace, name: &str, faults: &mut Vec<String>) {
     let mut now = std::collections::BTreeMap::new();
@@ -184,6 +235,11 @@ fn a_trace_changes_nothing_and_has_no_gaps() {
                 values += 1;
                 assert!(at(&seen.node, path).is_some());
                 if let Some(fault) = fault(&trace.history(*track, path), value) {
+                    faults.push(format!("{name}: {path:?}: {fault}"));
+                }
+            });
+            nodes(&seen.node, &mut Vec::new(), &mut |_, path| {
+                if let Some(fault) = empty_event(&trace.history(*track, path)) {
                     faults.push(format!("{name}: {path:?}: {fault}"));
                 }
             });

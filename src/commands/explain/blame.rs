@@ -1,8 +1,8 @@
 //! The whole result, each line with the place it comes from.
 
-use krm_engine::explain::changes_value;
 use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
+use krm_engine::explain::{Site, changes_value, configured_at, read_from};
 use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
@@ -63,7 +63,15 @@ fn origin(
             krm_engine::trace::Cause::Copied { path, .. } => line_of(*path, &answerer.report.sources),
             _ => None,
         }),
-        EventKind::ByFunction => Some(format!("function {}", event.step.name)),
+        EventKind::ByFunction => {
+            let place = line_of(configured_at(event), &answerer.report.sources);
+            Some(format!("function {}", place.unwrap_or_else(|| event.step.name.to_string())))
+        }
+        EventKind::Generated => read_from(event, &answerer.report.sources).and_then(|site| match site {
+            Site::File(path) => Some(path.to_string_lossy().into_owned()),
+            Site::Line(path, line) => Some(format!("{}:{line}", path.to_string_lossy())),
+            Site::Text(_) => None,
+        }),
         _ => None,
     };
     // A map or a list begins where its key is written, not where its first value is.

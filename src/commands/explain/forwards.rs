@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use krm_engine::explain::{
-    Explanation, Found, HistoryEntry, Part, Site, State, Where, each_scalar, json, removed_fields, text,
+    Because, Explanation, Found, HistoryEntry, Part, Site, State, Where, each_scalar, json, removed_fields,
+    text,
 };
 use krm_engine::files::{clean, relative};
 use krm_engine::trace::{EventKind, each_step};
@@ -154,6 +155,10 @@ impl Asked {
         let is_here = || {
             entry.read_from.as_ref().is_some_and(|file| self.is_at(answerer, file))
                 || self.is_at(answerer, &place)
+                || entry.because.iter().any(|because| match because {
+                    Because::Through { place, .. } => self.is_at(answerer, &Site::Text(*place)),
+                    _ => false,
+                })
         };
         entry.after.is_some() && is_here()
     }

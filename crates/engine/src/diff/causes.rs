@@ -200,7 +200,7 @@ impl<'a> Causes<'a> {
                 self.latest(which, renames).or_else(|| self.changed(which, *rule))
             }
             Because::Copied { history, .. } => self.latest(which, history),
-            Because::Variable { place, .. } => self.changed(which, *place),
+            Because::Variable { place, .. } | Because::Through { place, .. } => self.changed(which, *place),
             Because::Hash { inputs } => inputs.iter().find_map(|input| {
                 let by_file = match &input.kind {
                     InputKind::Literal => None,
@@ -209,7 +209,7 @@ impl<'a> Causes<'a> {
                 };
                 by_file.or_else(|| self.changed(which, input.entry))
             }),
-            Because::Condition { text } => self.changed(which, *text),
+            Because::Condition { text, .. } => self.changed(which, *text),
             Because::Chart { .. } | Because::Program { .. } => None,
         }
     }

@@ -1,11 +1,14 @@
 //! The history of a field: every event with its place, the entry that asked for it, and its cause.
 
 use krm_function::annotations::LOCAL_CONFIG;
-use krm_yaml::{Node, Span, Text};
+use krm_yaml::{Node, Sources, Span, Text};
+use rustc_hash::FxHashSet;
 
-use super::find::{FieldPath, Where, each_scalar, in_patch, key_of, pointer, shown};
+use super::find::{FieldPath, Where, each_scalar, key_of, pointer, shown};
 use super::hidden::Hidden;
 use super::labels::Labels;
+use super::patched::{merged_at, removed_by, why_moved};
+use super::references::references;
 use super::sites::{Part, Site};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at, path_before};
@@ -151,8 +154,15 @@ pub enum Because {
     Hash {
         inputs: Vec<Input>,
     },
+    /// It came to its field through a merge key or an alias.
+    Through {
+        what: &'static str,
+        place: Span,
+    },
     /// A condition: what was asked for.
     Condition {
+        /// What it is called: `images[0].name`.
+        what: Option<String>,
         text: Span,
     },
     Chart {
@@ -322,37 +332,42 @@ fn origin_of(first: &Event) -> Span {
 
 fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
     let is_origin = event.kind == EventKind::Written;
-    let because = event.causes.iter().filter_map(|cause| reason(cause, event, with)).collect();
+    let mut conditions = FxHashSet::default();
+    let because = event.causes.iter().filter_map(|cause| reason(cause, event, with));
+    // Several resources or notes may meet one condition.
+    let is_new = |because: &Because| match because {
+        Because::Condition { text, .. } => conditions.insert(*text),
+        _ => true,
+    };
+    let through = references(event, with.labels).into_iter();
+    let through = through.map(|(what, place)| Because::Through { what, place });
+    let because = because.filter(is_new).chain(through).collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
         Cause::Copied { path, .. } => Some(*path),
         Cause::Expanded { .. } => Some(event.written),
         _ => None,
     });
-    let configured_at = event.causes.iter().find_map(|cause| match cause {
-        Cause::Called { place, .. } => Some(*place).filter(|place| !place.is_none()),
-        _ => None,
-    });
+    let removed_by = removed_by(event);
     let place = match event.kind {
-        EventKind::Removed | EventKind::Deleted | EventKind::Merged => {
-            patched_at(event).unwrap_or(event.asked)
+        EventKind::Removed | EventKind::Deleted => {
+            removed_by.as_ref().map_or(event.asked, |removal| removal.place)
         }
+        EventKind::Merged => merged_at(event).unwrap_or(event.asked),
         EventKind::Dropped => local_config(event),
         EventKind::Followed | EventKind::Hashed => Span::NONE,
         // What a program printed is gone; where it is configured can be looked at.
-        EventKind::ByFunction => configured_at.unwrap_or(event.asked),
+        EventKind::ByFunction => configured_at(event),
         _ => copied_at.or(Some(event.written)).filter(|span| !span.is_none()).unwrap_or(event.asked),
     };
     let name = event.step.name_of(event.written);
-    let entry_name = || match name.index {
-        Some(index) => format!("{}[{index}]", name.field),
-        None => name.field.to_string(),
-    };
+    let entry_name = || name.entry();
+    let gone = |how: &str| format!("{}, {}", name.entry(), removed_by.as_ref().map_or(how, |by| &by.how));
     let label = match event.kind {
         EventKind::Written => "written".to_owned(),
         EventKind::Generated => input_of(event).map(input_label).unwrap_or_else(entry_name),
         EventKind::Merged => format!("{}, merged", entry_name()),
-        EventKind::Removed => format!("{}, {}", entry_name(), removed_by(event).unwrap_or("removed")),
-        EventKind::Deleted => format!("{}, {}", entry_name(), removed_by(event).unwrap_or("deleted")),
+        EventKind::Removed => gone("removed"),
+        EventKind::Deleted => gone("deleted"),
         EventKind::Dropped => format!("{}, dropped", entry_name()),
         EventKind::Copied => entry_name(),
         EventKind::Followed => followed_label(event),
@@ -383,7 +398,7 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         masked,
         changed: event.before != event.after,
         place,
-        read_from: input_of(event).and_then(|input| input.site(with.labels.sources)),
+        read_from: read_from(event, with.labels.sources),
         label,
         layer,
         step,
@@ -391,6 +406,20 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         opaque,
         decides: false,
     }
+}
+
+/// Where the program is configured that made a value, or else the entry that asked for it.
+pub fn configured_at(event: &Event) -> Span {
+    let configured = event.causes.iter().find_map(|cause| match cause {
+        Cause::Called { place, .. } => Some(*place).filter(|place| !place.is_none()),
+        _ => None,
+    });
+    configured.unwrap_or(event.asked)
+}
+
+/// The file, or the line of it, that a generator read a value from.
+pub fn read_from(event: &Event, sources: &Sources) -> Option<Site> {
+    input_of(event)?.site(sources)
 }
 
 /// What was and what is there, as it may be seen.
@@ -422,43 +451,6 @@ fn values(event: &Event, hidden: &Hidden) -> Values {
     let (before, of_before) = shown(old, was.as_deref().unwrap_or(&event.path), event.before);
     let (after, of_after) = shown(new, &event.path, event.after);
     Values { before, after, masked: of_before || of_after }
-}
-
-/// How a patch says that something is to go.
-fn removed_by(event: &Event) -> Option<&'static str> {
-    event.causes.iter().find_map(|cause| match cause {
-        Cause::Patched { .. } if patched_at(event).is_some() => Some("op: remove"),
-        Cause::Merged { patch } if event.kind == EventKind::Deleted => {
-            patch.get("$patch").is_some().then_some("`$patch: delete`")
-        }
-        _ => None,
-    })
-}
-
-/// Where a patch names the field of an event.
-fn patched_at(event: &Event) -> Option<Span> {
-    event.causes.iter().find_map(|cause| match cause {
-        Cause::Patched { operations } => {
-            let field = pointer(&event.path);
-            let touches = |path: &str| {
-                field == path || field.strip_prefix(path).is_some_and(|rest| rest.starts_with('/'))
-            };
-            operations.iter().rfind(|operation| touches(&operation.path)).map(|operation| operation.span)
-        }
-        Cause::Merged { patch } => match event.kind {
-            EventKind::Deleted => key_in(patch, &Segment::Key("$patch".into())),
-            _ => {
-                let (last, above) = event.path.split_last()?;
-                in_patch(patch, above).into_iter().find_map(|map| key_in(map, last))
-            }
-        },
-        _ => None,
-    })
-}
-
-fn key_in(map: &Node, key: &Segment) -> Option<Span> {
-    let Segment::Key(key) = key else { return None };
-    map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
 }
 
 /// What a generator made a value from.
@@ -539,7 +531,9 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
         Cause::Rejected { .. } => None,
         // The place and the label of the event say it.
         Cause::Generated { .. } => None,
-        Cause::Matched { asked, .. } => Some(Because::Condition { text: *asked }),
+        Cause::Matched { asked, .. } => {
+            Some(Because::Condition { what: with.labels.path(*asked), text: *asked })
+        }
         Cause::Inflated { chart, version, repository } => Some(Because::Chart {
             chart: chart.clone(),
             version: version.clone(),
@@ -560,7 +554,7 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
     }
 }
 
-/// Where a tree says the same as a value, at the first place that counts.
+/// The first place in a tree that has the same text as a value and that counts.
 fn same_in(root: &Node, value: &Node, counts: impl Fn(Span) -> bool) -> Option<Span> {
     let text = value.text().filter(|text| value.is_scalar() && !text.is_empty())?;
     let mut found = None;
@@ -659,58 +653,4 @@ fn elements(place: &Where, root: &Node, events: &[Event]) -> Vec<Moves> {
         }
     }
     all
-}
-
-/// What made an element of a list move: a patch that names it, or one that puts another in front of it or removes one.
-fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize) -> (Span, String) {
-    let change = event.step.change(event.resource);
-    let trees = change.and_then(|change| change.before.as_ref().zip(change.after.as_ref()));
-    let lists = trees.and_then(|(before, after)| {
-        let way = path_before(&before.node, &after.node, list)?;
-        Some((at(&before.node, &way)?, at(&after.node, list)?))
-    });
-    for cause in event.step.causes(event.resource, event.written) {
-        match cause {
-            Cause::Merged { patch } => {
-                let Some((before, after)) = lists else { continue };
-                let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
-                let name = |index: usize| key_of(after, after.items().get(index)?);
-                let in_patch = |index: usize| {
-                    let (key, value) = name(index)?;
-                    items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
-                };
-                let position = |index: usize| path_before(before, after, &[Segment::Index(index)]);
-                if now < was
-                    && let Some((item, (_, own))) = in_patch(now).zip(name(now))
-                {
-                    return (item.span(), format!("names `{own}`, which puts it in front"));
-                }
-                // Those in front of it that were after it, or were not there.
-                let is_new = |index: &usize| match position(*index).as_deref() {
-                    Some([Segment::Index(at)]) => *at > was,
-                    _ => true,
-                };
-                let new: Vec<usize> = (0..now).filter(is_new).collect();
-                let names: Vec<String> = new
-                    .iter()
-                    .filter_map(|index| name(*index))
-                    .map(|(_, name)| format!("`{name}`"))
-                    .collect();
-                if let (Some(first), false) =
-                    (new.iter().find_map(|index| in_patch(*index)), names.is_empty())
-                {
-                    return (first.span(), format!("puts {} in front", names.join(", ")));
-                }
-            }
-            Cause::Patched { operations } => {
-                let list = pointer(list);
-                let within = |path: &str| path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'));
-                if let Some(operation) = operations.iter().find(|operation| within(&operation.path)) {
-                    return (operation.span, format!("op: {} {}", operation.name, operation.path));
-                }
-            }
-            _ => {}
-        }
-    }
-    (Span::NONE, event.step.name_of(event.written).to_string())
 }

@@ -140,6 +140,10 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     if !conditions.is_empty() {
         object.set("conditions", Node::from(conditions));
     }
+    let through: Vec<Node> = entry.because.iter().filter_map(|because| through(because, sources)).collect();
+    if !through.is_empty() {
+        object.set("through", Node::from(through));
+    }
     for because in &entry.because {
         reason(&mut object, because, sources, hidden);
     }
@@ -152,10 +156,21 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     object
 }
 
+fn through(because: &Because, sources: &Sources) -> Option<Node> {
+    let Because::Through { what, place } = because else { return None };
+    let mut object = Node::map();
+    object.set("what", *what);
+    set_place(&mut object, "place", *place, sources);
+    Some(object)
+}
+
 fn condition(because: &Because, sources: &Sources, hidden: &Hidden) -> Option<Node> {
-    let Because::Condition { text } = because else { return None };
+    let Because::Condition { what, text } = because else { return None };
     sources.get(text.file)?;
     let mut object = Node::map();
+    if let Some(what) = what {
+        object.set("what", what.as_str());
+    }
     object.set("text", hidden.slice(*text));
     set_place(&mut object, "place", *text, sources);
     Some(object)
@@ -200,7 +215,7 @@ fn reason(object: &mut Node, because: &Because, sources: &Sources, hidden: &Hidd
             object.set("program", &**program);
             set_place(object, "probablyFrom", guess.unwrap_or(Span::NONE), sources);
         }
-        Because::Condition { .. } => {}
+        Because::Condition { .. } | Because::Through { .. } => {}
     }
 }
 

@@ -42,32 +42,15 @@ impl<'s> Labels<'s> {
     /// The way to the value at a place, if that is in a kustomization. A patch or an object written inline is called by the
     /// entry that holds it.
     pub fn field(&self, place: Span) -> Option<String> {
-        let root = self.kustomization(place.file)?;
-        let mut way = String::new();
-        let mut node = &root;
-        loop {
-            let mut entries = node.as_map().into_iter().flatten();
-            let mut items = node.items().iter().enumerate();
-            if let Some(entry) =
-                entries.find(|entry| entry.value.span().holds(place) || entry.key.span().holds(place))
-            {
-                let key = entry.key.text()?;
-                if way.contains('[') && matches!(key, "patch" | "path" | "target") {
-                    break;
-                }
-                if !way.is_empty() {
-                    way.push('.');
-                }
-                way.push_str(key);
-                node = &entry.value;
-            } else if let Some((at, item)) = items.find(|(_, item)| item.span().holds(place)) {
-                way.push_str(&format!("[{at}]"));
-                node = item;
-            } else {
-                break;
-            }
-        }
-        (!way.is_empty()).then_some(way)
+        way_to(&self.kustomization(place.file)?, place, &|way, key| {
+            way.contains('[') && matches!(key, "patch" | "path" | "target")
+        })
+    }
+
+    /// The way to the value at a place in any file.
+    pub(super) fn path(&self, place: Span) -> Option<String> {
+        let documents = self.documents(place.file);
+        way_to(documents.iter().find(|root| root.span().holds(place))?, place, &|_, _| false)
     }
 
     /// The value that is written at a place.
@@ -94,6 +77,34 @@ impl<'s> Labels<'s> {
         let lists = root.as_map().into_iter().flatten().map(|entry| &entry.value);
         lists.flat_map(Node::items).find(|item| item.span().holds(place)).cloned()
     }
+}
+
+/// The way from a tree to the value at a place, up to a key that ends it.
+fn way_to(root: &Node, place: Span, ends: &dyn Fn(&str, &str) -> bool) -> Option<String> {
+    let mut way = String::new();
+    let mut node = root;
+    loop {
+        let mut entries = node.as_map().into_iter().flatten();
+        let mut items = node.items().iter().enumerate();
+        let is_here = |node: &Node| node.span().holds(place);
+        if let Some(entry) = entries.find(|entry| is_here(&entry.value) || is_here(&entry.key)) {
+            let key = entry.key.text()?;
+            if ends(&way, key) {
+                break;
+            }
+            if !way.is_empty() {
+                way.push('.');
+            }
+            way.push_str(key);
+            node = &entry.value;
+        } else if let Some((at, item)) = items.find(|(_, item)| is_here(item)) {
+            way.push_str(&format!("[{at}]"));
+            node = item;
+        } else {
+            break;
+        }
+    }
+    (!way.is_empty()).then_some(way)
 }
 
 pub(super) fn is_kustomization(name: &str) -> bool {

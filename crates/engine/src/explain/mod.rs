@@ -9,6 +9,8 @@ mod history;
 pub mod json;
 mod labels;
 pub mod lines;
+mod patched;
+mod references;
 mod removed;
 mod sites;
 pub mod text;
@@ -19,7 +21,7 @@ pub use find::{
 pub use hidden::{Hidden, HiddenLines, hidden_as, is_secret_value, replaced, secrets_in};
 pub use history::{
     Because, ChangingStep, Explanation, HistoryEntry, HistoryOptions, Moment, Move, Moves, Opaque, State,
-    changes_value, explain, left_alone,
+    changes_value, configured_at, explain, left_alone, read_from,
 };
 pub use labels::Labels;
 pub use removed::removed_fields;

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::find::{Where, each_scalar};
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Segment, path_before};
+use crate::pipeline::trace::{Elements, Segment};
 
 /// Calls a function with every scalar that a step took away, in a run or in one of its bases.
 pub fn removed_fields<'t>(trace: &'t Trace, see: &mut dyn FnMut(Where<'t>)) {
@@ -47,10 +47,10 @@ fn taken_away(before: &Node, after: Option<&Node>, path: &mut Vec<Segment>, see:
         }
         _ if before.is_seq() && after.is_seq() => {
             let mut now: FxHashMap<usize, &Node> = FxHashMap::default();
+            let elements = Elements::new(before.items(), after.items());
             for (index, item) in after.items().iter().enumerate() {
-                let was = path_before(before, after, &[Segment::Index(index)]);
-                if let Some([Segment::Index(was)]) = was.as_deref() {
-                    now.insert(*was, item);
+                if let Some(was) = elements.place_before(index) {
+                    now.insert(was, item);
                 }
             }
             for (index, item) in before.items().iter().enumerate() {

@@ -284,6 +284,9 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
             };
             inputs.iter().zip(&places).map(line).collect()
         }
+        Because::Through { what, place: at } => {
+            place(*at, sources).map_or_else(String::new, |at| format!("{pad}through the {what} at {at}\n"))
+        }
         Because::Condition { .. } => String::new(),
         Because::Chart { chart, version, repository } => {
             let version = if version.is_empty() { String::new() } else { format!(" {version}") };

@@ -267,7 +267,10 @@ impl Drafting<'_> {
                 let text = "the hash is made from".to_owned();
                 DraftWhy { text, place: Span::NONE, events: inputs.iter().map(event).collect() }
             }
-            Because::Condition { text } => {
+            Because::Through { what, place } => {
+                DraftWhy { text: format!("through the {what}"), place: *place, events: Vec::new() }
+            }
+            Because::Condition { text, .. } => {
                 DraftWhy { text: "it acts because this matched".to_owned(), place: *text, events: Vec::new() }
             }
             Because::Chart { chart, version, repository } => {

@@ -91,6 +91,14 @@ impl StepName {
     pub fn of_root(field: &'static str) -> Self {
         Self::new(&Arc::default(), field, None)
     }
+
+    /// The entry without its folder: `patches[0]`.
+    pub(crate) fn entry(&self) -> String {
+        match self.index {
+            Some(index) => format!("{}[{index}]", self.field),
+            None => self.field.to_string(),
+        }
+    }
 }
 
 impl fmt::Display for StepName {

@@ -6,6 +6,7 @@ use krm_yaml::{Node, Sources, Span};
 
 use super::{Elements, Found, Piece, Site, Sites, scalars, tree};
 use crate::explain::find::FieldPath;
+use crate::explain::references::references;
 use crate::files::world::clean;
 use crate::pipeline::Role;
 use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
@@ -21,6 +22,8 @@ impl Sites<'_> {
         if !event.step.role.loads() && (event.step.role == Role::Transform || event.before.is_some()) {
             self.identity(trace, until, event.resource, found);
         }
+        let through = references(event, self.labels).into_iter();
+        found.conditions.extend(through.map(|(_, place)| Site::Text(place)));
         match event.kind {
             EventKind::Moved | EventKind::Merged | EventKind::Normalised => {}
             EventKind::Removed | EventKind::Deleted | EventKind::Dropped => found.overwrite(),

@@ -1,9 +1,10 @@
 //! What happened to one field, from where it was first written to the result.
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
-use krm_yaml::{Node, Span, Text, Value};
+use krm_yaml::{Node, Span, Text};
 use rustc_hash::FxHashMap;
 
+use super::elements::{Elements, FURTHER_KEYS};
 use super::{Cause, Seen, Trace, Traced};
 use crate::pipeline::Role;
 use crate::resource::{ResourceId, Track};
@@ -322,25 +323,30 @@ fn in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Option<&'n No
     if path.len() < 2 || path.len() == 2 && key(&path[0]) {
         return None;
     }
-    let (mut patch, mut tree) = (patch, tree);
-    let mut is_element = false;
-    for segment in path {
-        match segment {
-            Segment::Key(key) => {
-                if is_element && is_key(key) {
-                    return None;
-                }
-                (patch, tree) = (patch.get(key)?, tree.get(key)?);
-                is_element = false;
-            }
-            Segment::Index(index) => {
-                tree = tree.items().get(*index)?;
-                patch = patch.items().iter().find(|element| is_meant(element, tree))?;
-                is_element = true;
-            }
-        }
+    if matches!(path, [.., Segment::Index(_), Segment::Key(key)] if is_key(key)) {
+        return None;
     }
-    Some(patch)
+    nodes_in_patch(patch, tree, path).get(path.len()).copied()
+}
+
+/// The nodes of a patch on the way to a field, from its root as far down as it goes. Elements of lists are those that it
+/// means by their keys.
+pub(crate) fn nodes_in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Vec<&'n Node> {
+    let (mut node, mut tree) = (patch, tree);
+    let mut nodes = vec![node];
+    for segment in path {
+        let below = match segment {
+            Segment::Key(key) => node.get(key).zip(tree.get(key)),
+            Segment::Index(index) => tree.items().get(*index).and_then(|element| {
+                let meant = node.items().iter().find(|item| is_meant(item, element))?;
+                Some((meant, element))
+            }),
+        };
+        let Some(below) = below else { break };
+        (node, tree) = below;
+        nodes.push(node);
+    }
+    nodes
 }
 
 fn is_key(key: &str) -> bool {
@@ -416,9 +422,26 @@ fn gone<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Segmen
     Event { kind, ..removed(step, resource, before, path) }
 }
 
-/// Whether nothing happened to a value: the same content, written in the same place.
+/// Whether nothing happened to a value: the same content, with every scalar written in the same place. A step may copy what
+/// it does not change, as JSON patches do.
 fn is_as_it_was(old: &Node, new: &Node) -> bool {
-    old.same(new) && old.span() == new.span() || old.same(new) && !old.is_scalar()
+    if old.is_scalar() || new.is_scalar() {
+        return old.same(new) && old.span() == new.span();
+    }
+    let same_entries = || match (old.as_map(), new.as_map()) {
+        (Some(a), Some(b)) => {
+            let same = |(key, value): (&Node, &Node)| {
+                key.text().and_then(|key| b.get(key)).is_some_and(|other| is_as_it_was(value, other))
+            };
+            a.len() == b.len() && a.iter().map(|entry| (&entry.key, &entry.value)).all(same)
+        }
+        (None, None) => {
+            let (a, b) = (old.items(), new.items());
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| is_as_it_was(a, b))
+        }
+        _ => false,
+    };
+    old.same(new) || same_entries()
 }
 
 /// The node a path leads to.
@@ -443,7 +466,9 @@ pub(crate) fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Opti
             }
             Segment::Index(index) => {
                 let index = match (old.map(Node::items), new.map(Node::items)) {
-                    (Some(old), Some(new)) if *index < new.len() => element_before(old, new, *index)?,
+                    (Some(old), Some(new)) if *index < new.len() => {
+                        Elements::new(old, new).place_before(*index)?
+                    }
                     // It is gone: then the path is that of what was there.
                     _ => *index,
                 };
@@ -457,52 +482,4 @@ pub(crate) fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Opti
         }
     }
     Some(way)
-}
-
-/// Fields that identify the elements of a list, besides the usual ones.
-const FURTHER_KEYS: [&str; 2] = ["port", "key"];
-
-/// Where an element of a list was before: the very same one, the one with the same key, an equal one, or, in a list that
-/// has as many elements as before, the one at the same position if no other element was it.
-fn element_before(old: &[Node], new: &[Node], index: usize) -> Option<usize> {
-    let element = &new[index];
-    // Its own position comes first, since there may be several equal elements.
-    let find = |is_it: &dyn Fn(&Node) -> bool| match old.get(index).is_some_and(is_it) {
-        true => Some(index),
-        false => old.iter().position(is_it),
-    };
-    if !element.is_scalar()
-        && let Some(same) = find(&|other| element.same(other))
-    {
-        return Some(same);
-    }
-    let text =
-        |node: &Node, key: &str| node.get(key).filter(|n| n.is_scalar()).and_then(Node::text).map(Text::from);
-    let is_key = |key: &&str| {
-        let distinct = |list: &[Node]| {
-            let mut seen = FxHashMap::default();
-            list.iter().all(|item| text(item, key).is_some_and(|value| seen.insert(value, ()).is_none()))
-        };
-        distinct(old) && distinct(new)
-    };
-    if let Some(key) = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS).find(|key| is_key(key)) {
-        let value = text(element, key);
-        let found = old.iter().position(|other| text(other, key) == value);
-        // One that got another key is still at its position.
-        let renamed = || {
-            let was = text(old.get(index).filter(|_| old.len() == new.len())?, key);
-            new.iter().all(|other| text(other, key) != was).then_some(index)
-        };
-        return found.or_else(renamed);
-    }
-    let equal = |other: &Node| match (element.value(), other.value()) {
-        (Value::Scalar(_), Value::Scalar(_)) => element.same(other),
-        _ => element == other,
-    };
-    if let Some(equal) = find(&equal) {
-        return Some(equal);
-    }
-    // An element that moved took its place in the source with it.
-    let taken = |other: &Node| new.iter().any(|new| new.same(other) && new.span() == other.span());
-    (old.len() == new.len() && !taken(&old[index])).then_some(index)
 }

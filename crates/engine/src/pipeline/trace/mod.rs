@@ -8,6 +8,7 @@
 //! A [`Trace`] is the result of a run: the steps in order, each with what it changed. A base has its own trace, which the
 //! step that loads it holds, so that a value can be followed through bases down to the file. On top of it, [`Trace::history`] follows one field from the result back to where it was first written.
 
+mod elements;
 mod history;
 mod positions;
 
@@ -21,8 +22,9 @@ use super::{Role, Step, StepName, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
 
-pub(crate) use history::path_before;
+pub(crate) use elements::Elements;
 pub use history::{Event, EventKind, Segment, at};
+pub(crate) use history::{nodes_in_patch, path_before};
 pub(crate) use positions::{Position, positions};
 
 /// Takes note of what steps change while they run.

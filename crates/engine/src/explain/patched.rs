@@ -1,0 +1,177 @@
+//! What in a patch is to blame: where it names a field, what removes it, and what moves the element that holds it.
+
+use krm_yaml::{Node, Span};
+
+use super::find::{in_patch, key_of, pointer};
+use crate::pipeline::trace::{Cause, Elements, Event, Operation, Segment, at, nodes_in_patch, path_before};
+
+/// What removed a field, or the resource it was in.
+pub(super) struct Removal {
+    pub place: Span,
+    /// In words: `op: remove`.
+    pub how: String,
+}
+
+/// The line of a patch that removed a field.
+pub(super) fn removed_by(event: &Event) -> Option<Removal> {
+    let change = event.step.change(event.resource)?;
+    // Only what was there can go.
+    let tree = event.after.is_none().then_some(&change.before.as_ref()?.node)?;
+    event.causes.iter().find_map(|cause| match cause {
+        Cause::Patched { operations } => {
+            let operation = remover(operations, &event.path)?;
+            Some(Removal { place: operation.span, how: format!("op: {}", operation.name) })
+        }
+        Cause::Merged { patch } => removed_in(patch, tree, &event.path),
+        _ => None,
+    })
+}
+
+/// Where a patch names a map or a list that it changes.
+pub(super) fn merged_at(event: &Event) -> Option<Span> {
+    let change = event.step.change(event.resource)?;
+    let tree = &change.after.as_ref()?.node;
+    event.causes.iter().find_map(|cause| match cause {
+        Cause::Patched { operations } => {
+            let touches = |operation: &&Operation| holds(&operation.path, &pointer(&event.path));
+            operations.iter().rfind(touches).map(|operation| operation.span)
+        }
+        Cause::Merged { patch } => {
+            let nodes = nodes_in_patch(patch, tree, &event.path);
+            match (&nodes[..], event.path.last()?) {
+                (all, _) if all.len() <= event.path.len() => None,
+                ([.., above, _], Segment::Key(key)) => key_in(above, key),
+                ([.., element], Segment::Index(_)) => Some(element.span()),
+                _ => None,
+            }
+        }
+        _ => None,
+    })
+}
+
+fn key_in(map: &Node, key: &str) -> Option<Span> {
+    map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
+}
+
+/// Whether a pointer leads to a field or to something that holds it.
+fn holds(path: &str, field: &str) -> bool {
+    field.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// The operation of a JSON patch that removed a field.
+fn remover<'o>(operations: &'o [Operation], path: &[Segment]) -> Option<&'o Operation> {
+    let mut path = path.to_vec();
+    for operation in operations {
+        if operation.name == "remove" && holds(&operation.path, &pointer(&path)) {
+            return Some(operation);
+        }
+        for depth in 0..path.len() {
+            let Segment::Index(position) = path[depth] else { continue };
+            if let Some(now) = shifted(operation, &path[..depth], position) {
+                path[depth] = Segment::Index(now);
+            }
+        }
+    }
+    // One that put something else there.
+    operations.iter().rfind(|operation| holds(&operation.path, &pointer(&path)))
+}
+
+/// Where an element of a list is after an operation; `None` if the operation removes it.
+fn shifted(operation: &Operation, list: &[Segment], position: usize) -> Option<usize> {
+    let place = operation.path.rsplit_once('/').filter(|(above, _)| *above == pointer(list));
+    let Some(at) = place.and_then(|(_, last)| last.parse::<usize>().ok()) else { return Some(position) };
+    match &*operation.name {
+        "add" | "copy" if at <= position => Some(position + 1),
+        "remove" if at < position => Some(position - 1),
+        "remove" if at == position => None,
+        _ => Some(position),
+    }
+}
+
+/// What in a strategic merge patch removed a field: a directive, a null, or a value in place of all that was there.
+fn removed_in(patch: &Node, tree: &Node, path: &[Segment]) -> Option<Removal> {
+    let nodes = nodes_in_patch(patch, tree, path);
+    let directive = |node: &&Node| {
+        let of = |node: &Node| {
+            let what = node.get("$patch")?.text().filter(|what| matches!(*what, "delete" | "replace"))?;
+            Some(Removal { place: key_in(node, "$patch")?, how: format!("`$patch: {what}`") })
+        };
+        of(node).or_else(|| node.items().iter().find_map(of))
+    };
+    if let Some(removal) = nodes.iter().rev().find_map(directive) {
+        return Some(removal);
+    }
+    let removed = |place: Span| Removal { place, how: "removed".to_owned() };
+    let last = nodes.last()?;
+    if let Some(place) = key_in(last, "$retainKeys") {
+        return Some(removed(place));
+    }
+    let [.., above, _] = &nodes[..] else { return None };
+    // A map leaves everything else in place.
+    match &path[nodes.len() - 2] {
+        Segment::Key(key) if !last.is_map() => key_in(above, key).map(removed),
+        _ => None,
+    }
+}
+
+/// What made an element of a list move: a patch that names it, or one that puts another in front of it or removes one.
+pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize) -> (Span, String) {
+    let change = event.step.change(event.resource);
+    let trees = change.and_then(|change| change.before.as_ref().zip(change.after.as_ref()));
+    let lists = trees.and_then(|(before, after)| {
+        let way = path_before(&before.node, &after.node, list)?;
+        Some((at(&before.node, &way)?, at(&after.node, list)?))
+    });
+    for cause in event.step.causes(event.resource, event.written) {
+        match cause {
+            Cause::Merged { patch } => {
+                let Some((before, after)) = lists else { continue };
+                let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
+                let name = |index: usize| key_of(after, after.items().get(index)?);
+                let in_patch = |index: usize| {
+                    let (key, value) = name(index)?;
+                    items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
+                };
+                let elements = Elements::new(before.items(), after.items());
+                if now < was
+                    && let Some((item, (_, own))) = in_patch(now).zip(name(now))
+                {
+                    return (item.span(), format!("names `{own}`, which puts it in front"));
+                }
+                // Those in front of it that were after it, or were not there.
+                let is_new = |index: &usize| elements.place_before(*index).is_none_or(|at| at > was);
+                let new: Vec<usize> = (0..now).filter(is_new).collect();
+                let names: Vec<String> = new
+                    .iter()
+                    .filter_map(|index| name(*index))
+                    .map(|(_, name)| format!("`{name}`"))
+                    .collect();
+                if let (Some(first), false) =
+                    (new.iter().find_map(|index| in_patch(*index)), names.is_empty())
+                {
+                    return (first.span(), format!("puts {} in front", names.join(", ")));
+                }
+            }
+            Cause::Patched { operations } => {
+                let mut position = was;
+                let mut by = None;
+                for operation in operations {
+                    let next = shifted(operation, list, position);
+                    if next != Some(position) {
+                        by = Some(operation);
+                    }
+                    position = next.unwrap_or(position);
+                }
+                let list = pointer(list);
+                let within = |operation: &&Operation| {
+                    operation.path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'))
+                };
+                if let Some(operation) = by.or_else(|| operations.iter().find(within)) {
+                    return (operation.span, format!("op: {} {}", operation.name, operation.path));
+                }
+            }
+            _ => {}
+        }
+    }
+    (Span::NONE, event.step.name_of(event.written).entry())
+}
