@@ -202,6 +202,92 @@ fn a_change_is_led_back_to_its_line() {
     }
 }
 
+/// Resources that flags are about.
+const GUARDED: &str = "apiVersion: networking.k8s.io/v1
+kind: NetworkPolicy
+metadata:
+  name: deny
+spec:
+  podSelector: {}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata:
+  name: data
+spec:
+  storageClassName: slow
+  resources:
+    requests:
+      storage: 10Gi
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata:
+  name: db
+spec:
+  serviceName: db
+";
+
+fn flags(text: &str) -> Vec<&str> {
+    text.lines().filter_map(|line| line.trim_start().strip_prefix("! ")).collect()
+}
+
+#[test]
+fn a_resource_that_goes_is_listed_with_the_line_that_drops_it() {
+    let repository = Repository::shop();
+    repository.write("base/guarded.yaml", GUARDED);
+    repository.replace("base/kustomization.yaml", "- web.yaml\n", "- web.yaml\n- guarded.yaml\n");
+    repository.commit("guarded");
+    let policy = GUARDED.split_inclusive("---\n").next().unwrap();
+    repository.replace("base/guarded.yaml", policy, "");
+    repository.replace("overlays/b/kustomization.yaml", "namePrefix: b-", "namePrefix: c-");
+    let text = repository.diff(&["HEAD"]);
+    let is_cause = |part: &&str| part.contains("NetworkPolicy") && !part.starts_with('!');
+    let parts: Vec<&str> = text.split("\n\n").filter(is_cause).collect();
+    assert_eq!(parts.len(), 1, "{text}");
+    assert!(parts[0].starts_with("base/guarded.yaml:1"), "{text}");
+    assert!(parts[0].contains("a, b"), "{text}");
+    let json = repository.diff(&["HEAD", "-o", "json"]);
+    assert_eq!(json.matches("NetworkPolicy deny is removed").count(), 1, "{json}");
+}
+
+#[test]
+fn what_is_replaced_may_change_everything_and_loses_its_data() {
+    let repository = Repository::shop();
+    repository.write("base/guarded.yaml", GUARDED);
+    repository.replace("base/kustomization.yaml", "- web.yaml\n", "- web.yaml\n- guarded.yaml\n");
+    repository.commit("guarded");
+    repository.replace("base/guarded.yaml", "storageClassName: slow", "storageClassName: fast");
+    repository.replace("base/guarded.yaml", "storage: 10Gi", "storage: 5Gi");
+    repository.replace("base/guarded.yaml", "serviceName: db", "serviceName: database");
+    let refused = [
+        "spec.storageClassName cannot be changed",
+        "a volume cannot shrink",
+        "spec.serviceName cannot be changed",
+    ];
+    let rename = |overlay: &str| {
+        repository.replace(
+            &format!("overlays/{overlay}/kustomization.yaml"),
+            "namePrefix: ",
+            "namePrefix: new-",
+        );
+    };
+    // As long as one overlay keeps the names, the cluster refuses the change there.
+    rename("a");
+    let text = repository.diff(&["HEAD"]);
+    for message in refused {
+        assert!(flags(&text).iter().any(|flag| flag.contains(message)), "{message}\n{text}");
+    }
+    let lost = "PersistentVolumeClaim data is renamed: the new one is empty";
+    assert!(flags(&text).iter().any(|flag| flag.contains(lost)), "{text}");
+    rename("b");
+    let text = repository.diff(&["HEAD"]);
+    for message in refused {
+        assert!(!text.contains(message), "{message}\n{text}");
+    }
+    assert!(flags(&text).iter().any(|flag| flag.contains(lost)), "{text}");
+}
+
 #[test]
 fn generated_content_is_led_back_to_the_file() {
     let repository = Repository::new(&[

@@ -65,6 +65,18 @@ pub(crate) struct Histories {
     pub to: Vec<HistoryEntry>,
 }
 
+impl Histories {
+    /// Only what made something or removed it. Why a resource is on one side alone has nothing to do with what changed it
+    /// in between.
+    pub(crate) fn ends(&self) -> Histories {
+        let ends = |history: &[HistoryEntry]| -> Vec<HistoryEntry> {
+            let is_end = |entry: &&HistoryEntry| entry.before.is_none() || entry.after.is_none();
+            history.iter().filter(is_end).cloned().collect()
+        };
+        Histories { from: ends(&self.from), to: ends(&self.to) }
+    }
+}
+
 impl<'a> Causes<'a> {
     pub(crate) fn new(
         from: &'a Side<'a>,

@@ -148,9 +148,11 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
             let mut change = local.change.clone();
             change.follows = local.follows.and_then(|at| ids[at]);
             let value = |node: &Option<Node>| node.as_ref().map(krm_yaml::json::compact).unwrap_or_default();
-            let shown = |node: &Option<Node>| match change.elided {
-                true => ending(&value(node)),
-                false => value(node),
+            let shown = |node: &Option<Node>| match (change.elided, change.field.is_empty()) {
+                (true, _) => ending(&value(node)),
+                // Overlays give one resource different names.
+                (false, true) => value(&node.as_ref().map(without_name)),
+                (false, false) => value(node),
             };
             let key = [
                 change.resource.api_version.clone(),
@@ -173,6 +175,7 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
             if !diff.changes[id].targets.contains(&number) {
                 diff.changes[id].targets.push(number);
             }
+            diff.changes[id].replaced &= local.change.replaced;
             ids[at] = Some(id);
         }
         restarting.sort();
@@ -232,6 +235,16 @@ fn order(diff: &mut Diff) {
         change.id = at;
         change.follows = change.follows.map(|id| new_ids[id]);
     }
+}
+
+/// A resource without its name and namespace.
+fn without_name(resource: &Node) -> Node {
+    let mut resource = resource.clone();
+    if let Some(metadata) = resource.get_mut("metadata") {
+        metadata.remove("name");
+        metadata.remove("namespace");
+    }
+    resource
 }
 
 /// How far a change is from the one it follows from in the end.
@@ -400,8 +413,11 @@ impl Comparison<'_> {
             (Some(_), _) => None,
             (None, Some(cause)) => Some(cause),
             (None, None) => {
+                let is_whole = difference.old_path.is_empty() && difference.new_path.is_empty();
+                let came_or_went = is_whole.then(|| self.causes.of(&histories.ends())).flatten();
                 let by_lock = || self.causes.of_lock(self.given.lock.as_deref()?);
-                self.causes.of(&histories).or_else(by_lock).or_else(|| self.read_cause())
+                let found = came_or_went.or_else(|| self.causes.of(&histories));
+                found.or_else(by_lock).or_else(|| self.read_cause())
             }
         };
         let shown = |which: Which, item: Option<&Item>, path: &[Segment], value: &Option<Node>| {
@@ -434,6 +450,7 @@ impl Comparison<'_> {
             derived: false,
             masked: is_masked,
             guessed: resource.pair.guessed,
+            replaced: named.from.as_ref().zip(named.to.as_ref()).is_some_and(|(from, to)| from != to),
         };
         Local { change, shown, cause, follows }
     }

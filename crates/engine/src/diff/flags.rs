@@ -33,18 +33,15 @@ pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
         return flags;
     }
     if change.kind == ChangeKind::Renamed && change.follows.is_none() {
-        if is_workload(kind) {
-            flags.push(("replaced", format!("{name} is renamed: the old one is deleted and a new one made")));
-        }
+        flags.extend(replaced(kind).map(|how| ("replaced", format!("{name} is renamed: {how}"))));
         return flags;
     }
-    if field == "metadata.namespace" && is_workload(kind) {
-        flags.push((
-            "replaced",
-            format!("{name} moves to another namespace: the old one is deleted and a new one made"),
-        ));
+    if field == "metadata.namespace" {
+        let moved = replaced(kind).map(|how| format!("{name} moves to another namespace: {how}"));
+        flags.extend(moved.map(|message| ("replaced", message)));
     }
-    if let Some(refused) = refused(kind, change) {
+    // A new resource may have any value from the start.
+    if let Some(refused) = refused(kind, change).filter(|_| !change.replaced) {
         flags.push((
             "immutable",
             format!("{name}: {refused} cannot be changed; delete it first, or give it a new name"),
@@ -52,6 +49,7 @@ pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
     }
     let number = |node: &Option<Node>| node.as_ref().and_then(Node::text).and_then(quantity);
     if kind == "PersistentVolumeClaim"
+        && !change.replaced
         && field == "spec.resources.requests.storage"
         && let (Some(before), Some(after)) = (number(&change.before), number(&change.after))
         && after < before
@@ -86,6 +84,15 @@ fn loss(kind: &str) -> &'static str {
         "PersistentVolumeClaim" => "its data may be lost",
         "StatefulSet" => "its pods go; its volumes stay unless a policy says otherwise",
         _ => "what it kept out may come in",
+    }
+}
+
+/// What it means that a new resource of a kind takes the place of the old one, if that matters.
+fn replaced(kind: &str) -> Option<&'static str> {
+    match kind {
+        "PersistentVolumeClaim" => Some("the new one is empty, and the data of the old one may be lost"),
+        "Namespace" => Some("the old one is deleted with everything in it"),
+        _ => is_workload(kind).then_some("the old one is deleted and a new one made"),
     }
 }
 
@@ -196,6 +203,7 @@ mod tests {
             derived: false,
             masked: false,
             guessed,
+            replaced: false,
         };
         of(&change).into_iter().map(|(rule, _)| rule).collect()
     }

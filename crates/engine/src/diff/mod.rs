@@ -127,6 +127,8 @@ pub struct Change {
     pub masked: bool,
     /// Resources are taken for the same because they are alike, not because they are known to be.
     pub guessed: bool,
+    /// In each of its targets the resource gets another name or namespace: a new one takes the place of the old one.
+    pub replaced: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
