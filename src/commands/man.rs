@@ -20,8 +20,11 @@ enum On {
 
 use On::{Commands, Every, Flag};
 
-/// What pages end with: headings, and below them terms and their meaning.
-const SECTIONS: [(&str, &[(On, &str, &str)]); 2] = [
+/// On whose pages it is, a term, and its meaning.
+type Entry = (On, &'static str, &'static str);
+
+/// What pages end with: headings, and the entries below them.
+const SECTIONS: [(&str, &[Entry]); 2] = [
     (
         "EXIT STATUS",
         &[

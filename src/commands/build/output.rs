@@ -44,7 +44,7 @@ pub fn packed(items: &Resources) -> Result<String> {
     Ok(files.iter().map(|(name, text)| format!("{}\0{text}\0", name.display())).collect())
 }
 
-/// The files in a folder that [`packed`] made a text of.
+/// The files that [`packed`] turned into one text, in a folder.
 pub fn unpacked<'a>(dir: &Path, packed: &'a [u8]) -> Vec<(PathBuf, &'a [u8])> {
     let parts: Vec<&[u8]> = packed.split(|byte| *byte == 0).collect();
     let files = parts.chunks_exact(2);

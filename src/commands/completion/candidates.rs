@@ -1,4 +1,4 @@
-//! What may come next on a command line: what clap knows of it, and what only a look at the files can tell.
+//! What may come next on a command line, by what clap knows and by what is in the files.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -70,30 +70,31 @@ impl<'a> Line<'a> {
             ([name], _) if WITH_COMMANDS.contains(name) => self.topics(),
             _ => Vec::new(),
         };
-        self.that_begin_so(found)
+        self.beginning_as_typed(found)
     }
 
     /// Everything that may come next, for a shell that knows nothing of krm.
     pub fn all(&self) -> Vec<String> {
         if let Some(flag) = self.flag {
-            return self.that_begin_so(values(flag));
+            return self.beginning_as_typed(values(flag));
         }
         if let Some((name, _)) = self.typed.split_once('=').filter(|(name, _)| name.starts_with("--")) {
             let flag = self.command.get_arguments().find(|arg| is_called(arg, &name[2..]));
             let all = flag.map(values).unwrap_or_default().into_iter();
-            return self.that_begin_so(all.map(|value| format!("{name}={value}")).collect());
+            return self.beginning_as_typed(all.map(|value| format!("{name}={value}")).collect());
         }
         if self.typed.starts_with('-') {
             let shown = self.command.get_arguments().filter(|arg| !arg.is_hide_set());
-            return self
-                .that_begin_so(shown.filter_map(Arg::get_long).map(|name| format!("--{name}")).collect());
+            return self.beginning_as_typed(
+                shown.filter_map(Arg::get_long).map(|name| format!("--{name}")).collect(),
+            );
         }
         let mut found = self.looked_up();
         if self.words.is_empty() {
-            found.extend(self.that_begin_so(names_below(self.command)));
+            found.extend(self.beginning_as_typed(names_below(self.command)));
         }
         let argument = self.command.get_positionals().nth(self.words.len());
-        found.extend(self.that_begin_so(argument.map(values).unwrap_or_default()));
+        found.extend(self.beginning_as_typed(argument.map(values).unwrap_or_default()));
         found
     }
 
@@ -108,7 +109,7 @@ impl<'a> Line<'a> {
         found
     }
 
-    fn that_begin_so(&self, mut found: Vec<String>) -> Vec<String> {
+    fn beginning_as_typed(&self, mut found: Vec<String>) -> Vec<String> {
         found.retain(|candidate| candidate.starts_with(self.typed));
         found
     }
@@ -151,7 +152,7 @@ fn names_below(command: &Command) -> Vec<String> {
     shown.map(|below| below.get_name().to_owned()).collect()
 }
 
-/// So many folders are looked into before a name is offered without knowing.
+/// After so many folders the search ends, and the name is offered in case there is a target further down.
 const MOST_FOLDERS: usize = 2000;
 
 /// Folders beside what was typed that have a kustomization, or some below them; these end in `/`.

@@ -1,7 +1,7 @@
 //! `krm completion`: what clap knows, for shells; and what only a look at the files can tell.
 //!
 //! The scripts for bash, fish and zsh ask krm itself for folders with a kustomization, names of resources and names of
-//! commands: `krm __complete LINE`, with the command line up to the cursor, prints a candidate a line. kubectl asks
+//! commands: `krm __complete LINE`, with the command line up to the cursor, prints one candidate per line. kubectl asks
 //! a program called `kubectl_complete-krm` for everything that may follow `kubectl krm`: a link to krm by that name.
 
 mod candidates;
@@ -111,7 +111,7 @@ fn is_for_commands(line: &str) -> bool {
         .any(|start| line.trim_start().starts_with(start))
 }
 
-/// Prints what only krm knows of what may come next on a command line that ends at the cursor.
+/// Prints the candidates that the scripts cannot know, for a command line that ends at the cursor.
 pub fn candidates(args: &CompleteArgs) -> Result<()> {
     let line = &args.line;
     let mut words: Vec<&str> = line.split_whitespace().skip(1).collect();
@@ -136,7 +136,7 @@ pub fn answer_kubectl() -> Result<()> {
     let mut cli = Cli::command();
     cli.build();
     let found = Line::new(&cli, &before, typed).all();
-    // A number ends the answer. Its bits: 2, no space after the word, which goes on; 4, no files besides what is offered.
+    // A number ends the answer. Bit 2 asks for no space after the word, bit 4 for no file names besides the candidates.
     let goes_on = found.iter().any(|candidate| candidate.ends_with('/'));
     let directive = if found.is_empty() { 0 } else { 4 + 2 * u8::from(goes_on) };
     print(&found, &format!(":{directive}\n"))

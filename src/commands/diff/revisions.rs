@@ -82,7 +82,7 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     Ok(compared)
 }
 
-/// The beginning of a commit's id, which is what the point at which two branches parted is called; any other name as it is.
+/// Shortens the full id of a commit, which takes the place of a name if `A...B` was asked for.
 fn short(name: &str) -> &str {
     match name.len() >= 40 && name.bytes().all(|byte| byte.is_ascii_hexdigit()) {
         true => &name[..12],
