@@ -55,9 +55,9 @@ impl ImageChange {
             "" | "*" => String::new(),
             value => format!("{mark}{value}"),
         };
-        let image = if matches!(new_name.as_str(), "" | "*") { name } else { new_name };
-        let image = format!("{image}{}{}", part(":", new_tag), part("@", digest));
-        (!is_reference(&image)).then(|| {
+        let name = if matches!(new_name.as_str(), "" | "*") { name } else { new_name };
+        let image = format!("{name}{}{}", part(":", new_tag), part("@", digest));
+        (name != "*" && !is_reference(&image)).then(|| {
             warning(format!("`{image}` is not a valid image")).help(
                 "an image is a name in lower case, `:` and a tag of letters, digits, `_`, `.` and `-`, or `@` and a digest",
             )
