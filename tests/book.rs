@@ -65,7 +65,7 @@ impl Example {
             fs::write(path, content).unwrap();
         }
         let output = session::bash(&self.commands, home).output().expect("bash starts");
-        session::without_folder(&output.stderr, home)
+        session::plain(&output.stderr, home)
     }
 }
 

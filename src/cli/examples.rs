@@ -19,10 +19,10 @@ pub const BUILD: &str = "Examples:
 pub const AFFECTED: &str = "Examples:
   krm affected --files examples/shop/base/web.yaml
   krm affected --files examples/shop/base/web.yaml | xargs -r krm build --mirror -o rendered/
-  krm affected main...HEAD --format json my-package";
+  krm affected main...HEAD --format json examples";
 
 pub const CREATE: &str = "Examples:
-  rm examples/shop/base/kustomization.yaml && krm create -C examples/shop/base --autodetect
+  mkdir new && cp examples/shop/base/web.yaml new && krm create -C new --autodetect
   mkdir new && krm create -C new --resources ../examples/shop/base --namespace shop";
 
 pub const HELP: &str = "Examples:
@@ -32,7 +32,7 @@ pub const HELP: &str = "Examples:
 pub const DIFF: &str = "Examples:
   krm diff --overlays examples/shop/base examples/shop/overlays/production
   krm diff main...HEAD
-  krm diff HEAD~1 'overlays/*' --stat";
+  krm diff HEAD~1 'examples/shop/overlays/*' --stat";
 
 pub const EXPLAIN: &str = "Examples:
   krm explain examples/shop/overlays/production Deployment/web spec.replicas
@@ -51,7 +51,7 @@ pub const GRAPH: &str = "Examples:
   krm graph --why examples/shop/base/web.yaml examples/shop/overlays/production";
 
 pub const SERVE: &str = "Example:
-  krm serve my-package";
+  krm serve examples/shop/overlays/production";
 
 pub const EDIT: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx:1.29 --diff
@@ -61,7 +61,8 @@ pub const EDIT: &str = "Examples:
 pub const EDIT_ADD: &str = "Examples:
   krm edit -C examples/shop/base add label team:shop
   krm edit -C examples/shop/base add configmap settings --from-literal=LOG_LEVEL=debug
-  krm edit -C examples/shop/base add patch --kind Deployment --path web.yaml";
+  krm edit -C examples/shop/base add patch --kind Deployment \\
+    --patch '[{op: replace, path: /spec/replicas, value: 2}]'";
 
 pub const EDIT_SET: &str = "Examples:
   krm edit -C examples/shop/overlays/production set image nginx=registry.example.com/nginx:1.29
@@ -84,7 +85,7 @@ pub const EDIT_EXTRACT: &str = "Examples:
   krm edit -C examples/shop/overlays/production extract patches[0] --to limits.yaml --diff";
 
 pub const LINT: &str = "Examples:
-  krm lint examples/shop
+  krm lint examples/mistakes
   krm lint examples/shop --fix --diff
   krm lint examples/shop --select unused-file,remote-moves
 
@@ -185,11 +186,11 @@ pub const FN: &str = "Examples:
 
 pub const FN_RUN: &str = "Examples:
   krm fn run examples/website --enable-exec --dry-run
-  krm fn run examples/shop/base --exec-path ./check.sh --enable-exec -- team=shop
+  krm fn run examples/package --exec-path examples/package/set-tier.sh --enable-exec -- tier=web
   krm fn run examples/shop/base --image example.com/set-label:v1 -- team=shop";
 
 pub const FN_SOURCE: &str = "Example:
-  krm fn source examples/shop/base | my-function | krm fn sink out";
+  krm fn source examples/package | examples/package/set-tier.sh | krm fn sink out";
 
 pub const FN_SINK: &str = "Example:
   krm fn source examples/shop/base | krm fn sink out";

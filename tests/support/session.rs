@@ -22,7 +22,20 @@ pub fn bash(script: &str, dir: &Path) -> Command {
     bash
 }
 
-/// What was printed, with paths as they are from `dir`.
-pub fn without_folder(printed: &[u8], dir: &Path) -> String {
-    String::from_utf8_lossy(printed).replace(&format!("{}/", dir.display()), "")
+/// What was printed, as it is in every folder and on every machine: paths as seen from `dir`, and for the time that a function
+/// took, as in `3 resources in 4 ms`, a word.
+pub fn plain(printed: &[u8], dir: &Path) -> String {
+    let text = String::from_utf8_lossy(printed).replace(&format!("{}/", dir.display()), "");
+    let lines = text.split_inclusive('\n').map(|line| {
+        if let Some((key, _)) = line.split_once("\"milliseconds\": ") {
+            return format!("{key}\"milliseconds\": 0,\n");
+        }
+        let of_function = line.starts_with("[PASS] ") || line.starts_with("[FAIL] ");
+        let Some(at) = line.find(" in ").filter(|_| of_function) else {
+            return line.to_owned();
+        };
+        let rest = line[at..].find([',', '\n']).map_or("", |end| &line[at + end..]);
+        format!("{} in TIME{rest}", &line[..at])
+    });
+    lines.collect()
 }

@@ -98,7 +98,7 @@ enum Leaf {
     },
     /// Add a patch: a file or a text, and what it applies to
     #[command(
-        after_help = "Example:\n  krm edit -C examples/shop/base add patch --kind Deployment --path web.yaml"
+        after_help = "Example:\n  krm edit -C examples/shop/base add patch --kind Deployment \\\n    --patch '[{op: replace, path: /spec/replicas, value: 2}]'"
     )]
     Patch(PatchArgs),
     /// Add resources: files, folders, patterns or addresses

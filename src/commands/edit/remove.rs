@@ -61,7 +61,7 @@ enum Leaf {
     Label(KeyArgs),
     /// Remove patches that are exactly as described
     #[command(
-        after_help = "Example:\n  krm edit -C examples/shop/base add patch --kind Deployment --path web.yaml &&\n    krm edit -C examples/shop/base remove patch --kind Deployment --path web.yaml"
+        after_help = "Example:\n  krm edit -C examples/shop/base add patch --kind Deployment \\\n    --patch '[{op: replace, path: /spec/replicas, value: 2}]' &&\n    krm edit -C examples/shop/base remove patch --kind Deployment \\\n    --patch '[{op: replace, path: /spec/replicas, value: 2}]'"
     )]
     Patch(PatchArgs),
     /// Remove resources
