@@ -183,12 +183,16 @@ impl Workspace {
     /// The layers that a change to these files reaches, as far as names tell: those that name one of them, or have it as
     /// their own file, and whatever includes these. Paths are real ones.
     pub fn reached_from(&self, changed: &[PathBuf]) -> BTreeSet<&Path> {
-        let touches = |path: &Path| {
+        let touches = |target: &ReferenceTarget| {
+            let Some(path) = target.path() else { return false };
             changed.iter().any(|changed| {
-                path.starts_with(changed) || {
-                    // What uses a whole folder uses every file in it.
-                    changed.starts_with(path)
-                }
+                path.starts_with(changed)
+                    || match target {
+                        // A folder that is taken whole is every file in it.
+                        ReferenceTarget::Folder(_) => changed.starts_with(path),
+                        // A kustomization may appear in it.
+                        _ => changed.parent() == Some(path),
+                    }
             })
         };
         let is_own = |layer: &Layer| {
@@ -197,7 +201,7 @@ impl Workspace {
         };
         let is_touched = |layer: &&Layer| {
             let mut named = layer.references.iter().filter(|reference| !reference.target.is_layer());
-            is_own(layer) || named.any(|reference| reference.target.path().is_some_and(touches))
+            is_own(layer) || named.any(|reference| touches(&reference.target))
         };
         let mut reached: BTreeSet<&Path> =
             self.layers().filter(is_touched).map(|layer| &*layer.folder).collect();
@@ -309,17 +313,19 @@ mod tests {
             ("part/kustomization.yaml", "kind: Component\npatches: [{path: missing.yaml}]\n"),
             ("other/composition.yaml", "apiVersion: apiextensions.crossplane.io/v1\nkind: Composition\n"),
             ("broken/kustomization.yaml", "a: [\n"),
+            ("whole/kustomization.yaml", "resources: [/]\n"),
         ]);
         let workspace = Workspace::scan(&world, &Sources::new(), Path::new("/")).unwrap();
         let names: Vec<&str> = workspace.layers().map(|layer| layer.shown.as_str()).collect();
-        assert_eq!(names, ["base", "broken", "part", "top"]);
+        assert_eq!(names, ["base", "broken", "part", "top", "whole"]);
         let roots: Vec<&str> = workspace.roots().into_iter().map(|layer| layer.shown.as_str()).collect();
-        assert_eq!(roots, ["broken", "top"]);
+        assert_eq!(roots, ["broken", "top", "whole"]);
         for (changed, reached) in [
             ("/base/a.txt", vec!["/base", "/top"]),
             ("/base/kustomization.yml", vec!["/base", "/top"]),
             ("/part/missing.yaml", vec!["/part", "/top"]),
             ("/other/composition.yaml", vec![]),
+            ("/kustomization.yaml", vec!["/whole"]),
         ] {
             let found = workspace.reached_from(&[changed.into()]);
             assert_eq!(

@@ -27,6 +27,15 @@ pub struct Reference {
     pub named_source: Option<FileId>,
 }
 
+impl Reference {
+    /// A base is a folder with a kustomization: nothing is taken from any other, not even from the files below it.
+    fn refuse_plain_folder(&mut self) {
+        if let ReferenceTarget::Folder(path) = &mut self.target {
+            self.target = ReferenceTarget::Missing(std::mem::take(path));
+        }
+    }
+}
+
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferenceTarget {
@@ -37,7 +46,7 @@ pub enum ReferenceTarget {
     Folder(PathBuf),
     /// A repository or a file that has to be fetched.
     Remote(String),
-    /// Nothing is there.
+    /// Nothing is there that could be used.
     Missing(PathBuf),
 }
 
@@ -156,6 +165,9 @@ impl Finder<'_> {
             let takes_resources = matches!(*of, "ResourceAccumulator" | "ResourceGenerator")
                 || matches!((*of, path[0]), ("Kustomization", "resources" | "bases"));
             self.found[before..].iter_mut().for_each(|reference| reference.is_resource = takes_resources);
+            if matches!((*of, path[0]), ("Kustomization", "resources" | "bases" | "components")) {
+                self.found[before..].iter_mut().for_each(Reference::refuse_plain_folder);
+            }
         }
         match kind {
             "Kustomization" => self.charts(root),
