@@ -279,15 +279,12 @@ impl Checkout {
     }
 }
 
-/// Fetches one commit, without its history, into a repository that is gone at the end of the run. Git need neither wait
-/// until it is on disk nor tidy up after itself.
+/// Fetches one commit into a repository, without its history.
 pub(super) fn fetch_head(folder: &Path, repository: &Repository) -> Result<()> {
-    const FOR_A_WHILE: [&str; 4] = ["-c", "core.fsync=none", "-c", "maintenance.auto=false"];
     let Repository { url, reference, .. } = repository;
     let reference = if reference.is_empty() { "HEAD" } else { reference };
     // After `--` nothing is an option, whatever it looks like.
-    let fetch = ["fetch", "--quiet", "--depth=1", "--", url, reference];
-    match git(folder, &[&FOR_A_WHILE[..], &fetch].concat(), repository) {
+    match git(folder, &["fetch", "--quiet", "--depth=1", "--", url, reference], repository) {
         Ok(_) => Ok(()),
         Err(fault) => Err(with_near_reference(fault, folder, repository)),
     }
