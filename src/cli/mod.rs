@@ -110,13 +110,13 @@ impl Cli {
     /// Reads the command line. Switches may be written as kustomize's may, `--enable-helm=true`.
     pub fn read() -> Result<Self, Usage> {
         let args: Vec<OsString> = spelling::older_words(std::env::args_os().collect());
-        let (format, pair) = (usage::format_of(&args), usage::pair_in(&args));
+        let format = usage::format_of(&args);
         if as_kustomize::is_called() {
             let args = as_kustomize::without_stack_trace(args);
             let command = as_kustomize::command(Self::command());
             let args = spelling::plain_switches(args, &command);
             let read = command.try_get_matches_from(args).and_then(|read| Self::from_arg_matches(&read));
-            return read.map_err(|error| Usage { error, format, pair });
+            return read.map_err(|error| Usage { error, format });
         }
         if let Some(build) = build_without_options(&args).or_else(|| BuildAlone::read(&args)) {
             return Ok(build);
@@ -129,7 +129,7 @@ impl Cli {
         };
         let read =
             command.try_get_matches_from_mut(args).and_then(|matches| Self::from_arg_matches(&matches));
-        read.map_err(|error| Usage { error, format, pair })
+        read.map_err(|error| Usage { error, format })
     }
 
     /// How errors and warnings are written: who wants a report as JSON wants all of it so.
@@ -235,7 +235,7 @@ pub struct BuildArgs {
     #[arg(long)]
     pub watch: bool,
 
-    /// With `--watch`: look at the files every so many milliseconds, for file systems that do not say when a file changes
+    /// With `--watch`: look at the files every MS milliseconds, for file systems that do not say when a file changes
     #[arg(long, value_name = "MS", requires = "watch")]
     pub poll: Option<u64>,
 

@@ -29,8 +29,6 @@ const ELSEWHERE: [(&[&str], &str); 9] = [
 pub struct Usage {
     pub error: clap::Error,
     pub format: ErrorFormat,
-    /// The first word of the command line that is written `KEY=VALUE` and belongs to no option.
-    pub pair: Option<String>,
 }
 
 impl Usage {
@@ -90,7 +88,7 @@ impl Usage {
         };
         match self.error.kind() {
             ErrorKind::UnknownArgument if self.error.to_string().contains("krm fn run") => {
-                self.pair.as_deref().map(pair_advice)
+                pair_in(std::env::args_os()).as_deref().map(pair_advice)
             }
             ErrorKind::UnknownArgument => {
                 let argument = text(ContextKind::InvalidArg)?;
@@ -114,10 +112,11 @@ pub fn pair_advice(pair: &str) -> String {
 }
 
 /// The first word before `--` that is written `KEY=VALUE` and is not the value of an option.
-pub fn pair_in(args: &[OsString]) -> Option<String> {
-    let words: Vec<&str> = args.iter().map_while(|arg| arg.to_str().filter(|word| *word != "--")).collect();
-    let pair = words.windows(2).find(|pair| is_pair(pair[1]) && !pair[0].starts_with('-'));
-    pair.map(|pair| pair[1].to_owned())
+fn pair_in(args: impl Iterator<Item = OsString>) -> Option<String> {
+    let words: Vec<String> =
+        args.map_while(|arg| arg.into_string().ok().filter(|word| word != "--")).collect();
+    let pair = words.windows(2).find(|pair| is_pair(&pair[1]) && !pair[0].starts_with('-'));
+    pair.map(|pair| pair[1].clone())
 }
 
 pub fn is_pair(word: &str) -> bool {

@@ -33,7 +33,7 @@ enum CacheCommand {
 
 #[derive(Debug, Args)]
 struct GcArgs {
-    /// Remove entries that were not used for so long, such as `30d` or `12h`
+    /// Remove entries that have not been used for this long, such as `30d` or `12h`
     #[arg(long, default_value = "30d", value_name = "TIME", value_parser = age)]
     unused_for: Duration,
 

@@ -12,7 +12,7 @@ use super::input::{YAML_AND_JSON, read, read_resources};
 use super::merge::{MergeOutput, options, refuse_two_inputs};
 use crate::cli::{Merge3Args, OnConflict};
 use crate::os;
-use crate::report::Report;
+use crate::report::{Report, names};
 
 pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     refuse_two_inputs(&[&args.original, &args.updated, &args.dest])?;
@@ -68,8 +68,8 @@ fn not_renamed(old: &str, new: &str) -> Diagnostic {
         .help(format!("rename your `{new}`, or check which of the two a kustomization means"))
 }
 
-/// A merge is one of resources. An update may also change files that a kustomization reads, such as those of a generator:
-/// who is not reminded of them has half an update.
+/// Warns about other files that the update changes. Only resources are merged, but a kustomization may read files too, such as
+/// those of a generator: without them the update is incomplete.
 fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
     let folders = [&args.original, &args.updated, &args.dest].map(Path::new);
     if !folders.iter().all(|folder| folder.is_dir()) {
@@ -78,8 +78,8 @@ fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
     let [original, updated, dest] = folders;
     let disk = os::Disk::default();
     // A folder that cannot be listed was reported when its resources were read.
-    let names = |folder| package::files(&disk, folder, &[""]).unwrap_or_default();
-    let mut others: Vec<String> = names(original).into_iter().chain(names(updated)).collect();
+    let paths = |folder| package::files(&disk, folder, &[""]).unwrap_or_default();
+    let mut others: Vec<String> = paths(original).into_iter().chain(paths(updated)).collect();
     others.sort();
     others.dedup();
     let merged: HashSet<&str> = merged.iter().map(|file| file.path.as_str()).collect();
@@ -92,11 +92,7 @@ fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
     if others.is_empty() {
         return None;
     }
-    let mut names =
-        others.iter().take(MOST_SHOWN).map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
-    if others.len() > MOST_SHOWN {
-        names.push_str(&format!(" and {} more", others.len() - MOST_SHOWN));
-    }
+    let names = names(others.iter().map(|name| format!("`{name}`")));
     let help = format!(
         "only resources in YAML and JSON are merged: compare the files with those in `{}`, and copy what you want",
         args.updated
@@ -104,7 +100,7 @@ fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
     Some(Diagnostic::warning("merge-other-files", format!("the update also changes {names}")).help(help))
 }
 
-/// How many files, and how many entries of a list, are named.
+/// How many entries of a list are named.
 const MOST_SHOWN: usize = 8;
 
 fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnostic {

@@ -49,7 +49,7 @@ fn fetch(format: Format) -> Result<()> {
             .help("make sure that kubectl is installed, and that `kubectl get --raw /openapi/v2` works")
     };
     let output = Command::new("kubectl")
-        // A cluster that does not answer, or one byte after the other, is given up.
+        // Gives up on a cluster that does not answer, or only one byte at a time.
         .args(["get", "--raw", "/openapi/v2", "--request-timeout=60s"])
         .stdin(Stdio::null())
         .output()

@@ -8,15 +8,15 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::policy::Limits;
-use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
+use krm_engine::runtime::{Argument, Output, Permission, Tool, run_tool};
 use serde::Deserialize;
 use ureq::http::{HeaderMap, HeaderName, HeaderValue};
 
 /// How long a helper may take.
 const TO_ANSWER: Duration = Duration::from_secs(60);
-/// How long headers hold for which a helper names no end.
+/// How long headers are used if the helper does not say when they expire.
 const HOLDS: Duration = Duration::from_secs(30 * 60);
-/// Headers are asked for anew so long before they end: a request takes time.
+/// How long before they expire new headers are asked for: a request takes time.
 const BEFORE_THE_END: Duration = Duration::from_secs(10);
 /// How often a helper is asked anew because a server refuses what it gave. Many requests may be refused at once, and a
 /// helper may have nothing else to give.
@@ -103,19 +103,24 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), String> 
     Ok((name, value))
 }
 
-/// Starts a helper. What it prints is not repeated in messages: it may hold a secret.
-fn ask(helper: &str, uri: &str) -> Result<(HeaderMap, SystemTime), String> {
-    let question = serde_json::json!({ "uri": uri }).to_string();
+/// Asks a program that keeps secrets: `PROGRAM get`, with the question on standard input. What it prints is not for messages:
+/// it may hold a secret.
+pub fn get_from(program: &str, question: Vec<u8>, timeout: Duration) -> Result<Output, String> {
     let tool = Tool {
-        program: helper.to_owned(),
+        program: program.to_owned(),
         args: vec![Argument::Text("get".into())],
         needs: Permission::Given,
-        timeout: Some(TO_ANSWER),
+        timeout: Some(timeout),
         ..Tool::default()
     };
-    let output = run_tool(&tool, question.into_bytes(), &Limits::default(), super::supervisor().as_deref())
+    run_tool(&tool, question, &Limits::default(), super::supervisor().as_deref())
         .map_err(|error| format!("cannot be started: {}", error.message()))?
-        .map_err(|error| format!("cannot be started: {error}"))?;
+        .map_err(|error| format!("cannot be started: {error}"))
+}
+
+fn ask(helper: &str, uri: &str) -> Result<(HeaderMap, SystemTime), String> {
+    let question = serde_json::json!({ "uri": uri }).to_string();
+    let output = get_from(helper, question.into_bytes(), TO_ANSWER)?;
     if !output.status.is_success() {
         let stderr = String::from_utf8_lossy(&output.stderr);
         let said = stderr.lines().rev().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();

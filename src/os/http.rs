@@ -76,7 +76,7 @@ pub fn is_timeout(error: &std::io::Error) -> bool {
 
 const TOO_LONG: &str = "the server takes too long";
 
-/// A server that answers everything one byte after the other, and never comes to an end.
+/// A server that answers every request one byte at a time, and never finishes.
 #[cfg(test)]
 pub fn dripping_server() -> std::net::SocketAddr {
     use std::io::Write;

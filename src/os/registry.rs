@@ -9,13 +9,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use base64::Engine as _;
-use krm_engine::policy::Limits;
-use krm_engine::runtime::{Argument, Permission, Tool, run_tool};
 use krm_engine::{Diagnostic, Node, Result};
 use serde::Deserialize;
 
 use super::content::sha256;
-use super::credentials::Credentials;
+use super::credentials::{Credentials, get_from};
 use super::http::{agent, explained, explained_reading};
 
 /// An image by name.
@@ -208,7 +206,7 @@ impl Registry {
         ImageConfig::read(&image, &reference, self)
     }
 
-    /// Writes a blob somewhere, as it comes. Nothing is verified, but no more than so many bytes are written.
+    /// Writes a blob somewhere, as it comes. Nothing is verified, but no more than `most` bytes are written.
     pub fn copy_blob(&mut self, digest: &str, most: u64, to: &mut dyn Write) -> Result<()> {
         let within = (self.within + Duration::from_secs(most / SLOWEST)).min(LAYER_WITHIN);
         let mut response = self.response("blobs", digest, within)?;
@@ -398,8 +396,8 @@ fn read_logins(file: &Path) -> Option<Node> {
     Some(krm_yaml::parse_str(&text).ok()?.into_iter().next()?.root)
 }
 
-/// What a program knows that keeps passwords for docker: `docker-credential-NAME get` reads the name of a registry and prints
-/// `{"Username": "...", "Secret": "..."}`. `None` if it has none for this one.
+/// The login that one of docker's credential helpers has for a registry, if it has one: `docker-credential-NAME get` reads the
+/// name of the registry and prints `{"Username": "...", "Secret": "..."}`.
 fn stored_login(program: &str, registry: &str) -> Result<Option<String>, String> {
     #[derive(Deserialize)]
     #[serde(rename_all = "PascalCase")]
@@ -408,19 +406,10 @@ fn stored_login(program: &str, registry: &str) -> Result<Option<String>, String>
         secret: String,
     }
     let program = format!("docker-credential-{program}");
-    let tool = Tool {
-        program: program.clone(),
-        args: vec![Argument::Text("get".into())],
-        needs: Permission::Given,
-        timeout: Some(WITHIN),
-        ..Tool::default()
-    };
-    let output =
-        run_tool(&tool, registry.as_bytes().to_vec(), &Limits::default(), super::supervisor().as_deref())
-            .map_err(|error| format!("`{program}` cannot be started: {}", error.message()))?
-            .map_err(|error| format!("`{program}` cannot be started: {error}"))?;
+    let output = get_from(&program, registry.as_bytes().to_vec(), WITHIN)
+        .map_err(|why| format!("`{program}` {why}"))?;
     if !output.status.is_success() {
-        // That it has no login is said on standard output, and is no failure.
+        // A missing login is not an error. Such programs report it on standard output.
         let said = String::from_utf8_lossy(&output.stdout);
         return match said.contains("credentials not found") {
             true => Ok(None),

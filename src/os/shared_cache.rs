@@ -62,7 +62,7 @@ impl<S: Server> Store for SharedCache<S> {
     }
 }
 
-/// So many failures in a row, and the server is not asked again.
+/// After this many failures in a row the server is not asked again.
 const PATIENCE: u32 = 3;
 
 /// How a server does in this run. The first failure is a warning; the others only cost time.
@@ -185,7 +185,7 @@ impl Waiting {
     const NONE: Self = Self { jobs: VecDeque::new(), bytes: 0, workers: 0 };
 }
 
-/// Has an upload of so many bytes made while the build goes on.
+/// Uploads in the background while the build goes on. `bytes` is how much.
 fn upload_later(bytes: usize, job: impl FnOnce() + Send + 'static) {
     let mut waiting = UPLOADS.waiting.lock().expect("no one panics while holding the uploads");
     while waiting.bytes > MOST_WAITING {

@@ -28,7 +28,7 @@ use super::store::{Kept, Store};
 use super::{Disk, lockfile};
 
 const FORMAT: &str = "krm target 1";
-/// So many builds of a target are remembered: a branch and its parent, mostly.
+/// How many builds of a target to remember: usually a branch and its parent.
 const VARIANTS: usize = 4;
 
 /// The outputs of targets.

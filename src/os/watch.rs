@@ -105,7 +105,7 @@ impl Watch {
         (newer, warning)
     }
 
-    /// Waits until paths changed and nothing more happens; at most so long, if a time is given.
+    /// Waits until paths have changed and nothing more happens, or until the timeout.
     pub fn wait(&mut self, timeout: Option<Duration>) -> Vec<PathBuf> {
         let deadline = timeout.map(|timeout| Instant::now() + timeout);
         loop {

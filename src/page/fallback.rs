@@ -7,14 +7,15 @@ use krm_engine::page::{Field, FieldEvents, Page, Resource, Version};
 use super::graph::label;
 use super::{Counts, counted, escaped};
 
-/// So many changed lines are shown in all, and so many around a change.
+/// The most changed lines to show in all.
 const MOST_CHANGED: usize = 4000;
+/// The lines to show around a change.
 const AROUND: usize = 2;
 /// A result that is longer is shown as the build prints it, without the places of its lines: they would be longer than it.
 const MOST_PLACED: usize = 8000;
-/// So many resources it then shows in one piece.
+/// How many resources it then shows in one piece.
 const PIECE: usize = 100;
-/// So many resources are open from the beginning.
+/// How many resources are open at first.
 const OPEN: usize = 12;
 
 pub fn write(page: &Page, counts: &Counts, out: &mut String) {

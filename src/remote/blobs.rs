@@ -17,7 +17,7 @@ use super::messages::{
 };
 use super::status::{Code, Status};
 
-/// So many digests are asked for at once.
+/// How many digests to ask for at once.
 const MANY: usize = 10_000;
 /// A large blob is sent in pieces of this size.
 const PIECE: usize = 512 << 10;

@@ -48,18 +48,32 @@ fn by_environment(variable: impl Fn(&str) -> Option<std::ffi::OsString>) -> Opti
     None
 }
 
-/// Numbers of the terminal's own colours.
-pub fn paint(part: Part, text: &str) -> String {
-    let number = match part {
-        Part::Error => 31,
-        Part::Warning => 33,
-        Part::Message => 1,
-        Part::Note => 36,
-        Part::Help => 32,
-        Part::Frame => 34,
+/// What a terminal may be asked for: its own colours, by their numbers.
+pub const BOLD: &str = "1";
+pub const DIM: &str = "2";
+pub const RED: &str = "31";
+pub const GREEN: &str = "32";
+pub const YELLOW: &str = "33";
+const BLUE: &str = "34";
+pub const CYAN: &str = "36";
+
+/// Text in a colour, or in several styles that are separated by `;`.
+pub fn paint(style: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("\u{1b}[{style}m{text}\u{1b}[0m") }
+}
+
+/// A part of a diagnostic.
+pub fn paint_part(part: Part, text: &str) -> String {
+    let style = match part {
+        Part::Error => RED,
+        Part::Warning => YELLOW,
+        Part::Message => BOLD,
+        Part::Note => CYAN,
+        Part::Help => GREEN,
+        Part::Frame => BLUE,
         _ => return text.to_owned(),
     };
-    format!("\x1b[{number}m{text}\x1b[0m")
+    paint(style, text)
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! how the text looks; this module adds colour and everything else.
 
 mod ci;
-mod colour;
+pub mod colour;
 pub mod columns;
 mod links;
 mod repeated;
@@ -130,7 +130,7 @@ impl Report {
 
     fn text(&self, diagnostic: &Diagnostic) -> String {
         match self.colours.on_stderr() {
-            true => diagnostic.render_with(&self.sources, &|part, text| colour::paint(part, text)),
+            true => diagnostic.render_with(&self.sources, &|part, text| colour::paint_part(part, text)),
             false => diagnostic.render(&self.sources),
         }
     }

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use super::all;
 
-/// So many targets are named.
+/// The most targets to name.
 const MOST: usize = 3;
 
 /// An error, and the targets that have it.

@@ -231,8 +231,14 @@ fn a_destination_that_is_the_original_becomes_the_update() {
         let [original, updated] = [(); 2].map(|()| Writer::text(random, comments));
         let merged = merge3(&original, &updated, &original);
         assert_eq!(root(&merged), root(&updated), "{original}---\n{updated}---\n{merged}");
-        let trees =
-            three_way(Some(&root(&original)), &root(&updated), &root(&original), &Schema::builtin(), INFER);
+        let trees = three_way(
+            Some(&root(&original)),
+            &root(&updated),
+            &root(&original),
+            Side::Theirs,
+            &Schema::builtin(),
+            INFER,
+        );
         let (_, conflicts) = trees.unwrap();
         assert!(conflicts.is_empty(), "nobody else changed anything");
     });

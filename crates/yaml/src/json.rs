@@ -24,8 +24,8 @@ pub fn indented(node: &Node) -> String {
     out
 }
 
-/// Writes a tree as JSON on indented lines, without a line break at the end: keys in their order, and numbers as they are
-/// written, as far as JSON writes them so.
+/// Writes a tree as JSON on indented lines, without a line break at the end. Keys keep their order, and numbers their
+/// spelling if JSON allows it.
 pub fn pretty(node: &Node) -> String {
     let mut out = String::new();
     write(node, &mut out, Layout { sorted: false, indented: true, in_key: false }, 0);
@@ -73,8 +73,8 @@ fn write(node: &Node, out: &mut String, layout: Layout, depth: usize) {
     }
 }
 
-/// The text of a key. That of a collection, for which JSON has no words, is its JSON; of a key within a key only that it is
-/// one, since its quotes would need twice the backslashes at every level.
+/// The text of a key. JSON has no keys that are collections: their JSON is the text. A collection within such a key is only
+/// named, since its quotes would need twice the backslashes at every level.
 fn key(key: &Node, layout: Layout) -> Cow<'_, str> {
     match key.text() {
         // However it is written: `~`, `null`, or not at all.

@@ -108,10 +108,10 @@ pub fn build(
     }
 }
 
-/// So many look-ups wait for a server at once.
+/// How many look-ups may wait for a server at once.
 const WAITING: usize = 32;
 
-/// Looks up all targets: on as many threads as there are cores, or on so many that wait.
+/// Looks up all targets: on as many threads as there are cores, or on more if they wait for a server.
 fn look_up_all(
     targets: &[String],
     threads: usize,

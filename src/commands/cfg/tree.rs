@@ -10,6 +10,7 @@ use super::{LocalityArgs, clean, is_package, take, without_lists};
 use crate::cli::examples;
 use crate::commands::input;
 use crate::os;
+use crate::report::colour::{CYAN, paint};
 use crate::report::{Report, sanitize};
 
 /// Draw a package as a tree of folders, files and resources
@@ -117,7 +118,7 @@ fn draw(branches: &[Branch], indent: &str, colour: bool, out: &mut String) {
         out.push_str(indent);
         out.push_str(if is_last { "└── " } else { "├── " });
         match branch.tag.as_deref().map(sanitize::inert) {
-            Some(tag) if colour => out.push_str(&format!("[\x1b[36m{tag}\x1b[0m]  ")),
+            Some(tag) if colour => out.push_str(&format!("[{}]  ", paint(CYAN, &tag))),
             Some(tag) => out.push_str(&format!("[{tag}]  ")),
             None => {}
         }

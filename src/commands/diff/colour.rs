@@ -1,9 +1,6 @@
 //! Differences in colours, for a terminal.
 
-const BOLD: u8 = 1;
-const RED: u8 = 31;
-const GREEN: u8 = 32;
-const CYAN: u8 = 36;
+use crate::report::colour::{BOLD, CYAN, GREEN, RED, paint};
 
 /// The text for people, with what goes in red, what comes in green, and where it is caused in bold.
 pub fn text(text: &str) -> String {
@@ -25,9 +22,9 @@ pub fn unified(text: &str) -> String {
     })
 }
 
-fn painted(text: &str, colour: impl Fn(&str) -> Option<u8>) -> String {
+fn painted(text: &str, colour: impl Fn(&str) -> Option<&'static str>) -> String {
     let line = |line: &str| match colour(line) {
-        Some(number) => format!("\u{1b}[{number}m{line}\u{1b}[0m\n"),
+        Some(colour) => paint(colour, line) + "\n",
         None => format!("{line}\n"),
     };
     text.lines().map(line).collect()

@@ -1,9 +1,7 @@
 //! Histories in colours, for a terminal.
 
-const BOLD: &str = "1";
-const DIM: &str = "2";
-const YELLOW: &str = "33";
-const CYAN: &str = "36";
+use crate::report::colour::{BOLD, CYAN, DIM, YELLOW, paint};
+
 /// What changed is underlined too, for those who do not see the colours.
 const GONE: &str = "4;31";
 const NEW: &str = "4;32";
@@ -88,10 +86,6 @@ fn changed(before: &str, after: &str) -> (String, String) {
         format!("{}{}{tail}", &text[..start], paint(code, middle))
     };
     (marked(before, GONE), marked(after, NEW))
-}
-
-fn paint(code: &str, text: &str) -> String {
-    if text.is_empty() { String::new() } else { format!("\u{1b}[{code}m{text}\u{1b}[0m") }
 }
 
 #[cfg(test)]

@@ -34,7 +34,7 @@ pub struct LspArgs {
     stdio: bool,
 }
 
-/// When nothing was said for so long, nobody is typing.
+/// After a silence of this length nobody is typing.
 const PAUSE: Duration = Duration::from_millis(300);
 
 /// Ids of requests that the client does not wait for any more.

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use crate::os::Disk;
 
-/// For those who named a folder without a Kptfile.
+/// The advice for a folder without a Kptfile.
 pub const NO_PACKAGE: &str = "change to the folder of a package, or name it; `krm pkg get` fetches a package, and `krm pkg init` makes one";
 
 /// A package at an address.

@@ -47,7 +47,7 @@ pub struct ServeArgs {
     #[arg(long)]
     show_secrets: bool,
 
-    /// Look at files every so many milliseconds, for file systems that do not say when a file changes
+    /// Look at files every MS milliseconds, for file systems that do not say when a file changes
     #[arg(long, value_name = "MS")]
     poll: Option<u64>,
 

@@ -4,6 +4,7 @@ use krm_function::annotations::FORMATTING;
 use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Value};
 
 use super::Item;
+use crate::files::is_kustomize;
 use crate::resource::comments::has_comments;
 
 pub use crate::resource::comments::strip_comments;
@@ -151,16 +152,13 @@ pub fn format(item: &mut Item) -> Result<()> {
     if item.kind().is_empty() || item.api_version().is_empty() {
         return Ok(());
     }
-    match item.api_version().starts_with(KUSTOMIZE) {
+    match is_kustomize(item.api_version()) {
         // Each field of a kustomization is a step, and people write them in the order they think of them.
         true => put_first(&mut item.node),
         false => arrange(&mut item.node, Depth::Root),
     }
     Ok(())
 }
-
-/// Kustomizations, components and Compositions.
-const KUSTOMIZE: &str = "kustomize.config.k8s.io/";
 
 /// Puts the fields that say what a resource is first, and leaves all others in their order.
 fn put_first(node: &mut Node) {

@@ -14,6 +14,7 @@ use krm_yaml::{Diagnostic, Node, Result, Source, Span, Spanned, Text};
 use serde::Deserialize;
 
 use crate::files::folder::Folder;
+use crate::files::is_kustomize;
 use crate::files::world::Loader;
 
 pub(crate) use consolidate::{Listed, Planner, consolidate};
@@ -30,9 +31,6 @@ pub const API_VERSION: &str = "kustomize.config.k8s.io/v1alpha1";
 
 /// The versions there are. They do not differ.
 const API_VERSIONS: [&str; 2] = [API_VERSION, "kustomize.config.k8s.io/v1beta1"];
-
-/// What the apiVersion of every Composition of ours begins with.
-const GROUP: &str = "kustomize.config.k8s.io/";
 
 /// A Composition as it was written.
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -127,7 +125,7 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>>
 /// Whether what a file holds is a Composition of ours, whatever the file is called.
 pub(crate) fn is_composition(root: &Node) -> bool {
     let text = |key: &str| root.get(key).and_then(Node::text);
-    text("kind") == Some("Composition") && text("apiVersion").is_none_or(|version| version.starts_with(GROUP))
+    text("kind") == Some("Composition") && text("apiVersion").is_none_or(is_kustomize)
 }
 
 /// Whether a file among resources holds a Composition and nothing else.
@@ -147,7 +145,7 @@ fn counts(folder: &Folder, name: &str, place: Span, beside_kustomization: bool) 
     let Ok(documents) = read else { return !beside_kustomization };
     let text = |key: &str| documents.first()?.root.get(key)?.text();
     match (text("apiVersion"), text("kind")) {
-        (Some(version), _) if version.starts_with(GROUP) => true,
+        (Some(version), _) if is_kustomize(version) => true,
         (None, Some("Composition")) => true,
         (Some(_), Some("Composition")) => false,
         _ => !beside_kustomization,

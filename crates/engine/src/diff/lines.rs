@@ -9,7 +9,7 @@ pub struct Hunk {
     pub new: Range<usize>,
 }
 
-/// Beyond so many differences what is left counts as changed: nobody reads so many.
+/// The most differences to tell apart; after these everything counts as changed. Nobody reads more.
 const MOST: usize = 4000;
 
 /// The parts in which two lists differ, in order; as few changes as possible. (Myers, "An O(ND) Difference Algorithm".)

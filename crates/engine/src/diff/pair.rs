@@ -49,7 +49,7 @@ pub(crate) struct Pair {
     pub guessed: bool,
 }
 
-/// Beyond so many that are left over nobody compares each with each.
+/// The most leftovers to compare each with each.
 const MOST: usize = 200;
 
 /// Pairs resources: by their final ids, by the ids they were written with, by what they have in common. Of two overlays

@@ -54,7 +54,7 @@ impl Paths {
 }
 
 impl File {
-    /// Adds paths to a list; patterns stand for the files they match, of which there must be some.
+    /// Adds paths to a list. Patterns become the files they match; each must match at least one.
     pub fn add_paths(&mut self, list: Paths, patterns: &[String]) -> Result<()> {
         let mut found = Vec::new();
         patterns.iter().try_for_each(|pattern| not_empty(pattern))?;
@@ -74,7 +74,7 @@ impl File {
         Ok(())
     }
 
-    /// Adds paths to a list as they are, whatever they lead to.
+    /// Adds paths to a list as they are, without checking what is there.
     pub fn add_paths_unverified(&mut self, list: Paths, paths: &[String]) {
         for path in paths {
             if path == self.name() {

@@ -57,7 +57,7 @@ struct Traced {
     asked: u64,
 }
 
-/// So many builds are kept with all that happened in them.
+/// The most builds to keep with their traces.
 const MOST_TRACES: usize = 16;
 
 impl Facts {

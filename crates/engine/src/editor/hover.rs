@@ -25,7 +25,7 @@ pub struct Hover {
     pub place: Place,
 }
 
-/// So many builds are described; of others there is a count.
+/// The most builds to describe; the rest are only counted.
 pub(super) const MOST_BUILDS: usize = 5;
 
 impl Editor {

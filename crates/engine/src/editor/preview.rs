@@ -28,7 +28,7 @@ impl Editor {
         Some(built.and_then(|built| Ok(emit(&built)?.concat())))
     }
 
-    /// The roots that a kustomization is part of, itself apart; `None` if there are none.
+    /// The other roots that a kustomization is part of; `None` if there are none.
     pub fn usage(&mut self, path: &Path) -> Option<Usage> {
         self.sync();
         let path = self.world.place(path);

@@ -191,7 +191,7 @@ pub(super) fn merge(all: &mut Vec<Problem>, more: &[Problem]) {
     all.sort_by(|a, b| key(a).cmp(&key(b)));
 }
 
-/// So many places are named beside a problem.
+/// The most places to name beside a problem.
 const MOST_NOTES: usize = 10;
 
 fn key(problem: &Problem) -> (u32, u32, Level, &str, &str) {

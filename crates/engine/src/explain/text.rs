@@ -98,7 +98,7 @@ fn how_it_went(answer: &Explanation, state: State, sources: &Sources) -> String 
     }
 }
 
-/// The places that decide the parts of a map or a list, at most so many.
+/// The places that decide the parts of a map or a list, up to `most`.
 pub fn below(answer: &Explanation, sources: &Sources, most: usize) -> String {
     let is_composite = answer.value.as_ref().is_some_and(|value| !value.is_scalar() && !value.is_empty());
     let places: Vec<String> = answer.parts.iter().filter_map(|one| site(one, sources)).collect();
@@ -195,7 +195,7 @@ fn width(history: &[HistoryEntry], sources: &Sources) -> usize {
     places.map(|place| place.chars().count()).max().unwrap_or(0)
 }
 
-/// What is put in front of what follows in a column of this width, at least two spaces away.
+/// Text padded to a column of this width, with at least two spaces before what follows.
 fn padded(text: &str, width: usize) -> String {
     format!("{text:<0$}", width.max(text.chars().count() + 1))
 }

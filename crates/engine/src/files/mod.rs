@@ -25,6 +25,14 @@ pub use world::{
 /// The names a kustomization file may have.
 pub const KUSTOMIZATION_FILES: [&str; 3] = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
 
+/// The group of kustomizations, components and Compositions.
+pub(crate) const KUSTOMIZE_GROUP: &str = "kustomize.config.k8s.io";
+
+/// Whether an apiVersion is of that group.
+pub(crate) fn is_kustomize(api_version: &str) -> bool {
+    api_version.split_once('/').is_some_and(|(group, _)| group == KUSTOMIZE_GROUP)
+}
+
 /// The way from a folder to a path, both absolute.
 pub fn relative(path: &Path, folder: &Path) -> String {
     let shared = path.components().zip(folder.components()).take_while(|(a, b)| a == b).count();

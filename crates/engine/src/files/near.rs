@@ -8,7 +8,7 @@ use krm_yaml::nearest;
 
 use super::world::{EntryKind, World};
 
-/// So many folders are listed to find what was perhaps meant: someone may have named the root of a disk.
+/// The most folders to search for what was probably meant: someone may have named the root of a disk.
 const MOST_LISTED: usize = 1000;
 
 /// The path that was perhaps meant by one that is not there.

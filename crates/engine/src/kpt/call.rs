@@ -81,7 +81,7 @@ struct Now {
     fault: Option<Diagnostic>,
     /// Selectors that match nothing.
     warnings: Vec<Diagnostic>,
-    /// How many resources there were, Kptfiles apart.
+    /// How many resources there were, not counting Kptfiles.
     had: usize,
     /// The call that was made, by the name of its program.
     made: Option<(String, Called)>,

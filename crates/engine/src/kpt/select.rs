@@ -71,7 +71,7 @@ impl Selector {
         );
         match meant {
             Some(meant) => warning.help(format!("did you mean `{meant}`?")),
-            None => warning.help("the function is not given any resource by it: correct it, or leave it out"),
+            None => warning.help("the function gets no resources because of it: correct it, or leave it out"),
         }
     }
 

@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use super::kptfile::{FILE, Kptfile, Strategy};
 use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
-use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way_taking};
+use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way};
 use crate::package::is_configuration;
 use crate::schema::Schema;
 
@@ -83,6 +83,11 @@ impl Clash {
     pub fn of_subpackage(folder: &str, here: Did, upstream: Did, kept: Kept) -> Self {
         Self::File { what: subpackage(folder), path: kptfile_of(folder), here, upstream, kept }
     }
+
+    fn of_resource(resource: &Node, here: Did, upstream: Did, kept: Kept) -> Self {
+        let (what, place) = (named(resource), resource.span());
+        Self::Whole { what, here, upstream, kept, place, moved_to: None }
+    }
 }
 
 /// What is left of a resource or a file that both sides changed.
@@ -113,14 +118,14 @@ impl Did {
 
 /// What an update makes of a package.
 pub struct Updated {
-    /// Its root Kptfile apart.
+    /// All of its files except the root Kptfile.
     pub files: Files,
     pub clashes: Vec<Clash>,
     /// The resources that went because upstream removed them, from files that stay.
     pub removed: Vec<String>,
 }
 
-/// What one file becomes, and what is to be said of that.
+/// What to report about the files of a package.
 #[derive(Default)]
 struct Met {
     clashes: Vec<Clash>,
@@ -435,12 +440,16 @@ impl Keyed {
         unnamed.map(|(document, _)| &document.root).filter(|root| !root.is_null())
     }
 
+    fn resources(&self) -> impl Iterator<Item = (&Document, Option<&Key>)> {
+        self.documents.iter().zip(self.keys.iter().map(Option::as_ref))
+    }
+
     fn get(&self, key: &Key) -> Option<&Document> {
         self.at.get(key).map(|at| &self.documents[*at])
     }
 }
 
-/// The files here that resources are in: where one went that is no longer in its file. Read when it is first needed.
+/// Which file holds each resource here, to say where one went that has left its file. The files are read only if that is asked.
 struct Homes<'a> {
     files: &'a Files,
     sources: &'a Sources,
@@ -479,7 +488,6 @@ impl Merging<'_> {
             // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
             return Keyed::read(&self.here, ours, self.sources).map(|_| ours.cloned());
         }
-        let schema = Schema::builtin();
         let bytes = [was, theirs, ours];
         let (was, theirs, ours) = (
             Keyed::read(&before(self.path), was, self.sources)?,
@@ -491,74 +499,19 @@ impl Merging<'_> {
             // There is no resource in it, or upstream changed one without a name, such as a list: it is a file like any other.
             return Ok(whole(self.path, bytes, self.side, &mut met.clashes));
         }
-        let clashes = &mut met.clashes;
+        let sides = Sides { was, theirs, ours };
         let mut removed = Vec::new();
         let mut documents = Vec::new();
-        for (document, key) in ours.documents.iter().zip(&ours.keys) {
-            let Some(key) = key else {
-                documents.push(document.clone());
-                continue;
-            };
-            match (was.get(key), theirs.get(key)) {
-                (None, None) => documents.push(document.clone()),
-                (Some(was), None) => {
-                    if without_notes(&was.root) != without_notes(&document.root) {
-                        clashes.push(Clash::Whole {
-                            what: named(&document.root),
-                            here: Did::Change,
-                            upstream: Did::Remove,
-                            kept: Kept::Here,
-                            place: document.root.span(),
-                            moved_to: None,
-                        });
-                        documents.push(document.clone());
-                    } else {
-                        removed.push(format!("{} of {}", named(&document.root), self.here));
-                    }
-                }
-                (was, Some(theirs)) => {
-                    let was = was.map(|was| &was.root);
-                    let (merged, met) = three_way_taking(
-                        self.side,
-                        was,
-                        &theirs.root,
-                        &document.root,
-                        &schema,
-                        Options::default(),
-                    )?;
-                    let resource = named(&document.root);
-                    clashes.extend(met.into_iter().map(|conflict| {
-                        Clash::Field(ResourceConflict { resource: resource.clone(), conflict })
-                    }));
-                    let mut document = document.clone();
-                    match merged {
-                        Merged::Same => {}
-                        Merged::Changed(node) => document.root = node,
-                        Merged::Deleted => continue,
-                    }
-                    documents.push(document);
-                }
+        for (document, key) in sides.ours.resources() {
+            match self.ours(document, key, &sides, &mut met.clashes)? {
+                Outcome::Stays(document) => documents.push(document),
+                Outcome::Removed => removed.push(format!("{} of {}", named(&document.root), self.here)),
+                Outcome::Cleared => {}
             }
         }
-        for (document, key) in theirs.documents.iter().zip(&theirs.keys) {
-            if let Some(key) = key
-                && let (Some(was), None) = (was.get(key), ours.get(key))
-                && without_notes(&was.root) != without_notes(&document.root)
-            {
-                clashes.push(Clash::Whole {
-                    what: named(&document.root),
-                    here: Did::Remove,
-                    upstream: Did::Change,
-                    kept: Kept::Nothing,
-                    place: document.root.span(),
-                    moved_to: self.homes.of(key).cloned(),
-                });
-            }
-            let is_new = match key {
-                Some(key) => ours.get(key).is_none() && was.get(key).is_none(),
-                None => ours.documents.is_empty() && was.documents.is_empty() && !document.root.is_null(),
-            };
-            if is_new {
+        for (document, key) in sides.theirs.resources() {
+            met.clashes.extend(key.and_then(|key| self.missing_here(document, key, &sides)));
+            if sides.adds(document, key) {
                 documents.push(document.clone());
             }
         }
@@ -570,6 +523,87 @@ impl Merging<'_> {
             text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
         }))
     }
+    /// What becomes of a resource that is here.
+    fn ours(
+        &self,
+        document: &Document,
+        key: Option<&Key>,
+        sides: &Sides,
+        clashes: &mut Vec<Clash>,
+    ) -> Result<Outcome> {
+        let (was, theirs) = key.map_or((None, None), |key| (sides.was.get(key), sides.theirs.get(key)));
+        let Some(theirs) = theirs else {
+            return Ok(match was {
+                Some(was) if !differ(was, document) => Outcome::Removed,
+                Some(_) => {
+                    clashes.push(Clash::of_resource(&document.root, Did::Change, Did::Remove, Kept::Here));
+                    Outcome::Stays(document.clone())
+                }
+                None => Outcome::Stays(document.clone()),
+            });
+        };
+        let was = was.map(|was| &was.root);
+        let schema = Schema::builtin();
+        let (merged, met) =
+            three_way(was, &theirs.root, &document.root, self.side, &schema, Options::default())?;
+        let resource = named(&document.root);
+        let in_resource = |conflict| ResourceConflict { resource: resource.clone(), conflict };
+        clashes.extend(met.into_iter().map(in_resource).map(Clash::Field));
+        let mut document = document.clone();
+        match merged {
+            Merged::Same => {}
+            Merged::Changed(node) => document.root = node,
+            Merged::Deleted => return Ok(Outcome::Cleared),
+        }
+        Ok(Outcome::Stays(document))
+    }
+
+    /// The clash over a resource that upstream changed and that is no longer in this file here.
+    fn missing_here(&self, document: &Document, key: &Key, sides: &Sides) -> Option<Clash> {
+        let was = sides.was.get(key)?;
+        if sides.ours.get(key).is_some() || !differ(was, document) {
+            return None;
+        }
+        let mut clash = Clash::of_resource(&document.root, Did::Remove, Did::Change, Kept::Nothing);
+        if let Clash::Whole { moved_to, .. } = &mut clash {
+            *moved_to = self.homes.of(key).cloned();
+        }
+        Some(clash)
+    }
+}
+
+/// The three states of one file.
+struct Sides {
+    was: Keyed,
+    theirs: Keyed,
+    ours: Keyed,
+}
+
+impl Sides {
+    /// Whether upstream added this document.
+    fn adds(&self, document: &Document, key: Option<&Key>) -> bool {
+        match key {
+            Some(key) => self.ours.get(key).is_none() && self.was.get(key).is_none(),
+            None => {
+                let is_new = self.ours.documents.is_empty() && self.was.documents.is_empty();
+                is_new && !document.root.is_null()
+            }
+        }
+    }
+}
+
+/// What became of a resource here.
+enum Outcome {
+    Stays(Document),
+    /// Upstream removed it.
+    Removed,
+    /// A directive in the update deletes it.
+    Cleared,
+}
+
+/// Whether two versions of a resource differ in more than comments for the merge.
+fn differ(one: &Document, other: &Document) -> bool {
+    without_notes(&one.root) != without_notes(&other.root)
 }
 
 /// A resource by its kind and name, as in a sentence.
@@ -606,7 +640,7 @@ pub fn merge_kptfile(
     let options = Options { infer: true, ..Options::default() };
     let schema = Schema::builtin();
     let (origin, updated) = (origin.as_ref().map(keyed), keyed(&updated));
-    let (merged, met) = three_way_taking(side, origin.as_ref(), &updated, &keyed(local), &schema, options)?;
+    let (merged, met) = three_way(origin.as_ref(), &updated, &keyed(local), side, &schema, options)?;
     let is_noted =
         |conflict: &Conflict| conflict.path.first().is_some_and(|first| first.as_str() == "status");
     clashes.extend(

@@ -9,9 +9,9 @@ use super::FILE_NAMES;
 use crate::files::folder::Folder;
 use crate::files::world::{Loader, clean};
 
-/// So many are named.
+/// The most to name.
 const MOST_NAMED: usize = 5;
-/// So many are looked at: someone may have named the root of a disk.
+/// The most to look at: someone may have named the root of a disk.
 const MOST_READ: usize = 200;
 
 /// Names the kustomizations below a folder, first those that no other includes. Someone who named the folder on a command

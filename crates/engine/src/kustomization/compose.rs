@@ -10,6 +10,7 @@ use super::Kustomization;
 use super::plan::{Inherited, LoadedFile, Plan, shown};
 use crate::composition::{self, Listed, Planner, consolidate};
 use crate::files::folder::Folder;
+use crate::files::is_kustomize;
 use crate::files::repository::Repository;
 use crate::files::world::Loader;
 use crate::pipeline::{Context, Pipeline, Role, Step, StepName, Transformer, Work, output_discarded};
@@ -89,7 +90,7 @@ impl Plan<'_> {
                 self.wishes.is_in_order = true;
                 Ok(())
             }
-            (version, "Kustomization" | "Component") if version.starts_with("kustomize.config.k8s.io/") => {
+            (version, "Kustomization" | "Component") if is_kustomize(version) => {
                 self.inline_kustomization(entry, folder, scope)
             }
             (_, kind) => {

@@ -4,6 +4,7 @@
 //! nearly right for the pods of a workload, or has that workload's name.
 
 use krm_yaml::{Diagnostic, Fix, Node, canonical, nearest};
+use rustc_hash::FxHashMap;
 
 use super::Check;
 use super::dangling::{containers, pod_specs};
@@ -18,13 +19,14 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
 }
 
 fn in_root(built: &Resources) -> Vec<Diagnostic> {
+    let pods = Pods::of(built);
     let mut found = Vec::new();
     for r in built.iter() {
         match (r.gvk().group.as_str(), r.kind()) {
             ("apps", "Deployment" | "StatefulSet" | "DaemonSet" | "ReplicaSet") => {
                 found.extend(of_workload(r));
             }
-            ("", "Service") => found.extend(of_service(r, built)),
+            ("", "Service") => found.extend(of_service(r, &pods)),
             _ => {}
         }
     }
@@ -45,23 +47,65 @@ fn is_plain(node: &Node) -> bool {
     !node.span().is_none() && node.text().is_some_and(|text| !is_filled_in_later(text))
 }
 
-/// The label of a selector that pods do not have, and what they have in its place.
-fn mismatch<'n>(
-    selector: &'n Node,
-    labels: Option<&'n Node>,
-) -> Option<(&'n str, &'n Node, Option<&'n Node>)> {
-    selector.as_map().into_iter().flatten().find_map(|entry| {
-        let key = entry.key.text()?;
+/// The workloads of a root by namespace, and by each label of their pods: there may be thousands, each with a Service.
+struct Pods<'r> {
+    in_namespace: FxHashMap<&'r str, Vec<&'r Resource>>,
+    labelled: FxHashMap<(&'r str, &'r str, &'r str), Vec<&'r Resource>>,
+}
+
+impl<'r> Pods<'r> {
+    fn of(built: &'r Resources) -> Self {
+        let mut pods = Pods { in_namespace: FxHashMap::default(), labelled: FxHashMap::default() };
+        for workload in built.iter().filter(|r| !pod_specs(r).is_empty()) {
+            let namespace = workload.id().effective_namespace();
+            pods.in_namespace.entry(namespace).or_default().push(workload);
+            for entry in labels_of_pods(workload).and_then(Node::as_map).into_iter().flatten() {
+                if let (Some(key), Some(value)) = (entry.key.text(), entry.value.text()) {
+                    pods.labelled.entry((namespace, key, value)).or_default().push(workload);
+                }
+            }
+        }
+        pods
+    }
+
+    fn beside(&self, r: &Resource) -> &[&'r Resource] {
+        self.in_namespace.get(r.id().effective_namespace()).map_or(&[], Vec::as_slice)
+    }
+
+    /// The workloads beside a Service whose pods it selects. A label that is filled in later may be any.
+    fn selected(&self, r: &Resource, selector: &Node) -> Vec<&'r Resource> {
+        let namespace = r.id().effective_namespace();
+        let plain = selector.as_map().into_iter().flatten().find(|entry| is_plain(&entry.value));
+        let candidates = match plain.and_then(|entry| entry.key.text().zip(entry.value.text())) {
+            Some((key, value)) => self.labelled.get(&(namespace, key, value)).map_or(&[][..], Vec::as_slice),
+            None => self.beside(r),
+        };
+        let is_selected = |pods: &&&Resource| mismatches(selector, labels_of_pods(pods)).next().is_none();
+        candidates.iter().filter(is_selected).copied().collect()
+    }
+}
+
+/// A label of a selector that pods do not have.
+struct Mismatch<'n> {
+    key: &'n str,
+    wanted: &'n Node,
+    /// What the pods have in its place.
+    theirs: Option<&'n Node>,
+}
+
+fn mismatches<'n>(selector: &'n Node, labels: Option<&'n Node>) -> impl Iterator<Item = Mismatch<'n>> {
+    selector.as_map().into_iter().flatten().filter_map(move |entry| {
+        let (key, wanted) = (entry.key.text()?, &entry.value);
         let theirs = labels.and_then(|labels| labels.get(key));
-        let is_same = theirs.and_then(Node::text) == entry.value.text();
-        (!is_same && is_plain(&entry.value)).then_some((key, &entry.value, theirs))
+        let is_same = theirs.and_then(Node::text) == wanted.text();
+        (!is_same && is_plain(wanted)).then_some(Mismatch { key, wanted, theirs })
     })
 }
 
 /// A workload that does not select its own pods, which the API server refuses.
 fn of_workload(r: &Resource) -> Option<Diagnostic> {
     let selector = r.node().at(["spec", "selector", "matchLabels"])?;
-    let (key, value, theirs) = mismatch(selector, labels_of_pods(r))?;
+    let Mismatch { key, wanted: value, theirs } = mismatches(selector, labels_of_pods(r)).next()?;
     let what = format!("{} `{}`", r.kind(), r.name());
     let wanted = value.text().unwrap_or_default();
     let message = format!("{what} selects pods labelled `{key}: {wanted}`, which its own are not");
@@ -73,31 +117,25 @@ fn of_workload(r: &Resource) -> Option<Diagnostic> {
 }
 
 /// A Service that is meant for the pods of a workload and does not find them, or not their port.
-fn of_service(r: &Resource, built: &Resources) -> Vec<Diagnostic> {
+fn of_service(r: &Resource, pods: &Pods) -> Vec<Diagnostic> {
     let Some(selector) = r.node().at(["spec", "selector"]).filter(|selector| !selector.is_empty()) else {
         return Vec::new();
     };
-    let has_pods = |other: &&Resource| !pod_specs(other).is_empty() && other.id().same_namespace(r.id());
-    let workloads: Vec<&Resource> = built.iter().filter(has_pods).collect();
-    let (selected, others): (Vec<&Resource>, Vec<&Resource>) =
-        workloads.into_iter().partition(|other| mismatch(selector, labels_of_pods(other)).is_none());
+    let selected = pods.selected(r, selector);
     if selected.is_empty() {
-        return others.into_iter().find_map(|other| of_near_pods(r, selector, other)).into_iter().collect();
+        let mut others = pods.beside(r).iter();
+        return others.find_map(|other| of_near_pods(r, selector, other)).into_iter().collect();
     }
     ports(r, &selected)
 }
 
 fn of_near_pods(r: &Resource, selector: &Node, workload: &Resource) -> Option<Diagnostic> {
-    let labels = labels_of_pods(workload)?;
-    let (key, value, theirs) = mismatch(selector, Some(labels))?;
+    let mut mismatches = mismatches(selector, labels_of_pods(workload));
+    let Mismatch { key, wanted: value, theirs } = mismatches.next()?;
     let theirs = theirs.filter(|theirs| !theirs.span().is_none())?;
     let (wanted, has) = (value.text()?, theirs.text()?);
     let is_meant = workload.name() == r.name() || nearest(wanted, [has]).is_some();
-    let differ = |entry: &&krm_yaml::Entry| {
-        let same = entry.key.text().and_then(|key| labels.get(key)).and_then(Node::text);
-        same != entry.value.text()
-    };
-    if !is_meant || selector.as_map().into_iter().flatten().filter(differ).count() != 1 {
+    if !is_meant || mismatches.next().is_some() {
         return None;
     }
     let (kind, name) = (workload.kind(), workload.name());

@@ -50,7 +50,7 @@ fn in_root(cx: &Check, root: &Root) -> Found {
     }
 }
 
-/// Whether a step changed anything, comments and places apart.
+/// Whether a step changed anything but comments and places.
 pub(super) fn acts(step: &Traced) -> bool {
     step.changes.iter().any(|change| match (&change.before, &change.after) {
         (Some(before), Some(after)) => before.node != after.node || !same_order(&before.node, &after.node),

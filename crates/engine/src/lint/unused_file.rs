@@ -19,7 +19,7 @@ use crate::files::world::clean;
 use crate::files::{KUSTOMIZATION_FILES, relative};
 use crate::workspace::{Layer, ReferenceTarget};
 
-/// So many of them are reported one by one if nothing states what is deployed; of more only the number is given.
+/// The most to report one by one if nothing states what is deployed; more are only counted.
 const MOST: usize = 20;
 
 pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {

@@ -4,6 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::File;
+use crate::files::{KUSTOMIZATION_FILES, KUSTOMIZE_GROUP};
 use crate::resource::Gvk;
 use crate::resource::wrapper::{ItemPath, for_each_resource, list_items, resource_at};
 
@@ -83,15 +84,14 @@ pub(crate) enum Paths {
     DoNotMatter,
 }
 
-/// The group of kustomizations, which have no name.
-const KUSTOMIZE: &str = "kustomize.config.k8s.io";
-
 /// A kustomization need not say what it is, or not all of it: the name of its file does.
 fn said_by_file(gvk: Gvk, path: &str) -> Gvk {
     let name = path.rsplit('/').next().unwrap_or_default();
-    let is_file = matches!(name, "kustomization.yaml" | "kustomization.yml" | "Kustomization");
+    let is_file = KUSTOMIZATION_FILES.contains(&name);
     match gvk.version.is_empty() && (gvk.kind == "Kustomization" || (gvk.kind.is_empty() && is_file)) {
-        true => Gvk { group: KUSTOMIZE.into(), version: "v1beta1".into(), kind: "Kustomization".into() },
+        true => {
+            Gvk { group: KUSTOMIZE_GROUP.into(), version: "v1beta1".into(), kind: "Kustomization".into() }
+        }
         false => gvk,
     }
 }
@@ -128,7 +128,8 @@ impl<'f> Keyed<'f> {
                         *count += 1;
                         (path.into(), *count - 1)
                     });
-                    let is_part = meta.is_none() && list_items(node).is_none() && gvk.group != KUSTOMIZE;
+                    let is_part =
+                        meta.is_none() && list_items(node).is_none() && gvk.group != KUSTOMIZE_GROUP;
                     let key = Key { gvk, namespace: text("namespace"), name, generate_name, in_file };
                     let place = Place { file, document, items: items.clone() };
                     resources.push(Known { key, place, is_part });

@@ -1,6 +1,6 @@
 //! Lists of a kustomization that both sides changed.
 //!
-//! They have no key to merge by, but each entry stands alone: a file, a patch, a component. If both sides only add some, or
+//! They have no key to merge by, but their entries do not depend on each other: a file, a patch, a component. If both sides only add some, or
 //! one of them adds and the other removes, there is nothing to choose between.
 
 use krm_yaml::Node;
@@ -8,8 +8,7 @@ use krm_yaml::Node;
 use super::Options;
 use super::comments::equals;
 use super::walk::make_room;
-
-const GROUP: &str = "kustomize.config.k8s.io/";
+use crate::files::is_kustomize;
 
 /// Whether a document is a kustomization or a component. One need not say so: then its resources do.
 pub(super) fn is_kustomization(root: &Node) -> bool {
@@ -17,7 +16,7 @@ pub(super) fn is_kustomization(root: &Node) -> bool {
     match (text("apiVersion"), text("kind")) {
         ("", "") => root.get("resources").is_some_and(Node::is_seq),
         ("", kind) => kind == "Kustomization",
-        (version, kind) => version.starts_with(GROUP) && matches!(kind, "" | "Kustomization" | "Component"),
+        (version, kind) => is_kustomize(version) && matches!(kind, "" | "Kustomization" | "Component"),
     }
 }
 

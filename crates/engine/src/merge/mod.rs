@@ -18,7 +18,7 @@ pub(crate) mod two_way;
 mod walk;
 
 pub use files::{Destination, File, News, Outcome, ResourceConflict, What, merge_files, merge3_files};
-pub use three_way::{Conflict, Side, three_way, three_way_taking};
+pub use three_way::{Conflict, Side, three_way};
 pub use two_way::two_way;
 
 use krm_yaml::Node;

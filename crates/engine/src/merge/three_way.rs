@@ -38,7 +38,8 @@ pub struct Conflict {
     pub taken: Side,
 }
 
-/// Applies the difference between `original` and `updated` to `dest`; gives also the conflicts that were met.
+/// Applies the difference between `original` and `updated` to `dest`; also returns the conflicts. `side` says whose change is
+/// taken if both made one.
 ///
 /// What the update added, changed or removed is added, changed or removed; what it left alone stays as the destination
 /// has it. A `null` in the destination or the update clears a field. Lists are merged element by element if the schema
@@ -47,18 +48,7 @@ pub fn three_way(
     original: Option<&Node>,
     updated: &Node,
     dest: &Node,
-    schema: &Schema,
-    options: Options,
-) -> Result<(Merged, Vec<Conflict>)> {
-    three_way_taking(Side::Theirs, original, updated, dest, schema, options)
-}
-
-/// The same, with a choice of whose change is taken if both made one.
-pub fn three_way_taking(
     side: Side,
-    original: Option<&Node>,
-    updated: &Node,
-    dest: &Node,
     schema: &Schema,
     options: Options,
 ) -> Result<(Merged, Vec<Conflict>)> {

@@ -14,7 +14,7 @@ use crate::runtime::Status;
 ///
 /// Steps may run side by side, hence `&self`.
 pub trait Observer: Sync {
-    /// A step is about to run on so many resources.
+    /// A step is about to run on this many resources.
     fn step(&self, step: &Step, given: usize) {
         let _ = (step, given);
     }

@@ -72,7 +72,7 @@ fn of_resolved_trees(trees: Vec<Node>, schema: &Schema) -> Result<Vec<Resource>>
         Ok(resource)
     };
     roots.retain(|root| !root.is_empty());
-    let roots = without_lists(roots)?;
+    let roots = items_of_lists_last(roots)?;
     if roots.len() >= MANY {
         // With room for what generators add: moving all of them for a few more takes longer than making those.
         let mut made: Vec<Result<Resource>> = Vec::with_capacity(roots.len() + roots.len() / 16);
@@ -87,7 +87,7 @@ pub(crate) fn printed(text: &str, mut trees: Vec<Node>) -> Result<Vec<Node>> {
     if may_have_merge_keys(text) {
         trees.iter_mut().try_for_each(krm_yaml::merge_keys::resolve)?;
     }
-    without_lists(trees.into())
+    items_of_lists_last(trees.into())
 }
 
 /// Looking at the text once is cheaper than looking at every key.
@@ -95,8 +95,8 @@ fn may_have_merge_keys(text: &str) -> bool {
     memchr::memmem::find(text.as_bytes(), b"<<").is_some()
 }
 
-/// Puts the items of lists in place of the lists, which may hold lists again.
-fn without_lists(mut roots: VecDeque<Node>) -> Result<Vec<Node>> {
+/// Takes lists apart, which may hold lists again.
+fn items_of_lists_last(mut roots: VecDeque<Node>) -> Result<Vec<Node>> {
     if !roots.iter().any(|root| list_items(root).is_some()) {
         return Ok(roots.into());
     }

@@ -264,9 +264,9 @@ fn ended(status: ExitStatus) -> Status {
 /// What to keep of a stream.
 #[derive(Clone, Copy)]
 pub(super) enum Keep {
-    /// All of it; more than so many bytes is too much.
+    /// All of it; more bytes than this are too many.
     All(usize),
-    /// The last so many bytes.
+    /// This many bytes at the end.
     End(usize),
 }
 

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::Once;
 use std::sync::{Condvar, Mutex, MutexGuard};
 
-/// Folders to be removed. A signal is an affair of the whole process, hence so are these lists.
+/// Folders to remove. Global, because a signal concerns the whole process.
 static FOLDERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
 pub(super) fn add_folder(path: &Path) {
@@ -21,15 +21,16 @@ pub(super) fn remove_folder(path: &Path) {
     folders(|all| all.retain(|folder| folder != path));
 }
 
-/// What a signal and those who write files have to know of each other.
+/// Coordinates signals and the threads that write files: a signal must not end the process halfway through a change.
 static TURNS: Mutex<Turns> = Mutex::new(Turns { writers: 0, is_ending: false, farewell: None });
 static WRITTEN: Condvar = Condvar::new();
 
 struct Turns {
-    /// How many are writing files now.
+    /// The number of threads that are writing files.
     writers: usize,
-    /// A signal came while none was: functions are being ended, and then this process.
+    /// A signal came while no one was writing: functions are being ended, and then this process.
     is_ending: bool,
+    /// Called before the process ends.
     farewell: Option<fn()>,
 }
 
@@ -37,10 +38,10 @@ fn turns() -> MutexGuard<'static, Turns> {
     TURNS.lock().expect("no one panics while taking turns")
 }
 
-/// While this lives, no signal that is watched for ends the process.
+/// As long as this exists, no signal that we watch for ends the process.
 pub struct Uninterrupted(());
 
-/// Waits for a moment to write files in: none comes after a signal.
+/// Call this before writing files. After a signal it never returns.
 pub fn uninterrupted() -> Uninterrupted {
     let mut turns = turns();
     if turns.is_ending {
@@ -58,12 +59,12 @@ impl Drop for Uninterrupted {
     }
 }
 
-/// Sets what is called before a signal ends the process, from a thread of its own.
+/// Sets a function to call before a signal ends the process. It runs on a separate thread.
 pub fn on_interrupt(farewell: fn()) {
     turns().farewell = Some(farewell);
 }
 
-/// Keeps a program that ended because a signal ends this process from being taken for one that failed.
+/// Does not return if a signal is ending this process: a program that ended because of it did not fail.
 pub(super) fn stop_if_ending() {
     if turns().is_ending {
         wait_for_the_end();

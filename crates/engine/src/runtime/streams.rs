@@ -65,7 +65,7 @@ impl Streams {
         [self.stdout.capture, self.stderr.capture]
     }
 
-    /// Passes on what there is, and waits so long for the next. Says whether `end` has become readable.
+    /// Passes on what there is, waiting for it until patience runs out. Says whether `end` has become readable.
     pub(super) fn pass(&mut self, end: Option<BorrowedFd<'_>>, patience: Duration) -> io::Result<bool> {
         let out = self.stdin.iter().map(|file| PollFd::new(file, PollFlags::OUT));
         let outputs = [&self.stdout, &self.stderr];

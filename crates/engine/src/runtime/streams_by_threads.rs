@@ -44,7 +44,7 @@ impl Streams {
         self.captured.map(Option::unwrap_or_default)
     }
 
-    /// Waits so long for a stream to be closed.
+    /// Waits until a stream is closed or patience runs out.
     pub(super) fn pass(&mut self, patience: Duration) {
         if let Ok((which, capture)) = self.closed.recv_timeout(patience) {
             self.captured[which] = Some(capture);

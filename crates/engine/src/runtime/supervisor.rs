@@ -5,10 +5,10 @@
 //! the supervisor ends all that is below it, and the container with it.
 //!
 //! It is this very program, started with [`COMMAND`] as its first argument: `main` calls [`main`]. Its standard input is a
-//! socket. Through that it is sent an [`Order`] and the streams of the program, and [answers](Answer) how the program ended. It
-//! ends when the socket is closed, whatever closed it, or when a signal asks it to; then it answers nothing. A supervisor runs one program at a time, so that whatever is below it belongs to that
-//! program; but it may run [many in turn](Supervisors), since starting a program as large as this one takes longer than most
-//! functions do.
+//! socket. It receives an [`Order`] and the streams of the program over it, and [answers](Answer) how the program ended. It
+//! ends when the socket is closed, for whatever reason, or when a signal asks it to; then it does not answer. A supervisor runs
+//! one program at a time, so that everything below it belongs to that program; but it may run [many in turn](Supervisors),
+//! since starting a program as large as this one takes longer than most functions do.
 
 use std::collections::HashMap;
 use std::ffi::{OsStr, OsString};

@@ -22,7 +22,7 @@ pub(crate) fn compile_anchored(pattern: &str) -> Result<Regex, String> {
     compile(&format!("^(?:{pattern})$"))
 }
 
-/// Whether a pattern has no characters of special meaning, `.` apart.
+/// Whether a pattern has no special characters except `.`.
 pub(crate) fn is_plain(pattern: &str) -> bool {
     !pattern.contains(['\\', '+', '*', '?', '(', ')', '|', '[', ']', '{', '}', '^', '$'])
 }

@@ -33,7 +33,7 @@ pub(crate) struct NearMiss {
     pub fix: Option<Fix>,
 }
 
-/// Beyond so many resources the part is not named: there may be as many patches that match nothing.
+/// The most resources to compare with: there may be as many patches that match nothing.
 const MOST: usize = 300;
 
 impl NearMiss {

@@ -30,5 +30,5 @@ pub fn emit<'r>(built: impl IntoIterator<Item = &'r Resources>) -> Result<Vec<St
     Ok(pieces.into_iter().flatten().collect())
 }
 
-/// About so long a piece of the output may get: one that grows further is copied over and over.
+/// How long a piece of the output may get, roughly: a longer one would be copied over and over as it grows.
 const PIECE: usize = 32 << 10;

@@ -118,7 +118,7 @@ impl SortOrder {
     }
 }
 
-/// From so many on, their names are put together side by side.
+/// From this many on, their names are built in parallel.
 const MANY: usize = 256;
 
 impl Transformer for SortOrder {

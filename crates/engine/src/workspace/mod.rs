@@ -15,7 +15,7 @@ use rayon::prelude::*;
 
 use crate::composition;
 use crate::files::world::{EntryKind, World};
-use crate::files::{KUSTOMIZATION_FILES, near_path, relative, unreadable_because};
+use crate::files::{KUSTOMIZATION_FILES, is_kustomize, near_path, relative, unreadable_because};
 
 pub use elsewhere::{Elsewhere, repository_address};
 pub(crate) use references::PATH_FIELDS;
@@ -217,11 +217,6 @@ impl Workspace {
     }
 }
 
-/// Whether an apiVersion is ours: other projects have Compositions too.
-fn is_ours(api_version: &str) -> bool {
-    api_version.starts_with("kustomize.config.k8s.io/")
-}
-
 impl Layer {
     fn read(world: &dyn World, sources: &Sources, here: &Path, folder: PathBuf) -> Option<Self> {
         let names = KUSTOMIZATION_FILES.iter().chain(&composition::FILE_NAMES);
@@ -257,7 +252,8 @@ impl Layer {
         let text = |key| root.as_ref().ok().and_then(|root: &Node| root.get(key)).and_then(Node::as_str);
         let kind = match text("kind") {
             Some("Component") if !is_composition => LayerKind::Component,
-            Some("Composition") if text("apiVersion").is_some_and(is_ours) => LayerKind::Composition,
+            // Other projects have Compositions too.
+            Some("Composition") if text("apiVersion").is_some_and(is_kustomize) => LayerKind::Composition,
             _ if is_composition => return None,
             _ => LayerKind::Kustomization,
         };

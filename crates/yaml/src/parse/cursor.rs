@@ -20,7 +20,7 @@ use crate::text::Text;
 /// overflowing a small stack; what people write stays far below.
 pub(crate) const MAX_DEPTH: usize = 500;
 
-/// A simple key must have its `:` within so many characters.
+/// A simple key must have its `:` within this many characters.
 const MAX_KEY: usize = 1024;
 
 pub(crate) struct Parser<'s> {

@@ -16,7 +16,7 @@ use crate::source::Source;
 /// Streams shorter than this are not worth waking another core for.
 const PARALLEL_FROM: usize = if cfg!(test) { 4 << 10 } else { 128 << 10 };
 
-/// So many documents go to a core at least.
+/// The fewest documents worth giving to a core.
 const AT_ONCE: usize = 16;
 
 pub(crate) fn parse(source: &Arc<Source>, duplicate_keys: DuplicateKeys) -> Result<Vec<Document>> {

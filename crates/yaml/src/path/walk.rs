@@ -112,7 +112,7 @@ pub enum Children {
     None,
     /// To one of them.
     One(usize),
-    /// To all of them, so many.
+    /// To all of them; how many that is.
     All(usize),
     /// To some of them.
     Some(Vec<usize>),

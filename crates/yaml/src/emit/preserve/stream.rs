@@ -32,7 +32,7 @@ pub(super) fn stream(docs: &[Document]) -> String {
     out
 }
 
-/// A text from elsewhere, with the line breaks of the one it comes into. They are no part of what it means.
+/// Converts text from another file to the line breaks of this one. They carry no meaning.
 fn with_line_breaks(text: String, newline: &str) -> String {
     match (newline, text.contains("\r\n")) {
         ("\n", false) => text,
