@@ -607,3 +607,82 @@ fn the_folder_of_a_package_may_have_an_at_sign_in_its_name() {
     }
     assert!(place.krm(&["pkg", "diff", "got@home"]).status.success());
 }
+
+#[test]
+fn a_comment_written_here_keeps_a_resource_that_upstream_removes() {
+    let place = Place::new("comment");
+    fs::remove_file(place.0.join("up/app/dep.yaml")).unwrap();
+    place.commit("v3");
+    place.write("got/dep.yaml", &format!("# mine: see the wiki\n{}", place.read("got/dep.yaml")));
+    let said = place.refused(&["pkg", "update", "got@v3", "--on-conflict", "fail"]);
+    assert!(said.contains("Deployment `app` was changed here and removed upstream"), "{said}");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    assert!(place.read("got/dep.yaml").starts_with("# mine: see the wiki\n"));
+}
+
+#[test]
+fn an_element_that_one_side_removes_is_never_half_there() {
+    let place = Place::new("half");
+    place.write("up/app/dep.yaml", &format!("{DEPLOYMENT}      - name: side\n        image: side:1\n"));
+    place.commit("v3");
+    place.write("up/app/dep.yaml", DEPLOYMENT);
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    let both = place.read("got/dep.yaml");
+    place.write("got/dep.yaml", &both.replace("side:1\n", "side:1\n        args: [mine]\n"));
+    let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(said.contains("`spec.template.spec.containers[name=side]`"), "{said}");
+    assert!(place.krm(&["pkg", "update", "got@v4", "--on-conflict", "ours"]).status.success());
+    assert!(place.read("got/dep.yaml").contains("image: side:1\n        args: [mine]"));
+}
+
+#[test]
+fn values_of_a_secret_are_not_in_messages() {
+    let place = Place::new("secret");
+    let secret = |value: &str| {
+        format!("apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  password: {value}\n")
+    };
+    place.write("up/app/secret.yaml", &secret("before-1"));
+    place.commit("v3");
+    place.write("up/app/secret.yaml", &secret("theirs-2"));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    place.write("got/secret.yaml", &place.read("got/secret.yaml").replace("before-1", "ours-3"));
+    for format in ["text", "json", "github"] {
+        let said =
+            place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail", "--error-format", format]);
+        assert!(said.contains("stringData.password"), "{said}");
+        let leaks = ["before-1", "theirs-2", "ours-3"].iter().any(|value| said.contains(value));
+        assert!(!leaks, "{said}");
+    }
+}
+
+#[test]
+fn a_resource_with_metadata_in_brackets_may_be_renamed() {
+    let place = Place::new("brackets");
+    let service = |port: u16| {
+        format!(
+            "---\napiVersion: v1\nkind: Service\nmetadata: {{name: web}}\nspec:\n  ports:\n  - port: {port}\n"
+        )
+    };
+    place.write("up/app/service.yaml", &service(80));
+    place.commit("v3");
+    place.write("up/app/service.yaml", &service(81));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    let renamed = place.read("got/service.yaml").replace("name: web", "name: mine");
+    place.write("got/service.yaml", &renamed);
+    let output = place.krm(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = place.read("got/service.yaml");
+    assert!(text.starts_with("---\n") && text.contains("name: mine") && text.contains("port: 81"), "{text}");
+    assert!(text.contains("|Service|default|web"), "{text}");
+}
+
+#[test]
+fn a_fast_forward_refuses_a_kptfile_that_was_edited() {
+    let place = Place::new("edited");
+    place.write("got/Kptfile", &format!("{}info:\n  description: ours\n", place.read("got/Kptfile")));
+    let said = place.refused(&["pkg", "update", "got@v2", "--strategy", "fast-forward"]);
+    assert!(said.contains("update-local-changes") && said.contains("Kptfile"), "{said}");
+}

@@ -104,12 +104,13 @@ fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
 const MOST_SHOWN: usize = 8;
 
 fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnostic {
-    let ResourceConflict { resource, conflict } = conflict;
+    let ResourceConflict { resource, conflict, is_secret } = conflict;
     let Conflict { path, original, dest, updated, near, taken } = conflict;
     let field = match path.is_empty() {
         true => resource.clone(),
         false => format!("`{}` of {resource}", path.join(".").replace(".[", "[")),
     };
+    let is_element = path.last().is_some_and(|last| last.starts_with('['));
     let did = match (original, dest, updated) {
         (_, None, _) => "removed here and changed in the update",
         (_, _, None) => "changed here and removed in the update",
@@ -119,11 +120,15 @@ fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnosti
     let outcome = match (on_conflict, taken) {
         (OnConflict::Fail, _) => "",
         (_, Side::Theirs) if updated.is_none() => ": it is removed",
+        (_, Side::Theirs) if dest.is_none() && updated.as_ref().is_some_and(Node::is_map) && !is_element => {
+            ": what the update changed in it is added"
+        }
         (_, Side::Theirs) => ": the update's is taken",
         (_, Side::Ours) if dest.is_none() => ": it stays removed",
         (_, Side::Ours) => ": the destination's is kept",
     };
     let says = |who: &str, value: &Option<Node>| match value.as_ref().map(Node::text) {
+        Some(_) if *is_secret => format!("{who} has a secret"),
         Some(Some(text)) => format!("{who} has `{text}`"),
         Some(None) => format!("{who} has this"),
         None => format!("{who} has nothing here"),
@@ -146,7 +151,7 @@ fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnosti
             Side::Ours => (dest, updated, "the destination"),
         };
         // A caret shows where a list begins, and a list in brackets whole.
-        let items = if lost.style() == Style::Flow { &[] } else { lost.items() };
+        let items = if lost.style() == Style::Flow || *is_secret { &[] } else { lost.items() };
         let pairs = items.iter().zip(by_value(kept.items(), items));
         let lost = pairs.filter(|(_, equal)| equal.is_none()).map(|(entry, _)| entry);
         for entry in lost.take(MOST_SHOWN) {

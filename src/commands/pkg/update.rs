@@ -162,10 +162,11 @@ fn whole(what: &str, [here, upstream]: [Did; 2], kept: Kept, on_conflict: OnUpda
 }
 
 fn field(conflict: &ResourceConflict, on_conflict: OnUpdateConflict) -> Diagnostic {
-    let ResourceConflict { resource, conflict } = conflict;
-    let value = |node: &Option<Node>| {
-        let text = node.as_ref().map_or_else(|| "nothing".to_owned(), krm_yaml::json::compact);
-        sanitize::inert(&text).into_owned()
+    let ResourceConflict { resource, conflict, is_secret } = conflict;
+    let value = |node: &Option<Node>| match node {
+        None => "nothing".to_owned(),
+        Some(_) if *is_secret => "a secret".to_owned(),
+        Some(node) => sanitize::inert(&krm_yaml::json::compact(node)).into_owned(),
     };
     let path = conflict.path.join(".").replace(".[", "[");
     let (outcome, advice) = match on_conflict {

@@ -13,14 +13,10 @@ use crate::files::world::clean;
 use crate::patch::decode;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at};
-use crate::resource::Track;
-
-/// Where Secrets keep their values.
-const DATA: [&str; 2] = ["data", "stringData"];
+use crate::resource::{LAST_APPLIED, SECRET_DATA as DATA, Track};
 
 /// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
-const LAST_APPLIED: [&str; 3] =
-    ["metadata", "annotations", "kubectl.kubernetes.io/last-applied-configuration"];
+const APPLIED_COPY: [&str; 3] = ["metadata", "annotations", LAST_APPLIED];
 
 /// Whether a field of a resource is a value of a Secret.
 pub fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
@@ -30,7 +26,7 @@ pub fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
 /// The fields of Secrets that are not shown.
 fn secret_fields() -> impl Iterator<Item = Vec<Segment>> {
     let path = |keys: &[&str]| keys.iter().map(|key| Segment::Key((*key).into())).collect();
-    DATA.into_iter().map(move |key| path(&[key])).chain([path(&LAST_APPLIED)])
+    DATA.into_iter().map(move |key| path(&[key])).chain([path(&APPLIED_COPY)])
 }
 
 /// The values that must not be shown.
@@ -454,7 +450,7 @@ fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
     let mut hide_all = |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf));
     if is_patch || node.get("kind").and_then(Node::text) == Some("Secret") {
         DATA.into_iter().filter_map(|key| node.get(key)).for_each(&mut hide_all);
-        node.at(LAST_APPLIED).into_iter().for_each(&mut hide_all);
+        node.at(APPLIED_COPY).into_iter().for_each(&mut hide_all);
     }
     // The operations of a JSON patch.
     for operation in node.items().iter().filter(|_| is_patch) {

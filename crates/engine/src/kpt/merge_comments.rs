@@ -22,7 +22,20 @@ pub(super) fn upstream_name(document: &Document) -> (String, String) {
         return (namespace.to_owned(), name.to_owned());
     }
     let object = Object::from(document.original().clone());
-    (object.namespace().to_owned(), object.name().to_owned())
+    let in_brackets = document.original().get("metadata").is_some_and(|m| m.style() == Style::Flow);
+    identified(&object)
+        .filter(|_| in_brackets)
+        .unwrap_or_else(|| (object.namespace().to_owned(), object.name().to_owned()))
+}
+
+/// What the annotation says that upstream calls a resource. In `metadata: {..}` there is no place for the comment.
+fn identified(object: &Object) -> Option<(String, String)> {
+    let parts: Vec<&str> = object.annotation(IDENTIFIER)?.split('|').collect();
+    let [group, kind, namespace, name] = parts[..] else { return None };
+    let is_own = group == object.group() && kind == object.kind();
+    // One without a namespace is noted as one of the default namespace.
+    let namespace = if object.namespace().is_empty() && namespace == "default" { "" } else { namespace };
+    is_own.then(|| (namespace.to_owned(), name.to_owned()))
 }
 
 /// The text of a file in which every resource says what upstream calls it.

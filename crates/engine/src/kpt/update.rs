@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::OnceLock;
 
 use krm_function::Object;
+use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span, decode};
 use rayon::prelude::*;
@@ -82,6 +83,11 @@ impl Clash {
     /// Of a subpackage, by its folder.
     pub fn of_subpackage(folder: &str, here: Did, upstream: Did, kept: Kept) -> Self {
         Self::File { what: subpackage(folder), path: kptfile_of(folder), here, upstream, kept }
+    }
+
+    fn in_field(resource: &Node, conflict: Conflict) -> Self {
+        let kind = resource.get("kind").and_then(Node::text).unwrap_or_default();
+        Self::Field(ResourceConflict::new(named(resource), kind, conflict))
     }
 
     fn of_resource(resource: &Node, here: Did, upstream: Did, kept: Kept) -> Self {
@@ -199,15 +205,39 @@ fn is_kptfile(path: &str) -> bool {
 }
 
 fn refuse_changes(origin: &Files, states: &States<'_>) -> Result<()> {
-    let files = origin.keys().chain(states.local.keys());
-    let paths: BTreeSet<&String> = files.filter(|path| *path != FILE).collect();
-    let plain = noted(states.local);
-    match paths.into_iter().find(|path| plain.get(*path) != origin.get(*path)) {
+    let local = states.local;
+    let paths: BTreeSet<&String> = origin.keys().chain(local.keys()).filter(|path| *path != FILE).collect();
+    let plain = noted(local);
+    let changed = paths.into_iter().find(|path| plain.get(*path) != origin.get(*path)).map(String::as_str);
+    match changed.or_else(|| kptfile_changed(origin.get(FILE), local.get(FILE)).then_some(FILE)) {
         None => Ok(()),
         Some(path) => Err(Diagnostic::error("update-local-changes", format!("`{path}` was changed here"))
             .in_file(&states.shown(path))
             .help("a fast-forward replaces the package only if it is as it was fetched; use `--strategy resource-merge`")),
     }
+}
+
+/// Whether someone edited a Kptfile: it says more than where the package comes from, what it is called here and what the last
+/// render did.
+fn kptfile_changed(origin: Option<&Vec<u8>>, local: Option<&Vec<u8>>) -> bool {
+    let content = |bytes: Option<&Vec<u8>>| {
+        let text = bytes.and_then(|bytes| decode(bytes.clone()).ok())?;
+        let mut root = krm_yaml::parse_str(&text).ok()?.into_iter().next()?.root;
+        ["apiVersion", "kind", "upstream", "upstreamLock", "status"]
+            .iter()
+            .for_each(|key| drop(root.remove(key)));
+        if let Some(metadata) = root.map_at("metadata") {
+            metadata.remove("name");
+        }
+        let mut object = Object::from(root);
+        object.remove_annotation(LOCAL_CONFIG);
+        let mut root = object.into_node();
+        if root.get("metadata").is_some_and(Node::is_empty) {
+            root.remove("metadata");
+        }
+        Some(root).filter(|root| !root.is_empty())
+    };
+    content(origin) != content(local)
 }
 
 fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) -> Result<Files> {
@@ -518,9 +548,14 @@ impl Merging<'_> {
         let left = documents.iter().any(|document| !document.root.is_null());
         // A file that goes says it all.
         met.removed.extend(removed.into_iter().filter(|_| left));
+        let [_, theirs, ours] = bytes;
+        let begins_with_dashes = ours.or(theirs).is_some_and(|text| text.starts_with(b"---"));
         Ok(left.then(|| {
             let text = preserve::stream(&documents);
-            text.strip_prefix("---\n").map(str::to_owned).unwrap_or(text).into_bytes()
+            match text.strip_prefix("---\n") {
+                Some(rest) if !begins_with_dashes => rest.as_bytes().to_vec(),
+                _ => text.into_bytes(),
+            }
         }))
     }
     /// What becomes of a resource that is here.
@@ -534,7 +569,7 @@ impl Merging<'_> {
         let (was, theirs) = key.map_or((None, None), |key| (sides.was.get(key), sides.theirs.get(key)));
         let Some(theirs) = theirs else {
             return Ok(match was {
-                Some(was) if !differ(was, document) => Outcome::Removed,
+                Some(was) if same_text(was, document) => Outcome::Removed,
                 Some(_) => {
                     clashes.push(Clash::of_resource(&document.root, Did::Change, Did::Remove, Kept::Here));
                     Outcome::Stays(document.clone())
@@ -546,9 +581,7 @@ impl Merging<'_> {
         let schema = Schema::builtin();
         let (merged, met) =
             three_way(was, &theirs.root, &document.root, self.side, &schema, Options::default())?;
-        let resource = named(&document.root);
-        let in_resource = |conflict| ResourceConflict { resource: resource.clone(), conflict };
-        clashes.extend(met.into_iter().map(in_resource).map(Clash::Field));
+        clashes.extend(met.into_iter().map(|conflict| Clash::in_field(&document.root, conflict)));
         let mut document = document.clone();
         match merged {
             Merged::Same => {}
@@ -601,7 +634,16 @@ enum Outcome {
     Cleared,
 }
 
-/// Whether two versions of a resource differ in more than comments for the merge.
+/// Whether two versions of a resource are the same to the letter: a comment that someone wrote is a change, too.
+fn same_text(one: &Document, other: &Document) -> bool {
+    let lines = |document: &Document| -> Vec<String> {
+        let text = &document.source().text()[document.span().range()];
+        text.trim().lines().map(|line| line.trim_end().to_owned()).collect()
+    };
+    lines(one) == lines(other)
+}
+
+/// Whether two versions of a resource differ in more than comments and what kpt notes of it.
 fn differ(one: &Document, other: &Document) -> bool {
     without_notes(&one.root) != without_notes(&other.root)
 }
@@ -646,7 +688,7 @@ pub fn merge_kptfile(
     clashes.extend(
         met.into_iter()
             .filter(|conflict| !is_noted(conflict))
-            .map(|conflict| Clash::Field(ResourceConflict { resource: named(local), conflict })),
+            .map(|conflict| Clash::in_field(local, conflict)),
     );
     Ok(match merged {
         Merged::Changed(node) if by_program => without_keys(&node),

@@ -16,6 +16,7 @@ use crate::resource::comments::for_file;
 use crate::resource::wrapper::{
     ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut,
 };
+use crate::resource::{LAST_APPLIED, SECRET_DATA};
 use crate::schema::Schema;
 
 /// A file of resources.
@@ -136,6 +137,19 @@ pub struct ResourceConflict {
     /// ``Deployment `web` ``
     pub resource: String,
     pub conflict: Conflict,
+    /// Its values are those of a Secret: messages must not show them.
+    pub is_secret: bool,
+}
+
+impl ResourceConflict {
+    pub(crate) fn new(resource: String, kind: &str, conflict: Conflict) -> Self {
+        let Conflict { path, original, dest, updated, .. } = &conflict;
+        let holds_data = |field: &Text| SECRET_DATA.contains(&field.as_str()) || field == LAST_APPLIED;
+        let is_part = |value: &Node| value.is_scalar();
+        let is_secret = kind == "Secret"
+            && (path.iter().any(holds_data) || ![original, dest, updated].into_iter().flatten().all(is_part));
+        Self { resource, conflict, is_secret }
+    }
 }
 
 /// A set of files whose resources go into others, without anchors: they are names within a file, and mean nothing in
@@ -473,7 +487,7 @@ pub fn merge3_files(
             }
         };
         let head = head.map(Text::from);
-        let in_resource = |conflict| ResourceConflict { resource: known.key.to_string(), conflict };
+        let in_resource = |conflict| ResourceConflict::new(known.key.to_string(), known.key.kind(), conflict);
         let conflicts = conflicts.into_iter().map(in_resource).collect();
         Ok((Change { place: place.clone(), merged, head }, conflicts))
     };
@@ -504,10 +518,9 @@ pub fn merge3_files(
                 // The one who removed a resource does not want it back because it changed.
                 let updated = updates_as.get(&known.place).clone();
                 let met = removed_conflict(originals_as.get(at), None, Some(updated), Side::Ours);
-                let resource = known.key.to_string();
-                let met =
-                    met.into_iter().map(|conflict| ResourceConflict { resource: resource.clone(), conflict });
-                conflicts.extend(met);
+                let key = &known.key;
+                let in_resource = |conflict| ResourceConflict::new(key.to_string(), key.kind(), conflict);
+                conflicts.extend(met.into_iter().map(in_resource));
             }
         }
     }

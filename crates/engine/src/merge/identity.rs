@@ -50,6 +50,10 @@ impl Key {
         !self.name.is_empty() || !self.generate_name.is_empty()
     }
 
+    pub(crate) fn kind(&self) -> &str {
+        &self.gvk.kind
+    }
+
     pub(crate) fn is_named(&self) -> bool {
         !self.name.is_empty()
     }

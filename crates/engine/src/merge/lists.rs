@@ -91,7 +91,8 @@ pub(super) fn merge(
         }
         let step = || name(&s, &used);
         let outcome = w.within(step, |w| {
-            let missing = if s.dest.is_none() { visitor.missing_element(&s, list, w) } else { None };
+            let is_missing = s.dest.is_none() || s.updated.is_none();
+            let missing = if is_missing { visitor.missing_element(&s, list, w) } else { None };
             missing.map_or_else(|| walk(visitor, s, items, w), Ok)
         })?;
         let outcome = match w.options.as_reference {

@@ -116,7 +116,11 @@ fn is_null(node: Option<&Node>) -> bool {
 }
 
 impl Visitor for ThreeWay {
-    fn map<'n>(&mut self, s: &Sources<'n>, _: &Walk) -> Result<Start<'n>> {
+    fn map<'n>(&mut self, s: &Sources<'n>, walk: &Walk) -> Result<Start<'n>> {
+        // As in the reference, what the update changed in it is added; but it was removed on purpose.
+        if s.dest.is_none() && s.origin.is_some() && s.updated.is_some() && self.keeps_ours(s, walk) {
+            return Ok(Start::Keep);
+        }
         Ok(match s.dest {
             _ if is_null(s.updated) || is_null(s.dest) => Start::Clear,
             None if s.updated.is_none() => Start::Clear,
@@ -205,7 +209,13 @@ impl Visitor for ThreeWay {
     }
 
     fn missing_element(&mut self, s: &Sources, list: Option<&Node>, walk: &Walk) -> Option<Outcome> {
-        let (origin, updated) = (present(s.origin)?, present(s.updated)?);
+        let origin = present(s.origin)?;
+        if let (Some(dest), None) = (s.dest, s.updated) {
+            // Removed without its changes it would be half an element.
+            let kept = !comments::same_values(origin, dest) && self.keeps_ours(s, walk);
+            return Some(if kept { Outcome::Keep } else { Outcome::Clear });
+        }
+        let updated = present(s.updated)?;
         if comments::same_values(origin, updated) || self.keeps_ours(s, walk) {
             return Some(Outcome::Keep);
         }

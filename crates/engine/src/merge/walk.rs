@@ -58,8 +58,8 @@ pub(super) trait Visitor {
         outcome
     }
 
-    /// What becomes of an element that the destination's list lacks (`None` if it lacks the list), before anything in it is
-    /// merged; `None` to merge it as a new one.
+    /// What becomes of an element that one of the lists lacks, before anything in it is merged; `None` to merge it as a new
+    /// one. The list is the destination's, if it has one.
     fn missing_element(&mut self, _: &Sources, _list: Option<&Node>, _: &Walk) -> Option<Outcome> {
         None
     }
