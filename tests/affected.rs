@@ -165,6 +165,10 @@ fn a_broken_target_counts_and_hides_no_other() {
     assert_eq!(answer(&dir, &["affected"]), "");
     write(&dir, &[("alone/web.yaml", "apiVersion: v1\nkind: Service\nmetadata: {name: w}\n")]);
     assert_eq!(answer(&dir, &["affected"]), "alone\ntorn\n");
+    let output = krm(&dir, &["affected"]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    let wanted = "`torn` is listed whatever changed, because it cannot be read (torn/kustomization.yaml:";
+    assert!(said.starts_with(wanted) && said.lines().count() == 1, "{said}");
 }
 
 #[test]

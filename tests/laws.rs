@@ -413,7 +413,8 @@ fn text_json_and_page_tell_one_story() {
                 .fields
                 .iter()
                 .find(|field| page.text(field.path) == answer.field && field.is_leaf);
-            let (json, text) = (story_of_json(&answer, &built), text::explanation(&answer, &built.sources));
+            let (json, text) =
+                (story_of_json(&answer, &built), text::explanation(&answer, &built.sources, usize::MAX));
             explained += 1;
             let mut fault = |what: &str| {
                 faults.push(format!("{}: {}: {what}", target.name, built.shown(resource, &path)));

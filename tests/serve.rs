@@ -261,7 +261,10 @@ fn several_targets_have_a_page_each() {
     );
     let krm = Serving::start_in(dir, &[]);
     let list = krm.page();
-    assert!(list.contains(">a</a>") && list.contains("b&lt;img&gt;</a> (does not build)"), "{list}");
+    assert!(list.contains("<bdi>a</bdi></a>") && list.contains("<bdi>b&lt;img&gt;</bdi></a>"), "{list}");
+    assert!(list.contains("1 does not build") && list.contains("<div class=\"failure\">"), "{list}");
+    // A browser would ask for an icon without the secret, and complain about the refusal.
+    assert!(list.contains("rel=\"icon\" href=\"data:") && list.contains("<style>"), "{list}");
     for target in 0..2 {
         let page = krm.get(&format!("/target/{target}?token={}", krm.token), "");
         assert_eq!(status(&page), "200");

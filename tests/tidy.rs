@@ -28,6 +28,7 @@ const LAYERS: &[&str] = &[
     "kpt",
     "workspace",
     "session",
+    "compare",
     "explain",
     "diff",
     "graph",

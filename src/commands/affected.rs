@@ -15,7 +15,7 @@ use crate::commands::targets::Targets;
 use crate::os::git::{Git, Range, Side, SideFiles};
 use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
-use crate::report::{Report, sanitize};
+use crate::report::{Report, sanitize, say};
 
 /// List the targets that a change reaches, one folder per line
 ///
@@ -78,11 +78,27 @@ pub fn run(args: &AffectedArgs, report: &Report) -> Result<()> {
         }
         Format::Text | Format::Null => {
             let reached = inputs.reached(&change.files);
+            explain_failures(&reached);
             let end = if args.output.format == Format::Null { "\0" } else { "\n" };
             reached.into_iter().map(|reached| reached.target + end).collect()
         }
     };
     os::print(text.as_bytes())
+}
+
+/// Says why targets are listed whatever changed.
+fn explain_failures(reached: &[Reached]) {
+    const MOST: usize = 5;
+    let failing: Vec<(&str, &Diagnostic)> =
+        reached.iter().filter_map(|one| Some((one.target.as_str(), one.failure.as_ref()?))).collect();
+    for (target, failure) in failing.iter().take(MOST) {
+        let at = failure.location().map(|at| format!(" ({at})")).unwrap_or_default();
+        let message = sanitize::without_passwords(failure.message());
+        say(&format!("`{target}` is listed whatever changed, because it cannot be read{at}: {message}\n"));
+    }
+    if failing.len() > MOST {
+        say(&format!("{} more are listed because they cannot be read\n", failing.len() - MOST));
+    }
 }
 
 impl AffectedArgs {

@@ -82,6 +82,10 @@ const check = (good, what) => { if (!good) faults.push(what); };
       if (what !== 'no script') {
         await accessible(page, `${name}, ${what}`);
         await fits(page, `${name}, ${what}`);
+        const tall = await page.evaluate(() => [...document.querySelectorAll('.fields a')].filter((a) => a.getBoundingClientRect().height > 160).length);
+        check(tall === 0, `${name}, ${what}: ${tall} links are a column of letters`);
+        const cut = await page.evaluate(() => [...document.querySelectorAll('.row .at')].filter((at) => at.scrollWidth > at.clientWidth + 1).length);
+        check(cut === 0, `${name}, ${what}: ${cut} numbers of lines are cut`);
         check(!(await page.evaluate(() => 'hacked' in window)), `${name}: a name ran`);
       }
       check((await page.locator('main').textContent()).length > 200, `${name}, ${what}: says little`);

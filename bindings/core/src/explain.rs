@@ -52,7 +52,7 @@ pub fn explain(
     let histories = places.iter().map(|place| {
         let history = explain::explain(place, with);
         let mut node = json::explanation(&history, target, sources, &hidden);
-        node.set("text", text::explanation(&history, sources).as_str());
+        node.set("text", text::explanation(&history, sources, usize::MAX).as_str());
         node
     });
     let mut answer = Node::map();

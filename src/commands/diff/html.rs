@@ -41,11 +41,16 @@ fn lists(diff: &Diff, out: &mut String) {
         let open = if rows.len() <= 60 { " open" } else { "" };
         let _ = writeln!(out, "<details class=\"list\"{open}><summary>{heading}</summary><ol>");
         for (to, text, badge) in rows {
+            // Of a place too long for its row, the file is cut, not the line.
+            let (text, line) = match text.rfind(':') {
+                Some(at) if text[at + 1..].bytes().all(|byte| byte.is_ascii_digit()) => text.split_at(at),
+                _ => (text.as_str(), ""),
+            };
             let _ = writeln!(
                 out,
-                "<li><a class=\"row\" href=\"#{to}\"><span class=\"label\"><bdi>{}</bdi></span><span class=\"badges\">{badge}\
-                 </span></a></li>",
-                shown(&text)
+                "<li><a class=\"row\" href=\"#{to}\"><span class=\"label\"><bdi>{}</bdi></span><span class=\"at\">{line}</span>\
+                 <span class=\"badges\">{badge}</span></a></li>",
+                shown(text)
             );
         }
         out.push_str("</ol></details>\n");

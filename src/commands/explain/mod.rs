@@ -402,7 +402,7 @@ impl Answerer<'_> {
                         true => text::steps(answer, sources, self.labels, &self.hidden),
                         false => String::new(),
                     };
-                    text::explanation(answer, sources) + &below + &steps
+                    text::explanation(answer, sources, self.most) + &below + &steps
                 })
                 .collect::<Vec<_>>()
                 .join("\n"),

@@ -2,6 +2,8 @@
 
 use krm_engine::graph::Graph;
 
+use crate::report::columns::width as columns_of;
+
 /// A node as a box.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Placed {
@@ -18,7 +20,8 @@ pub struct Layout {
     pub height: f64,
 }
 
-const CHARACTER: f64 = 7.5;
+/// The widest of the fonts that a picture asks for, at its size of 13 pixels.
+const CHARACTER: f64 = 7.9;
 const HEIGHT: f64 = 28.0;
 const BETWEEN_ROWS: f64 = 14.0;
 const BETWEEN_COLUMNS: f64 = 90.0;
@@ -33,7 +36,7 @@ pub fn layout(graph: &Graph) -> Layout {
     let mut rows: Vec<Vec<usize>> = vec![Vec::new(); count];
     columns.iter().enumerate().for_each(|(node, column)| rows[*column].push(node));
     order(graph, &columns, &mut rows);
-    let width = |node: usize| 20.0 + CHARACTER * graph.nodes[node].label.chars().count() as f64;
+    let width = |node: usize| 20.0 + CHARACTER * columns_of(&graph.nodes[node].label) as f64;
     let mut boxes = vec![Placed { x: 0.0, y: 0.0, width: 0.0, height: HEIGHT }; graph.nodes.len()];
     let tallest = rows.iter().map(Vec::len).max().unwrap_or(0) as f64;
     let height = 2.0 * MARGIN + tallest * HEIGHT + (tallest - 1.0).max(0.0) * BETWEEN_ROWS;
@@ -129,5 +132,30 @@ fn order(graph: &Graph, columns: &[usize], rows: &mut [Vec<usize>]) {
             rows[column] = keyed.into_iter().map(|(_, node)| node).collect();
             place(&rows[column..=column], &mut position);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use krm_engine::Span;
+    use krm_engine::graph::{Node, NodeKind};
+
+    use super::*;
+
+    #[test]
+    fn boxes_are_wide_enough_for_their_labels() {
+        let node = |label: &str| Node {
+            id: label.to_owned(),
+            kind: NodeKind::File,
+            label: label.to_owned(),
+            place: Span::NONE,
+        };
+        let label = "overlays/production/clusters/europe-west/annotate-owner-and-team.yaml";
+        let mut graph = Graph::default();
+        graph.nodes.extend([label, "東京", "ab"].map(node));
+        let boxes = layout(&graph).boxes;
+        // Characters of the common fonts are 0.602 of their size wide, and there are 10 pixels before the first.
+        assert!(boxes[0].width >= 20.0 + label.len() as f64 * 13.0 * 0.602, "{boxes:?}");
+        assert!(boxes[1].width > boxes[2].width, "{boxes:?}");
     }
 }

@@ -96,7 +96,7 @@ enum LevelArg {
     Files,
     /// What each layer does, in order
     Steps,
-    /// Which resources each step touches
+    /// Also which resources each file brings and each step changes
     Resources,
 }
 
@@ -148,7 +148,7 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
     }
     let (outlined, errors) = outlined(&args, &targets, report)?;
     let text = match args.output.format {
-        Format::Tree => tree::steps(&outlined),
+        Format::Tree => tree::steps(&outlined, level),
         _ => {
             let mut graph = Graph::of(&targets.workspace, &targets.layers(), Level::Files, &here);
             for branch in &outlined {

@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use krm_engine::files::relative;
-use krm_engine::graph::{Branch, Content, Effect, Level, StepKind, StepView, Users};
+use krm_engine::graph::{Branch, Content, Effect, Level, StepKind, StepView, Touched, Users};
 use krm_engine::workspace::{Layer, LayerKind, ReferenceTarget};
 
 use crate::commands::targets::Targets;
 use crate::report::columns::width;
-use crate::report::{Report, sanitize};
+use crate::report::{Report, counted, sanitize};
 
 /// A line of a tree and what is below it.
 #[derive(Default)]
@@ -70,45 +70,144 @@ fn push_line(text: &mut String, line: &str) {
 }
 
 /// Trees of targets that were built, one after the other. A layer that was drawn is marked and not drawn again.
-pub fn steps(branches: &[Branch]) -> String {
-    let mut drawn = BTreeSet::new();
-    let trees: Vec<String> = branches.iter().map(|branch| root(branch, &mut drawn).text()).collect();
+pub fn steps(branches: &[Branch], level: Level) -> String {
+    let mut tree = Tree { drawn: BTreeSet::new(), names_resources: level == Level::Resources };
+    let trees: Vec<String> = branches.iter().map(|branch| tree.root(branch).text()).collect();
     trees.join("\n")
 }
 
-fn root(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
-    let mut line = Line::new(branch.label.as_str());
-    let count = match branch.resources {
-        Some((1, 1)) => "1 resource".to_owned(),
-        Some((all, left)) if all == left => format!("{all} resources"),
-        Some((1, left)) => format!("1 resource → {left}"),
-        Some((all, left)) => format!("{all} resources → {left}"),
-        None => "does not build".to_owned(),
-    };
-    let content = contents(branch);
-    line.details.push(if content.is_empty() { count } else { format!("{count}   {content}") });
-    line.below = branch.layers.iter().map(|below| layer(below, drawn)).collect();
-    let mut simple: Vec<&StepView> = Vec::new();
-    let mut patches: Vec<&StepView> = Vec::new();
-    for step in &branch.steps {
-        match &step.kind {
-            StepKind::Patch(_) => {
-                line.below.extend(joined(&mut simple));
-                patches.push(step);
-            }
-            StepKind::Function { .. } | StepKind::Configured(_) => {
-                line.below.extend(patched(&mut patches));
-                line.below.extend(joined(&mut simple));
-                line.below.push(program(step));
-            }
-            _ => {
-                line.below.extend(patched(&mut patches));
-                simple.push(step);
+struct Tree {
+    /// The layers that were drawn.
+    drawn: BTreeSet<String>,
+    /// Every resource that a file brings or a step touches is named.
+    names_resources: bool,
+}
+
+impl Tree {
+    fn root(&mut self, branch: &Branch) -> Line {
+        let mut line = Line::new(branch.label.as_str());
+        let count = branch.resources.map_or_else(|| "does not build".to_owned(), resources);
+        let content = in_order(self.contents(branch));
+        line.details.push(if content.is_empty() { count } else { format!("{count}   {content}") });
+        line.below = branch.layers.iter().map(|below| self.layer(below)).collect();
+        if self.names_resources {
+            line.below.extend(branch.steps.iter().map(with_resources));
+            return line;
+        }
+        let mut simple: Vec<&StepView> = Vec::new();
+        let mut patches: Vec<&StepView> = Vec::new();
+        for step in &branch.steps {
+            match &step.kind {
+                StepKind::Patch(_) => {
+                    line.below.extend(joined(&mut simple));
+                    patches.push(step);
+                }
+                StepKind::Function { .. } | StepKind::Configured(_) => {
+                    line.below.extend(patched(&mut patches));
+                    line.below.extend(joined(&mut simple));
+                    line.below.push(program(step));
+                }
+                _ => {
+                    line.below.extend(patched(&mut patches));
+                    simple.push(step);
+                }
             }
         }
+        line.below.extend(patched(&mut patches));
+        line.below.extend(joined(&mut simple));
+        line
     }
-    line.below.extend(patched(&mut patches));
-    line.below.extend(joined(&mut simple));
+
+    /// A layer below another: what it brings in its line, what it does in lines of its own.
+    fn layer(&mut self, branch: &Branch) -> Line {
+        let mut line = Line::new(branch.label.as_str());
+        if !self.drawn.insert(branch.label.clone()) {
+            line.label.push_str(" (*)");
+            line.details.extend(branch.resources.map(|(_, given)| resources((given, given))));
+            return line;
+        }
+        let is_component = branch.kind == LayerKind::Component;
+        let mut content = self.contents(branch);
+        if is_component && !self.names_resources {
+            let patches = branch.steps.iter().filter(|step| matches!(step.kind, StepKind::Patch(_)));
+            content.extend(
+                patches.map(|step| (step.place.start, format!("{} {}", step.name.field, patch(step)))),
+            );
+        }
+        let content = in_order(content);
+        let count = branch.resources.filter(|_| !is_component).map(resources);
+        let detail = match (count, content.is_empty()) {
+            (Some(count), true) => Some(count),
+            (Some(count), false) => Some(format!("{count}   {content}")),
+            (None, false) => Some(content),
+            (None, true) => None,
+        };
+        line.details.extend(detail);
+        line.below = branch.layers.iter().map(|below| self.layer(below)).collect();
+        if self.names_resources {
+            for step in &branch.steps {
+                let Line { label, details, below, .. } = with_resources(step);
+                line.notes.push(format!("{label}  {}", details.join(" ")).trim_end().to_owned());
+                line.notes.extend(below.into_iter().map(|resource| format!("  {}", resource.label)));
+            }
+            return line;
+        }
+        let mut simple: Vec<&StepView> = Vec::new();
+        let flush = |simple: &mut Vec<&StepView>, notes: &mut Vec<String>| {
+            notes.extend(joined(simple).map(|line| match line.details.first() {
+                Some(detail) => format!("{}  {detail}", line.label),
+                None => line.label,
+            }));
+        };
+        for step in &branch.steps {
+            match &step.kind {
+                StepKind::Patch(_) if is_component => {}
+                StepKind::Patch(_) => {
+                    flush(&mut simple, &mut line.notes);
+                    line.notes.push(format!("{}  {}", step.name.field, patch(step)));
+                }
+                StepKind::Function { .. } | StepKind::Configured(_) => {
+                    flush(&mut simple, &mut line.notes);
+                    let program = program(step);
+                    line.notes.push(format!("{}  {}", program.label, program.details.join(" ")));
+                }
+                _ => simple.push(step),
+            }
+        }
+        flush(&mut simple, &mut line.notes);
+        line
+    }
+
+    /// What a layer brings, each with its position in the file.
+    fn contents(&self, branch: &Branch) -> Vec<(u32, String)> {
+        let content = branch.contents().into_iter();
+        content.map(|content| (content.place().start, brought(content, self.names_resources))).collect()
+    }
+}
+
+/// How many resources a layer was made of, and how many are left.
+fn resources((all, left): (usize, usize)) -> String {
+    let count = counted(all, "resource");
+    if all == left { count } else { format!("{count} → {left}") }
+}
+
+/// A step, and below it every resource that it touches.
+fn with_resources(step: &StepView) -> Line {
+    let mut line = match &step.kind {
+        StepKind::Patch(name) => Line::new(format!("{} {name}", step.name.field)),
+        StepKind::Function { .. } | StepKind::Configured(_) => program(step),
+        _ => Line::new(words(step)),
+    };
+    line.details.extend(step.misses.iter().map(|miss| format!("! {miss}")));
+    let touched = |touched: &Touched| {
+        let name = format!("{} {}", touched.id.gvk.kind, touched.id.name);
+        Line::new(match touched.effect {
+            Effect::Added => format!("{name}, added"),
+            Effect::Removed => format!("{name}, deleted"),
+            Effect::Changed => format!("{name}, {}", counted(touched.fields, "field")),
+        })
+    };
+    line.below = step.touched.iter().map(touched).collect();
     line
 }
 
@@ -142,78 +241,19 @@ fn joined(steps: &mut Vec<&StepView>) -> Option<Line> {
     Some(line)
 }
 
-/// A layer below another: what it brings in its line, what it does in lines of its own.
-fn layer(branch: &Branch, drawn: &mut BTreeSet<String>) -> Line {
-    let mut line = Line::new(branch.label.as_str());
-    if !drawn.insert(branch.label.clone()) {
-        line.label.push_str(" (*)");
-        line.details.extend(branch.resources.map(|(_, given)| given.to_string()));
-        return line;
-    }
-    let is_component = branch.kind == LayerKind::Component;
-    let content = if is_component { contents_and_patches(branch) } else { contents(branch) };
-    let count = branch.resources.filter(|_| !is_component).map(|(all, given)| match all == given {
-        true => given.to_string(),
-        false => format!("{all} → {given}"),
-    });
-    let detail = match (count, content.is_empty()) {
-        (Some(count), true) => Some(count),
-        (Some(count), false) => Some(format!("{count}   {content}")),
-        (None, false) => Some(content),
-        (None, true) => None,
-    };
-    line.details.extend(detail);
-    line.below = branch.layers.iter().map(|below| layer(below, drawn)).collect();
-    let mut simple: Vec<&StepView> = Vec::new();
-    let flush = |simple: &mut Vec<&StepView>, notes: &mut Vec<String>| {
-        notes.extend(joined(simple).map(|line| match line.details.first() {
-            Some(detail) => format!("{}  {detail}", line.label),
-            None => line.label,
-        }));
-    };
-    for step in &branch.steps {
-        match &step.kind {
-            StepKind::Patch(_) if is_component => {}
-            StepKind::Patch(_) => {
-                flush(&mut simple, &mut line.notes);
-                line.notes.push(format!("{}  {}", step.name.field, patch(step)));
-            }
-            StepKind::Function { .. } | StepKind::Configured(_) => {
-                flush(&mut simple, &mut line.notes);
-                let program = program(step);
-                line.notes.push(format!("{}  {}", program.label, program.details.join(" ")));
-            }
-            _ => simple.push(step),
-        }
-    }
-    flush(&mut simple, &mut line.notes);
-    line
-}
-
-/// What a layer brings, in the order of its file.
-fn contents(branch: &Branch) -> String {
-    in_order(placed_contents(branch).collect())
-}
-
-/// The same, and what it patches.
-fn contents_and_patches(branch: &Branch) -> String {
-    let patches = branch.steps.iter().filter(|step| matches!(step.kind, StepKind::Patch(_)));
-    let patches = patches.map(|step| (step.place.start, format!("{} {}", step.name.field, patch(step))));
-    in_order(placed_contents(branch).chain(patches).collect())
-}
-
-fn placed_contents(branch: &Branch) -> impl Iterator<Item = (u32, String)> {
-    branch.contents().into_iter().map(|content| (content.place().start, brought(content)))
-}
-
 fn in_order(mut all: Vec<(u32, String)>) -> String {
     all.sort_by_key(|(at, _)| *at);
     all.into_iter().map(|(_, text)| text).collect::<Vec<_>>().join(" · ")
 }
 
-fn brought(content: &Content) -> String {
+fn brought(content: &Content, names_resources: bool) -> String {
     match content {
-        Content::File { path, resources, .. } => format!("{path} ({resources})"),
+        Content::File { path, resources, .. } if names_resources => {
+            let names: Vec<String> =
+                resources.iter().map(|id| format!("{} {}", id.gvk.kind, id.name)).collect();
+            format!("{path} ({})", names.join(", "))
+        }
+        Content::File { path, resources, .. } => format!("{path} ({})", resources.len()),
         Content::Generated(step) => {
             match &step.kind {
                 StepKind::Function { name, ran: false, .. } => {
@@ -251,7 +291,7 @@ fn targets(step: &StepView) -> String {
     if step.touched.is_empty() {
         return if step.misses.is_empty() { "no change".to_owned() } else { "nothing".to_owned() };
     }
-    let name = |touched: &krm_engine::graph::Touched| {
+    let name = |touched: &Touched| {
         let name = format!("{} {}", touched.id.gvk.kind, touched.id.name);
         match touched.effect {
             Effect::Removed => name + ", deleted",
@@ -297,7 +337,7 @@ fn words(step: &StepView) -> String {
 /// The same, and how many fields it changes.
 fn words_with_count(step: &StepView) -> String {
     match &step.kind {
-        StepKind::Fields => format!("{} {}", step.name.field, count(step)),
+        StepKind::Fields => format!("{} ({})", step.name.field, counted(count(step), "field")),
         _ => words(step),
     }
 }
@@ -307,11 +347,7 @@ fn count(step: &StepView) -> usize {
 }
 
 fn fields(step: &StepView) -> Option<String> {
-    match (&step.kind, count(step)) {
-        (StepKind::Fields, 1) => Some("1 field".to_owned()),
-        (StepKind::Fields, count) => Some(format!("{count} fields")),
-        _ => None,
-    }
+    (step.kind == StepKind::Fields).then(|| counted(count(step), "field"))
 }
 
 /// A target that cannot even be planned: its layers, as far as names tell.

@@ -201,11 +201,6 @@ pub fn event(name: &str, text: &str) -> String {
     out
 }
 
-/// A text of the user within markup.
-pub fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -12,6 +12,8 @@ use krm_engine::{Diagnostic, Result};
 
 use super::http::{self, Refusal, Request, Response};
 use crate::os;
+use crate::page::{counted, escaped, plain_page};
+use crate::report::sanitize;
 
 /// More at a time than a browser opens.
 const MOST_CONNECTIONS: usize = 64;
@@ -51,7 +53,7 @@ impl Shown {
     fn page(&self) -> Cow<'_, str> {
         match &self.failure {
             Some(failure) if !self.html.contains("<section class=\"failure\">") => {
-                let failure = http::escaped(failure);
+                let failure = escaped(failure);
                 let notice =
                     format!("<noscript><h2>The build fails now</h2><pre>{failure}</pre></noscript>\n");
                 Cow::Owned(self.html.replacen("</header>", &format!("{notice}</header>"), 1))
@@ -175,18 +177,38 @@ impl Server {
 
     /// The targets, if there are several.
     fn list(&self) -> String {
-        let mut text = String::from(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"color-scheme\" content=\"light dark\">\n<title>krm</title>\n</head>\n<body>\n<main>\n<h1>Targets</h1>\n<ul>\n",
-        );
+        let (mut nav, mut body) = (String::from("<ol>\n"), String::new());
         let shown = self.0.shown.lock().expect(HELD);
         for (at, name) in self.0.names.iter().enumerate() {
-            let fails = if shown[at].failure.is_some() { " (does not build)" } else { "" };
-            let name = http::escaped(name);
-            let _ =
-                writeln!(text, "<li><a href=\"/target/{at}?token={}\">{name}</a>{fails}</li>", self.0.token);
+            let link = format!("href=\"/target/{at}?token={}\"", self.0.token);
+            let name = escaped(&sanitize::left_to_right(name));
+            let failure = shown[at].failure.as_deref();
+            let badge = if failure.is_some() { "<span class=\"badges\">!</span>" } else { "" };
+            let _ = writeln!(
+                nav,
+                "<li><a class=\"row\" {link}><span class=\"label\"><bdi>{name}</bdi></span>{badge}</a></li>"
+            );
+            let failure = failure.map(|failure| {
+                let failure = escaped(failure);
+                format!(
+                    "<p class=\"facts\">does not build</p><div class=\"failure\"><pre>{failure}</pre></div>"
+                )
+            });
+            let _ = writeln!(
+                body,
+                "<article class=\"card node\"><h2><a {link}><bdi>{name}</bdi></a></h2>{}</article>",
+                failure.unwrap_or_default()
+            );
         }
-        text.push_str("</ul>\n</main>\n</body>\n</html>\n");
-        text
+        nav.push_str("</ol>\n");
+        let failing = shown.iter().filter(|shown| shown.failure.is_some()).count();
+        let facts = match failing {
+            0 => "all of them build".to_owned(),
+            1 => "1 does not build".to_owned(),
+            more => format!("{more} do not build"),
+        };
+        let title = counted(self.0.names.len(), "target");
+        plain_page(&title, &facts, ("Targets", &nav), ("What is served", &body))
     }
 
     /// Tells a page what is new, until it is closed.

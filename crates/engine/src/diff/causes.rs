@@ -12,8 +12,8 @@ use krm_yaml::{Source, Span, Text, decode_lossy};
 use rustc_hash::FxHashMap;
 
 use super::compare::Side;
-use super::lines::{Hunk, hunks};
 use super::{Cause, Place};
+use crate::compare::lines::{Hunk, hunks};
 use crate::explain::{Because, Hidden, HistoryEntry, HistoryOptions, Labels};
 use crate::files::KUSTOMIZATION_FILES;
 use crate::files::world::clean;

@@ -8,9 +8,9 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::causes::{Causes, Histories, Which};
-use super::fields::{Difference, differences};
 use super::pair::{Item, Pair, pairs, split_hash};
 use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Status, Tail, TargetDiff, flags, images};
+use crate::compare::fields::{Difference, differences};
 use crate::explain::{self, FieldPath, Found, Hidden, HistoryEntry, HistoryOptions, ResourceName, Where};
 use crate::files::world::World;
 use crate::pipeline::Trace;

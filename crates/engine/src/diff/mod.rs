@@ -6,16 +6,20 @@
 
 mod causes;
 mod compare;
-mod fields;
 mod flags;
 mod images;
 pub mod json;
-pub mod lines;
 mod pair;
 
 use krm_yaml::{Diagnostic, Node};
 
+pub use crate::compare::ChangeKind;
 pub use compare::{Given, Options, Outcome, Rendered, Side, compare, hidden};
+
+/// Which lines of a text differ from another's.
+pub mod lines {
+    pub use crate::compare::lines::{Hunk, hunks, unified};
+}
 
 /// What differs between two results of some targets.
 #[derive(Clone, Debug, Default)]
@@ -129,28 +133,6 @@ pub struct Change {
     pub guessed: bool,
     /// In each of its targets the resource gets another name or namespace: a new one takes the place of the old one.
     pub replaced: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum ChangeKind {
-    Changed,
-    Added,
-    Removed,
-    Renamed,
-    /// The elements of a list are in another order.
-    Moved,
-}
-
-impl ChangeKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            ChangeKind::Changed => "changed",
-            ChangeKind::Added => "added",
-            ChangeKind::Removed => "removed",
-            ChangeKind::Renamed => "renamed",
-            ChangeKind::Moved => "moved",
-        }
-    }
 }
 
 /// A resource, by the names it has on both sides.

@@ -3,7 +3,7 @@
 use krm_yaml::Node;
 use rustc_hash::FxHashMap;
 
-use super::fields::{ALIKE, similarity};
+use crate::compare::fields::{ALIKE, similarity};
 use crate::pipeline::Trace;
 use crate::resource::{ResourceId, Track};
 

@@ -5,10 +5,13 @@ use std::fmt::Write as _;
 use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, Sources, Span, sanitize};
 
+use super::find::shown;
 use super::hidden::Hidden;
 use super::history::{Because, Explanation, HistoryEntry, Moves, State};
 use super::labels::Labels;
 use super::sites::{Part, Site};
+use crate::compare::ChangeKind;
+use crate::compare::fields::{Difference, differences};
 use crate::pipeline::trace::{EventKind, Input, InputKind};
 
 /// What is shown in the place of a value that is hidden.
@@ -36,7 +39,8 @@ pub fn value(node: &Node) -> String {
     sanitize::inert(&sanitize::beginning(&text)).into_owned()
 }
 
-pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
+/// A history. Of what a step did to a map or a list, up to `most` parts are listed.
+pub fn explanation(answer: &Explanation, sources: &Sources, most: usize) -> String {
     let mut text = format!("{} {}", answer.gvk.kind, answer.name);
     if !answer.namespace.is_empty() {
         let _ = write!(text, ", namespace {}", answer.namespace);
@@ -49,7 +53,15 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
         }
         (false, State::Present) => {
             let now = answer.value.as_ref().map(value).unwrap_or_default();
-            let _ = writeln!(text, "  {}: {now}", answer.field);
+            match answer.value.as_ref().filter(|node| !node.is_scalar() && !is_short(&now)) {
+                Some(node) => {
+                    let _ = writeln!(text, "  {}:", answer.field);
+                    text.push_str(&block(node, 4));
+                }
+                None => {
+                    let _ = writeln!(text, "  {}: {now}", answer.field);
+                }
+            }
         }
         (false, state) => {
             let by = answer.history.last().and_then(|last| place(last.place, sources));
@@ -66,7 +78,7 @@ pub fn explanation(answer: &Explanation, sources: &Sources) -> String {
             text.pop();
             text.push_str("   ← edit here to change it\n");
         }
-        text.push_str(&values(entry));
+        text.push_str(&values(entry, most));
         for because in &entry.because {
             text.push_str(&reason(because, 7, sources));
         }
@@ -173,15 +185,79 @@ const SHORT: usize = 52;
 fn before_and_after(entry: &HistoryEntry) -> (Option<String>, Option<String>) {
     // A resource as a whole is too long to be shown at each step.
     let is_whole = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.get("apiVersion").is_some());
-    if is_whole(&entry.before) || is_whole(&entry.after) {
+    if is_whole(&entry.before) || is_whole(&entry.after) || !changed_parts(entry).is_empty() {
         return (None, None);
     }
     (entry.before.as_ref().map(value), entry.after.as_ref().map(value))
 }
 
-fn is_short(before: &Option<String>, after: &Option<String>) -> bool {
+fn are_short(before: &Option<String>, after: &Option<String>) -> bool {
     let length = |text: &Option<String>| text.as_ref().map_or(0, |text| text.chars().count());
     length(before) + length(after) <= SHORT
+}
+
+fn is_short(text: &str) -> bool {
+    text.chars().count() <= SHORT
+}
+
+/// What a step did to the parts of a map or a list that was there before and after it.
+fn changed_parts(entry: &HistoryEntry) -> Vec<Difference> {
+    match (&entry.before, &entry.after) {
+        (Some(before), Some(after)) if !before.is_scalar() && !after.is_scalar() => {
+            differences(before, after)
+        }
+        _ => Vec::new(),
+    }
+}
+
+/// Lines for the parts of a map or a list that a step changed: the field, then what became of it.
+fn parts(entry: &HistoryEntry, most: usize) -> String {
+    let (Some(before), Some(after)) = (&entry.before, &entry.after) else { return String::new() };
+    let said =
+        |node: &Option<Node>| node.as_ref().map(value).filter(|text| is_short(text)).unwrap_or_default();
+    let part = |part: &Difference| {
+        let field = match part.after.is_some() {
+            true => shown(after, &part.new_path),
+            false => shown(before, &part.old_path),
+        };
+        let what = match (part.kind, said(&part.before), said(&part.after)) {
+            (ChangeKind::Added, _, now) => format!("added {now}"),
+            (ChangeKind::Removed, _, _) => "removed".to_owned(),
+            (ChangeKind::Moved, _, _) => "in another order".to_owned(),
+            (_, was, now) if was.is_empty() || now.is_empty() => "changed".to_owned(),
+            (_, was, now) => format!("{was} → {now}"),
+        };
+        let field = if field.is_empty() { "the elements" } else { &field };
+        (sanitize::inert(field).into_owned(), what)
+    };
+    let all: Vec<(String, String)> = changed_parts(entry).iter().map(part).collect();
+    let width = all.iter().take(most).map(|(field, _)| field.chars().count()).max().unwrap_or(0);
+    let line = |(field, what): &(String, String)| {
+        let line = format!("       {field:<width$}  {what}");
+        format!("{}\n", line.trim_end())
+    };
+    let mut text: String = all.iter().take(most).map(line).collect();
+    if all.len() > most {
+        let _ = writeln!(text, "       and {} more; `--max` shows them", all.len() - most);
+    }
+    text
+}
+
+/// A map or a list as YAML. Of one that nobody would read to its end, the beginning.
+fn block(node: &Node, indent: usize) -> String {
+    const MOST: usize = 40;
+    let mut yaml = String::new();
+    if krm_yaml::try_canonical_into(node, &mut yaml).is_err() {
+        yaml = krm_yaml::json::compact(node);
+    }
+    let yaml = sanitize::inert(&yaml);
+    let pad = " ".repeat(indent);
+    let mut text: String = yaml.lines().take(MOST).map(|line| format!("{pad}{line}\n")).collect();
+    let more = yaml.lines().count().saturating_sub(MOST);
+    if more > 0 {
+        let _ = writeln!(text, "{pad}… {more} more lines; `--format json` has them");
+    }
+    text
 }
 
 /// Where an event is shown to have happened: in the file that was read, or else in the entry.
@@ -203,7 +279,7 @@ fn padded(text: &str, width: usize) -> String {
 fn line(entry: &HistoryEntry, lead: &str, width: usize, sources: &Sources) -> String {
     let at = shown_at(entry, sources);
     let values = match before_and_after(entry) {
-        (before, after) if !is_short(&before, &after) => String::new(),
+        (before, after) if !are_short(&before, &after) => String::new(),
         (Some(before), Some(after)) if entry.masked && before == after => {
             format!("{before} → {after} ({})", if entry.changed { "changed" } else { "same" })
         }
@@ -226,16 +302,17 @@ fn line(entry: &HistoryEntry, lead: &str, width: usize, sources: &Sources) -> St
     format!("{}\n", line.trim_end())
 }
 
-/// The values of an event that are too long to fit on its line.
-fn values(entry: &HistoryEntry) -> String {
+/// The values of an event that are too long to fit on its line, or what it changed of a map or a list.
+fn values(entry: &HistoryEntry, most: usize) -> String {
     let (before, after) = before_and_after(entry);
-    if is_short(&before, &after) {
-        return String::new();
+    if are_short(&before, &after) {
+        return parts(entry, most);
     }
-    match (before, after) {
-        (Some(before), Some(after)) => format!("       {before}\n     → {after}\n"),
-        (None, Some(text)) | (Some(text), None) => format!("       {text}\n"),
-        (None, None) => String::new(),
+    match (&entry.before, &entry.after, before, after) {
+        (_, _, Some(before), Some(after)) => format!("       {before}\n     → {after}\n"),
+        (Some(node), None, ..) | (None, Some(node), ..) if !node.is_scalar() => block(node, 7),
+        (_, _, None, Some(text)) | (_, _, Some(text), None) => format!("       {text}\n"),
+        (_, _, None, None) => String::new(),
     }
 }
 

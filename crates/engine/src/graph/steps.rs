@@ -2,6 +2,7 @@
 
 use krm_yaml::{Diagnostic, Node, Sources, Span};
 
+use crate::compare::fields::differences;
 use crate::functions::FunctionSpec;
 use crate::pipeline::trace::{Change, Traced};
 use crate::pipeline::{Role, StepName, Trace};
@@ -26,8 +27,8 @@ pub struct Branch {
 /// Something a layer adds.
 #[derive(Clone, Debug)]
 pub enum Content {
-    /// A file, and how many resources are in it.
-    File { path: String, resources: usize, place: Span },
+    /// A file, and the resources that are in it.
+    File { path: String, resources: Vec<ResourceId>, place: Span },
     /// A generator.
     Generated(StepView),
 }
@@ -230,8 +231,9 @@ impl Branch {
             }
             (Role::Load | Role::Include, None) => {
                 let path = text_at(step.place, around.sources);
-                let file = Content::File { path, resources: step.changes.len(), place: step.place };
-                self.content.push(file);
+                let read = step.changes.iter().filter_map(|change| change.after.as_ref());
+                let resources = read.map(|seen| seen.id.clone()).collect();
+                self.content.push(Content::File { path, resources, place: step.place });
             }
             (Role::Generate, _) => self.content.push(Content::Generated(view(step, around))),
             (Role::Transform | Role::Validate | Role::Inspect, _) => {
@@ -360,28 +362,9 @@ fn touched(change: &Change) -> Option<Touched> {
     Some(Touched { id: seen.id.clone(), effect, fields, place: seen.node.span() })
 }
 
-/// How many values differ between two trees.
+/// How many fields differ between two trees. An element of a list that moved is not another element.
 pub fn changed_fields(before: &Node, after: &Node) -> usize {
-    if before.same(after) {
-        return 0;
-    }
-    match (before.as_map(), after.as_map()) {
-        (Some(old), Some(new)) => {
-            let gone = old.iter().filter(|entry| entry.key.text().is_none_or(|key| after.get(key).is_none()));
-            let kept = new.iter().map(|entry| match entry.key.text().and_then(|key| before.get(key)) {
-                Some(old) => changed_fields(old, &entry.value),
-                None => 1,
-            });
-            return gone.count() + kept.sum::<usize>();
-        }
-        (None, None) if before.is_seq() && after.is_seq() => {
-            let (old, new) = (before.items(), after.items());
-            let kept: usize = old.iter().zip(new).map(|(old, new)| changed_fields(old, new)).sum();
-            return kept + old.len().abs_diff(new.len());
-        }
-        _ => {}
-    }
-    usize::from(before != after)
+    if before.same(after) { 0 } else { differences(before, after).len() }
 }
 
 /// Why nothing matched, in a few words.
