@@ -686,3 +686,21 @@ fn a_fast_forward_refuses_a_kptfile_that_was_edited() {
     let said = place.refused(&["pkg", "update", "got@v2", "--strategy", "fast-forward"]);
     assert!(said.contains("update-local-changes") && said.contains("Kptfile"), "{said}");
 }
+
+#[test]
+fn a_template_does_not_keep_a_package_from_being_updated() {
+    let place = Place::new("template");
+    place.write("up/app/chart/one.yaml", "{{ if .Values.on }}\na: {{ .Values.a }}\n{{ end }}\n");
+    place.commit("v3");
+    place.write("up/app/chart/one.yaml", "{{ if .Values.on }}\na: {{ .Values.b }}\n{{ end }}\n");
+    place.write("up/app/dep.yaml", &DEPLOYMENT.replace("app:1", "app:4"));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    assert!(place.read("got/dep.yaml").contains("# kpt-merge: /app"));
+    place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("name: app\n  ann", "name: mine\n  ann"));
+    let output = place.krm(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(place.read("got/chart/one.yaml").contains(".Values.b"));
+    let text = place.read("got/dep.yaml");
+    assert!(text.contains("name: mine") && text.contains("app:4"), "{text}");
+}

@@ -186,18 +186,16 @@ fn overwritten(origin: &Files, updated: &Files, local: &Files) -> Vec<Clash> {
     clashes
 }
 
-/// The files with resources that say what upstream calls them; as they are if one cannot be read.
+/// The files with resources that say what upstream calls them. A file that cannot be read, such as a template, stays as it is.
 pub fn noted(files: &Files) -> Files {
     let is_noted = |path: &str| (path.ends_with(".yaml") || path.ends_with(".yml")) && !is_kptfile(path);
+    let with_comments =
+        |bytes: &Vec<u8>| Some(with_merge_comments(&decode(bytes.clone()).ok()?).ok()?.into_bytes());
     let noted = |(path, bytes): (&String, &Vec<u8>)| {
-        let bytes = match is_noted(path) {
-            true => with_merge_comments(&decode(bytes.clone()).ok()?).ok()?.into_bytes(),
-            false => bytes.clone(),
-        };
-        Some((path.clone(), bytes))
+        let noted = is_noted(path).then(|| with_comments(bytes)).flatten();
+        (path.clone(), noted.unwrap_or_else(|| bytes.clone()))
     };
-    let all: Option<Vec<_>> = files.par_iter().map(noted).collect();
-    all.map_or_else(|| files.clone(), |all| all.into_iter().collect())
+    files.par_iter().map(noted).collect::<Vec<_>>().into_iter().collect()
 }
 
 fn is_kptfile(path: &str) -> bool {
@@ -438,12 +436,13 @@ struct Keyed {
     keys: Vec<Option<Key>>,
 }
 
+/// What a file holds, if it is there.
+fn documents(path: &str, bytes: Option<&Vec<u8>>, sources: &Sources) -> Result<Vec<Document>> {
+    bytes.map_or_else(|| Ok(Vec::new()), |bytes| krm_yaml::parse(&sources.add_bytes(path, bytes.clone())?))
+}
+
 impl Keyed {
-    fn read(path: &str, bytes: Option<&Vec<u8>>, sources: &Sources) -> Result<Self> {
-        let documents = match bytes {
-            Some(bytes) => krm_yaml::parse(&sources.add_bytes(path, bytes.clone())?)?,
-            None => Vec::new(),
-        };
+    fn new(path: &str, documents: Vec<Document>) -> Result<Self> {
         let mut keyed = Self { at: FxHashMap::default(), keys: Vec::new(), documents };
         for (at, document) in keyed.documents.iter().enumerate() {
             let object = Object::from(document.original().clone());
@@ -492,7 +491,8 @@ impl Homes<'_> {
             let mut found = FxHashMap::default();
             for (path, bytes) in self.files {
                 // Not every file is YAML.
-                if let Ok(keyed) = Keyed::read(path, Some(bytes), self.sources) {
+                let keyed = documents(path, Some(bytes), self.sources).and_then(|all| Keyed::new(path, all));
+                if let Ok(keyed) = keyed {
                     found.extend(keyed.at.into_keys().map(|key| (key, path.clone())));
                 }
             }
@@ -514,16 +514,26 @@ struct Merging<'a> {
 
 impl Merging<'_> {
     fn merge(&self, [was, theirs, ours]: [Option<&Vec<u8>>; 3], met: &mut Met) -> Result<Option<Vec<u8>>> {
-        if was == theirs {
-            // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
-            return Keyed::read(&self.here, ours, self.sources).map(|_| ours.cloned());
-        }
         let bytes = [was, theirs, ours];
-        let (was, theirs, ours) = (
-            Keyed::read(&before(self.path), was, self.sources)?,
-            Keyed::read(&upstream(self.path), theirs, self.sources)?,
-            Keyed::read(&self.here, ours, self.sources)?,
-        );
+        let is_same = was == theirs;
+        let was = documents(&before(self.path), was, self.sources);
+        let theirs =
+            if is_same { was.clone() } else { documents(&upstream(self.path), theirs, self.sources) };
+        let (Ok(was), Ok(theirs)) = (was, theirs) else {
+            // Upstream does not mean it as YAML, such as a template: it is a file like any other.
+            return Ok(if is_same {
+                ours.cloned()
+            } else {
+                whole(self.path, bytes, self.side, &mut met.clashes)
+            });
+        };
+        let here = Keyed::new(&self.here, documents(&self.here, ours, self.sources)?)?;
+        if is_same {
+            // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
+            return Ok(ours.cloned());
+        }
+        let (was, theirs, ours) =
+            (Keyed::new(&before(self.path), was)?, Keyed::new(&upstream(self.path), theirs)?, here);
         let holds_none = [&was, &theirs, &ours].iter().all(|side| side.at.is_empty());
         if holds_none || !was.unnamed().eq(theirs.unnamed()) {
             // There is no resource in it, or upstream changed one without a name, such as a list: it is a file like any other.
