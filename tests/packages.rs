@@ -634,6 +634,51 @@ fn an_element_that_one_side_removes_is_never_half_there() {
     assert!(said.contains("`spec.template.spec.containers[name=side]`"), "{said}");
     assert!(place.krm(&["pkg", "update", "got@v4", "--on-conflict", "ours"]).status.success());
     assert!(place.read("got/dep.yaml").contains("image: side:1\n        args: [mine]"));
+    place.write(
+        "got/Kptfile",
+        &place.read("got/Kptfile").replace("v4", "v3").replace(&place.revision("v4"), &place.revision("v3")),
+    );
+    assert!(place.krm(&["pkg", "update", "got@v4"]).status.success());
+    let text = place.read("got/dep.yaml");
+    assert!(!text.contains("side") && !text.contains("mine"), "{text}");
+}
+
+#[test]
+fn a_document_that_became_the_first_was_not_changed() {
+    let place = Place::new("first");
+    let map = |name: &str| format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n");
+    place.write("up/app/two.yaml", &format!("{}---\n{}---\n{}", map("a"), map("b"), map("c")));
+    place.commit("v3");
+    place.write("up/app/two.yaml", &format!("{}---\n{}", map("a"), map("c")));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    let text = place.read("got/two.yaml");
+    let (_, rest) = text.split_once("---\n").expect("there are three");
+    place.write("got/two.yaml", rest);
+    let output = place.krm(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(!place.read("got/two.yaml").contains("name: b"));
+}
+
+#[test]
+fn json_stays_json() {
+    let place = Place::new("json");
+    let map = |name: &str| {
+        format!(
+            "{{\"apiVersion\": \"v1\", \"kind\": \"ConfigMap\", \"metadata\": {{\"name\": \"{name}\"}}}}\n"
+        )
+    };
+    place.write("up/app/x.json", &map("a"));
+    place.commit("v3");
+    place.write("up/app/x.json", &map("b"));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    place.write("got/x.json", &map("a").replace("\"}", "\", \"labels\": {\"mine\": \"yes\"}}"));
+    assert!(place.krm(&["pkg", "update", "got@v4"]).status.success());
+    let text = place.read("got/x.json");
+    let read: serde_json::Value =
+        serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+    assert_eq!(read["items"].as_array().map(Vec::len), Some(2), "{text}");
 }
 
 #[test]

@@ -110,7 +110,8 @@ fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnosti
         true => resource.clone(),
         false => format!("`{}` of {resource}", path.join(".").replace(".[", "[")),
     };
-    let is_element = path.last().is_some_and(|last| last.starts_with('['));
+    // Fields of a map are merged one by one; a resource and an element of a list are there or not.
+    let is_part = path.last().is_none_or(|last| last.starts_with('['));
     let did = match (original, dest, updated) {
         (_, None, _) => "removed here and changed in the update",
         (_, _, None) => "changed here and removed in the update",
@@ -119,8 +120,11 @@ fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnosti
     };
     let outcome = match (on_conflict, taken) {
         (OnConflict::Fail, _) => "",
+        (_, Side::Theirs) if updated.is_none() && dest.as_ref().is_some_and(Node::is_map) && !is_part => {
+            ": only what was added here stays"
+        }
         (_, Side::Theirs) if updated.is_none() => ": it is removed",
-        (_, Side::Theirs) if dest.is_none() && updated.as_ref().is_some_and(Node::is_map) && !is_element => {
+        (_, Side::Theirs) if dest.is_none() && updated.as_ref().is_some_and(Node::is_map) && !is_part => {
             ": what the update changed in it is added"
         }
         (_, Side::Theirs) => ": the update's is taken",

@@ -147,9 +147,13 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
             }
         }
     }
-    for (old, new) in gaps {
+    // Beyond this many nobody compares each with each.
+    let is_small = |(old, new): &(Vec<usize>, Vec<usize>)| old.len() <= MOST && new.len() <= MOST;
+    for (old, new) in gaps.into_iter().filter(is_small) {
+        let leaves_of: Vec<(usize, Leaves)> = old.into_iter().map(|x| (x, leaves(&a[x]))).collect();
         for y in new {
-            let best = old.iter().filter(|x| !taken[**x]).map(|x| (similarity(&a[*x], &b[y]), *x));
+            let its = leaves(&b[y]);
+            let best = leaves_of.iter().filter(|(x, _)| !taken[*x]).map(|(x, of)| (shared(of, &its), *x));
             let best = best.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
             if let Some((_, x)) = best.filter(|(alike, _)| *alike >= ALIKE && !a.is_empty()) {
                 (of_new[y], taken[x]) = (Some(x), true);
@@ -162,12 +166,18 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
     pairs
 }
 
+/// The most elements of a list to compare each with each.
+const MOST: usize = 100;
+
 /// From here on two things are taken for one that was changed.
 pub(crate) const ALIKE: f64 = 0.6;
 
 /// How much two trees have in common: 0 nothing, 1 everything. Scalars alone have nothing or everything.
 pub(crate) fn similarity(a: &Node, b: &Node) -> f64 {
-    let (a, b) = (leaves(a), leaves(b));
+    shared(&leaves(a), &leaves(b))
+}
+
+fn shared(a: &Leaves, b: &Leaves) -> f64 {
     let total: usize = a.values().sum::<usize>() + b.values().sum::<usize>();
     let shared: usize =
         a.iter().map(|(leaf, count)| (*count).min(b.get(leaf).copied().unwrap_or_default())).sum();
@@ -175,7 +185,9 @@ pub(crate) fn similarity(a: &Node, b: &Node) -> f64 {
 }
 
 /// Every scalar with the keys that lead to it, and how often it is there.
-fn leaves(node: &Node) -> FxHashMap<(String, String), usize> {
+type Leaves = FxHashMap<(String, String), usize>;
+
+fn leaves(node: &Node) -> Leaves {
     fn collect(node: &Node, path: &mut String, found: &mut FxHashMap<(String, String), usize>) {
         if let Some(text) = node.text() {
             *found.entry((path.clone(), text.to_owned())).or_default() += 1;

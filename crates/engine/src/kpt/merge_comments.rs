@@ -34,7 +34,7 @@ fn identified(object: &Object) -> Option<(String, String)> {
     let [group, kind, namespace, name] = parts[..] else { return None };
     let is_own = group == object.group() && kind == object.kind();
     // One without a namespace is noted as one of the default namespace.
-    let namespace = if object.namespace().is_empty() && namespace == "default" { "" } else { namespace };
+    let namespace = if namespace == "default" && object.namespace() != "default" { "" } else { namespace };
     is_own.then(|| (namespace.to_owned(), name.to_owned()))
 }
 
@@ -91,6 +91,11 @@ fn is_resource(root: &Node) -> bool {
         root.at(keys.iter().copied()).and_then(Node::text).is_some_and(|text| !text.is_empty())
     };
     has(&["apiVersion"]) && has(&["kind"]) && has(&["metadata", "name"])
+}
+
+/// A line without what kpt notes in it.
+pub(super) fn without_comment(line: &str) -> &str {
+    line.split_once(COMMENT).map_or(line, |(line, _)| line)
 }
 
 /// The resource without what kpt notes of it.

@@ -12,9 +12,10 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::kptfile::{FILE, Kptfile, Strategy};
-use super::merge_comments::{upstream_name, with_merge_comments, without_notes};
+use super::merge_comments::{upstream_name, with_merge_comments, without_comment, without_notes};
 use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way};
 use crate::package::is_configuration;
+use crate::resource::wrapper::still_json;
 use crate::schema::Schema;
 
 /// The files of a package by their paths.
@@ -562,10 +563,12 @@ impl Merging<'_> {
         let begins_with_dashes = ours.or(theirs).is_some_and(|text| text.starts_with(b"---"));
         Ok(left.then(|| {
             let text = preserve::stream(&documents);
-            match text.strip_prefix("---\n") {
-                Some(rest) if !begins_with_dashes => rest.as_bytes().to_vec(),
-                _ => text.into_bytes(),
-            }
+            let text = match text.strip_prefix("---\n") {
+                Some(rest) if !begins_with_dashes => rest.to_owned(),
+                _ => text,
+            };
+            let before = ours.or(theirs).map(|bytes| String::from_utf8_lossy(bytes));
+            still_json(self.path, before.as_deref(), text, &documents).into_bytes()
         }))
     }
     /// What becomes of a resource that is here.
@@ -647,8 +650,9 @@ enum Outcome {
 /// Whether two versions of a resource are the same to the letter: a comment that someone wrote is a change, too.
 fn same_text(one: &Document, other: &Document) -> bool {
     let lines = |document: &Document| -> Vec<String> {
-        let text = &document.source().text()[document.span().range()];
-        text.trim().lines().map(|line| line.trim_end().to_owned()).collect()
+        let text = document.source().text()[document.span().range()].trim();
+        let text = text.strip_prefix("---").unwrap_or(text).trim();
+        text.lines().map(|line| without_comment(line).trim_end().to_owned()).collect()
     };
     lines(one) == lines(other)
 }

@@ -14,7 +14,7 @@ use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, keyless, renames, two_way};
 use crate::resource::comments::for_file;
 use crate::resource::wrapper::{
-    ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut,
+    ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut, still_json,
 };
 use crate::resource::{LAST_APPLIED, SECRET_DATA};
 use crate::schema::Schema;
@@ -52,10 +52,16 @@ impl File {
                 let text = krm_yaml::emit::preserve::stream(&self.documents);
                 // The first document went, and with it what the marker divided.
                 let divides = self.documents.first().is_some_and(|first| first.span().start > 0);
-                match text.strip_prefix("---\n").filter(|_| divides) {
+                let text = match text.strip_prefix("---\n").filter(|_| divides) {
                     Some(rest) => rest.to_owned(),
                     None => text,
-                }
+                };
+                still_json(
+                    &self.path,
+                    self.source.as_ref().map(|source| source.text()),
+                    text,
+                    &self.documents,
+                )
             }
         }
     }
@@ -146,8 +152,13 @@ impl ResourceConflict {
         let Conflict { path, original, dest, updated, .. } = &conflict;
         let holds_data = |field: &Text| SECRET_DATA.contains(&field.as_str()) || field == LAST_APPLIED;
         let is_part = |value: &Node| value.is_scalar();
-        let is_secret = kind == "Secret"
-            && (path.iter().any(holds_data) || ![original, dest, updated].into_iter().flatten().all(is_part));
+        let generates_secrets = kind == "SecretGenerator"
+            || path.first().is_some_and(|field| field == "secretGenerator")
+            || path.is_empty() && matches!(kind, "Kustomization" | "Component");
+        let is_secret = generates_secrets
+            || kind == "Secret"
+                && (path.iter().any(holds_data)
+                    || ![original, dest, updated].into_iter().flatten().all(is_part));
         Self { resource, conflict, is_secret }
     }
 }

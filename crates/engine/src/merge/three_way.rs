@@ -89,7 +89,10 @@ fn outermost(conflicts: Vec<Conflict>) -> Vec<Conflict> {
     let mut kept: Vec<Conflict> = Vec::with_capacity(conflicts.len());
     for conflict in conflicts {
         // They come from the outside to the inside.
-        if !kept.last().is_some_and(|outer| conflict.path.starts_with(&outer.path) && outer.dest.is_none()) {
+        let is_within = |outer: &Conflict| {
+            conflict.path.starts_with(&outer.path) && (outer.dest.is_none() || outer.updated.is_none())
+        };
+        if !kept.last().is_some_and(is_within) {
             kept.push(conflict);
         }
     }
@@ -117,6 +120,13 @@ fn is_null(node: Option<&Node>) -> bool {
 
 impl Visitor for ThreeWay {
     fn map<'n>(&mut self, s: &Sources<'n>, walk: &Walk) -> Result<Start<'n>> {
+        if s.updated.is_none()
+            && let (Some(dest), Some(origin)) = (s.dest, present(s.origin))
+            && !comments::same_values(dest, origin)
+            && self.keeps_ours(s, walk)
+        {
+            return Ok(Start::Keep);
+        }
         // As in the reference, what the update changed in it is added; but it was removed on purpose.
         if s.dest.is_none() && s.origin.is_some() && s.updated.is_some() && self.keeps_ours(s, walk) {
             return Ok(Start::Keep);

@@ -12,7 +12,9 @@ use super::{File, IGNORE, Package, Spot};
 use crate::files::world::World;
 use crate::resource::Resource;
 use crate::resource::comments::for_file;
-use crate::resource::wrapper::{ItemPath, for_each_resource, json_list, remove_resources, resource_at_mut};
+use crate::resource::wrapper::{
+    ItemPath, for_each_resource, json_list, remove_resources, resource_at_mut, still_json,
+};
 
 /// What is to be done to one file.
 #[derive(Clone, Debug)]
@@ -42,7 +44,10 @@ impl Package {
             let text = documents.map(|documents| {
                 match file.path.ends_with(".json") && holds(&file.documents) < 2 && holds(&documents) > 1 {
                     true => json_list(&stripped(documents)),
-                    false => rewritten(documents, before.as_deref()),
+                    false => {
+                        let text = rewritten(documents.clone(), before.as_deref());
+                        still_json(&file.path, before.as_ref().map(|before| before.text()), text, &documents)
+                    }
                 }
             });
             if text.as_deref() != Some(before.as_ref().map_or("", |source| source.text())) {

@@ -69,6 +69,20 @@ pub(crate) fn json_list(documents: &[Document]) -> String {
     krm_yaml::json::pretty(&list) + "\n"
 }
 
+/// The text of a file that is to stay JSON if it was. What came into it may be written as only YAML can write it.
+pub(crate) fn still_json(path: &str, before: Option<&str>, text: String, documents: &[Document]) -> String {
+    let is_json = |text: &str| serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+    if !path.ends_with(".json") || before.is_some_and(|before| !is_json(before)) || is_json(&text) {
+        return text;
+    }
+    let mut roots = documents.iter().map(|document| &document.root).filter(|root| !root.is_null());
+    match (roots.next(), roots.next()) {
+        (None, _) => text,
+        (Some(root), None) => krm_yaml::json::pretty(root) + "\n",
+        (Some(_), Some(_)) => json_list(documents),
+    }
+}
+
 /// The resource at a path.
 pub(crate) fn resource_at<'n>(root: &'n Node, path: &[u32]) -> &'n Node {
     path.iter().fold(root, |node, at| &node.get("items").expect("a list has items").items()[*at as usize])
