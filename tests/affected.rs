@@ -167,7 +167,7 @@ fn a_broken_target_counts_and_hides_no_other() {
     assert_eq!(answer(&dir, &["affected"]), "alone\ntorn\n");
     let output = krm(&dir, &["affected"]);
     let said = String::from_utf8_lossy(&output.stderr);
-    let wanted = "`torn` is listed whatever changed, because it cannot be read (torn/kustomization.yaml:";
+    let wanted = "`torn` is always listed, because it cannot be read (torn/kustomization.yaml:";
     assert!(said.starts_with(wanted) && said.lines().count() == 1, "{said}");
 }
 

@@ -410,7 +410,7 @@ fn a_lock_file_that_is_not_yaml_is_refused_by_builds_and_written_anew_by_lock() 
         for command in [&["build"][..], &["lock", "--check"], &["vendor"], &["vendor", "--check"]] {
             place.write("app/krm.lock", broken);
             let error = place.fails(command, "lock-malformed");
-            assert!(error.contains("run `krm lock` to write it anew"), "{error}");
+            assert!(error.contains("run `krm lock` to rewrite it"), "{error}");
         }
         let said = place.says(&["lock"]);
         assert!(said.contains("everything is looked up anew"), "{said}");

@@ -184,7 +184,7 @@ fn what_one_side_removed_and_the_other_changed_is_a_conflict() {
     let clashes = [
         "Deployment `app` was changed here and removed upstream; it stays as it is here",
         "ConfigMap `new` was removed here and changed upstream; it stays removed",
-        "`notes.txt` was changed here and changed upstream; it stays as it is here",
+        "`notes.txt` was changed both here and upstream; it stays as it is here",
     ];
     let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
     let is_said = |clash: &&str| said.contains(clash.split(';').next().expect("there is a first part"));
@@ -334,7 +334,7 @@ fn what_has_no_name_is_updated_with_its_file() {
     }
     let said = place.refused(&["pkg", "update", "got@unnamed-2", "--on-conflict", "fail"]);
     for (file, text) in files.iter().zip(&fetched) {
-        assert!(said.contains(&format!("`{file}` was changed here and changed upstream")), "{said}");
+        assert!(said.contains(&format!("`{file}` was changed both here and upstream")), "{said}");
         place.write(&format!("got/{file}"), text);
     }
     assert!(place.krm(&["pkg", "update", "got@unnamed-2"]).status.success());
@@ -375,11 +375,11 @@ fn files_and_subpackages_changed_on_both_sides_are_conflicts() {
     place.write("got/sub-gone-there/dep.yaml", &edited);
     let said = place.refused(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
     for (conflict, file) in [
-        ("`both.txt` was changed here and changed upstream", "both.txt"),
+        ("`both.txt` was changed both here and upstream", "both.txt"),
         ("`gone-here.txt` was removed here and changed upstream", "gone-here.txt"),
         ("`gone-there.txt` was changed here and removed upstream", "gone-there.txt"),
-        ("`new.txt` was added here and added upstream", "new.txt"),
-        ("`values.yaml` was changed here and changed upstream", "values.yaml"),
+        ("`new.txt` was added both here and upstream", "new.txt"),
+        ("`values.yaml` was changed both here and upstream", "values.yaml"),
         ("the subpackage `sub-gone-here` was removed here and changed upstream", "sub-gone-here/Kptfile"),
         ("the subpackage `sub-gone-there` was changed here and removed upstream", "sub-gone-there/Kptfile"),
     ] {
@@ -412,10 +412,10 @@ fn files_that_copy_merge_replaces_are_conflicts() {
     place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("replicas: 3", "replicas: 7"));
     let update = ["pkg", "update", "got@v2", "--strategy", "copy-merge"];
     let said = place.refused(&[&update[..], &["--on-conflict", "fail"]].concat());
-    assert!(said.contains("`dep.yaml` was changed here and changed upstream\n --> got/dep.yaml\n"), "{said}");
+    assert!(said.contains("`dep.yaml` was changed both here and upstream\n --> got/dep.yaml\n"), "{said}");
     let said = place.krm(&update);
     let said = String::from_utf8_lossy(&said.stderr);
-    assert!(said.contains("`dep.yaml` was changed here and changed upstream; upstream's is taken"), "{said}");
+    assert!(said.contains("`dep.yaml` was changed both here and upstream; upstream's is taken"), "{said}");
 }
 
 #[test]

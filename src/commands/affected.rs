@@ -94,7 +94,7 @@ fn explain_failures(reached: &[Reached]) {
     for (target, failure) in failing.iter().take(MOST) {
         let at = failure.location().map(|at| format!(" ({at})")).unwrap_or_default();
         let message = sanitize::without_passwords(failure.message());
-        say(&format!("`{target}` is listed whatever changed, because it cannot be read{at}: {message}\n"));
+        say(&format!("`{target}` is always listed, because it cannot be read{at}: {message}\n"));
     }
     if failing.len() > MOST {
         say(&format!("{} more are listed because they cannot be read\n", failing.len() - MOST));

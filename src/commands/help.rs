@@ -53,7 +53,7 @@ pub fn codes() -> impl Iterator<Item = &'static str> {
     CODES.lines().filter_map(|line| line.strip_prefix("## "))
 }
 
-/// A question whether another code was meant: one that is spelled alike, or one that this is part of.
+/// Suggests a code with a similar spelling, or one that contains this word.
 pub fn did_you_mean(code: &str) -> Option<String> {
     const MOST: usize = 4;
     if let Some(near) = krm_yaml::nearest(code, codes()) {

@@ -10,7 +10,7 @@ use krm_engine::{Diagnostic, Result};
 use crate::cli::{Cli, ManArgs};
 use crate::os;
 
-/// Whose pages have an entry; the page of a command with others below it has theirs.
+/// Which pages show an entry. A command's page also shows those of its subcommands.
 enum On {
     Every,
     /// Of commands with this flag.
@@ -75,7 +75,7 @@ const SECTIONS: [(&str, &[Entry]); 2] = [
                  KRM_REMOTE_CREDENTIAL_HELPER, KRM_REMOTE_EXEC_PROPERTIES, KRM_REMOTE_EXECUTABLES, \
                  KRM_REMOTE_TRUST_SANDBOX, KRM_REMOTE_LOCAL_FALLBACK, KRM_REMOTE_JOBS, KRM_REMOTE_TIMEOUT, \
                  KRM_REMOTE_RETRIES",
-                "how to speak to it, as the flags of these names",
+                "how to connect to it; same as the flags with these names",
             ),
             (
                 Flag("remote-cache"),

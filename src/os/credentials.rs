@@ -83,7 +83,7 @@ impl Credentials {
         Ok(headers)
     }
 
-    /// Drops what a helper gave, because a server does not take it. Not more often than a helper can be expected to know better.
+    /// Drops what a helper gave, because a server does not take it. At most once per `BETWEEN_REFUSALS`.
     pub fn forget(&self) {
         self.given.lock().expect("no one panics while holding the headers").forget(Instant::now());
     }

@@ -282,14 +282,14 @@ pub fn unusable(file: &str, why: &str, span: Span) -> Diagnostic {
     Diagnostic::error("lock-malformed", format!("`{file}` cannot be used: {why}"))
         .failing(Failure::Malformed)
         .at(span)
-        .help("run `krm lock` to write it anew")
+        .help("run `krm lock` to rewrite it")
 }
 
 fn malformed(source: &Source, error: &Diagnostic) -> Diagnostic {
     Diagnostic::error("lock-unreadable", format!("`{}` cannot be read: {error}", source.name()))
         .failing(Failure::Malformed)
         .at(error.place())
-        .help("run `krm lock` to write it anew")
+        .help("run `krm lock` to rewrite it")
 }
 
 /// The lock file that counts for a folder: the nearest upwards, in the same repository.

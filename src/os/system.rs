@@ -31,7 +31,7 @@ pub fn survive_file_limits() {
     }
 }
 
-/// Has memory come in small pages from now on, here and in programs that are started. Each of many threads that only wait
+/// Disables huge pages for this process and its children. Each of many threads that only wait
 /// touches a little memory of its own, and of a huge page the system clears all.
 #[cfg(all(target_os = "linux", feature = "remote"))]
 pub fn use_small_pages() {

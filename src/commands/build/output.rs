@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Component, Path, PathBuf};
 
-use krm_engine::files::Repository;
 use krm_engine::files::clean;
+use krm_engine::files::{KUSTOMIZATION_FILES, Repository};
 use krm_engine::{Diagnostic, Resource, Resources, Result};
 use rustc_hash::FxHashSet;
 
@@ -177,6 +177,18 @@ fn stale(dir: &Path, targets: &[String], made: &BTreeSet<PathBuf>) -> Result<Vec
         return Err(Diagnostic::error("prune-sources", message)
             .help("write to a folder that holds nothing but output, as `-o rendered/`"));
     }
+    let here = os::current_dir()?.canonicalize().unwrap_or_default();
+    let around = real.ancestors().skip(1).take_while(|above| above.starts_with(&here) && *above != here);
+    let holds_kustomization =
+        |folder: &&Path| KUSTOMIZATION_FILES.iter().any(|name| folder.join(name).exists());
+    if let Some(base) = { around }.find(holds_kustomization) {
+        // What is in its folder may be read by it.
+        let base = base.strip_prefix(&here).unwrap_or(base);
+        let message =
+            format!("`{}` cannot be pruned: `{}` holds a kustomization", dir.display(), base.display());
+        return Err(Diagnostic::error("prune-kustomization", message)
+            .help("write to a folder that holds nothing but output"));
+    }
     let mut stale = Vec::new();
     let mut open = vec![dir.to_owned()];
     while let Some(folder) = open.pop() {
@@ -187,7 +199,7 @@ fn stale(dir: &Path, targets: &[String], made: &BTreeSet<PathBuf>) -> Result<Vec
             if is_folder && !is_hidden {
                 open.push(path);
             } else if path.extension().is_some_and(|e| e == "yaml") && !is_hidden && !made.contains(&path) {
-                if folder.join("kustomization.yaml").exists() {
+                if holds_kustomization(&folder.as_path()) {
                     let message = format!(
                         "`{}` cannot be pruned: `{}` holds a kustomization",
                         dir.display(),

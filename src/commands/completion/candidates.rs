@@ -152,7 +152,7 @@ fn names_below(command: &Command) -> Vec<String> {
     shown.map(|below| below.get_name().to_owned()).collect()
 }
 
-/// After so many folders the search ends, and the name is offered in case there is a target further down.
+/// The most folders to search. After that the name is offered anyway, since there may be a target further down.
 const MOST_FOLDERS: usize = 2000;
 
 /// Folders beside what was typed that have a kustomization, or some below them; these end in `/`.

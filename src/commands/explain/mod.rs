@@ -68,7 +68,7 @@ pub struct ExplainArgs {
     #[arg(long, conflicts_with_all = ["source", "blame"])]
     steps: bool,
 
-    /// Of how many parts of a map or a list to show the places
+    /// How many parts of a map or list to show
     #[arg(long, default_value_t = 10, value_name = "N")]
     max: usize,
 

@@ -156,8 +156,12 @@ fn whole(what: &str, [here, upstream]: [Did; 2], kept: Kept, on_conflict: OnUpda
         Kept::Nothing if here == Did::Remove => "; it stays removed",
         Kept::Nothing => "; it is removed",
     };
-    let (here, upstream) = (here.participle(), upstream.participle());
-    let message = format!("{what} was {here} here and {upstream} upstream{outcome}");
+    let message = match here == upstream {
+        true => format!("{what} was {} both here and upstream{outcome}", here.participle()),
+        false => {
+            format!("{what} was {} here and {} upstream{outcome}", here.participle(), upstream.participle())
+        }
+    };
     Diagnostic::warning("update-conflict", message).help("compare the two, and keep what is right")
 }
 

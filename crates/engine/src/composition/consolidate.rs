@@ -387,7 +387,7 @@ fn find_target(
 fn suggest(diagnostic: Diagnostic, wanted: &Identity, imported: &[Listed]) -> Diagnostic {
     let same_name = imported.iter().find(|entry| entry.identity.name == wanted.name);
     if let Some(Listed { identity, place, .. }) = same_name {
-        let message = format!("there is {identity} of `{}`", identity.api_version);
+        let message = format!("there is {identity} with apiVersion `{}`", identity.api_version);
         return diagnostic.note(message, *place).help("apiVersion, kind and name must all be the same");
     }
     match nearest(&wanted.name, imported.iter().map(|entry| entry.identity.name.as_str())) {

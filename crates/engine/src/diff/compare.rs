@@ -510,7 +510,7 @@ impl Comparison<'_> {
         }
         let is_traced = resource.old.is_some_and(|item| item.track.is_some());
         let Some((trace, track)) = resource.new.and_then(|item| item.track).filter(|_| is_traced) else {
-            // Nobody knows how what was rendered elsewhere came about, but a name that ends in a hash is like no other.
+            // Output rendered elsewhere has no trace, but a name with a hash is unique enough to match by.
             let renamed = places.hashed.get(&(before, after)).copied();
             return (renamed, renamed.is_some());
         };
@@ -628,12 +628,12 @@ fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -
     entries
 }
 
-/// Where in the list of changes the one is that another may follow from.
+/// Positions of the changes that others may follow from.
 #[derive(Default)]
 struct Places {
     /// Of each resource whose build was traced, by the field.
     changes: FxHashMap<(Track, Vec<Segment>), usize>,
-    /// Names of which only the hash differs, as they were and as they are.
+    /// Names that differ only by hash: before and after.
     hashed: FxHashMap<(String, String), usize>,
 }
 

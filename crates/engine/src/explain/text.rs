@@ -120,7 +120,7 @@ pub fn below(answer: &Explanation, sources: &Sources, most: usize) -> String {
     let mut text = "\n  Its parts are written at\n".to_owned();
     places.iter().take(most).for_each(|place| text.push_str(&format!("     {place}\n")));
     if places.len() > most {
-        let _ = writeln!(text, "     and {} more; `--max` shows them", places.len() - most);
+        let _ = writeln!(text, "     and {} more (`--max N` shows N)", places.len() - most);
     }
     text
 }
@@ -238,7 +238,7 @@ fn parts(entry: &HistoryEntry, most: usize) -> String {
     };
     let mut text: String = all.iter().take(most).map(line).collect();
     if all.len() > most {
-        let _ = writeln!(text, "       and {} more; `--max` shows them", all.len() - most);
+        let _ = writeln!(text, "       and {} more (`--max N` shows N)", all.len() - most);
     }
     text
 }

@@ -50,8 +50,8 @@ fn has_a_kind(object: &Object) -> Result<()> {
         .at(object.span()))
 }
 
-/// Finds for each object received the one it was: by the id it was sent with, or, if the program dropped that, by what
-/// its name. Each one sent is found once: a copy is a new resource.
+/// Finds for each object received the one it was: by the id it was sent with, or, if the program dropped that, by its
+/// name. Each one sent is found once: a copy is a new resource.
 fn match_up(sent: &[Sent], received: &[Object]) -> Vec<Option<usize>> {
     let mut by_id: FxHashMap<usize, usize> = FxHashMap::default();
     let mut origins = vec![None; received.len()];

@@ -19,6 +19,7 @@ mod select;
 mod status;
 mod tree;
 mod update;
+mod upstream;
 
 /// The JSON Schema of a Kptfile, for editors.
 pub const JSON_SCHEMA: &str = include_str!("../../data/kptfile.schema.json");
@@ -38,7 +39,5 @@ pub use status::{record, results_file};
 pub use tree::{
     Before, Member, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
 };
-pub use update::{
-    Clash, Did, Files, Kept, Source, States, Updated, added_twice, merge_kptfile, noted, set_upstream, shown,
-    update,
-};
+pub use update::{Clash, Did, Files, Kept, States, Updated, added_twice, noted, shown, update};
+pub use upstream::{Source, merge_kptfile, set_upstream};

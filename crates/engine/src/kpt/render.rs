@@ -102,7 +102,7 @@ pub fn evaluate(
     (ran.map(|()| items.into_vec()), called)
 }
 
-/// Runs a pipeline that makes so many calls at the same time, at most.
+/// Runs a pipeline that makes at most `most` calls at a time.
 fn run_on(pipeline: Pipeline, items: &mut Resources, options: &Options<'_>, most: usize) -> Result<()> {
     let (schema, warnings) = (pipeline.schema.clone(), Mutex::default());
     let cx = Context {

@@ -111,7 +111,7 @@ pub fn results_file(calls: &[Called], failed: bool) -> String {
             node.set(if call.is_exec { "exec" } else { "image" }, call.shown());
             outcome(call, &mut node);
             if let Some(why) = &call.not_ended {
-                // Those who read this file alone would not learn it from anything else.
+                // Nothing else in this file says why.
                 let result = Node::from_iter([("message", why.as_str()), ("severity", "error")]);
                 let others = call.results.iter().cloned();
                 node.set("results", Node::from(others.chain([result]).collect::<Vec<_>>()));

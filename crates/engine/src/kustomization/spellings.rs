@@ -4,8 +4,8 @@ use krm_yaml::Node;
 
 /// The tree with one map for all spellings of a field, under the spelling that is read; `None` if there is nothing to join.
 // quirk(maps-in-several-spellings-are-joined): Case does not matter in the fields of a kustomization. If one of them is written
-// in several spellings and holds maps, such as `commonLabels`, the entries of all of them count, and of equal ones that of the
-// last spelling in the order of bytes. (Go `encoding/json`, which reads each into the map that is there)
+// in several spellings and holds maps, such as `commonLabels`, the entries of all of them count. If two have the same
+// key, the spelling that sorts last wins. (Go `encoding/json`, which reads each into the map that is there)
 pub(super) fn joined(root: &Node) -> Option<Node> {
     let map = root.as_map()?;
     let maps = map.iter().filter(|entry| entry.value.is_map());

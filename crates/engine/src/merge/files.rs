@@ -114,7 +114,7 @@ pub struct Outcome {
     /// The resources that came or went, in order.
     pub news: Vec<News>,
     pub conflicts: Vec<ResourceConflict>,
-    /// What is merged otherwise than it may be meant.
+    /// Merges that are probably not what was meant.
     pub warnings: Vec<Diagnostic>,
     /// Files that the update renamed and that keep their names, since the destination has another file of the new one: the
     /// old name and the new.
