@@ -13,6 +13,8 @@ use crate::files::world::{EntryKind, World};
 
 /// Folders that hold no configuration of ours, however many files they have.
 const PASSED_OVER: [&str; 3] = [".git", "node_modules", ".krm-changes"];
+/// A file by which tools mark their caches for backups and searches.
+const CACHE_MARK: &str = "CACHEDIR.TAG";
 /// Larger files are data, not configuration.
 const LARGEST: usize = 4 << 20;
 
@@ -46,7 +48,12 @@ impl Tree {
         let root = world.real_path(root).unwrap_or_else(|_| root.to_owned());
         let (mut yaml, mut texts, mut open) = (Vec::new(), Vec::new(), vec![root.clone()]);
         while let Some(folder) = open.pop() {
-            for entry in world.list(&folder).unwrap_or_default() {
+            let entries = world.list(&folder).unwrap_or_default();
+            // What compilers and other tools leave, by their own mark: gigabytes, and nothing anyone wrote.
+            if entries.iter().any(|entry| *entry.name == *CACHE_MARK) {
+                continue;
+            }
+            for entry in entries {
                 let path = folder.join(&entry.name);
                 match entry.kind {
                     EntryKind::Folder if !PASSED_OVER.iter().any(|name| *entry.name == **name) => {
