@@ -749,3 +749,11 @@ fn a_template_does_not_keep_a_package_from_being_updated() {
     let text = place.read("got/dep.yaml");
     assert!(text.contains("name: mine") && text.contains("app:4"), "{text}");
 }
+
+#[test]
+fn a_resource_that_both_sides_added_in_different_files_is_reported() {
+    let place = Place::new("twice");
+    place.write("got/mine.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n");
+    let said = place.refused(&["pkg", "update", "got@v2", "--on-conflict", "fail"]);
+    assert!(said.contains("upstream adds ConfigMap `new`, which is in `mine.yaml` here"), "{said}");
+}

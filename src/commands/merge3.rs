@@ -44,6 +44,7 @@ pub fn run(args: Merge3Args, report: &Report) -> Result<()> {
     } else {
         conflicts.for_each(|conflict| report.show(&conflict));
     }
+    merged.warnings.iter().for_each(|warning| report.show(warning));
     not_merged(&args, &[original, updated].concat()).iter().for_each(|warning| report.show(warning));
     output.finish(&merged, report)
 }

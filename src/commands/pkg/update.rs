@@ -133,6 +133,10 @@ fn update(
 pub(super) fn say(clash: &Clash, folder: &Path, on_conflict: OnUpdateConflict, report: &Report) {
     report.show(&match clash {
         Clash::Field(conflict) => field(conflict, on_conflict),
+        Clash::Twice { what, here, place } => {
+            let message = format!("upstream adds {what}, which is in `{here}` here: it is in two files");
+            Diagnostic::warning("update-conflict", message).at(*place).help("keep one of the two")
+        }
         Clash::Whole { what, place, moved_to: Some(path), .. } => {
             let message = format!("{what} was moved to `{path}` here and changed upstream; it is not updated");
             Diagnostic::warning("update-conflict", message).at(*place).help(

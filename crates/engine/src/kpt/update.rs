@@ -50,6 +50,8 @@ pub fn shown(folder: &Path, path: &str) -> String {
 /// Something that both sides changed.
 #[derive(Debug)]
 pub enum Clash {
+    /// A resource that upstream adds, and that is in another file here.
+    Twice { what: String, here: String, place: Span },
     /// A field, and whose value is taken.
     Field(ResourceConflict),
     /// A file or a subpackage.
@@ -554,6 +556,10 @@ impl Merging<'_> {
         for (document, key) in sides.theirs.resources() {
             met.clashes.extend(key.and_then(|key| self.missing_here(document, key, &sides)));
             if sides.adds(document, key) {
+                let here = key.and_then(|key| self.homes.of(key)).cloned();
+                let twice =
+                    |here| Clash::Twice { what: named(&document.root), here, place: document.root.span() };
+                met.clashes.extend(here.map(twice));
                 documents.push(document.clone());
             }
         }

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::comments::between_nodes::Margins;
+use super::comments::same_throughout;
 use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
@@ -468,7 +469,7 @@ pub fn merge3_files(
     dests.refuse_duplicates()?;
     let [original_index, updated_index, index] =
         [originals, updates, dests].map(|set| Index::new(set, Parts::Same));
-    type Found = (Change, Vec<ResourceConflict>);
+    type Found = (Change, (Vec<ResourceConflict>, Vec<Diagnostic>));
     let merge = |known: &Known| -> Result<Found> {
         let place = &known.place;
         let (into, root) = (&dest[place.file].documents[place.document], place.node(&dest));
@@ -500,11 +501,17 @@ pub fn merge3_files(
         let head = head.map(Text::from);
         let in_resource = |conflict| ResourceConflict::new(known.key.to_string(), known.key.kind(), conflict);
         let conflicts = conflicts.into_iter().map(in_resource).collect();
-        Ok((Change { place: place.clone(), merged, head }, conflicts))
+        let warnings = match (original.as_deref(), updated.as_deref()) {
+            (Some(original), Some(updated)) => keyless::new_warnings(updated, original, root, schema),
+            _ => Vec::new(),
+        };
+        Ok((Change { place: place.clone(), merged, head }, (conflicts, warnings)))
     };
     let found: Vec<Found> = dests.resources.par_iter().map(merge).collect::<Result<_>>()?;
-    let (changes, conflicts): (Vec<Change>, Vec<Vec<ResourceConflict>>) = found.into_iter().unzip();
+    let (changes, reports): (Vec<Change>, Vec<_>) = found.into_iter().unzip();
+    let (conflicts, warnings): (Vec<Vec<_>>, Vec<Vec<_>>) = reports.into_iter().unzip();
     let mut conflicts: Vec<ResourceConflict> = conflicts.into_iter().flatten().collect();
+    let warnings = warnings.into_iter().flatten().collect();
     let removed =
         changes.iter().zip(&dests.resources).filter(|(change, _)| matches!(change.merged, Merged::Deleted));
     let mut news: Vec<News> = removed
@@ -537,7 +544,7 @@ pub fn merge3_files(
     }
     news.extend(add(&mut dest, into, &updates_as, &lists, added));
     apply(&mut dest, changes);
-    Ok(Outcome { files: dest, news, conflicts, not_renamed, ..Outcome::default() })
+    Ok(Outcome { files: dest, news, conflicts, warnings, not_renamed })
 }
 
 /// One side removed a resource; a conflict if the other one changed it.
@@ -548,7 +555,12 @@ fn removed_conflict(
     taken: Side,
 ) -> Option<Conflict> {
     let other = dest.or(updated.as_ref())?;
-    if other == original {
+    // A comment that someone wrote is a change, too.
+    let is_same = match dest {
+        Some(dest) => same_throughout(original, dest),
+        None => other == original,
+    };
+    if is_same {
         return None;
     }
     let near = other.span();

@@ -1,7 +1,7 @@
 //! Elements that a merge cannot pair, because they lack the key by which the elements of their list are known.
 
-use krm_yaml::{Diagnostic, Node};
-use rustc_hash::FxHashMap;
+use krm_yaml::{Diagnostic, Node, Span};
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::lists::key_value;
 use crate::resource::Gvk;
@@ -12,6 +12,17 @@ pub(super) fn warnings(source: &Node, dest: &Node, schema: &Schema) -> Vec<Diagn
     let mut found = Vec::new();
     if let Some(of) = schema.type_of(&Gvk::of(dest)) {
         walk(source, dest, of, "", &mut found);
+    }
+    found
+}
+
+/// The same for an update: of its elements only those that are new.
+pub(super) fn new_warnings(updated: &Node, original: &Node, dest: &Node, schema: &Schema) -> Vec<Diagnostic> {
+    let mut found = warnings(updated, dest, schema);
+    if !found.is_empty() {
+        let new: FxHashSet<Span> =
+            warnings(updated, original, schema).iter().map(Diagnostic::place).collect();
+        found.retain(|warning| new.contains(&warning.place()));
     }
     found
 }

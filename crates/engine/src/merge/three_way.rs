@@ -221,8 +221,8 @@ impl Visitor for ThreeWay {
     fn missing_element(&mut self, s: &Sources, list: Option<&Node>, walk: &Walk) -> Option<Outcome> {
         let origin = present(s.origin)?;
         if let (Some(dest), None) = (s.dest, s.updated) {
-            // Removed without its changes it would be half an element.
-            let kept = !comments::same_values(origin, dest) && self.keeps_ours(s, walk);
+            // Removed without its changes it would be half an element. A comment is a change, too.
+            let kept = !comments::same_throughout(origin, dest) && self.notes_conflict(s, walk);
             return Some(if kept { Outcome::Keep } else { Outcome::Clear });
         }
         let updated = present(s.updated)?;
@@ -297,6 +297,11 @@ impl ThreeWay {
         if dest == original || dest == updated || original == updated {
             return false;
         }
+        self.notes_conflict(s, walk)
+    }
+
+    fn notes_conflict(&mut self, s: &Sources, walk: &Walk) -> bool {
+        let (original, updated, dest) = (present(s.origin), present(s.updated), s.dest);
         let near = [dest, updated, original].into_iter().flatten().next().map_or(Span::NONE, Node::span);
         self.conflicts.push(Conflict {
             path: walk.path.clone().unwrap_or_default(),
