@@ -439,7 +439,7 @@ fn copies_that_cannot_be_written_offline_are_all_named_at_once() {
         error.contains("run `krm vendor` without `--offline`") && !error.contains("krm lock`"),
         "{error}"
     );
-    // Copies that are there are about to be written again: they are no help.
+    // The copies in the tree do not count: `krm vendor` replaces them.
     place.says(&["vendor"]);
     place.clear_cache();
     let lists = fs::read_dir(place.0.join("app/vendor/krm")).unwrap().map(|entry| entry.unwrap().path());

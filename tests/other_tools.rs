@@ -61,7 +61,8 @@ fn a_release_is_made_with_everything_the_guides_name() {
     let images = read("packaging/images");
     for (guide, image) in [("docs/guides/ci.md", "krm"), ("docs/guides/argo-cd.md", "krm-argocd")] {
         assert!(read(guide).contains(&format!("image: ghcr.io/krm-tools/{image}:{VERSION}\n")), "{guide}");
-        assert!(images.contains(&format!(":{image}")), "{image} is built");
+        let mut words = images.split([' ', ';', '\n']);
+        assert!(words.any(|word| word.ends_with(&format!(":{image}"))), "{image} is built");
     }
 }
 

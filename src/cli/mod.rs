@@ -226,8 +226,8 @@ pub struct BuildArgs {
 
     /// Build only the targets that changed since this revision; of a folder without a kustomization, those below it
     ///
-    /// The working tree is compared with it. `REV...` means the point at which the current branch left REV. With `-o` files are named
-    /// as if all targets were built.
+    /// The working tree is compared with it. `REV...` means the point at which the current branch left REV. With `-o` files
+    /// are named as if all targets were built.
     #[arg(long, value_name = "REV", conflicts_with = "watch")]
     pub changed_since: Option<String>,
 

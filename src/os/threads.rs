@@ -43,7 +43,9 @@ fn on_threads<T: Sync, R: Send>(most: usize, items: &[T], work: impl Fn(&T) -> R
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    use std::thread;
+    use std::time::{Duration, Instant};
 
     use super::*;
 
@@ -59,7 +61,15 @@ mod tests {
 
     #[test]
     fn many_wait_at_once_however_few_cores_there_are() {
-        let together = Barrier::new(WAITING);
-        while_waiting(&[(); WAITING * WORTH_A_THREAD], |()| together.wait().is_leader());
+        let (now, most) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while_waiting(&[(); WAITING * WORTH_A_THREAD], |()| {
+            most.fetch_max(now.fetch_add(1, SeqCst) + 1, SeqCst);
+            while most.load(SeqCst) < WAITING && Instant::now() < deadline {
+                thread::yield_now();
+            }
+            now.fetch_sub(1, SeqCst);
+        });
+        assert_eq!(most.into_inner(), WAITING);
     }
 }

@@ -62,6 +62,11 @@ pub fn paint(style: &str, text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("\u{1b}[{style}m{text}\u{1b}[0m") }
 }
 
+/// Text within a colour that is underlined too.
+pub fn underlined(text: &str) -> String {
+    format!("\u{1b}[4m{text}\u{1b}[24m")
+}
+
 /// A part of a diagnostic.
 pub fn paint_part(part: Part, text: &str) -> String {
     let style = match part {

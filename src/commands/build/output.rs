@@ -178,16 +178,18 @@ fn stale(dir: &Path, targets: &[String], made: &BTreeSet<PathBuf>) -> Result<Vec
             .help("write to a folder that holds nothing but output, as `-o rendered/`"));
     }
     let here = os::current_dir()?.canonicalize().unwrap_or_default();
-    let around = real.ancestors().skip(1).take_while(|above| above.starts_with(&here) && *above != here);
+    let mut around = real.ancestors().skip(1).take_while(|above| above.starts_with(&here) && *above != here);
     let holds_kustomization =
         |folder: &&Path| KUSTOMIZATION_FILES.iter().any(|name| folder.join(name).exists());
-    if let Some(base) = { around }.find(holds_kustomization) {
-        // What is in its folder may be read by it.
-        let base = base.strip_prefix(&here).unwrap_or(base);
+    let refused = |folder: &Path| {
         let message =
-            format!("`{}` cannot be pruned: `{}` holds a kustomization", dir.display(), base.display());
-        return Err(Diagnostic::error("prune-kustomization", message)
-            .help("write to a folder that holds nothing but output"));
+            format!("`{}` cannot be pruned: `{}` holds a kustomization", dir.display(), folder.display());
+        Diagnostic::error("prune-kustomization", message)
+            .help("write to a folder that holds nothing but output")
+    };
+    if let Some(base) = around.find(holds_kustomization) {
+        // A kustomization may read what is below its folder.
+        return Err(refused(base.strip_prefix(&here).unwrap_or(base)));
     }
     let mut stale = Vec::new();
     let mut open = vec![dir.to_owned()];
@@ -200,13 +202,7 @@ fn stale(dir: &Path, targets: &[String], made: &BTreeSet<PathBuf>) -> Result<Vec
                 open.push(path);
             } else if path.extension().is_some_and(|e| e == "yaml") && !is_hidden && !made.contains(&path) {
                 if holds_kustomization(&folder.as_path()) {
-                    let message = format!(
-                        "`{}` cannot be pruned: `{}` holds a kustomization",
-                        dir.display(),
-                        folder.display()
-                    );
-                    return Err(Diagnostic::error("prune-kustomization", message)
-                        .help("write to a folder that holds nothing but output"));
+                    return Err(refused(&folder));
                 }
                 stale.push(path);
             }

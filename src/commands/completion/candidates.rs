@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use clap::builder::PossibleValue;
 use clap::{Arg, Command};
-use krm_engine::{BuildOptions, Resource, Session, Sources, World};
+use krm_engine::files::KUSTOMIZATION_FILES;
+use krm_engine::{BuildOptions, COMPOSITION_FILES, Resource, Session, Sources, World};
 
 use crate::commands::help;
 use crate::os::Disk;
@@ -179,9 +180,7 @@ fn folders(typed: &str) -> Vec<String> {
 }
 
 fn is_target(folder: &Path) -> bool {
-    ["kustomization.yaml", "kustomization.yml", "Kustomization", "composition.yaml", "composition.yml"]
-        .iter()
-        .any(|name| folder.join(name).is_file())
+    KUSTOMIZATION_FILES.iter().chain(&COMPOSITION_FILES).any(|name| folder.join(name).is_file())
 }
 
 fn has_target_below(folder: &Path, left: &mut usize) -> bool {

@@ -5,6 +5,7 @@ use krm_engine::diff::lines::{Hunk, hunks};
 use krm_engine::diff::{Change, ChangeKind};
 
 use super::text::{counted, values};
+use crate::report::colour::{DIM, GREEN, RED, paint, underlined};
 use crate::report::columns::{changed_parts, folded, padded};
 use crate::report::sanitize;
 
@@ -25,10 +26,6 @@ pub const NARROWEST_TERMINAL: usize = 120;
 const AROUND: usize = 9;
 /// More lines of one value are counted.
 const MOST_LINES: usize = 12;
-
-const RED: u8 = 31;
-const GREEN: u8 = 32;
-const DIM: u8 = 2;
 
 /// A line on both sides.
 type Row<'l> = (Option<&'l str>, Option<&'l str>);
@@ -124,7 +121,7 @@ impl Columns {
         rows
     }
 
-    fn line(self, [left, right]: [(char, &str, Option<u8>); 2]) -> String {
+    fn line(self, [left, right]: [(char, &str, Option<&str>); 2]) -> String {
         let changed = |before: &str, after: &str| match before.is_empty() || after.is_empty() {
             // There is nothing to compare with.
             true => [0..0, 0..0],
@@ -134,16 +131,16 @@ impl Columns {
         let (before, after) = (folded(left.1, self.text, kept_left), folded(right.1, self.text, kept_right));
         let [part_left, part_right] = changed(&before, &after);
         let before = padded(&before, self.text);
-        let cell = |(sign, _, colour): (char, &str, Option<u8>), text: &str, part: std::ops::Range<usize>| {
+        let cell = |(sign, _, colour): (char, &str, Option<&str>),
+                    text: &str,
+                    part: std::ops::Range<usize>| {
             match colour.filter(|_| self.colours) {
                 // What changed is underlined too, for those who do not see the colours.
-                Some(colour) if !part.is_empty() => format!(
-                    "\u{1b}[{colour}m{sign} {}\u{1b}[4m{}\u{1b}[24m{}\u{1b}[0m",
-                    &text[..part.start],
-                    &text[part.clone()],
-                    &text[part.end..]
-                ),
-                Some(colour) => format!("\u{1b}[{colour}m{sign} {text}\u{1b}[0m"),
+                Some(colour) if !part.is_empty() => {
+                    let changed = underlined(&text[part.clone()]);
+                    paint(colour, &format!("{sign} {}{changed}{}", &text[..part.start], &text[part.end..]))
+                }
+                Some(colour) => paint(colour, &format!("{sign} {text}")),
                 None => format!("{sign} {text}"),
             }
         };

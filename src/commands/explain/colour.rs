@@ -1,6 +1,9 @@
 //! Histories in colours, for a terminal.
 
+use std::ops::Range;
+
 use crate::report::colour::{BOLD, CYAN, DIM, YELLOW, paint};
+use crate::report::columns::changed_parts;
 
 /// What changed is underlined too, for those who do not see the colours.
 const GONE: &str = "4;31";
@@ -76,16 +79,11 @@ fn place(line: &str) -> Option<(usize, usize)> {
 
 /// Two values with what differs between them marked.
 fn changed(before: &str, after: &str) -> (String, String) {
-    let shared = |a: &mut dyn Iterator<Item = char>, b: &mut dyn Iterator<Item = char>| -> usize {
-        a.zip(b).take_while(|(a, b)| a == b).map(|(a, _)| a.len_utf8()).sum()
+    let [gone, new] = changed_parts(before, after);
+    let marked = |text: &str, part: Range<usize>, style: &str| {
+        format!("{}{}{}", &text[..part.start], paint(style, &text[part.clone()]), &text[part.end..])
     };
-    let start = shared(&mut before.chars(), &mut after.chars());
-    let end = shared(&mut before[start..].chars().rev(), &mut after[start..].chars().rev());
-    let marked = |text: &str, code: &str| {
-        let (middle, tail) = text[start..].split_at(text.len() - start - end);
-        format!("{}{}{tail}", &text[..start], paint(code, middle))
-    };
-    (marked(before, GONE), marked(after, NEW))
+    (marked(before, gone, GONE), marked(after, new, NEW))
 }
 
 #[cfg(test)]

@@ -11,8 +11,7 @@ pub fn run(args: FnDocArgs) -> Result<()> {
     let dir = os::current_dir()?;
     let fetch = &args.sandbox.fetch;
     let mut policy = fetch.restrict(args.sandbox.policy()?, &fetch.disk(&[]))?;
-    // An image that the user names is not one that a lock file lacks.
-    policy.pinned.not_pinned = None;
+    policy.pinned.accept_images_of_the_user();
     let runtime = Runtime::new(args.sandbox.access.remote.apply(policy, fetch.offline)?);
     let named = args.name.map(|image| ProgramArgs { image: Some(image), exec_path: None, wasm: None });
     let mut program = program(&named.unwrap_or(args.program), &dir, args.sandbox.access.network)

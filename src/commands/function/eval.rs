@@ -33,8 +33,7 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
     };
     let disk = args.images.fetch.disk(&targets);
     let mut policy = args.images.fetch.restrict(args.policy()?, &disk)?;
-    // An image that the user names is not one that a lock file lacks.
-    policy.pinned.not_pinned = None;
+    policy.pinned.accept_images_of_the_user();
     let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, args.images.fetch.offline)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);

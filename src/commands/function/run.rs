@@ -21,8 +21,7 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let disk = args.sandbox.fetch.disk(&targets);
     let mut policy = args.sandbox.fetch.restrict(args.sandbox.policy()?, &disk)?;
     if args.program.image.is_some() {
-        // An image that the user names is not one that a lock file lacks.
-        policy.pinned.not_pinned = None;
+        policy.pinned.accept_images_of_the_user();
     }
     let (servers, offline) = (&args.sandbox.access.remote, args.sandbox.fetch.offline);
     let policy = servers.apply(args.shared.apply(policy, args.cache, servers, offline)?, offline)?;

@@ -19,6 +19,14 @@ pub(crate) struct Difference {
     pub after: Option<Node>,
 }
 
+impl Difference {
+    /// Both values as texts; empty if one is not a scalar, or is not there.
+    pub(crate) fn texts(&self) -> (String, String) {
+        let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).unwrap_or_default().to_owned();
+        (text(&self.before), text(&self.after))
+    }
+}
+
 /// Everything that differs between two trees, in the order of the fields.
 pub(crate) fn differences(old: &Node, new: &Node) -> Vec<Difference> {
     let mut walk = Walk { old_path: Vec::new(), new_path: Vec::new(), found: Vec::new() };
@@ -147,7 +155,6 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
             }
         }
     }
-    // Beyond this many nobody compares each with each.
     let is_small = |(old, new): &(Vec<usize>, Vec<usize>)| old.len() <= MOST && new.len() <= MOST;
     for (old, new) in gaps.into_iter().filter(is_small) {
         let leaves_of: Vec<(usize, Leaves)> = old.into_iter().map(|x| (x, leaves(&a[x]))).collect();

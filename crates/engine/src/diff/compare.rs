@@ -497,8 +497,7 @@ impl Comparison<'_> {
         first: usize,
         places: &Places,
     ) -> (Option<usize>, bool) {
-        let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).unwrap_or_default().to_owned();
-        let (before, after) = (text(&difference.before), text(&difference.after));
+        let (before, after) = difference.texts();
         let same_stem = differ_by_hash(&before, &after);
         if is_name(&difference.new_path) {
             // A name that differs by its hash alone does so because of what was hashed.
@@ -642,8 +641,7 @@ impl Places {
         if let Some(track) = track {
             self.changes.insert((track, difference.new_path.clone()), at);
         }
-        let text = |node: &Option<Node>| node.as_ref().and_then(Node::text).unwrap_or_default().to_owned();
-        let (before, after) = (text(&difference.before), text(&difference.after));
+        let (before, after) = difference.texts();
         if is_name(&difference.new_path) && differ_by_hash(&before, &after) {
             self.hashed.insert((before, after), at);
         }

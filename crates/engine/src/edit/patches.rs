@@ -85,18 +85,14 @@ impl File {
         let spec: PatchSpec = from_node(&node)?;
         if let Err(error) = Patch::new(&spec, Span::NONE, &*self.folder) {
             let why = error.message();
-            let doubt = match patch.path.as_str() {
-                "" => bad_argument(format!("the patch cannot be used: {why}")),
-                path => {
-                    let message = format!("`{path}` is added, but cannot be built yet: {why}");
-                    Diagnostic::warning("edit-patch", message).at(error.place())
-                }
+            let advised = |doubt: Diagnostic| {
+                error.advice().iter().fold(doubt, |doubt, advice| doubt.help(advice.as_str()))
             };
-            let doubt = error.advice().iter().fold(doubt, |doubt, advice| doubt.help(advice.as_str()));
             if patch.path.is_empty() {
-                return Err(doubt);
+                return Err(advised(bad_argument(format!("the patch cannot be used: {why}"))));
             }
-            self.warnings.push(doubt);
+            let message = format!("`{}` is added, but cannot be built yet: {why}", patch.path);
+            self.warnings.push(advised(Diagnostic::warning("edit-patch", message).at(error.place())));
         }
         fields::push(self.root_mut(), "patches", node);
         Ok(())

@@ -73,12 +73,13 @@ pub fn explanation(answer: &Explanation, sources: &Sources, most: usize) -> Stri
     let width = width(&answer.history, sources);
     for (number, entry) in answer.history.iter().enumerate() {
         let lead = format!("  {:<2} ", number + 1);
-        text.push_str(&line(entry, &lead, width, sources));
+        let shown = Shown::of(entry);
+        text.push_str(&line(entry, &shown, &lead, width, sources));
         if entry.decides && answer.history.len() > 1 && is_editable(entry) {
             text.pop();
             text.push_str("   ← edit here to change it\n");
         }
-        text.push_str(&values(entry, most));
+        text.push_str(&values(entry, &shown, most));
         for because in &entry.because {
             text.push_str(&reason(because, 7, sources));
         }
@@ -182,13 +183,30 @@ pub(crate) fn is_editable(entry: &HistoryEntry) -> bool {
 /// How long the values of an event may be to fit on its line.
 const SHORT: usize = 52;
 
-fn before_and_after(entry: &HistoryEntry) -> (Option<String>, Option<String>) {
-    // A resource as a whole is too long to be shown at each step.
-    let is_whole = |node: &Option<Node>| node.as_ref().is_some_and(|node| node.get("apiVersion").is_some());
-    if is_whole(&entry.before) || is_whole(&entry.after) || !changed_parts(entry).is_empty() {
-        return (None, None);
+/// What is shown of the values of an event: all of them, or what changed of a map or a list.
+#[derive(Default)]
+struct Shown {
+    before: Option<String>,
+    after: Option<String>,
+    parts: Vec<Difference>,
+}
+
+impl Shown {
+    fn of(entry: &HistoryEntry) -> Self {
+        let parts = match (&entry.before, &entry.after) {
+            (Some(before), Some(after)) if !before.is_scalar() && !after.is_scalar() => {
+                differences(before, after)
+            }
+            _ => Vec::new(),
+        };
+        // A resource as a whole is too long to be shown at each step.
+        let is_whole =
+            |node: &Option<Node>| node.as_ref().is_some_and(|node| node.get("apiVersion").is_some());
+        if is_whole(&entry.before) || is_whole(&entry.after) || !parts.is_empty() {
+            return Self { parts, ..Self::default() };
+        }
+        Self { before: entry.before.as_ref().map(value), after: entry.after.as_ref().map(value), parts }
     }
-    (entry.before.as_ref().map(value), entry.after.as_ref().map(value))
 }
 
 fn are_short(before: &Option<String>, after: &Option<String>) -> bool {
@@ -200,18 +218,8 @@ fn is_short(text: &str) -> bool {
     text.chars().count() <= SHORT
 }
 
-/// What a step did to the parts of a map or a list that was there before and after it.
-fn changed_parts(entry: &HistoryEntry) -> Vec<Difference> {
-    match (&entry.before, &entry.after) {
-        (Some(before), Some(after)) if !before.is_scalar() && !after.is_scalar() => {
-            differences(before, after)
-        }
-        _ => Vec::new(),
-    }
-}
-
 /// Lines for the parts of a map or a list that a step changed: the field, then what became of it.
-fn parts(entry: &HistoryEntry, most: usize) -> String {
+fn parts(entry: &HistoryEntry, changed: &[Difference], most: usize) -> String {
     let (Some(before), Some(after)) = (&entry.before, &entry.after) else { return String::new() };
     let said =
         |node: &Option<Node>| node.as_ref().map(value).filter(|text| is_short(text)).unwrap_or_default();
@@ -230,7 +238,7 @@ fn parts(entry: &HistoryEntry, most: usize) -> String {
         let field = if field.is_empty() { "the elements" } else { &field };
         (sanitize::inert(field).into_owned(), what)
     };
-    let all: Vec<(String, String)> = changed_parts(entry).iter().map(part).collect();
+    let all: Vec<(String, String)> = changed.iter().map(part).collect();
     let width = all.iter().take(most).map(|(field, _)| field.chars().count()).max().unwrap_or(0);
     let line = |(field, what): &(String, String)| {
         let line = format!("       {field:<width$}  {what}");
@@ -276,16 +284,16 @@ fn padded(text: &str, width: usize) -> String {
     format!("{text:<0$}", width.max(text.chars().count() + 1))
 }
 
-fn line(entry: &HistoryEntry, lead: &str, width: usize, sources: &Sources) -> String {
+fn line(entry: &HistoryEntry, shown: &Shown, lead: &str, width: usize, sources: &Sources) -> String {
     let at = shown_at(entry, sources);
-    let values = match before_and_after(entry) {
-        (before, after) if !are_short(&before, &after) => String::new(),
+    let values = match (&shown.before, &shown.after) {
+        (before, after) if !are_short(before, after) => String::new(),
         (Some(before), Some(after)) if entry.masked && before == after => {
             format!("{before} → {after} ({})", if entry.changed { "changed" } else { "same" })
         }
         (Some(before), Some(after)) => format!("{before} → {after}"),
         (Some(before), None) => format!("was {before}"),
-        (None, Some(after)) => after,
+        (None, Some(after)) => after.clone(),
         (None, None) => String::new(),
     };
     let named = entry.read_from.as_ref().and_then(|_| place(entry.place, sources));
@@ -303,12 +311,11 @@ fn line(entry: &HistoryEntry, lead: &str, width: usize, sources: &Sources) -> St
 }
 
 /// The values of an event that are too long to fit on its line, or what it changed of a map or a list.
-fn values(entry: &HistoryEntry, most: usize) -> String {
-    let (before, after) = before_and_after(entry);
-    if are_short(&before, &after) {
-        return parts(entry, most);
+fn values(entry: &HistoryEntry, shown: &Shown, most: usize) -> String {
+    if are_short(&shown.before, &shown.after) {
+        return parts(entry, &shown.parts, most);
     }
-    match (&entry.before, &entry.after, before, after) {
+    match (&entry.before, &entry.after, &shown.before, &shown.after) {
         (_, _, Some(before), Some(after)) => format!("       {before}\n     → {after}\n"),
         (Some(node), None, ..) | (None, Some(node), ..) if !node.is_scalar() => block(node, 7),
         (_, _, None, Some(text)) | (_, _, Some(text), None) => format!("       {text}\n"),
@@ -322,7 +329,7 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
         let width = width(entries, sources);
         let mut text = String::new();
         for entry in entries {
-            text.push_str(&line(entry, &format!("{pad}  "), width, sources));
+            text.push_str(&line(entry, &Shown::of(entry), &format!("{pad}  "), width, sources));
             for because in &entry.because {
                 text.push_str(&reason(because, indent + 4, sources));
             }

@@ -94,8 +94,10 @@ impl Clash {
         Self::Field(ResourceConflict::new(named(resource), kind, conflict))
     }
 
-    fn of_resource(resource: &Node, here: Did, upstream: Did, kept: Kept) -> Self {
+    /// A resource that was changed here.
+    fn removed_upstream(resource: &Node) -> Self {
         let (what, place) = (named(resource), resource.span());
+        let (here, upstream, kept) = (Did::Change, Did::Remove, Kept::Here);
         Self::Whole { what, here, upstream, kept, place, moved_to: None }
     }
 }
@@ -519,25 +521,22 @@ struct Merging<'a> {
 impl Merging<'_> {
     fn merge(&self, [was, theirs, ours]: [Option<&Vec<u8>>; 3], met: &mut Met) -> Result<Option<Vec<u8>>> {
         let bytes = [was, theirs, ours];
-        let is_same = was == theirs;
-        let was = documents(&before(self.path), was, self.sources);
-        let theirs =
-            if is_same { was.clone() } else { documents(&upstream(self.path), theirs, self.sources) };
-        let (Ok(was), Ok(theirs)) = (was, theirs) else {
-            // Upstream does not mean it as YAML, such as a template: it is a file like any other.
-            return Ok(if is_same {
-                ours.cloned()
-            } else {
-                whole(self.path, bytes, self.side, &mut met.clashes)
-            });
-        };
-        let here = Keyed::new(&self.here, documents(&self.here, ours, self.sources)?)?;
-        if is_same {
-            // Nothing changed upstream; but a file that cannot be merged is better found before it has to be.
-            return Ok(ours.cloned());
+        let here = || Keyed::new(&self.here, documents(&self.here, ours, self.sources)?);
+        if was == theirs {
+            // Nothing changed upstream; but a file that cannot be merged is better found before it has to be. A template
+            // never is.
+            return match here() {
+                Err(error) if documents(&before(self.path), was, self.sources).is_ok() => Err(error),
+                _ => Ok(ours.cloned()),
+            };
         }
+        let was = documents(&before(self.path), was, self.sources);
+        let (Ok(was), Ok(theirs)) = (was, documents(&upstream(self.path), theirs, self.sources)) else {
+            // Upstream itself does not write YAML here: it is a template, and treated like any other file.
+            return Ok(whole(self.path, bytes, self.side, &mut met.clashes));
+        };
         let (was, theirs, ours) =
-            (Keyed::new(&before(self.path), was)?, Keyed::new(&upstream(self.path), theirs)?, here);
+            (Keyed::new(&before(self.path), was)?, Keyed::new(&upstream(self.path), theirs)?, here()?);
         let holds_none = [&was, &theirs, &ours].iter().all(|side| side.at.is_empty());
         if holds_none || !was.unnamed().eq(theirs.unnamed()) {
             // There is no resource in it, or upstream changed one without a name, such as a list: it is a file like any other.
@@ -578,6 +577,7 @@ impl Merging<'_> {
             still_json(self.path, before.as_deref(), text, &documents).into_bytes()
         }))
     }
+
     /// What becomes of a resource that is here.
     fn ours(
         &self,
@@ -591,7 +591,7 @@ impl Merging<'_> {
             return Ok(match was {
                 Some(was) if same_text(was, document) => Outcome::Removed,
                 Some(_) => {
-                    clashes.push(Clash::of_resource(&document.root, Did::Change, Did::Remove, Kept::Here));
+                    clashes.push(Clash::removed_upstream(&document.root));
                     Outcome::Stays(document.clone())
                 }
                 None => Outcome::Stays(document.clone()),
@@ -611,17 +611,16 @@ impl Merging<'_> {
         Ok(Outcome::Stays(document))
     }
 
-    /// The clash over a resource that upstream changed and that is no longer in this file here.
+    /// The conflict if upstream changed a resource that is no longer in the local copy of this file.
     fn missing_here(&self, document: &Document, key: &Key, sides: &Sides) -> Option<Clash> {
         let was = sides.was.get(key)?;
         if sides.ours.get(key).is_some() || !differ(was, document) {
             return None;
         }
-        let mut clash = Clash::of_resource(&document.root, Did::Remove, Did::Change, Kept::Nothing);
-        if let Clash::Whole { moved_to, .. } = &mut clash {
-            *moved_to = self.homes.of(key).cloned();
-        }
-        Some(clash)
+        let (what, place) = (named(&document.root), document.root.span());
+        let moved_to = self.homes.of(key).cloned();
+        let (here, upstream, kept) = (Did::Remove, Did::Change, Kept::Nothing);
+        Some(Clash::Whole { what, here, upstream, kept, place, moved_to })
     }
 }
 

@@ -15,7 +15,7 @@ use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, keyless, renames, two_way};
 use crate::resource::comments::for_file;
 use crate::resource::wrapper::{
-    ItemPath, json_list, list_items, remove_resources, resource_at, resource_at_mut, still_json,
+    ItemPath, list_items, remove_resources, resource_at, resource_at_mut, still_json,
 };
 use crate::resource::{LAST_APPLIED, SECRET_DATA};
 use crate::schema::Schema;
@@ -48,7 +48,6 @@ impl File {
     pub fn text(&self) -> String {
         match &self.source {
             Some(source) if self.is_untouched() => source.text().to_owned(),
-            _ if self.outgrows_json() => json_list(&self.documents),
             _ => {
                 let text = krm_yaml::emit::preserve::stream(&self.documents);
                 // The first document went, and with it what the marker divided.
@@ -57,22 +56,10 @@ impl File {
                     Some(rest) => rest.to_owned(),
                     None => text,
                 };
-                still_json(
-                    &self.path,
-                    self.source.as_ref().map(|source| source.text()),
-                    text,
-                    &self.documents,
-                )
+                let before = self.source.as_ref().map(|source| source.text());
+                still_json(&self.path, before, text, &self.documents)
             }
         }
-    }
-
-    /// Whether it is JSON, which has room for one document, and got more.
-    fn outgrows_json(&self) -> bool {
-        let is_own =
-            |d: &&Document| self.source.as_ref().is_some_and(|source| Arc::ptr_eq(d.source(), source));
-        let holds = || self.documents.iter().filter(|document| !document.root.is_null());
-        self.path.ends_with(".json") && holds().count() > 1 && holds().filter(is_own).count() < 2
     }
 
     /// Whether it is as it was read.
@@ -152,14 +139,13 @@ impl ResourceConflict {
     pub(crate) fn new(resource: String, kind: &str, conflict: Conflict) -> Self {
         let Conflict { path, original, dest, updated, .. } = &conflict;
         let holds_data = |field: &Text| SECRET_DATA.contains(&field.as_str()) || field == LAST_APPLIED;
-        let is_part = |value: &Node| value.is_scalar();
         let generates_secrets = kind == "SecretGenerator"
             || path.first().is_some_and(|field| field == "secretGenerator")
             || path.is_empty() && matches!(kind, "Kustomization" | "Component");
         let is_secret = generates_secrets
             || kind == "Secret"
                 && (path.iter().any(holds_data)
-                    || ![original, dest, updated].into_iter().flatten().all(is_part));
+                    || ![original, dest, updated].into_iter().flatten().all(Node::is_scalar));
         Self { resource, conflict, is_secret }
     }
 }

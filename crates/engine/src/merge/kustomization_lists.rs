@@ -1,7 +1,7 @@
 //! Lists of a kustomization that both sides changed.
 //!
-//! They have no key to merge by, but their entries do not depend on each other: a file, a patch, a component. If both sides only add some, or
-//! one of them adds and the other removes, there is nothing to choose between.
+//! They have no key to merge by, but their entries do not depend on each other: a file, a patch, a component. If both sides
+//! only add some, or one of them adds and the other removes, there is nothing to choose between.
 
 use krm_yaml::Node;
 

@@ -300,6 +300,7 @@ impl ThreeWay {
         self.notes_conflict(s, walk)
     }
 
+    /// Notes a conflict. `true` if the destination's value is to be kept.
     fn notes_conflict(&mut self, s: &Sources, walk: &Walk) -> bool {
         let (original, updated, dest) = (present(s.origin), present(s.updated), s.dest);
         let near = [dest, updated, original].into_iter().flatten().next().map_or(Span::NONE, Node::span);

@@ -85,7 +85,7 @@ impl Package {
         Some(&self.files[at])
     }
 
-    /// The document that a resource is; `None` of an item of a list.
+    /// The document that a resource is; `None` for an item of a list.
     pub(crate) fn document(&self, number: usize) -> Option<&Document> {
         let spot = self.resources.get(number).filter(|spot| spot.items.is_empty())?;
         self.files[spot.file].documents.get(spot.document)

@@ -41,15 +41,7 @@ impl Package {
             let wanted = files.remove(file.path.as_str()).unwrap_or_default();
             let documents = self.documents_of(at, file, wanted)?;
             let before = file.documents.first().map(|doc| doc.source().clone());
-            let text = documents.map(|documents| {
-                match file.path.ends_with(".json") && holds(&file.documents) < 2 && holds(&documents) > 1 {
-                    true => json_list(&stripped(documents)),
-                    false => {
-                        let text = rewritten(documents.clone(), before.as_deref());
-                        still_json(&file.path, before.as_ref().map(|before| before.text()), text, &documents)
-                    }
-                }
-            });
+            let text = documents.map(|documents| rewritten(&file.path, documents, before.as_deref()));
             if text.as_deref() != Some(before.as_ref().map_or("", |source| source.text())) {
                 self.lies_inside(&file.path, world)?;
                 changes.push(Change { path: file.path.clone(), text, before });
@@ -232,17 +224,19 @@ fn items_mut(list: &mut Node) -> &mut Seq {
 }
 
 /// The text of a file. One that changes holds no annotations that are the business of programs only.
-fn rewritten(documents: Vec<Document>, before: Option<&Source>) -> String {
+fn rewritten(path: &str, documents: Vec<Document>, before: Option<&Source>) -> String {
     let text = preserve::stream(&documents);
     if before.is_some_and(|before| before.text() == text) {
         return text;
     }
-    let text = preserve::stream(&stripped(documents));
+    let documents = stripped(documents);
+    let text = preserve::stream(&documents);
     // What separated the first document from one that is gone separates nothing.
-    match text.strip_prefix("---\n") {
+    let text = match text.strip_prefix("---\n") {
         Some(rest) if before.is_some_and(|before| !before.text().starts_with("---")) => rest.to_owned(),
         _ => text,
-    }
+    };
+    still_json(path, before.map(Source::text), text, &documents)
 }
 
 /// How many documents hold anything.

@@ -98,6 +98,11 @@ impl PinnedImages {
         image.contains('@') || self.digests.contains_key(image)
     }
 
+    /// Accepts images without a word: those that the user names are not missing from a lock file.
+    pub fn accept_images_of_the_user(&mut self) {
+        self.not_pinned = None;
+    }
+
     /// Says that an image runs, unless it is pinned.
     pub(crate) fn runs(&self, image: &str) {
         if let Some(not_pinned) = self.not_pinned.filter(|_| !self.is_pinned(image)) {

@@ -28,8 +28,8 @@ use crate::resource::list::Resources;
 /// ```
 ///
 /// A hash of the content goes after the name unless `disableNameSuffixHash` is set here or in `generatorOptions`, and
-/// whatever refers to the ConfigMap follows. Files that are not UTF-8 go to `binaryData`. With `behavior: merge` or `replace` it changes
-/// one that a base has made.
+/// whatever refers to the ConfigMap follows. Files that are not UTF-8 go to `binaryData`. With `behavior: merge` or `replace`
+/// it changes one that a base has made.
 #[derive(Clone)]
 pub(crate) struct ConfigMapGenerator(Generator);
 

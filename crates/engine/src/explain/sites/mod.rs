@@ -134,8 +134,8 @@ impl<'s> Sites<'s> {
         all.filter(|(part, site)| seen.insert((*part, site.clone()))).collect()
     }
 
-    /// Where the parts of a map or a list are written, each place once. A key that a patch repeats
-    /// to find an element counts where it was first written.
+    /// Where the parts of a map or a list are written, each place once. A key that a patch repeats to find
+    /// an element counts where it was first written.
     pub fn parts(&self, place: &Where) -> Vec<Site> {
         let Some(value) = place.value().filter(|_| !place.removed) else { return Vec::new() };
         let (mut all, mut seen) = (Vec::new(), FxHashSet::default());

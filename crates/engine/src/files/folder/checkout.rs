@@ -48,12 +48,10 @@ impl Folder {
     /// The address under which others reach this folder of a repository, with the revision that was asked for; `None` for
     /// one on this machine.
     pub(crate) fn address(&self) -> Option<String> {
-        let Checkout { repository, dir, .. } = &**self.checkout.as_ref()?;
-        let inside = self.root.strip_prefix(dir).unwrap_or(&self.root).display().to_string();
-        let slashes = if inside.is_empty() { "" } else { "//" };
-        let query =
-            repository.address.split_once('?').map_or(String::new(), |(_, query)| format!("?{query}"));
-        Some(format!("{}{slashes}{inside}{query}", repository.url))
+        let checkout = self.checkout.as_ref()?;
+        let query = checkout.repository.address.split_once('?');
+        let query = query.map_or(String::new(), |(_, query)| format!("?{query}"));
+        Some(format!("{}{query}", checkout.shown(&self.root).display()))
     }
 
     /// The branch, tag or commit that was asked for, if any was, and the commit that was checked out; `None` for a folder on

@@ -20,7 +20,7 @@ pub(crate) struct Elements<'n> {
     spans_after: OnceCell<FxHashMap<Span, Vec<usize>>>,
 }
 
-/// The elements by a field that all of them have, with a value of its own in each.
+/// The elements by a field that all of them have, with a different value in each.
 struct ByKey {
     key: &'static str,
     before: FxHashMap<Text, usize>,

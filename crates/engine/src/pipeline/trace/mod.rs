@@ -6,7 +6,8 @@
 //! this happens: it costs one check per group of steps.
 //!
 //! A [`Trace`] is the result of a run: the steps in order, each with what it changed. A base has its own trace, which the
-//! step that loads it holds, so that a value can be followed through bases down to the file. On top of it, [`Trace::history`] follows one field from the result back to where it was first written.
+//! step that loads it holds, so that a value can be followed through bases down to the file. On top of it,
+//! [`Trace::history`] follows one field from the result back to where it was first written.
 
 mod elements;
 mod history;
