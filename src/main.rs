@@ -13,7 +13,6 @@ mod page;
 #[cfg(feature = "remote")]
 mod remote;
 mod report;
-mod spinner;
 
 use std::io::Write;
 

@@ -346,7 +346,7 @@ fn every_value_knows_the_text_that_set_it() {
         (
             "Deployment",
             format!("{web} env 1 value"),
-            format!("{name} app/kustomization.yaml:40:9: base#resources[0] written, part#patches[0] moved, #vars copied"),
+            format!("{name} app/kustomization.yaml:40:9: base#resources[0] written, part#patches[0] moved, #var-references copied"),
         ),
         ("Deployment", "metadata labels team".into(), "shop app/kustomization.yaml:19:11: app#labels[0] set".into()),
         ("Deployment", "metadata annotations note".into(), "hello app/kustomization.yaml:21:9: app#commonAnnotations set".into()),

@@ -30,6 +30,8 @@ pub use remote_execution::credential_helper;
 pub use shared_cache::SharedCacheArgs;
 pub use usage::{Usage, is_pair, pair_advice};
 
+use crate::report::{ColorChoice, ErrorFormat};
+
 /// One fast program for Kubernetes configuration
 ///
 /// Builds kustomizations as `kustomize build` does, runs functions on configuration, composes lists of transformers, and
@@ -140,38 +142,6 @@ impl Cli {
         }
         .unwrap_or(self.everywhere.error_format)
     }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ErrorFormat {
-    /// For people: the place, the line and advice
-    #[default]
-    Text,
-    /// For programs: one JSON object per line
-    Json,
-    /// For GitHub Actions: one workflow command per line, shown beside the lines of a pull request
-    Github,
-    /// For GitLab: a Code Quality report
-    Gitlab,
-    /// For code scanning: a SARIF 2.1.0 log
-    Sarif,
-    /// For test reports: JUnit XML
-    Junit,
-}
-
-impl ErrorFormat {
-    /// Whether the output is one document, written when the command ends.
-    pub fn is_document(self) -> bool {
-        matches!(self, ErrorFormat::Gitlab | ErrorFormat::Sarif | ErrorFormat::Junit)
-    }
-}
-
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum ColorChoice {
-    #[default]
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]

@@ -6,8 +6,9 @@ use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use krm_engine::Diagnostic;
 
-use super::{ColorChoice, ErrorFormat, as_kustomize};
+use super::as_kustomize;
 use crate::report::Report;
+use crate::report::{ColorChoice, ErrorFormat};
 
 /// Commands of other tools, and of groups of krm, and what does the same here.
 const ELSEWHERE: [(&[&str], &str); 9] = [

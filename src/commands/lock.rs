@@ -18,8 +18,7 @@ use crate::os::locked::{self, Locked};
 use crate::os::lockfile::{self, Chart, LockFile, Remote};
 use crate::os::registry::Registry;
 use crate::os::{self, Disk};
-use crate::report::Report;
-use crate::spinner::Spinner;
+use crate::report::{Report, Spinner};
 
 /// Write down what is fetched from elsewhere, so that every build gets the same
 ///

@@ -2,9 +2,17 @@
 
 use std::io::IsTerminal;
 
+use clap::ValueEnum;
 use krm_yaml::Part;
 
-use crate::cli::ColorChoice;
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
 
 /// Whether the standard streams get colours.
 #[derive(Clone, Copy, Debug)]

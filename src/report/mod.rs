@@ -7,22 +7,49 @@ pub mod columns;
 mod links;
 mod repeated;
 mod sarif;
+mod spinner;
 mod summary;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use clap::ValueEnum;
 use krm_engine::{Diagnostic, Node, Sources};
 use krm_yaml::Severity;
 
-use crate::cli::{ColorChoice, ErrorFormat};
 use crate::os;
 
 pub use ci::{data as annotation_data, property as annotation_property};
-pub use colour::Colours;
+pub use colour::{ColorChoice, Colours};
 pub use krm_yaml::sanitize;
 pub use links::{show, show_linked};
+pub use spinner::Spinner;
 pub use summary::{counted, names};
+
+/// How diagnostics are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ErrorFormat {
+    /// For people: the place, the line and advice
+    #[default]
+    Text,
+    /// For programs: one JSON object per line
+    Json,
+    /// For GitHub Actions: one workflow command per line, shown beside the lines of a pull request
+    Github,
+    /// For GitLab: a Code Quality report
+    Gitlab,
+    /// For code scanning: a SARIF 2.1.0 log
+    Sarif,
+    /// For test reports: JUnit XML
+    Junit,
+}
+
+impl ErrorFormat {
+    /// Whether the output is one document, written when the command ends.
+    pub fn is_document(self) -> bool {
+        matches!(self, ErrorFormat::Gitlab | ErrorFormat::Sarif | ErrorFormat::Junit)
+    }
+}
 
 /// Shows diagnostics on standard error.
 pub struct Report {

@@ -187,8 +187,7 @@ impl Path {
         };
         let segment = |name: &str| match name {
             "-" => Segment::Last,
-            _ if name.contains('~') => Segment::Key(name.replace("~1", "/").replace("~0", "~").into()),
-            _ => Segment::Key(name.into()),
+            _ => Segment::Key(from_pointer(name)),
         };
         Ok(Self(names.split('/').map(segment).collect()))
     }
@@ -202,6 +201,19 @@ impl Path {
     pub fn is_root(&self) -> bool {
         self.0.is_empty()
     }
+}
+
+/// A name in a JSON pointer, without its escapes.
+pub fn from_pointer(name: &str) -> Text {
+    match name.contains('~') {
+        true => name.replace("~1", "/").replace("~0", "~").into(),
+        false => name.into(),
+    }
+}
+
+/// A name as it is written in a JSON pointer.
+pub fn to_pointer(name: &str) -> String {
+    name.replace('~', "~0").replace('/', "~1")
 }
 
 /// The number of an item in a list of `len`, if a name is one.

@@ -9,10 +9,10 @@ use krm_engine::{Diagnostic, Result, Session, emit};
 use rayon::prelude::*;
 
 use super::output;
-use crate::cli::{BuildArgs, ErrorFormat};
+use crate::cli::BuildArgs;
 use crate::os::Disk;
 use crate::os::targets::{Found, Targets};
-use crate::report::Report;
+use crate::report::{ErrorFormat, Report};
 
 /// What came of all targets, built now or before.
 pub struct Built {

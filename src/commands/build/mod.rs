@@ -17,8 +17,7 @@ use crate::cli::{BuildArgs, BuildFlags, LoadRestrictor, Reorder};
 use crate::commands::{affected, patterns};
 use crate::os::locked::Fetching;
 use crate::os::{self, Disk};
-use crate::report::Report;
-use crate::spinner::Spinner;
+use crate::report::{Report, Spinner};
 
 /// How many outputs are asked of a shared cache at once.
 const WAITING: usize = 16;

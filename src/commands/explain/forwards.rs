@@ -9,6 +9,7 @@ use krm_engine::explain::{
 use krm_engine::files::{clean, relative};
 use krm_engine::trace::{EventKind, each_step};
 use krm_engine::{Diagnostic, Node, Result, Source};
+use krm_yaml::decode_lossy;
 
 use super::{Answerer, Format, Traced};
 use crate::os;
@@ -110,7 +111,7 @@ impl Asked {
         let text = os::read(Path::new(file)).map_err(|error| {
             Diagnostic::error("file-unreadable", format!("cannot read `{file}`: {error}"))
         })?;
-        let text = String::from_utf8_lossy(&text).into_owned();
+        let text = decode_lossy(text);
         let count = text.lines().count();
         if line == 0 || line > count {
             let lines = if count == 1 { "1 line".to_owned() } else { format!("{count} lines") };

@@ -12,8 +12,7 @@ use krm_yaml::emit::preserve;
 
 use crate::cli::FnOutput;
 use crate::os;
-use crate::report::{Report, counted, is_for_programs, names, sanitize};
-use crate::spinner::Spinner;
+use crate::report::{Report, Spinner, counted, is_for_programs, names, sanitize};
 
 /// Tells what functions do: a line for each, their results, and at the end all of it for programs.
 pub struct Progress<'r> {

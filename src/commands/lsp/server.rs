@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use krm_engine::editor::{Editor, Level, Place, Problem};
 use krm_engine::workspace::VENDORED;
-use krm_yaml::{Source, Span};
+use krm_yaml::{Failure, Source, Span};
 use rustc_hash::FxHashMap;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -375,10 +375,10 @@ pub(super) fn read<T: DeserializeOwned>(params: Value) -> Result<T, Refused> {
     serde_json::from_value(params).map_err(|error| Refused(Fault::InvalidParams, error.to_string()))
 }
 
-const UNNECESSARY_TAG: u8 = 1;
+/// Editors show such text faded.
+const UNNECESSARY: u8 = 1;
+/// Editors strike such text through.
 const DEPRECATED: u8 = 2;
-/// What the codes begin with of text that could as well be removed; editors show it faded.
-const UNNECESSARY: [&str; 5] = ["dead-write", "duplicate-entry", "no-op", "silence-unused", "unused-"];
 
 /// Turns places into addresses and positions. The lines of a text are looked for once.
 pub(super) struct Converter<'a> {
@@ -414,9 +414,9 @@ impl<'a> Converter<'a> {
             Level::Warning => 2,
             Level::Information => 3,
         };
-        let tags = match problem.code {
-            code if code.starts_with("deprecated") => vec![DEPRECATED],
-            code if UNNECESSARY.iter().any(|start| code.starts_with(start)) => vec![UNNECESSARY_TAG],
+        let tags = match problem.failure {
+            Some(Failure::Deprecated) => vec![DEPRECATED],
+            Some(Failure::Unnecessary) => vec![UNNECESSARY],
             _ => Vec::new(),
         };
         let related = problem

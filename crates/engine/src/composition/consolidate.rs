@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_function::annotations::RELATIVE_TO;
-use krm_yaml::{Diagnostic, Node, Result, Span, nearest};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, nearest};
 use rustc_hash::FxHashMap;
 
 use super::directives;
@@ -368,8 +368,9 @@ fn find_target(
                 .help("give them different names where they are written"))
         }
         (None, _) => {
-            let diagnostic =
-                Diagnostic::error("override-no-match", format!("no import has a {wanted}")).at(place);
+            let diagnostic = Diagnostic::error("override-no-match", format!("no import has a {wanted}"))
+                .failing(Failure::NoMatch)
+                .at(place);
             if let Some(mine) = own.iter().find(|entry| entry.identity == *wanted) {
                 return Err(diagnostic
                     .note("it is written in this very file", mine.place)

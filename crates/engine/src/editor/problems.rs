@@ -35,6 +35,7 @@ pub struct Problem {
     pub place: Place,
     pub level: Level,
     pub code: &'static str,
+    pub failure: Option<Failure>,
     pub message: String,
     /// Further facts and where they are.
     pub notes: Vec<(String, Place)>,
@@ -123,7 +124,8 @@ impl<'a> Reporter<'a> {
             }
             return;
         }
-        of_file.push(Problem { place, level, code, message, notes, fixes });
+        let failure = diagnostic.failure();
+        of_file.push(Problem { place, level, code, failure, message, notes, fixes });
     }
 
     fn repair(&self, fix: &Fix) -> Option<Repair> {

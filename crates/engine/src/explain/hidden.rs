@@ -10,9 +10,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::find::{FieldPath, each_scalar, pointer};
 use super::text::MASK;
 use crate::files::world::clean;
-use crate::patch::decode;
+use crate::patch;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at};
+use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut};
 use crate::resource::{LAST_APPLIED, SECRET_DATA as DATA, Track};
 
 /// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
@@ -380,11 +380,7 @@ pub fn replaced(
 ) -> Node {
     let mut copy = root.clone();
     for leaf in leaves {
-        let place = leaf.iter().try_fold(&mut copy, |node, segment| match segment {
-            Segment::Key(key) => node.get_mut(key),
-            Segment::Index(index) => node.as_seq_mut()?.get_mut(*index),
-        });
-        if let Some(place) = place {
+        if let Some(place) = at_mut(&mut copy, leaf) {
             *place = with(leaf, place);
         }
     }
@@ -394,7 +390,8 @@ pub fn replaced(
 /// The values of Secrets in a text, recognized by their form.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    if text.contains("Secret") || text.contains("secretGenerator") {
+    // Without one of these words a text has none, and need not be parsed.
+    if ["Secret", "secretGenerator", "stringData", "/data"].iter().any(|word| text.contains(word)) {
         match krm_yaml::parse_str(text) {
             Ok(documents) => {
                 documents.iter().for_each(|document| written_secrets(text, &document.root, &mut ranges));
@@ -420,7 +417,10 @@ fn unreadable_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
 
 /// In resources and patches, in generators, in texts within them.
 fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
-    secret_values(node, false, &mut |value| ranges.push(value.span().range()));
+    // A JSON patch in a file does not say what it is for: it may be a Secret.
+    let is_json_patch =
+        node.items().iter().any(|item| item.get("op").is_some() && item.get("path").is_some());
+    secret_values(node, is_json_patch, &mut |value| ranges.push(value.span().range()));
     if let Some(generators) = node.get("secretGenerator") {
         let literals = generators.items().iter().filter_map(|generator| generator.get("literals"));
         for literal in literals.flat_map(Node::items) {
@@ -429,10 +429,11 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
             ranges.push(range.start + value..range.end);
         }
     }
-    // The kind of a target is a regular expression.
-    let kind = node.at(["target", "kind"]).and_then(Node::text);
-    let is_aimed =
-        kind.is_some_and(|kind| kind.split(['|', '(', ')', '^', '$']).any(|kind| kind == "Secret"));
+    // The kind of a target is a regular expression, and a target without one has any kind.
+    let is_aimed = node.get("target").is_some_and(|target| {
+        let kind = target.get("kind").and_then(Node::text);
+        kind.is_none_or(|kind| kind.split(['|', '(', ')', '^', '$']).any(|kind| kind == "Secret"))
+    });
     for entry in node.as_map().into_iter().flatten() {
         let is_patch = is_aimed && entry.key.text() == Some("patch");
         match entry.value.text() {
@@ -454,10 +455,14 @@ fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
     }
     // The operations of a JSON patch.
     for operation in node.items().iter().filter(|_| is_patch) {
-        let path = operation.get("path").and_then(Node::text).unwrap_or_default();
-        let parts = path.split('/').filter(|part| !part.is_empty());
-        let field: Vec<Segment> = parts.map(|part| Segment::Key(decode(part))).collect();
         let Some(value) = operation.get("value") else { continue };
+        let path = operation.get("path").and_then(Node::text).unwrap_or_default();
+        // Of a path that leads nowhere, nobody knows what was meant.
+        let Ok(names) = patch::names(path) else {
+            hide_all(value);
+            continue;
+        };
+        let field: Vec<Segment> = names.map(Segment::Key).collect();
         for data in secret_fields() {
             let is_within = field.starts_with(&data);
             let hidden = if is_within {
@@ -519,5 +524,21 @@ mod tests {
 ";
         let found: Vec<&str> = secrets_in(text).into_iter().map(|range| &text[range]).collect();
         assert_eq!(found, ["one", "two", "three", "four"]);
+    }
+
+    #[test]
+    fn a_patch_may_be_for_a_secret_unless_it_says_otherwise() {
+        let found = |text: &str| -> Vec<String> {
+            secrets_in(text).into_iter().map(|range| text[range].to_owned()).collect()
+        };
+        let with_target = |target: &str| {
+            format!("- target: {target}\n  patch: |-\n    - {{op: add, path: /data/x, value: one}}\n")
+        };
+        assert_eq!(found(&with_target("{name: s}")), ["one"]);
+        assert_eq!(found(&with_target("{kind: Secret|ConfigMap}")), ["one"]);
+        assert_eq!(found(&with_target("{kind: ConfigMap}")), [""; 0]);
+        assert_eq!(found("- {op: add, path: /stringData/x, value: one}\n"), ["one"]);
+        // Where the path leads is not clear, so nothing of the value is shown.
+        assert_eq!(found("- {op: add, path: stringData, value: {y: two}}\n"), ["two"]);
     }
 }

@@ -1,6 +1,6 @@
 //! A build as a tree: the layers it consists of, and what each of their steps did, in the order they ran.
 
-use krm_yaml::{Diagnostic, Node, Sources, Span};
+use krm_yaml::{Diagnostic, Failure, Node, Sources, Span};
 
 use crate::compare::fields::differences;
 use crate::functions::FunctionSpec;
@@ -288,9 +288,9 @@ fn view(step: &Traced, around: &Surroundings) -> StepView {
     let within = |warning: &&Diagnostic| {
         let place = warning.place();
         let span = entry.map_or(step.place, Node::span);
-        let is_patch = warning.code().ends_with("no-match");
+        let is_miss = warning.failure() == Some(Failure::NoMatch);
         let same_file = place.file == step.place.file || same_name(place, step.place, around.sources);
-        is_patch && same_file && span.start <= place.start && place.end <= span.end
+        is_miss && same_file && span.start <= place.start && place.end <= span.end
     };
     let misses = around.warnings.iter().filter(within).map(|warning| miss(warning, around.sources)).collect();
     StepView { name: step.name.clone(), place: step.place, kind, given: step.given, touched, misses }

@@ -115,7 +115,7 @@ pub(crate) struct Kustomization {
     pub vars: Vec<Var>,
 
     /// The order of the output.
-    pub sort_options: Option<SortOptions>,
+    pub sort_options: Option<Spanned<SortOptions>>,
     /// What to note on each resource: `originAnnotations`, `transformerAnnotations`, `managedByLabel`.
     pub build_metadata: Vec<Spanned<Text>>,
 }

@@ -45,7 +45,7 @@ pub(crate) struct Inherited {
 /// What is done once for the whole target, at its end.
 #[derive(Default)]
 pub(crate) struct Wishes {
-    pub sort_options: Option<SortOptions>,
+    pub sort_options: Option<Spanned<SortOptions>>,
     pub build_metadata: Vec<Spanned<Text>>,
     /// A step has sorted the resources; they are to stay in that order.
     pub is_in_order: bool,

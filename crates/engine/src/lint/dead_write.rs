@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Node, Span};
+use krm_yaml::{Diagnostic, Failure, Node, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
@@ -82,8 +82,10 @@ pub(super) fn in_trace(trace: &Arc<Trace>) -> Vec<Diagnostic> {
             )
             .note("this one comes later, and counts", ended.by),
             (false, true) => Diagnostic::warning("dead-write", "every root removes what this sets")
+                .failing(Failure::Unnecessary)
                 .note("it is removed here", ended.by),
             (false, false) => Diagnostic::warning("dead-write", "every root overwrites this value")
+                .failing(Failure::Unnecessary)
                 .note("it is overwritten here", ended.by),
         };
         found.push(finding.at(*span).help("remove it from the patch, or check which of the two is meant"));

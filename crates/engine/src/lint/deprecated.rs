@@ -20,8 +20,12 @@ pub(super) fn add_fixes(cx: &Check, findings: &mut [Diagnostic]) {
     for finding in findings.iter_mut().filter(|finding| finding.failure() == Some(Failure::Deprecated)) {
         let Some(layer) = layer_of(cx, finding.place()) else { continue };
         let fixes = known.entry(&layer.file).or_insert_with(|| of_file(cx, layer));
-        let is_var = finding.message().contains("`vars`");
-        let wanted = if is_var { &fixes.vars } else { &fixes.fields };
+        let Some(source) = cx.lint.sources.get(finding.place().file) else { continue };
+        // The finding is at the name of the field.
+        let wanted = match source.slice(finding.place()).eq_ignore_ascii_case("vars") {
+            true => &fixes.vars,
+            false => &fixes.fields,
+        };
         let mut fixed = finding.clone();
         for fix in wanted {
             fixed = fixed.fix(fix.clone());

@@ -1,6 +1,6 @@
 //! `duplicate-entry`: an entry that a list of a kustomization has twice.
 
-use krm_yaml::{Diagnostic, Fix, Node, decode};
+use krm_yaml::{Diagnostic, Failure, Fix, Node, decode};
 
 use super::Check;
 use super::removal::without_entry;
@@ -39,6 +39,7 @@ fn in_layer(cx: &Check, layer: &Layer) -> Vec<Diagnostic> {
             if let Some(first) = first.map(|first| &items[first]) {
                 let finding =
                     Diagnostic::warning("duplicate-entry", format!("`{field}` has this entry twice"))
+                        .failing(Failure::Unnecessary)
                         .at(item.span())
                         .note("the first is here", first.span())
                         .help("remove one of them");
@@ -47,6 +48,7 @@ fn in_layer(cx: &Check, layer: &Layer) -> Vec<Diagnostic> {
                 let name = item.get("name").and_then(Node::text).unwrap_or_default();
                 let message = format!("`{field}` has another entry for `{name}`, which overrides this one");
                 let finding = Diagnostic::warning("duplicate-entry", message)
+                    .failing(Failure::Unnecessary)
                     .at(item.span())
                     .note("the other is here", later.span())
                     .help("remove one of them");

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Fix, Node, Span};
+use krm_yaml::{Diagnostic, Failure, Fix, Node, Span};
 use rustc_hash::FxHashSet;
 
 use super::dead_write::PATCHES;
@@ -51,6 +51,7 @@ pub(super) fn in_trace(root: &Root, trace: &Arc<Trace>) -> Vec<Diagnostic> {
             "no-op",
             "this entry changes nothing: what it sets is there already in every root",
         )
+        .failing(Failure::Unnecessary)
         .at(entry)
         .help("remove it")
     };

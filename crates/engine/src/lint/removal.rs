@@ -9,7 +9,7 @@ use super::Check;
 use super::fix::as_edits;
 use crate::edit::File;
 use crate::files::texts::Files;
-use crate::pipeline::trace::{Segment, at};
+use crate::pipeline::trace::{Segment, at, at_mut};
 use crate::workspace::Layer;
 
 /// The layer whose file a span is in.
@@ -103,13 +103,6 @@ fn remove(root: &mut Node, path: &[Segment]) -> Option<()> {
     };
     at_mut(root, parent)?.remove(key)?;
     Some(())
-}
-
-fn at_mut<'n>(root: &'n mut Node, path: &[Segment]) -> Option<&'n mut Node> {
-    path.iter().try_fold(root, |node, segment| match segment {
-        Segment::Key(key) => node.get_mut(key),
-        Segment::Index(at) => node.as_seq_mut()?.get_mut(*at),
-    })
 }
 
 #[cfg(test)]

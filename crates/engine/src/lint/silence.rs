@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use krm_yaml::{Diagnostic, Fix, Source, Sources, Span};
+use krm_yaml::{Diagnostic, Failure, Fix, Source, Sources, Span};
 use rustc_hash::FxHashMap;
 
 use super::tree::Tree;
@@ -125,7 +125,7 @@ fn in_source(source: &Arc<Source>) -> Vec<Comment> {
 
 pub(super) fn unused(code: &str, span: Span) -> Diagnostic {
     let message = format!("`{code}` is silenced here, but not found");
-    let unused = Diagnostic::warning("silence-unused", message).at(span);
+    let unused = Diagnostic::warning("silence-unused", message).failing(Failure::Unnecessary).at(span);
     match super::rules::nearest_of_unknown(code) {
         Some(near) => unused.help(format!("did you mean `{near}`?")),
         None => unused.help("remove it, so that it hides nothing later"),

@@ -5,7 +5,7 @@
 
 use std::ffi::OsStr;
 
-use krm_yaml::{Diagnostic, decode_lossy};
+use krm_yaml::{Diagnostic, Failure, decode_lossy};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -48,6 +48,7 @@ pub(super) fn findings(cx: &Check) -> Vec<Diagnostic> {
         let message = format!("no kustomization lists the component `{}`", layer.shown);
         Some(
             Diagnostic::warning("unused-component", message)
+                .failing(Failure::Unnecessary)
                 .at(place)
                 .help("list it under `components`, or remove it"),
         )

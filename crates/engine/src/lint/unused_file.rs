@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use krm_yaml::{Diagnostic, Fix, Node, Span, decode, decode_lossy};
+use krm_yaml::{Diagnostic, Failure, Fix, Node, Span, decode, decode_lossy};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
@@ -42,6 +42,7 @@ pub(super) fn findings(cx: &Check, roots: &[Root]) -> Vec<Diagnostic> {
         let first = relative(&candidates[0].0, &cx.here);
         return vec![
             Diagnostic::warning("unused-files", message)
+                .failing(Failure::Unnecessary)
                 .note(format!("the first is `{first}`"), Span::NONE)
                 .help("to see all of them, name a folder with fewer, as `krm lint DIR`"),
         ];
@@ -262,6 +263,7 @@ fn finding(cx: &Check, path: &Path, layer: &Layer) -> Option<Diagnostic> {
     let message = format!("nothing names `{name}`, so it is part of no build");
     let shown = relative(&layer.file, &cx.here);
     let finding = Diagnostic::warning("unused-file", message)
+        .failing(Failure::Unnecessary)
         .at(key)
         .help(format!("list it in `{shown}`, or remove it"));
     Some(match listed(cx, layer, &name) {

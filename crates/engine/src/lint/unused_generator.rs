@@ -1,7 +1,7 @@
 //! `unused-generator`: a generated ConfigMap or Secret that nothing refers to, though its name ends in a hash, so that no
 //! one elsewhere can.
 
-use krm_yaml::{Diagnostic, Node, Span, decode_lossy, nearest};
+use krm_yaml::{Diagnostic, Failure, Node, Span, decode_lossy, nearest};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Check;
@@ -71,6 +71,7 @@ fn in_root(cx: &Check, root: &Root, built: &Resources) -> Vec<Diagnostic> {
             let message = format!("nothing refers to the {kind} `{name}`");
             found.push(
                 Diagnostic::warning("unused-generator", message)
+                    .failing(Failure::Unnecessary)
                     .at(place)
                     .note("its name ends in a hash of its content, so nothing outside the build can refer to it", Span::NONE)
                     .help("remove it, or set `disableNameSuffixHash: true` under its `options` if something finds it by name"),

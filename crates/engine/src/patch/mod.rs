@@ -276,7 +276,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
     let mut rest = path;
     let mut element = None;
     for part in path.split('/') {
-        let next = match path::step(&Pointer, &Segment::Key(decode(part)), node) {
+        let next = match path::step(&Pointer, &Segment::Key(path::from_pointer(part)), node) {
             Ok(Children::One(at)) => Some((at, path::child(node, at))),
             _ => None,
         };
@@ -335,7 +335,7 @@ fn unescaped_key(node: &Node, rest: &str) -> Option<String> {
     let key = keys.filter(|key| key.contains('/')).find(|key| {
         rest.strip_prefix(*key).is_some_and(|after| after.is_empty() || after.starts_with('/'))
     })?;
-    Some(format!("{}{}", key.replace('~', "~0").replace('/', "~1"), &rest[key.len()..]))
+    Some(format!("{}{}", path::to_pointer(key), &rest[key.len()..]))
 }
 
 /// The same for a key that is to be added, as to annotations: their values are texts, into which no path leads.
@@ -345,13 +345,6 @@ fn unescaped_new_key(reached: &str, rest: &str) -> Option<String> {
     is_one.then(|| rest.replace('/', "~1"))
 }
 
-pub(crate) fn decode(part: &str) -> Text {
-    match part.contains('~') {
-        true => part.replace("~1", "/").replace("~0", "~").into(),
-        false => part.into(),
-    }
-}
-
 fn missing(path: &str) -> Diagnostic {
     Diagnostic::error("json-patch-path", format!("there is no `{path}` in the resource"))
         .failing(Failure::NoSuchPath)
@@ -359,20 +352,24 @@ fn missing(path: &str) -> Diagnostic {
 }
 
 /// JSON pointers as the reference follows them: an index may count from the end.
-struct Pointer;
+pub(crate) struct Pointer;
 
 impl Rules for Pointer {
     const KEYS_INDEX: bool = true;
     const SIGNS: Signs = Signs::FromEnd;
 }
 
-/// A pointer: the way to the map or list that holds what it names, and the last part. What is before the first slash does
-/// not count, and without any it leads nowhere.
+/// The names in a pointer. What is before the first slash does not count, and without any it leads nowhere.
+pub(crate) fn names(path: &str) -> Result<impl DoubleEndedIterator<Item = Text>> {
+    let (_, names) = path.split_once('/').ok_or_else(|| missing(path))?;
+    Ok(names.split('/').map(path::from_pointer))
+}
+
+/// A pointer: the way to the map or list that holds what it names, and the last name.
 fn pointer(path: &str) -> Result<(Vec<Segment>, Text)> {
-    let (_, parts) = path.split_once('/').ok_or_else(|| missing(path))?;
-    let mut parts: Vec<&str> = parts.split('/').collect();
-    let last = decode(parts.pop().unwrap_or_default());
-    Ok((parts.into_iter().map(|part| Segment::Key(decode(part))).collect(), last))
+    let mut names = names(path)?;
+    let last = names.next_back().unwrap_or_default();
+    Ok((names.map(Segment::Key).collect(), last))
 }
 
 /// Changes the map or list that holds what a path names.

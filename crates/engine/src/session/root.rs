@@ -32,11 +32,11 @@ pub(super) fn steps(
     add("hash", Span::NONE, Work::new(Hash));
     add("name-references", Span::NONE, Work::new(NameReference::new(config.name_reference)));
     if !vars.is_empty() {
-        add("vars", Span::NONE, Work::new(Vars::new(vars, config.var_reference)));
+        add("var-references", vars.span(), Work::new(Vars::new(vars, config.var_reference)));
     }
     add("local-config", Span::NONE, Work::new(LocalConfig));
     match wishes.sort_options {
-        Some(options) => add("sort-options", Span::NONE, Work::new(SortOrder::new(options)?)),
+        Some(Spanned { value, span }) => add("sort-options", span, Work::new(SortOrder::new(value)?)),
         None if options.keep_order || wishes.is_in_order => {}
         None => add("legacy-order", Span::NONE, Work::new(SortOrder::legacy())),
     }

@@ -237,8 +237,9 @@ fn no_match(image: &Spanned<Image>, there: &BTreeSet<Text>) -> Diagnostic {
             .at(image.span)
             .help("add `name:` with the image as written in the resource, without tag and digest"),
         false => {
-            let warning =
-                Diagnostic::warning("image-no-match", format!("no image is named `{name}`")).at(name.span);
+            let warning = Diagnostic::warning("image-no-match", format!("no image is named `{name}`"))
+                .failing(Failure::NoMatch)
+                .at(name.span);
             match near_image(name, there) {
                 Some(near) => warning.help(format!("did you mean `{near}`?")),
                 None => warning.help("use the name as written in the resource, without tag and digest"),

@@ -1,6 +1,6 @@
 //! `patchesStrategicMerge:` merges partial resources into those of the same name.
 
-use krm_yaml::{Diagnostic, Node, Result, Span, embedded, nearest};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, embedded, nearest};
 use serde::Deserialize;
 
 use super::patch::{as_text, drop_deleted, empty};
@@ -190,7 +190,8 @@ pub(super) fn find_target(items: &Resources, patch: &Resource, cx: &Context) -> 
 /// Says what of a patch matches no resource: its kind, its name, or only its version or namespace.
 fn no_target(items: &Resources, patch: &Resource, id: &ResourceId) -> Diagnostic {
     let at = |path: &[&str]| patch.node().at(path.iter().copied()).map_or(patch.span(), Node::span);
-    let error = Diagnostic::error("patch-no-match", format!("no resource matches the patch of {id}"));
+    let error = Diagnostic::error("patch-no-match", format!("no resource matches the patch of {id}"))
+        .failing(Failure::NoMatch);
     let of_kind = || items.iter().filter(|r| r.kind() == id.gvk.kind);
     let same_name = |r: &&Resource| r.name() == id.name || r.original_id().name == id.name;
     if let Some(same) = of_kind().find(same_name) {

@@ -4,6 +4,7 @@ mod embedded;
 mod field;
 
 use krm_yaml::de::{from_node_with, strict};
+use krm_yaml::path::{self, Path, Rules, Segment};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
 use serde::Deserialize;
 
@@ -153,40 +154,40 @@ fn path_advice(error: Diagnostic, path: &str, root: &Node) -> Diagnostic {
     if let Some(meant) = field::without_brackets(path) {
         return error.help(format!("write `{meant}`"));
     }
+    let Ok(mut meant) = Path::dotted(path) else { return error };
     let mut node = root;
-    let mut parts = path.split('.');
-    let mut reached = String::new();
-    while let Some(part) = parts.next() {
-        let selector = part.strip_prefix('[').and_then(|part| part.strip_suffix(']'));
-        if let Some((key, wanted)) = selector.and_then(|selector| selector.split_once('=')) {
-            let values = || node.items().iter().filter_map(|item| item.get(key)?.text());
-            if let Some(item) =
-                node.items().iter().find(|item| item.get(key).and_then(Node::text) == Some(wanted))
-            {
-                node = item;
-                reached = format!("{reached}{part}.");
-                continue;
-            }
-            return match krm_yaml::nearest(wanted, values()) {
-                Some(near) => error.help(format!("did you mean `[{key}={near}]`?")),
-                None => error,
-            };
+    for at in 0..meant.segments().len() {
+        let segment = &meant.segments()[at];
+        if let Ok(Some(below)) = path::first(&Spelling, std::slice::from_ref(segment), node) {
+            node = below;
+            continue;
         }
-        let item = || part.parse().ok().and_then(|at: usize| node.items().get(at));
-        let Some(next) = node.get(part).or_else(item) else {
-            let keys = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
-            // A key with a dot is not written as it is.
-            let near = krm_yaml::nearest(part, keys.filter(|key| !key.contains('.')));
-            let rest: String = parts.map(|part| format!(".{part}")).collect();
-            return match near {
-                Some(near) => error.help(format!("did you mean `{reached}{near}{rest}`?")),
-                None => error,
-            };
-        };
-        node = next;
-        reached = format!("{reached}{part}.");
+        match segment {
+            Segment::Match(select) => {
+                let values = node.items().iter().filter_map(|item| item.get(&select.key)?.text());
+                if let Some(near) = krm_yaml::nearest(&select.value, values) {
+                    return error.help(format!("did you mean `[{}={near}]`?", select.key));
+                }
+            }
+            Segment::Key(name) => {
+                let keys = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
+                if let Some(near) = krm_yaml::nearest(name, keys) {
+                    meant.0[at] = Segment::Key(near.into());
+                    return error.help(format!("did you mean `{meant}`?"));
+                }
+            }
+            _ => {}
+        }
+        return error;
     }
     error
+}
+
+/// How the start of a path is followed, to find out where it strays.
+struct Spelling;
+
+impl Rules for Spelling {
+    const KEYS_INDEX: bool = true;
 }
 
 fn not_replacements(path: &Spanned<Text>, place: Span, found: &str) -> Diagnostic {

@@ -1,6 +1,6 @@
 //! `replicas:` sets how many copies a workload runs.
 
-use krm_yaml::{Diagnostic, Node, Result, Spanned, Text, nearest};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Spanned, Text, nearest};
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
@@ -129,7 +129,8 @@ impl ReplicaCount {
         let specs = self.field_specs.as_slice();
         let workloads = items.iter().filter(|r| specs.iter().any(|spec| spec.fits(r.gvk())));
         let near = nearest(name, workloads.flat_map(Resource::all_ids).map(|id| id.name.as_str()));
-        let error = Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"));
+        let error = Diagnostic::error("replicas-no-match", format!("no workload is named `{name}`"))
+            .failing(Failure::NoMatch);
         let error = match near {
             Some(near) => error.help(format!("did you mean `{near}`?")),
             None => error.help("use the name as written in the base, before any prefix or suffix"),

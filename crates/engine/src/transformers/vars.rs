@@ -112,6 +112,11 @@ impl VarSet {
         self.0.is_empty()
     }
 
+    /// Where the first of them, by name, is written.
+    pub(crate) fn span(&self) -> Span {
+        self.0.values().next().map_or(Span::NONE, |var| var.name.span)
+    }
+
     /// Takes in those of a base.
     pub(crate) fn merge(&mut self, other: VarSet) -> Result<()> {
         other.0.into_values().try_for_each(|var| self.add(var))

@@ -59,6 +59,8 @@ pub enum Failure {
     Misplaced,
     /// A field is deprecated.
     Deprecated,
+    /// A text has no effect, and could as well be removed.
+    Unnecessary,
     /// A text has conflicts that a merge left.
     InConflict,
     /// A text is not what its format wants.
@@ -117,15 +119,13 @@ pub struct Note {
     /// Where it belongs; [`Span::NONE`] if nowhere.
     pub place: Span,
     location: Option<Location>,
+    is_inclusion: bool,
 }
-
-/// What a note says that names the place a file is included from.
-const INCLUDED: &str = "included here";
 
 impl Note {
     /// Whether it names the place a file is included from: see [`Diagnostic::included`].
     pub fn is_inclusion(&self) -> bool {
-        self.message == INCLUDED
+        self.is_inclusion
     }
 
     /// Where the span is, once [`Diagnostic::located`] has looked it up.
@@ -192,7 +192,7 @@ impl Diagnostic {
 
     /// Adds a fact and its span (`Span::NONE` if it has none).
     pub fn note(mut self, message: impl Into<String>, place: Span) -> Self {
-        self.0.notes.push(Note { message: message.into(), place, location: None });
+        self.0.notes.push(Note { message: message.into(), place, location: None, is_inclusion: false });
         self
     }
 
@@ -205,7 +205,8 @@ impl Diagnostic {
     /// Adds, to this and to those joined to it, who named the file that has the fault.
     pub fn included(mut self, place: Span) -> Self {
         if self.0.place != place && !place.is_none() {
-            self = self.note(INCLUDED, place);
+            let message = "included here".into();
+            self.0.notes.push(Note { message, place, location: None, is_inclusion: true });
         }
         self.0.others = std::mem::take(&mut self.0.others).into_iter().map(|d| d.included(place)).collect();
         self

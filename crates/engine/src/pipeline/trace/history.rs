@@ -1,21 +1,15 @@
 //! What happened to one field, from where it was first written to the result.
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
+use krm_yaml::path::{self, Path};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::FxHashMap;
 
 use super::elements::{Elements, FURTHER_KEYS};
+use super::resolved::{Segment, at};
 use super::{Cause, Seen, Trace, Traced};
 use crate::pipeline::Role;
 use crate::resource::{ResourceId, Track};
-
-/// One step down into a tree.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Segment {
-    Key(Text),
-    /// A position in a list. It is a position at one moment: see [`Event::path`].
-    Index(usize),
-}
 
 /// Something that happened to a field.
 #[derive(Clone, Debug)]
@@ -371,13 +365,21 @@ fn keep_own(causes: &mut Vec<&Cause>, path: &[Segment]) {
         .collect();
     let is_own = |cause: &&Cause| match cause {
         Cause::Followed { field, .. } => {
-            let field: Vec<&str> = field.split('/').map(|part| part.trim_end_matches("[]")).collect();
+            let spec = Path::slashed_loosely(field);
+            let field: Vec<&str> = spec.segments().iter().filter_map(name_in_spec).collect();
             keys == field || keys.len() == field.len() + 1 && keys.starts_with(&field)
         }
         _ => true,
     };
     if causes.iter().any(|cause| matches!(cause, Cause::Followed { .. }) && is_own(cause)) {
         causes.retain(is_own);
+    }
+}
+
+fn name_in_spec(segment: &path::Segment) -> Option<&str> {
+    match segment {
+        path::Segment::Field(name) => Some(name),
+        _ => None,
     }
 }
 
@@ -442,14 +444,6 @@ fn is_as_it_was(old: &Node, new: &Node) -> bool {
         _ => false,
     };
     old.same(new) || same_entries()
-}
-
-/// The node a path leads to.
-pub fn at<'n>(root: &'n Node, path: &[Segment]) -> Option<&'n Node> {
-    path.iter().try_fold(root, |node, segment| match segment {
-        Segment::Key(key) => node.get(key),
-        Segment::Index(index) => node.items().get(*index),
-    })
 }
 
 /// The path to a field before a step, given the one after it. Fields keep their names; elements of lists are followed, and

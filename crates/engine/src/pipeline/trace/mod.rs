@@ -12,6 +12,7 @@
 mod elements;
 mod history;
 mod positions;
+mod resolved;
 
 use std::sync::{Arc, Mutex, OnceLock};
 
@@ -24,9 +25,11 @@ use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
 
 pub(crate) use elements::Elements;
-pub use history::{Event, EventKind, Segment, at};
+pub use history::{Event, EventKind};
 pub(crate) use history::{nodes_in_patch, path_before};
 pub(crate) use positions::{Position, positions};
+pub(crate) use resolved::at_mut;
+pub use resolved::{Segment, at};
 
 /// Takes note of what steps change while they run.
 #[derive(Debug, Default)]

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use krm_yaml::{Node, Span};
+use krm_yaml::{Node, Span, path};
 
 use super::{Cause, Operation, Trace, each_step};
-use crate::patch::decode;
+use crate::patch::{self, Pointer};
 
 /// What the position in the path of an operation means in one build.
 #[derive(Clone, Debug)]
@@ -57,15 +57,10 @@ fn element(root: &Node, operation: &Operation) -> Option<(String, String)> {
     let mut node = root;
     let mut path = String::new();
     let mut found = None;
-    for part in operation.path.split('/').skip(1) {
-        path = format!("{path}/{part}");
-        let part = decode(part);
-        let below = match node.is_seq() {
-            false => node.get(&part),
-            true => part.parse::<usize>().ok().and_then(|at| node.items().get(at)),
-        };
+    for name in patch::names(&operation.path).ok()? {
+        path = format!("{path}/{}", path::to_pointer(&name));
         // What the operation adds is not there yet.
-        let Some(below) = below else { break };
+        let Ok(Some(below)) = path::first(&Pointer, &[path::Segment::Key(name)], node) else { break };
         if node.is_seq()
             && let Some(name) = below.get("name").and_then(Node::as_str)
         {

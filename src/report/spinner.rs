@@ -5,8 +5,8 @@ use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::{is_for_programs, sanitize};
 use crate::os;
-use crate::report::{self, sanitize};
 
 /// What takes less time needs no sign of life.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -20,7 +20,7 @@ pub struct Spinner {
 impl Spinner {
     /// Starts one that says what is going on. In a pipe there is none.
     pub fn start(text: String) -> Option<Self> {
-        if !std::io::stderr().is_terminal() || report::is_for_programs() {
+        if !std::io::stderr().is_terminal() || is_for_programs() {
             return None;
         }
         let text = clipped(&sanitize::shown(&text).replace('\n', " "));

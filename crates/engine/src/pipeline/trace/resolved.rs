@@ -1,0 +1,28 @@
+//! Where a field is at one moment: names and positions, with nothing left to look for. What people write are
+//! [paths](krm_yaml::path), which may match several fields or none.
+
+use krm_yaml::{Node, Text};
+
+/// One step down into a tree.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Segment {
+    Key(Text),
+    /// A position in a list. It is a position at one moment: see [`Event::path`](super::Event::path).
+    Index(usize),
+}
+
+/// The node that is there.
+pub fn at<'n>(root: &'n Node, path: &[Segment]) -> Option<&'n Node> {
+    path.iter().try_fold(root, |node, segment| match segment {
+        Segment::Key(key) => node.get(key),
+        Segment::Index(index) => node.items().get(*index),
+    })
+}
+
+/// The same, to be changed.
+pub(crate) fn at_mut<'n>(root: &'n mut Node, path: &[Segment]) -> Option<&'n mut Node> {
+    path.iter().try_fold(root, |node, segment| match segment {
+        Segment::Key(key) => node.get_mut(key),
+        Segment::Index(index) => node.as_seq_mut()?.get_mut(*index),
+    })
+}
