@@ -204,6 +204,20 @@ fn values_of_secrets_are_not_in_a_page() {
 }
 
 #[test]
+fn masked_values_are_not_in_the_list_of_steps() {
+    let folder = Folder::new("masked");
+    let target = folder.0.join("app");
+    std::fs::create_dir(&target).unwrap();
+    std::fs::write(target.join("pod.yaml"), "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web\nspec:\n  containers:\n  - name: web\n    image: web:1\n").unwrap();
+    let kustomization = "resources: [pod.yaml]\nimages:\n- name: web\n  newTag: wombat7\n";
+    std::fs::write(target.join("kustomization.yaml"), kustomization).unwrap();
+    let mask = ["--mask", "spec.containers.[name=web].image", "app"];
+    let page = folder.page(&folder.0, &mask, "masked.html");
+    assert!(!page.contains("wombat7"));
+    assert!(folder.page(&folder.0, &["app"], "shown.html").contains("wombat7"));
+}
+
+#[test]
 fn a_package_is_a_layer_and_its_functions_are_steps() {
     let folder = Folder::new("package");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));

@@ -8,7 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::model::{Layer, LayerKind, PageStep};
 use super::tables::Tables;
 use crate::composition::FILE_NAMES as COMPOSITIONS;
-use crate::explain::{Labels, Moment};
+use crate::explain::{Hidden, Labels, Moment};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Change, Seen, Traced};
 use crate::resource::Track;
@@ -61,10 +61,10 @@ impl Chain<'_> {
 }
 
 impl<'t> Flat<'t> {
-    pub(crate) fn new(trace: &'t Trace, labels: &Labels, sources: &Sources) -> Self {
+    pub(crate) fn new(trace: &'t Trace, labels: &Labels, sources: &Sources, hidden: &Hidden) -> Self {
         let (runs, layers, rows, chains) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let flat = Self { runs, layers, rows, chains };
-        let mut flattening = Flattening { flat, labels, sources, seen: FxHashSet::default() };
+        let mut flattening = Flattening { flat, labels, sources, hidden, seen: FxHashSet::default() };
         flattening.run(trace, 0);
         let mut flat = flattening.flat;
         let order: FxHashMap<Track, usize> =
@@ -131,6 +131,7 @@ struct Flattening<'t, 'l> {
     flat: Flat<'t>,
     labels: &'l Labels<'l>,
     sources: &'l Sources,
+    hidden: &'l Hidden,
     /// Bases that were there before.
     seen: FxHashSet<(usize, Arc<str>)>,
 }
@@ -219,26 +220,32 @@ impl<'t> Flattening<'t, '_> {
 
     /// What an entry says, in a few words: its value, the file it names, or what it is about.
     fn detail(&self, step: &Traced) -> String {
-        let Some(source) = self.sources.get(step.place.file) else { return String::new() };
         let entry = self.labels.node(step.place);
         let named = entry.as_ref().and_then(|entry| {
-            ["path", "newTag", "name", "kind"].into_iter().find_map(|key| entry.get(key)?.text())
+            ["path", "newTag", "name", "kind"].into_iter().find_map(|key| self.value(entry.get(key)?))
         });
         if let Some(named) = named {
-            return named.to_owned();
+            return named;
         }
         if let Some(target) = entry.as_ref().and_then(|entry| entry.get("target")) {
-            let part = |key: &str| target.get(key).and_then(Node::text).unwrap_or_default();
+            let part = |key: &str| target.get(key).and_then(|part| self.value(part)).unwrap_or_default();
             return format!("{} {}", part("kind"), part("name")).trim().to_owned();
         }
         let text = match &entry {
-            Some(entry) if entry.is_scalar() => entry.text().unwrap_or_default(),
-            Some(_) => return String::new(),
-            None => source.slice(step.place),
+            Some(entry) => self.value(entry).unwrap_or_default(),
+            None => self.hidden.slice(step.place),
         };
         const MOST: usize = 60;
         let is_short = !text.contains('\n') && text.chars().count() <= MOST;
-        if is_short { text.to_owned() } else { String::new() }
+        if is_short { text } else { String::new() }
+    }
+
+    /// A scalar as it may be shown.
+    fn value(&self, node: &Node) -> Option<String> {
+        let text = node.text()?;
+        let written = self.sources.get(node.span().file)?;
+        let shown = self.hidden.slice(node.span());
+        Some(if shown == written.slice(node.span()) { text.to_owned() } else { shown })
     }
 
     fn change(

@@ -51,8 +51,8 @@ pub struct Wanted<'a> {
 /// Everything a page shows of a traced build.
 pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
     let labels = Labels::new(sources);
-    let flat = Flat::new(trace, &labels, sources);
     let hidden = Hidden::of([trace], sources, wanted.show_secrets, wanted.mask);
+    let flat = Flat::new(trace, &labels, sources, &hidden);
     let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: wanted.depth };
     let drafts: Vec<_> = flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, with)).collect();
     let mut tables = Tables::new(sources, &hidden, wanted.home);

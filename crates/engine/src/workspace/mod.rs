@@ -159,18 +159,32 @@ impl Workspace {
         })
     }
 
-    /// The layers that no other includes, except components: what there is to build.
+    /// The layers that no other includes, except components: what there is to build. Those that include each other in a
+    /// circle count too, unless something outside leads there: they cannot be built, which must not go unnoticed.
     pub fn roots(&self) -> Vec<&Layer> {
         let used: BTreeSet<&Path> =
             self.layers().flat_map(|layer| layer.layers_named().map(|(_, folder)| folder)).collect();
-        let is_root = |layer: &&Layer| layer.kind != LayerKind::Component && !used.contains(&*layer.folder);
+        let is_unused = |layer: &&Layer| !used.contains(&*layer.folder);
+        let reached = self.closure_of(self.layers().filter(is_unused).collect());
+        let reached: BTreeSet<&Path> = reached.into_iter().map(|layer| &*layer.folder).collect();
+        let is_circular = |layer: &Layer| {
+            let below = layer.layers_named().filter_map(|(_, folder)| self.layer(folder)).collect();
+            !reached.contains(&*layer.folder)
+                && self.closure_of(below).iter().any(|below| below.folder == layer.folder)
+        };
+        let is_root =
+            |layer: &&Layer| layer.kind != LayerKind::Component && (is_unused(layer) || is_circular(layer));
         self.layers().filter(is_root).collect()
     }
 
     /// A layer and everything it is built from, each once, itself first.
     pub fn closure<'w>(&'w self, layer: &'w Layer) -> Vec<&'w Layer> {
-        let mut known = BTreeSet::from([&*layer.folder]);
-        let mut all = vec![layer];
+        self.closure_of(vec![layer])
+    }
+
+    fn closure_of<'w>(&'w self, mut all: Vec<&'w Layer>) -> Vec<&'w Layer> {
+        let mut known: BTreeSet<&Path> = BTreeSet::new();
+        all.retain(|layer| known.insert(&layer.folder));
         let mut next = 0;
         while let Some(one) = all.get(next).copied() {
             next += 1;
