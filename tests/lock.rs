@@ -948,7 +948,7 @@ fn charts_are_locked_and_kept() {
     let place = Place::new("charts");
     place.write(
         "app/kustomization.yaml",
-        "helmCharts:\n- {name: web, repo: 'https://example.com/charts', version: 1.0.0, releaseName: r}\n",
+        "helmCharts:\n- {name: web, repo: 'https://me:sesame@example.com/charts', version: 1.0.0, releaseName: r}\n",
     );
     // A helm that pulls a chart whose content is in a file, and prints its values.
     place.write(
@@ -970,7 +970,8 @@ fn charts_are_locked_and_kept() {
     assert!(said.contains("is not locked"), "{said}");
     run(&["lock"]).unwrap();
     let lock = place.read("app/krm.lock");
-    assert!(lock.contains("resolved: 1.0.0\n"), "{lock}");
+    assert!(lock.contains("repository: https://example.com/charts\n"), "{lock}");
+    assert!(lock.contains("resolved: 1.0.0\n") && !lock.contains("sesame"), "{lock}");
     assert_eq!(pulls(), 1);
     let before = place.tree();
     assert_eq!(run(&["build", "--offline"]).unwrap(), CONFIG_MAP);
@@ -999,6 +1000,50 @@ fn secrets_stay_out_of_the_lock_file() {
     let lock = place.read("app/krm.lock");
     assert!(!lock.contains("sesame") && !said.contains("sesame"), "{lock}{said}");
     assert_eq!(place.krm(&["build", "--offline"]).unwrap(), CONFIG_MAP);
+}
+
+#[test]
+fn addresses_that_differ_only_in_a_masked_parameter_have_entries_of_their_own() {
+    let place = Place::new("parameters");
+    let (server, url) =
+        Server::start(&[("/cm.yaml?key=web", &named("web")), ("/cm.yaml?key=api", &named("api"))]);
+    let resources = |keys: &[&str]| {
+        let entries: Vec<String> = keys.iter().map(|key| format!("- {url}/cm.yaml?key={key}\n")).collect();
+        place.write("app/kustomization.yaml", &format!("resources:\n{}", entries.concat()));
+    };
+    resources(&["web", "api"]);
+    let said = place.says(&["lock"]);
+    let lock = place.read("app/krm.lock");
+    assert!(!lock.contains("key=web") && !said.contains("key=web"), "{lock}{said}");
+    assert_eq!(lock.matches("key=***-").count(), 2, "{lock}");
+    let both = format!("{}---\n{}", named("api"), named("web"));
+    assert_eq!(place.krm(&["build", "--locked"]).unwrap(), both);
+    // An entry is found by the address in it, which is masked, as well.
+    place.says(&["vendor"]);
+    place.clear_cache();
+    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), both);
+    // Another value is another file: what is locked is not taken for it.
+    server.set("/cm.yaml?key=job", &named("job"));
+    resources(&["job", "api"]);
+    place.fails(&["build", "--locked"], "remote-not-locked");
+}
+
+#[test]
+fn a_conflict_in_the_lock_file_is_resolved_to_one_of_its_sides() {
+    let place = Place::new("conflict");
+    let url = place.repository("shop");
+    place.write("app/kustomization.yaml", &format!("resources: ['{url}//base?ref=main']\n"));
+    place.says(&["lock"]);
+    let ours = place.read("app/krm.lock");
+    place.change("shop", "two");
+    place.says(&["lock", "--update"]);
+    let theirs = place.read("app/krm.lock");
+    place.change("shop", "three");
+    place.write("app/krm.lock", &format!("<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> feature\n"));
+    let said = place.says(&["lock"]);
+    assert_eq!(place.read("app/krm.lock"), ours);
+    assert!(said.contains(&format!("kept {url}?ref=main: ")), "{said}");
+    assert!(said.contains(" of `HEAD`, not ") && said.contains(" of `feature`\n"), "{said}");
 }
 
 fn sha256(text: &str) -> String {

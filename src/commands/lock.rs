@@ -1,6 +1,6 @@
 //! `krm lock`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -15,7 +15,7 @@ use krm_yaml::{Failure, decode, decode_lossy};
 use super::vendor;
 use crate::os::content::Listing;
 use crate::os::locked::{self, Locked};
-use crate::os::lockfile::{self, Chart, LockFile, Remote};
+use crate::os::lockfile::{self, Chart, LockFile, Remote, Resolved, short};
 use crate::os::registry::Registry;
 use crate::os::{self, Disk};
 use crate::report::{Report, Spinner};
@@ -131,7 +131,9 @@ fn before(file: &Path, is_check: bool) -> Result<LockFile> {
     match locked::read(file) {
         Err(error) if error.failure() == Some(Failure::InConflict) && !is_check => {
             let text = decode_lossy(os::read(file).unwrap_or_default());
-            Ok(lockfile::resolve_conflicts(&text))
+            let Resolved { lock, decisions } = lockfile::resolve_conflicts(&text);
+            decisions.iter().for_each(|decision| eprintln!("{decision}"));
+            Ok(lock)
         }
         Err(error) if error.failure() == Some(Failure::Malformed) && !is_check => {
             eprintln!("{}: everything is looked up anew", error.message());
@@ -253,40 +255,42 @@ impl Locking<'_> {
     /// The entries for what was found. What is locked already stays.
     fn resolve(mut self, found: Elsewhere) -> Result<LockFile> {
         let known = self.disk.locked()?.expect("it was made with one");
-        let mut lock = LockFile::default();
-        for (repository, fetched) in found.repositories.into_values() {
+        let (mut remotes, mut charts, mut images) = (Entries::new(), Entries::new(), BTreeMap::new());
+        for (repository, fetched, place) in found.repositories.into_values() {
             let address = lockfile::repository_address(&repository);
-            if let Some((_, remote)) = known.lock.repository(&repository) {
-                lock.remotes.insert(address, remote.clone());
-                continue;
-            }
-            match Listing::of(&fetched.folder, &address) {
-                Ok(listing) => {
+            let remote = match known.lock.repository(&repository) {
+                Some((_, remote)) => Ok(remote.clone()),
+                None => Listing::of(&fetched.folder, &address).map(|listing| {
                     known.put_tree(&listing, &fetched.folder);
-                    let remote = Remote { commit: Some(fetched.revision), content: listing.digest() };
-                    lock.remotes.insert(address, remote);
-                }
-                Err(error) => self.errors.push(error),
-            }
+                    Remote { commit: Some(fetched.revision), content: listing.digest() }
+                }),
+            };
+            let added =
+                remote.and_then(|remote| add(&mut remotes, &address, address.clone(), (remote, place)));
+            self.errors.extend(added.err());
         }
-        for (address, download) in found.files {
-            let address = lockfile::without_secrets(&address);
+        for (address, (download, place)) in found.files {
             known.put_file(&download.bytes);
-            lock.remotes.insert(address, Remote { commit: None, content: download.digest });
+            let address = lockfile::without_secrets(&address);
+            let remote = Remote { commit: None, content: download.digest };
+            self.errors.extend(add(&mut remotes, &address, address.clone(), (remote, place)).err());
         }
         for (chart, place) in found.charts {
-            match self.chart(known, &chart) {
-                Ok(Some(locked)) => drop(lock.charts.insert(chart, locked)),
-                Ok(None) => {}
-                Err(error) => self.errors.push(error.at(place)),
-            }
+            let (name, address) = (lockfile::chart_name(&chart), lockfile::chart_address(&chart));
+            let locked = self.chart(known, &chart).map_err(|error| error.at(place));
+            let added = locked.and_then(|locked| match locked {
+                Some(locked) => add(&mut charts, &name, address, (locked, place)),
+                None => Ok(()),
+            });
+            self.errors.extend(added.err());
         }
         for (image, place) in found.images.into_iter().filter(|(image, _)| !image.contains('@')) {
             match self.image(known, &image) {
-                Ok(digest) => drop(lock.images.insert(image, digest)),
+                Ok(digest) => drop(images.insert(image, digest)),
                 Err(error) => self.errors.push(error.at(place)),
             }
         }
+        let lock = LockFile { remotes: without_places(remotes), charts: without_places(charts), images };
         match Diagnostic::join(self.errors) {
             Some(errors) => Err(errors),
             None => Ok(lock),
@@ -306,7 +310,7 @@ impl Locking<'_> {
 
     /// A chart that is locked, or is now; `None` if helm may not run for it.
     fn chart(&self, known: &Locked, address: &ChartAddress) -> Result<Option<Chart>> {
-        let locked = known.lock.charts.get(address);
+        let locked = known.lock.chart(address);
         if locked.is_some() && known.chart(address)?.is_some() {
             return Ok(locked.cloned());
         }
@@ -360,6 +364,37 @@ impl Locking<'_> {
     }
 }
 
+/// Entries, each with the place that names it.
+type Entries<K, V> = BTreeMap<K, (V, Span)>;
+
+/// Adds an entry. Addresses that differ only in who asks share one, which is wrong if they do not lead to the same.
+fn add<K: Ord, V: PartialEq>(
+    entries: &mut Entries<K, V>,
+    name: &str,
+    key: K,
+    entry: (V, Span),
+) -> Result<()> {
+    match entries.get(&key) {
+        Some((other, place)) if *other != entry.0 => {
+            let message =
+                format!("two addresses that have the same entry `{name}` lead to different content");
+            Err(Diagnostic::error("lock-ambiguous", message)
+                .at(entry.1)
+                .note("the other one", *place)
+                .help("use addresses that differ in more than their user and password"))
+        }
+        Some(_) => Ok(()),
+        None => {
+            entries.insert(key, entry);
+            Ok(())
+        }
+    }
+}
+
+fn without_places<K: Ord, V>(entries: Entries<K, V>) -> BTreeMap<K, V> {
+    entries.into_iter().map(|(key, (value, _))| (key, value)).collect()
+}
+
 /// Entries of folders that were not looked at.
 fn keep_others(after: &mut LockFile, before: &LockFile) {
     for (address, remote) in &before.remotes {
@@ -377,9 +412,10 @@ fn keep_others(after: &mut LockFile, before: &LockFile) {
 fn changes(before: &LockFile, after: &LockFile) -> Vec<String> {
     type Entries = Vec<(String, String)>;
     let entries = |lock: &LockFile| -> Entries {
-        let remotes = lock.remotes.iter().map(|(address, remote)| {
-            (address.clone(), short(remote.commit.as_deref().unwrap_or(&remote.content)).to_owned())
-        });
+        let remotes = lock
+            .remotes
+            .iter()
+            .map(|(address, remote)| (address.clone(), short(remote.version()).to_owned()));
         let charts = lock.charts.iter().map(|(address, chart)| {
             (lockfile::chart_name(address), format!("{} {}", chart.resolved, short(&chart.content)))
         });
@@ -402,10 +438,4 @@ fn changes(before: &LockFile, after: &LockFile) -> Vec<String> {
         old.iter().filter(|(name, _)| of(&new, name).is_none()).map(|(name, _)| format!("dropped {name}")),
     );
     changes
-}
-
-/// The beginning of a commit or digest.
-fn short(digest: &str) -> &str {
-    let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
-    digest.get(..12).unwrap_or(digest)
 }

@@ -58,6 +58,11 @@ impl Disk {
         Self::fetching(Fetching { targets: targets.to_vec(), ..Fetching::default() })
     }
 
+    /// Real files; what is fetched follows no lock file. A package says in its Kptfile what it was fetched from.
+    pub fn without_lock() -> Self {
+        Self::with_lock(Ok(None), Fetching::default())
+    }
+
     /// The same by a lock file that is being written.
     pub fn locking(locked: Locked, offline: bool) -> Self {
         Self { remote: Remote::locking(locked, offline), ..Self::default() }
@@ -200,7 +205,7 @@ impl World for Disk {
         if let Some(kept) = locked.map_or(Ok(None), |locked| locked.chart(chart))? {
             return Ok(Some(kept));
         }
-        match locked.filter(|locked| locked.lock.charts.contains_key(chart)) {
+        match locked.filter(|locked| locked.lock.chart(chart).is_some()) {
             Some(locked) if self.remote.is_offline() => {
                 Err(missing_offline(&chart_name(chart), Some(locked)))
             }

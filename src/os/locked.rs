@@ -199,7 +199,7 @@ impl Locked {
 
     /// The folder of a chart that is locked, if a copy is kept.
     pub fn chart(&self, chart: &ChartAddress) -> Result<Option<PathBuf>> {
-        let Some(locked) = self.lock.charts.get(chart) else { return Ok(None) };
+        let Some(locked) = self.lock.chart(chart) else { return Ok(None) };
         match self.tree(&chart_name(chart), &locked.content)? {
             Copy::Here(folder) => Ok(Some(folder)),
             Copy::Elsewhere => Ok(None),
@@ -208,7 +208,7 @@ impl Locked {
 
     /// Compares a chart with what is locked.
     pub fn check_chart(&self, chart: &ChartAddress, folder: &Path) -> Result<()> {
-        let Some(locked) = self.lock.charts.get(chart) else { return Ok(()) };
+        let Some(locked) = self.lock.chart(chart) else { return Ok(()) };
         self.keep_tree(&chart_name(chart), &locked.content, folder).map(drop)
     }
 

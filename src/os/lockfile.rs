@@ -44,6 +44,11 @@ impl Remote {
     pub fn kind(&self) -> ContentKind {
         if self.commit.is_some() { ContentKind::Folder } else { ContentKind::File }
     }
+
+    /// The commit, or the digest of a file.
+    pub fn version(&self) -> &str {
+        self.commit.as_deref().unwrap_or(&self.content)
+    }
 }
 
 /// A chart.
@@ -192,6 +197,11 @@ impl LockFile {
         remote.commit.is_some().then_some((address.as_str(), remote))
     }
 
+    /// The entry of a chart.
+    pub fn chart(&self, chart: &ChartAddress) -> Option<&Chart> {
+        self.charts.get(&chart_address(chart))
+    }
+
     /// The entry of a file.
     pub fn file(&self, address: &str) -> Option<&Remote> {
         self.remotes.get(&without_secrets(address)).filter(|remote| remote.commit.is_none())
@@ -211,6 +221,11 @@ pub fn vendor_name(address: &str) -> String {
 pub fn is_vendor_name(name: &str) -> bool {
     name.rsplit_once('-')
         .is_some_and(|(_, hash)| hash.len() == 8 && hash.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
+/// What the entry of a chart has for its address: no passwords.
+pub fn chart_address(chart: &ChartAddress) -> ChartAddress {
+    ChartAddress { repository: without_secrets(&chart.repository), ..chart.clone() }
 }
 
 /// What a chart is called in messages and in `vendor/krm`.
@@ -238,43 +253,91 @@ enum Side {
     Theirs,
 }
 
-/// What can be saved of a file that git left in conflict: entries both sides agree on.
-pub fn resolve_conflicts(text: &str) -> LockFile {
-    let side = |wanted: Side| {
-        let (mut taken, mut side) = (String::new(), Side::Both);
-        for line in text.lines() {
-            match line.get(..7) {
-                Some("<<<<<<<") => side = Side::Ours,
-                Some("|||||||") => side = Side::Base,
-                Some("=======") => side = Side::Theirs,
-                Some(">>>>>>>") => side = Side::Both,
-                _ if side == Side::Both || side == wanted => taken += &format!("{line}\n"),
-                _ => {}
-            }
-        }
-        let source = krm_engine::Sources::new().add(NAME.to_owned(), taken);
-        LockFile::parse(&source).unwrap_or_default()
+/// A file that git left in conflict, without the conflict.
+#[derive(Debug)]
+pub struct Resolved {
+    pub lock: LockFile,
+    /// What had to be decided, a line each.
+    pub decisions: Vec<String>,
+}
+
+/// Takes what either side says. If they disagree about an entry, the side that changed it counts if git says what both
+/// started from, and otherwise ours.
+pub fn resolve_conflicts(text: &str) -> Resolved {
+    let mut decisions = Vec::new();
+    let mut side = |wanted: Side, name: &str| {
+        let source = krm_engine::Sources::new().add(NAME.to_owned(), side(text, wanted));
+        LockFile::parse(&source).unwrap_or_else(|error| {
+            decisions.push(format!("cannot read the side of `{name}`: {error}"));
+            LockFile::default()
+        })
     };
-    let (mut ours, theirs) = (side(Side::Ours), side(Side::Theirs));
-    for (address, remote) in theirs.remotes {
-        match ours.remotes.get(&address) {
-            Some(known) if *known != remote => drop(ours.remotes.remove(&address)),
-            _ => drop(ours.remotes.insert(address, remote)),
+    let (our_name, their_name) = (label(text, "<<<<<<<"), label(text, ">>>>>>>"));
+    let (ours, theirs) = (side(Side::Ours, our_name), side(Side::Theirs, their_name));
+    let base = match text.lines().any(|line| line.starts_with("|||||||")) {
+        true => side(Side::Base, label(text, "|||||||")),
+        false => LockFile::default(),
+    };
+    let mut kept = |name: &str, ours: &str, theirs: &str| {
+        let (ours, theirs) = (short(ours), short(theirs));
+        decisions.push(format!("kept {name}: {ours} of `{our_name}`, not {theirs} of `{their_name}`"));
+    };
+    let lock = LockFile {
+        remotes: merged(ours.remotes, theirs.remotes, &base.remotes, |address, ours, theirs| {
+            kept(address, ours.version(), theirs.version());
+        }),
+        charts: merged(ours.charts, theirs.charts, &base.charts, |chart, ours, theirs| {
+            kept(&chart_name(chart), &ours.content, &theirs.content);
+        }),
+        images: merged(ours.images, theirs.images, &base.images, |image, ours, theirs| {
+            kept(image, ours, theirs);
+        }),
+    };
+    Resolved { lock, decisions }
+}
+
+/// The lines of one side.
+fn side(text: &str, wanted: Side) -> String {
+    let (mut taken, mut side) = (String::new(), Side::Both);
+    for line in text.lines() {
+        match line.get(..7) {
+            Some("<<<<<<<") => side = Side::Ours,
+            Some("|||||||") => side = Side::Base,
+            Some("=======") => side = Side::Theirs,
+            Some(">>>>>>>") => side = Side::Both,
+            _ if side == Side::Both || side == wanted => taken += &format!("{line}\n"),
+            _ => {}
         }
     }
-    for (address, chart) in theirs.charts {
-        match ours.charts.get(&address) {
-            Some(known) if *known != chart => drop(ours.charts.remove(&address)),
-            _ => drop(ours.charts.insert(address, chart)),
-        }
-    }
-    for (image, digest) in theirs.images {
-        match ours.images.get(&image) {
-            Some(known) if *known != digest => drop(ours.images.remove(&image)),
-            _ => drop(ours.images.insert(image, digest)),
+    taken
+}
+
+/// What git calls a side: a branch or a commit.
+fn label<'t>(text: &'t str, marker: &str) -> &'t str {
+    text.lines().find_map(|line| line.strip_prefix(marker)).unwrap_or_default().trim()
+}
+
+/// The entries of both sides; `conflict` hears of those that both changed, each in its own way.
+fn merged<K: Ord, V: PartialEq>(
+    mut ours: BTreeMap<K, V>,
+    theirs: BTreeMap<K, V>,
+    base: &BTreeMap<K, V>,
+    mut conflict: impl FnMut(&K, &V, &V),
+) -> BTreeMap<K, V> {
+    for (name, their) in theirs {
+        match ours.get(&name) {
+            Some(our) if *our == their || base.get(&name) == Some(&their) => {}
+            Some(our) if base.get(&name) != Some(our) => conflict(&name, our, &their),
+            _ => drop(ours.insert(name, their)),
         }
     }
     ours
+}
+
+/// The beginning of a commit or digest.
+pub fn short(digest: &str) -> &str {
+    let digest = digest.strip_prefix("sha256:").unwrap_or(digest);
+    digest.get(..12).unwrap_or(digest)
 }
 
 /// The diagnostic for a text that is not a lock file.
@@ -381,27 +444,40 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_leave_what_both_sides_say() {
+    fn a_conflict_keeps_our_entry_and_says_so() {
         let ours = lock(&[("a", 'a'), ("b", 'b'), ("d", 'd')]).text().unwrap();
-        let theirs = lock(&[("a", 'a'), ("b", 'e'), ("f", 'f')]).text().unwrap();
-        let text = format!("<<<<<<< ours\n{ours}=======\n{theirs}>>>>>>> theirs\n");
+        let mut theirs = lock(&[("a", 'a'), ("b", 'e'), ("f", 'f')]);
+        theirs.remotes.get_mut("b").unwrap().commit = Some("0".repeat(40));
+        let theirs = theirs.text().unwrap();
+        let text = format!("<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> feature\n");
         assert_eq!(parse(&text).unwrap_err().code(), "lock-in-conflict");
-        assert_eq!(resolve_conflicts(&text), lock(&[("a", 'a'), ("d", 'd'), ("f", 'f')]));
+        let resolved = resolve_conflicts(&text);
+        assert_eq!(resolved.lock, lock(&[("a", 'a'), ("b", 'b'), ("d", 'd'), ("f", 'f')]));
+        assert_eq!(resolved.decisions, ["kept b: cccccccccccc of `HEAD`, not 000000000000 of `feature`"]);
     }
 
     #[test]
-    fn the_common_ancestor_in_a_conflict_belongs_to_neither_side() {
-        let digest = |of: char| format!("sha256:{}", of.to_string().repeat(64));
-        let content = |of: char| format!("  content: {}\n", digest(of));
+    fn a_common_ancestor_tells_which_side_changed_an_entry() {
+        let content = |of: char| format!("  content: sha256:{}\n", of.to_string().repeat(64));
         let text = lock(&[("a", 'a'), ("b", 'b')]).text().unwrap();
-        let conflict = format!(
-            "<<<<<<< ours\n{}||||||| base\n{}=======\n{}>>>>>>> theirs\n",
-            content('c'),
-            content('b'),
-            content('d')
-        );
-        let text = text.replace(&content('b'), &conflict);
-        assert_eq!(resolve_conflicts(&text), lock(&[("a", 'a')]));
+        let resolve = |ours: char, base: char, theirs: char| {
+            let (ours, base, theirs) = (content(ours), content(base), content(theirs));
+            let conflict =
+                format!("<<<<<<< HEAD\n{ours}||||||| base\n{base}=======\n{theirs}>>>>>>> feature\n");
+            let resolved = resolve_conflicts(&text.replace(&content('b'), &conflict));
+            (resolved.lock, resolved.decisions.len())
+        };
+        assert_eq!(resolve('b', 'b', 'd'), (lock(&[("a", 'a'), ("b", 'd')]), 0));
+        assert_eq!(resolve('c', 'b', 'b'), (lock(&[("a", 'a'), ("b", 'c')]), 0));
+        assert_eq!(resolve('c', 'b', 'd'), (lock(&[("a", 'a'), ("b", 'c')]), 1));
+    }
+
+    #[test]
+    fn a_side_of_a_conflict_that_cannot_be_read_is_named() {
+        let ours = lock(&[("a", 'a')]).text().unwrap();
+        let resolved = resolve_conflicts(&format!("<<<<<<< HEAD\n{ours}=======\n[\n>>>>>>> feature\n"));
+        assert_eq!(resolved.lock, lock(&[("a", 'a')]));
+        assert!(resolved.decisions[0].starts_with("cannot read the side of `feature`: "));
     }
 
     #[test]

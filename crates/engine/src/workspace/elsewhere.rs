@@ -15,11 +15,10 @@ use crate::runtime::Program;
 /// Everything that some layers need from elsewhere, and everything that this needs in turn.
 #[derive(Debug, Default)]
 pub struct Elsewhere {
-    /// By what git is asked for, see [`repository_key`].
-    pub repositories: BTreeMap<String, (Repository, Fetched)>,
+    /// By what git is asked for, see [`repository_key`]; each with a place that names it, as all of these.
+    pub repositories: BTreeMap<String, (Repository, Fetched, Span)>,
     /// By address.
-    pub files: BTreeMap<String, Download>,
-    /// Each with a place that names it.
+    pub files: BTreeMap<String, (Download, Span)>,
     pub charts: BTreeMap<ChartAddress, Span>,
     pub images: BTreeMap<String, Span>,
 }
@@ -116,7 +115,7 @@ impl Search<'_> {
     fn fetch(&mut self, address: &str, place: Span) -> Result<()> {
         let repository = Repository::parse(address);
         let Some(repository) = repository else {
-            self.found.files.insert(address.to_owned(), self.world.get(address)?);
+            self.found.files.insert(address.to_owned(), (self.world.get(address)?, place));
             return Ok(());
         };
         let known = self.world.known_kind(&repository);
@@ -125,11 +124,11 @@ impl Search<'_> {
         let no_file = match may_be_a_file.then(|| self.world.get(address)) {
             Some(Ok(download)) if is_configuration(&download.bytes) => {
                 self.composition(address, &download, place);
-                self.found.files.insert(address.to_owned(), download);
+                self.found.files.insert(address.to_owned(), (download, place));
                 return Ok(());
             }
             Some(file) if known == Some(AddressKind::File) => {
-                self.found.files.insert(address.to_owned(), file?);
+                self.found.files.insert(address.to_owned(), (file?, place));
                 return Ok(());
             }
             Some(Ok(download)) => Some(Ok(download)),
@@ -147,12 +146,12 @@ impl Search<'_> {
                 if real.starts_with(&fetched.folder) {
                     self.open.push(real);
                 }
-                self.found.repositories.insert(repository_key(&repository), (repository, fetched));
+                self.found.repositories.insert(repository_key(&repository), (repository, fetched, place));
                 Ok(())
             }
             // A file that generators take need not be configuration.
             (Err(_), Some(Ok(download))) => {
-                self.found.files.insert(address.to_owned(), download);
+                self.found.files.insert(address.to_owned(), (download, place));
                 Ok(())
             }
             (Err(no_repository), Some(Err(no_file))) => {
@@ -180,7 +179,7 @@ impl Search<'_> {
                     && inner != address
                 {
                     // Before it is followed: Compositions may name each other.
-                    self.found.files.insert(address.to_owned(), download.clone());
+                    self.found.files.insert(address.to_owned(), (download.clone(), place));
                     self.address(inner, place);
                 }
             }

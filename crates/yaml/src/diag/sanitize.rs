@@ -15,7 +15,16 @@ pub fn shown(text: &str) -> String {
 ///
 /// `https://me:secret@example.com` has one, and so does `https://token-of-some-length@example.com`.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
-    let text = without_tokens(text);
+    with_passwords_as(text, |secret| "*".repeat(secret.chars().count()))
+}
+
+/// Puts something else in the place of every password and token in addresses. What [`masked`] made stays as it is.
+pub fn with_passwords_as(text: &str, hide: impl Fn(&str) -> String) -> Cow<'_, str> {
+    let hide = |secret: &str| match secret.is_empty() || is_masked(secret) {
+        true => secret.to_owned(),
+        false => hide(secret),
+    };
+    let text = with_tokens_as(text, &hide);
     if !text.contains("://") {
         return text;
     }
@@ -36,7 +45,7 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
                 None => user.len(),
             };
             out.push_str(&user[..open]);
-            out.extend(user[open..].chars().map(|_| '*'));
+            out.push_str(&hide(&user[open..]));
             rest = &after[at..];
         } else {
             rest = after;
@@ -46,11 +55,26 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+const MASK: &str = "***";
+/// How many characters of a mark follow the mask.
+const MARK: usize = 4;
+
+/// A mask that says nothing about the length of a secret, with a mark that distinguishes it from others: `***-1a2b`.
+pub fn masked(mark: &str) -> String {
+    format!("{MASK}-{}", &mark[..MARK])
+}
+
+/// Whether a text is a mask and no longer a secret.
+fn is_masked(text: &str) -> bool {
+    let mark = text.strip_prefix(MASK).and_then(|rest| rest.strip_prefix('-'));
+    mark.is_some_and(|mark| mark.len() == MARK && mark.bytes().all(|b| b.is_ascii_hexdigit()))
+}
+
 /// What names of parameters that give access contain.
 const GIVES_ACCESS: [&str; 8] = ["token", "secret", "passw", "pwd", "key", "sig", "auth", "credential"];
 
-/// Hides the values of parameters that give access, as in `https://example.com/a?token=secret&ref=main`.
-fn without_tokens(text: &str) -> Cow<'_, str> {
+/// Replaces the values of parameters that give access, as in `https://example.com/a?token=secret&ref=main`.
+fn with_tokens_as<'t>(text: &'t str, hide: &dyn Fn(&str) -> String) -> Cow<'t, str> {
     let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
     let is_value = |c: char| !c.is_whitespace() && !"&#\"'`<>".contains(c);
     let mut out = String::new();
@@ -66,7 +90,7 @@ fn without_tokens(text: &str) -> Cow<'_, str> {
         let start = text.len() - value.len();
         let value = &value[..value.find(|c| !is_value(c)).unwrap_or(value.len())];
         out.push_str(&text[copied..start]);
-        out.extend(value.chars().map(|_| '*'));
+        out.push_str(&hide(value));
         copied = start + value.len();
     }
     if copied == 0 {
@@ -140,6 +164,8 @@ mod tests {
             ("a.b/c?ref=main&access_token=abc: failed", "a.b/c?ref=main&access_token=**** failed"),
             ("https://a.b/?X-Amz-Signature=0f", "https://a.b/?X-Amz-Signature=**"),
             ("what? key=1", "what? key=1"),
+            ("https://a.b/c?token=***-1a2b", "https://a.b/c?token=***-1a2b"),
+            ("https://a.b/c?token=***-hello", "https://a.b/c?token=*********"),
         ] {
             assert_eq!(without_passwords(text), shown);
         }
