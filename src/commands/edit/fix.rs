@@ -7,6 +7,7 @@ use clap::Args;
 use krm_engine::edit::fix::PatchOrder;
 use krm_engine::edit::overlay::{self, Overlay};
 use krm_engine::edit::{self, File};
+use krm_engine::explain::difference_without_secrets;
 use krm_engine::files::Files;
 use krm_engine::{Diagnostic, Result, World};
 
@@ -87,7 +88,7 @@ impl FixArgs {
             let world = Arc::new(Overlay::new(disk.clone(), new.collect()));
             let why = match overlay::build(world, dir) {
                 Ok(after) if after == *before => return Ok(Some(fixed)),
-                Ok(after) => edit::diff("output", before, &after),
+                Ok(after) => difference_without_secrets("output", before, &after),
                 Err(error) => error.message().to_owned(),
             };
             refusal.get_or_insert((fixed, why));

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use krm_engine::edit::diff;
+use krm_engine::explain::difference_without_secrets;
 use krm_engine::kpt::{self, Images, Outcome, Settings, Tree};
 use krm_engine::runtime::Runtime;
 use krm_engine::{Diagnostic, Result, Schema};
@@ -131,7 +131,8 @@ fn check(failure: Option<Diagnostic>, changes: &[krm_engine::package::Change]) -
     }
     for change in changes {
         let before = change.before.as_ref().map_or("", |source| source.text());
-        let text = diff(&change.path, before, change.text.as_deref().unwrap_or_default());
+        let after = change.text.as_deref().unwrap_or_default();
+        let text = difference_without_secrets(&change.path, before, after);
         text.lines().for_each(|line| eprintln!("{}", sanitize::inert(line)));
     }
     let message = format!("a render would change {}", packages::changed_paths(changes));

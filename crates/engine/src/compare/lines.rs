@@ -94,9 +94,17 @@ fn back(steps: &[Vec<usize>], a: usize, b: usize) -> Vec<(usize, usize)> {
 
 /// The difference of two texts as `diff -u` prints it, without the names of files; empty if there is none.
 pub fn unified(old: &str, new: &str, context: usize) -> String {
-    let a: Vec<&str> = old.split_inclusive('\n').collect();
-    let b: Vec<&str> = new.split_inclusive('\n').collect();
-    let hunks = hunks(&a, &b);
+    let (a, b) = (split(old), split(new));
+    print(&hunks(&a, &b), &a, &b, context)
+}
+
+/// The lines of a text, each with its line break.
+pub(crate) fn split(text: &str) -> Vec<&str> {
+    text.split_inclusive('\n').collect()
+}
+
+/// Differences in the form of `diff -u`. The lines may be shown otherwise than they were compared.
+pub(crate) fn print<T: AsRef<str>>(hunks: &[Hunk], a: &[T], b: &[T], context: usize) -> String {
     let mut text = String::new();
     let mut next = 0;
     while let Some(first) = hunks.get(next) {
@@ -117,12 +125,12 @@ pub fn unified(old: &str, new: &str, context: usize) -> String {
         text.push_str(&format!("@@ -{} +{} @@\n", range(old_from, old_to), range(new_from, new_to)));
         let mut at = old_from;
         for hunk in &hunks[next..end] {
-            a[at..hunk.old.start].iter().for_each(|line| push(&mut text, ' ', line));
-            a[hunk.old.clone()].iter().for_each(|line| push(&mut text, '-', line));
-            b[hunk.new.clone()].iter().for_each(|line| push(&mut text, '+', line));
+            a[at..hunk.old.start].iter().for_each(|line| push(&mut text, ' ', line.as_ref()));
+            a[hunk.old.clone()].iter().for_each(|line| push(&mut text, '-', line.as_ref()));
+            b[hunk.new.clone()].iter().for_each(|line| push(&mut text, '+', line.as_ref()));
             at = hunk.old.end;
         }
-        a[at..old_to].iter().for_each(|line| push(&mut text, ' ', line));
+        a[at..old_to].iter().for_each(|line| push(&mut text, ' ', line.as_ref()));
         next = end;
     }
     text

@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::find::{FieldPath, each_scalar, pointer};
 use super::text::MASK;
+use crate::compare::lines;
 use crate::files::world::clean;
 use crate::patch;
 use crate::pipeline::Trace;
@@ -342,6 +343,24 @@ impl HiddenLines {
     }
 }
 
+/// What changed in a file, in the form of `diff -u`, with the values of Secrets masked.
+pub fn difference_without_secrets(name: &str, old: &str, new: &str) -> String {
+    let (before, after) = (lines::split(old), lines::split(new));
+    let masked = |text: &str, lines: &[&str]| -> Vec<String> {
+        let hidden = Hidden::secrets([], &Sources::new()).lines_of("", text);
+        let mut end = 0;
+        let part = |line: &&str| {
+            let start = end;
+            end += line.len();
+            hidden.part(text, start..end)
+        };
+        lines.iter().map(part).collect()
+    };
+    let (old, new) = (masked(old, &before), masked(new, &after));
+    let hunks = lines::print(&lines::hunks(&before, &after), &old, &new, 3);
+    format!("--- {name}\n+++ {name}\n{hunks}")
+}
+
 /// A resource as it was after a step.
 fn tree(trace: &Trace, step: usize, track: Track) -> Option<&Node> {
     let (_, step) = trace.touching(track, step + 1).next_back()?;
@@ -420,15 +439,7 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
     // A JSON patch in a file does not say what it is for: it may be a Secret.
     let is_json_patch =
         node.items().iter().any(|item| item.get("op").is_some() && item.get("path").is_some());
-    secret_values(node, is_json_patch, &mut |value| ranges.push(value.span().range()));
-    if let Some(generators) = node.get("secretGenerator") {
-        let literals = generators.items().iter().filter_map(|generator| generator.get("literals"));
-        for literal in literals.flat_map(Node::items) {
-            let range = literal.span().range();
-            let value = text.get(range.clone()).and_then(|literal| literal.find('=')).map_or(0, |at| at + 1);
-            ranges.push(range.start + value..range.end);
-        }
-    }
+    secret_values(text, node, is_json_patch, &mut |value| ranges.push(value));
     // The kind of a target is a regular expression, and a target without one has any kind.
     let is_aimed = node.get("target").is_some_and(|target| {
         let kind = target.get("kind").and_then(Node::text);
@@ -443,13 +454,33 @@ fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
             _ => written_secrets(text, &entry.value, ranges),
         }
     }
-    node.items().iter().for_each(|item| written_secrets(text, item, ranges));
+    for item in node.items() {
+        match item.text() {
+            Some(inner) if inner.contains("Secret") => secrets_within(text, item, inner, false, ranges),
+            _ => written_secrets(text, item, ranges),
+        }
+    }
 }
 
-/// Calls `hide` on the values in a Secret, or in a patch for one.
-fn secret_values(node: &Node, is_patch: bool, hide: &mut dyn FnMut(&Node)) {
-    let mut hide_all = |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf));
-    if is_patch || node.get("kind").and_then(Node::text) == Some("Secret") {
+/// Calls `hide` with the places of the values in a Secret, in a patch for one, or in what generates one.
+fn secret_values(text: &str, node: &Node, is_patch: bool, hide: &mut dyn FnMut(Range<usize>)) {
+    let kind = node.get("kind").and_then(Node::text);
+    let standalone = (kind == Some("SecretGenerator")).then_some(node);
+    let generators = node.get("secretGenerator").map(Node::items).unwrap_or_default();
+    let literals = generators.iter().chain(standalone).filter_map(|generator| generator.get("literals"));
+    for literal in literals.flat_map(Node::items) {
+        let range = literal.span().range();
+        let value = text.get(range.clone()).and_then(|literal| literal.find('=')).map_or(0, |at| at + 1);
+        hide(range.start + value..range.end);
+    }
+    // Items of a list for Secrets need not say what they are.
+    let items = node.get("items").filter(|_| kind == Some("SecretList")).map(Node::items).unwrap_or_default();
+    for item in items.iter().filter(|item| item.get("kind").is_none()) {
+        secret_values(text, item, true, hide);
+    }
+    let mut hide_all =
+        |node: &Node| each_scalar(node, &mut Vec::new(), &mut |leaf, _| hide(leaf.span().range()));
+    if is_patch || kind == Some("Secret") {
         DATA.into_iter().filter_map(|key| node.get(key)).for_each(&mut hide_all);
         node.at(APPLIED_COPY).into_iter().for_each(&mut hide_all);
     }
@@ -481,14 +512,14 @@ fn secrets_within(text: &str, node: &Node, inner: &str, is_patch: bool, ranges: 
     let outer = node.span().range();
     let written = text.get(outer.clone()).unwrap_or_default();
     for document in krm_yaml::parse(&source).unwrap_or_default() {
-        secret_values(&document.root, is_patch, &mut |value| {
+        secret_values(inner, &document.root, is_patch, &mut |value| {
             if !written.starts_with('|') {
                 return ranges.push(outer.clone());
             }
             // After the line with the `|`, each line is one of the text, indented.
             let mut start = outer.start;
             for (number, line) in written.split_inclusive('\n').enumerate() {
-                let (own, value) = (source.line(number), value.span().range());
+                let own = source.line(number);
                 let begin = source.line_start(number).unwrap_or_default();
                 let (from, to) = (value.start.max(begin), value.end.min(begin + own.len()));
                 if number > 0 && from < to {
@@ -540,5 +571,45 @@ mod tests {
         assert_eq!(found("- {op: add, path: /stringData/x, value: one}\n"), ["one"]);
         // Where the path leads is not clear, so nothing of the value is shown.
         assert_eq!(found("- {op: add, path: stringData, value: {y: two}}\n"), ["two"]);
+    }
+
+    #[test]
+    fn the_literals_of_secret_generators_are_found_wherever_they_are() {
+        let text = "secretGenerator: [{literals: [a=one]}]
+generators:
+- |-
+  kind: SecretGenerator
+  literals:
+  - b=two
+---
+kind: SecretGenerator
+literals: [c=three]
+envs: [seen]
+---
+kind: ConfigMapGenerator
+literals: [d=seen]
+";
+        let found: Vec<&str> = secrets_in(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["one", "two", "three"]);
+    }
+
+    #[test]
+    fn items_of_a_list_for_secrets_are_secrets() {
+        let text = "kind: SecretList\nitems:\n- stringData: {a: one}\n- kind: Secret\n  data: {b: two}\n";
+        let found: Vec<&str> = secrets_in(text).into_iter().map(|range| &text[range]).collect();
+        assert_eq!(found, ["one", "two"]);
+    }
+
+    #[test]
+    fn a_difference_shows_that_a_secret_changed_but_not_how() {
+        let text = |value: &str| format!("kind: Secret\nstringData:\n  a: same\n  b: {value}\n");
+        let wanted = "--- x\n+++ x\n@@ -1,4 +1,4 @@
+ kind: Secret
+ stringData:
+   a: •••
+-  b: •••
++  b: •••
+";
+        assert_eq!(difference_without_secrets("x", &text("old"), &text("new")), wanted);
     }
 }
