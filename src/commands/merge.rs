@@ -147,6 +147,10 @@ fn change(verb: &str, path: &Path, to: Option<&Path>) -> (String, Node) {
 /// Refuses to add a file to a package that leaves it out: it is there unread, or would not be read the next time.
 fn refuse_unread(package: &Path, name: &str) -> Result<()> {
     let path = package.join(name);
+    if !package::may_be_read(name) {
+        let message = format!("`{}` would be added, and is not read as configuration", path.display());
+        return Err(Diagnostic::error("merge-unread", message).help("give it a name that ends in `.yaml`"));
+    }
     let why = if path.exists() {
         "is there already, and was not merged"
     } else if package::leaves_out(&os::Disk::default(), package, name)? {

@@ -30,6 +30,7 @@ use std::path::{Path, PathBuf};
 use krm_engine::files::clean;
 use krm_engine::runtime::{Uninterrupted, on_interrupt, uninterrupted};
 use krm_engine::{Diagnostic, Result};
+use krm_yaml::encode_like;
 
 use super::journal::{self, ChangeKind, Digest, Fault, Journal, JournalEntry, Survive, digest};
 use super::lock::Lock;
@@ -106,9 +107,9 @@ impl Changes {
     }
 
     /// The same for a file that was read before: `before` is its text, as decoded. If someone changed it since, that is an
-    /// error.
-    pub fn edit(&mut self, path: &Path, before: &str, bytes: &[u8]) -> Result<()> {
-        self.prepare(path, Some(before), bytes).map(drop)
+    /// error. The new text is written in the encoding that the file has.
+    pub fn edit(&mut self, path: &Path, before: &str, text: &[u8]) -> Result<()> {
+        self.prepare(path, Some(before), text).map(drop)
     }
 
     /// Prepares the removal of a file; `before` as for [`Changes::edit`].
@@ -151,6 +152,8 @@ impl Changes {
 
     /// Returns whether the file changes.
     fn prepare(&mut self, path: &Path, before: Option<&str>, bytes: &[u8]) -> Result<bool> {
+        let encoded;
+        let mut bytes = bytes;
         let folder = self.folder_of(path)?;
         // Through a link, so that it stays one.
         let name = folder.path.join(path.file_name().unwrap_or_default());
@@ -175,6 +178,10 @@ impl Changes {
                     return Ok(false);
                 }
                 let old_digest = digest(&old);
+                if let (Some(_), Ok(text)) = (before, str::from_utf8(bytes)) {
+                    encoded = encode_like(&old, text);
+                    bytes = &encoded;
+                }
                 refuse_changed(path, before, old)?;
                 Some(old_digest)
             }

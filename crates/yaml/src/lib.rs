@@ -126,7 +126,9 @@ pub use map::{Entry, Map};
 pub use missing_space::with_space;
 pub use node::{Node, Seq, Style, Tag, Trivia, Value};
 pub use odd_space::{odd_spaces, odd_spaces_in};
-pub use parse::{DuplicateKeys, ParseOptions, decode, decode_lossy, documents, parse, parse_str, parse_with};
+pub use parse::{
+    DuplicateKeys, ParseOptions, decode, decode_lossy, documents, encode_like, parse, parse_str, parse_with,
+};
 pub use path::Path;
 pub(crate) use scalar::number;
 pub use scalar::{binary, resolve};

@@ -9,11 +9,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::comments::between_nodes::Margins;
 use super::comments::same_throughout;
-use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place};
+use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place, is_kustomization_file};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, keyless, renames, two_way};
-use crate::resource::comments::for_file;
+use crate::resource::comments::{for_file, keep_head};
 use crate::resource::wrapper::{
     ItemPath, list_items, remove_resources, resource_at, resource_at_mut, still_json,
 };
@@ -239,7 +239,9 @@ fn apply(dest: &mut [File], changes: Vec<Change>) {
     }
     for (file, gone) in gone {
         let mut at = 0..;
+        let before = dest[file].documents.first().cloned();
         dest[file].documents.retain(|_| !gone.contains(&at.next().expect("numbers do not end")));
+        keep_head(before.as_slice(), &mut dest[file].documents);
     }
 }
 
@@ -260,7 +262,7 @@ fn add(
     from: &Trees,
     lists: &FxHashMap<Place, Place>,
     new: Vec<New>,
-) -> Vec<News> {
+) -> Result<Vec<News>> {
     let mut files: FxHashMap<String, usize> = match new.is_empty() {
         true => FxHashMap::default(),
         false => dest.iter().enumerate().map(|(at, file)| (file.path.clone(), at)).collect(),
@@ -291,6 +293,7 @@ fn add(
                 list.file
             }
             None => {
+                refuse_second_document(&dest[file], &key, &node)?;
                 let mut document = from.document(&place).clone();
                 match place.items.is_empty() {
                     true => document.root = node,
@@ -306,7 +309,17 @@ fn add(
         };
         news.push(News { what: What::Added, resource: key.to_string(), path: dest[file].path.clone() });
     }
-    news
+    Ok(news)
+}
+
+/// A kustomization is the only document of its file.
+fn refuse_second_document(file: &File, key: &Key, new: &Node) -> Result<()> {
+    let first = file.documents.iter().map(|document| &document.root).find(|root| !root.is_null());
+    let Some(first) = first.filter(|_| is_kustomization_file(&file.path)) else { return Ok(()) };
+    Err(Diagnostic::error("merge-into-kustomization", format!("{key} cannot be added to `{}`", file.path))
+        .at(new.span())
+        .note("a kustomization is the only document of its file", first.span())
+        .help("merge it into another file, and name that file in the kustomization's `resources`"))
 }
 
 /// The list that a file consists of, if it does.
@@ -337,7 +350,7 @@ pub fn merge_files(
     let mut by_place: FxHashMap<&Place, Vec<&Place>> = FxHashMap::default();
     let mut lists: FxHashMap<Place, Place> = FxHashMap::default();
     let mut new: Vec<&Known> = Vec::new();
-    let mut order: Vec<(&Place, String)> = Vec::new();
+    let mut order: Vec<(&Place, &Known)> = Vec::new();
     for known in &sources.resources {
         match index.find(known, sources.is_one()) {
             None if !several.is_empty() && several.contains(&known.key.in_any_file()) => {
@@ -346,7 +359,7 @@ pub fn merge_files(
             Some(at) => {
                 let places = by_place.entry(at).or_default();
                 if places.is_empty() {
-                    order.push((at, known.key.to_string()));
+                    order.push((at, known));
                 }
                 places.push(&known.place);
                 if let (Some(from), Some(to)) = (known.place.list(), at.list()) {
@@ -361,12 +374,15 @@ pub fn merge_files(
             }
         }
     }
-    let merge = |(place, _): &(&Place, String)| -> Result<(Change, Vec<Diagnostic>)> {
+    let merge = |(place, known): &(&Place, &Known)| -> Result<(Change, Vec<Diagnostic>)> {
         let (mut merged, mut warnings) = (Merged::Same, Vec::new());
         let (root, margins) = (place.node(&dest), margins(&dest, place, None));
         for from in &by_place[place] {
             let from = for_file(trees.get(from), &dest[place.file].path);
             refuse_list(&from, root)?;
+            if known.key.is_kustomization() {
+                refuse_other_kind(&from, root)?;
+            }
             let dest = match &merged {
                 Merged::Changed(node) => node,
                 _ => root,
@@ -383,9 +399,9 @@ pub fn merge_files(
     let (changes, warnings): (Vec<Change>, Vec<Vec<Diagnostic>>) = changes.into_iter().unzip();
     let removed = changes.iter().zip(&order).filter(|(change, _)| matches!(change.merged, Merged::Deleted));
     let mut news: Vec<News> = removed
-        .map(|(change, (_, resource))| News {
+        .map(|(change, (_, known))| News {
             what: What::Removed,
-            resource: resource.clone(),
+            resource: known.key.to_string(),
             path: dest[change.place.file].path.clone(),
         })
         .collect();
@@ -406,10 +422,25 @@ pub fn merge_files(
         }
     }
     // What is added comes after what is there, so that places still hold.
-    news.extend(add(&mut dest, into, &trees, &lists, added));
+    news.extend(add(&mut dest, into, &trees, &lists, added)?);
     apply(&mut dest, changes);
     let warnings = warnings.into_iter().flatten().collect();
     Ok(Outcome { files: dest, news, warnings, ..Outcome::default() })
+}
+
+/// Kustomizations and Components are built in different ways, and merging does not make one of the other.
+fn refuse_other_kind(source: &Node, dest: &Node) -> Result<()> {
+    let Some(from) = source.get("kind").filter(|kind| kind.text().is_some()) else { return Ok(()) };
+    let into = dest.get("kind").and_then(Node::text).unwrap_or("Kustomization");
+    match from.text() {
+        Some(kind) if kind != into => {
+            Err(Diagnostic::error("merge-kinds", format!("a {kind} cannot be merged into a {into}"))
+                .at(from.span())
+                .note("it would be merged into this", dest.get("kind").unwrap_or(dest).span())
+                .help("change the `kind` of one of them, and its `apiVersion`"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A list is not a resource: most likely it is a JSON patch, which says what to do and not what is to be.
@@ -528,7 +559,7 @@ pub fn merge3_files(
             }
         }
     }
-    news.extend(add(&mut dest, into, &updates_as, &lists, added));
+    news.extend(add(&mut dest, into, &updates_as, &lists, added)?);
     apply(&mut dest, changes);
     Ok(Outcome { files: dest, news, conflicts, warnings, not_renamed })
 }

@@ -57,11 +57,16 @@ impl Key {
     pub(crate) fn is_named(&self) -> bool {
         !self.name.is_empty()
     }
+
+    pub(crate) fn is_kustomization(&self) -> bool {
+        is_kustomization(&self.gvk)
+    }
 }
 
 impl std::fmt::Display for Key {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match (self.gvk.kind.as_str(), self.name.as_str()) {
+        let kind = if is_kustomization(&self.gvk) { "kustomization" } else { &self.gvk.kind };
+        match (kind, self.name.as_str()) {
             ("", "") => write!(f, "the document"),
             (kind, "") if !self.generate_name.is_empty() => write!(f, "{kind} `{}...`", self.generate_name),
             (kind, "") => write!(f, "the {kind}"),
@@ -88,11 +93,22 @@ pub(crate) enum Paths {
     DoNotMatter,
 }
 
-/// A kustomization need not say what it is, or not all of it: the name of its file does.
+/// Whether a type is that of kustomizations, Components included.
+fn is_kustomization(gvk: &Gvk) -> bool {
+    gvk.group == KUSTOMIZE_GROUP && matches!(&*gvk.kind, "Kustomization" | "Component")
+}
+
+/// Whether a file has a name by which it is a kustomization.
+pub(super) fn is_kustomization_file(path: &str) -> bool {
+    KUSTOMIZATION_FILES.contains(&path.rsplit('/').next().unwrap_or_default())
+}
+
+/// A kustomization need not say what it is, or not all of it: the name of its file does. Whatever it says, a file has one,
+/// so that all are of one type here.
 fn said_by_file(gvk: Gvk, path: &str) -> Gvk {
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let is_file = KUSTOMIZATION_FILES.contains(&name);
-    match gvk.version.is_empty() && (gvk.kind == "Kustomization" || (gvk.kind.is_empty() && is_file)) {
+    let is_left_out = gvk.version.is_empty()
+        && (gvk.kind == "Kustomization" || (gvk.kind.is_empty() && is_kustomization_file(path)));
+    match is_left_out || is_kustomization(&gvk) {
         true => {
             Gvk { group: KUSTOMIZE_GROUP.into(), version: "v1beta1".into(), kind: "Kustomization".into() }
         }
@@ -114,12 +130,13 @@ impl<'f> Keyed<'f> {
         let mut resources = Vec::new();
         let mut unnamed: FxHashMap<(Gvk, Text, &str), usize> = FxHashMap::default();
         for (file, File { path, documents, .. }) in files.iter().enumerate() {
-            let path = if paths == Paths::Matter { path.as_str() } else { "" };
+            let file_name = path.as_str();
+            let path = if paths == Paths::Matter { file_name } else { "" };
             for (document, root) in
                 documents.iter().map(|d| &d.root).enumerate().filter(|(_, r)| !r.is_null())
             {
                 for_each_resource(root, &mut |items, node, gvk| {
-                    let gvk = said_by_file(gvk, path);
+                    let gvk = said_by_file(gvk, file_name);
                     let meta = node.get("metadata");
                     let text = |key| -> Text {
                         let field = meta.and_then(|meta| meta.get(key)).filter(|field| !field.is_null());

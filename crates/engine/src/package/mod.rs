@@ -20,7 +20,7 @@ use crate::schema::Schema;
 pub use plan::{Limits, Outcome, Planned, Surroundings, give_homes, pipeline, run};
 pub(crate) use plan::{emptied, ignored_input};
 pub(crate) use read::Ignored;
-pub use read::{IGNORE, PACKAGE_FILES, files, is_configuration, leaves_out};
+pub use read::{IGNORE, PACKAGE_FILES, files, is_configuration, leaves_out, may_be_read};
 pub use write::Change;
 
 /// A folder, as it was read.

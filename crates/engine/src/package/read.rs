@@ -25,6 +25,12 @@ pub fn files(world: &dyn World, root: &Path, endings: &[&str]) -> Result<Vec<Str
     Ok(paths)
 }
 
+/// Whether a file may be one of configuration, by its name.
+pub fn may_be_read(path: &str) -> bool {
+    let name = path.rsplit('/').next().unwrap_or_default();
+    ENDINGS.iter().any(|ending| name.ends_with(ending)) || PACKAGE_FILES.contains(&name)
+}
+
 /// Whether a `.krmignore` of a package names a file or a folder above it, be it there or not.
 pub fn leaves_out(world: &dyn World, root: &Path, path: &str) -> Result<bool> {
     let mut ignored = Ignored::read(world, root, "")?;

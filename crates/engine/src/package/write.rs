@@ -8,10 +8,10 @@ use krm_function::Object;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Node, Result, Seq, Source};
 
-use super::{File, IGNORE, Package, Spot};
+use super::{File, IGNORE, Package, Spot, leaves_out, may_be_read};
 use crate::files::world::World;
 use crate::resource::Resource;
-use crate::resource::comments::for_file;
+use crate::resource::comments::{for_file, keep_head};
 use crate::resource::wrapper::{
     ItemPath, for_each_resource, json_list, remove_resources, resource_at_mut, still_json,
 };
@@ -117,6 +117,7 @@ impl Package {
             documents.push(self.written(item)?);
             left = true;
         }
+        keep_head(&file.documents, &mut documents);
         Ok(left.then_some(documents))
     }
 
@@ -193,6 +194,12 @@ impl Package {
         }
         if world.is_file(&place) {
             return refused("there is a file that is not part of the package");
+        }
+        if !may_be_read(path) {
+            return refused("no file of that name is read as configuration");
+        }
+        if leaves_out(world, &self.root, path)? {
+            return refused(&format!("{IGNORE} leaves it out"));
         }
         let mut above: PathBuf = place;
         while above.pop() && above.starts_with(&self.root) {

@@ -2,7 +2,9 @@
 
 use std::borrow::Cow;
 
-use krm_yaml::{Node, Trivia};
+use std::sync::Arc;
+
+use krm_yaml::{Document, Node, Trivia};
 
 /// Takes all comments out of a tree.
 pub fn strip_comments(node: &mut Node) {
@@ -32,6 +34,24 @@ pub(crate) fn has_comments(node: &Node) -> bool {
     !(trivia.head.is_empty() && trivia.line.is_empty() && trivia.foot.is_empty())
         || node.items().iter().any(has_comments)
         || node.as_map().into_iter().flatten().any(|e| has_comments(&e.key) || has_comments(&e.value))
+}
+
+/// Keeps what is above the first document of a file if that document goes: it is about the file, as a licence is.
+pub(crate) fn keep_head(before: &[Document], after: &mut [Document]) {
+    let Some(first) = before.first().filter(|first| !first.head().is_empty()) else { return };
+    let is_first = |document: &Document| {
+        Arc::ptr_eq(document.source(), first.source()) && document.span().start == first.span().start
+    };
+    if after.iter().any(is_first) {
+        return;
+    }
+    if let Some(next) = after.first_mut().filter(|next| !next.head().starts_with(first.head())) {
+        let head = match next.head() {
+            "" => first.head().to_owned(),
+            own => format!("{}\n\n{own}", first.head()),
+        };
+        next.set_head(head);
+    }
 }
 
 /// A resource as it can be written to a file: JSON has no comments.

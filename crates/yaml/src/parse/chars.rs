@@ -21,7 +21,26 @@ pub fn decode(bytes: Vec<u8>) -> Result<String, BadEncoding> {
     }
 }
 
-/// The same for a text that is only searched or shown: `U+FFFD` for what cannot be read.
+/// Turns a text into the bytes of a file that had these bytes before: in the same encoding.
+///
+/// ```
+/// let before = b"\xFE\xFF\0a";
+/// assert_eq!(krm_yaml::encode_like(before, "ab"), b"\xFE\xFF\0a\0b");
+/// assert_eq!(krm_yaml::encode_like(b"a", "ab"), b"ab");
+/// ```
+pub fn encode_like(before: &[u8], text: &str) -> Vec<u8> {
+    let utf16 = |bytes: fn(u16) -> [u8; 2]| {
+        let mark = std::iter::once(0xFEFF);
+        mark.chain(text.encode_utf16()).flat_map(bytes).collect()
+    };
+    match before.get(..2) {
+        Some([0xFF, 0xFE]) => utf16(u16::to_le_bytes),
+        Some([0xFE, 0xFF]) => utf16(u16::to_be_bytes),
+        _ => text.as_bytes().to_vec(),
+    }
+}
+
+/// The same as [`decode`] for a text that is only searched or shown: `U+FFFD` for what cannot be read.
 pub fn decode_lossy(bytes: Vec<u8>) -> String {
     decode(bytes).unwrap_or_else(|bad| bad.shown)
 }

@@ -35,7 +35,7 @@ use crate::diag::Result;
 use crate::document::Document;
 use crate::source::Source;
 
-pub use chars::{BadEncoding, decode, decode_lossy};
+pub use chars::{BadEncoding, decode, decode_lossy, encode_like};
 pub use options::{DuplicateKeys, ParseOptions};
 pub use stream::{Documents, documents};
 
