@@ -82,6 +82,14 @@ impl Place {
         krm.args(args).current_dir(&self.0).env("HOME", &self.0).output().expect("krm starts")
     }
 
+    /// What a command that must succeed says.
+    fn says(&self, args: &[&str]) -> String {
+        let output = self.krm(args);
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "{args:?}: {said}");
+        said
+    }
+
     /// A command that must fail and change nothing; what it says.
     fn refused(&self, args: &[&str]) -> String {
         let before = files(&self.0.join("got"));
@@ -333,8 +341,10 @@ fn what_has_no_name_is_updated_with_its_file() {
         place.write(&format!("got/{file}"), &text.replace("upstream-1", "mine"));
     }
     let said = place.refused(&["pkg", "update", "got@unnamed-2", "--on-conflict", "fail"]);
+    for what in ["what has no name in `mixed.yaml`", "`tsconfig.json`"] {
+        assert!(said.contains(&format!("{what} was changed both here and upstream")), "{said}");
+    }
     for (file, text) in files.iter().zip(&fetched) {
-        assert!(said.contains(&format!("`{file}` was changed both here and upstream")), "{said}");
         place.write(&format!("got/{file}"), text);
     }
     assert!(place.krm(&["pkg", "update", "got@unnamed-2"]).status.success());
@@ -473,6 +483,208 @@ fn a_folder_without_a_kptfile_is_not_a_package() {
     );
 }
 
+#[test]
+fn a_conflict_in_what_has_no_name_does_not_keep_resources_from_being_updated() {
+    let place = Place::new("mixed");
+    let mixed = |image: &str, value: &str| {
+        format!("{}---\nvalue: {value}\n", DEPLOYMENT.replace("app:1", &format!("app:{image}")))
+    };
+    place.write("up/app/mixed.yaml", &mixed("1", "first"));
+    place.commit("v3");
+    place.write("up/app/mixed.yaml", &mixed("9", "theirs"));
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    place.write("got/mixed.yaml", &place.read("got/mixed.yaml").replace("value: first", "value: mine"));
+    let said = place.says(&["pkg", "update", "got@v4"]);
+    assert!(said.contains("what has no name in `mixed.yaml` was changed both here and upstream"), "{said}");
+    let text = place.read("got/mixed.yaml");
+    assert!(text.contains("app:9") && text.contains("value: mine") && !text.contains("theirs"), "{text}");
+}
+
+#[test]
+fn a_field_that_a_side_removed_is_called_removed() {
+    let place = Place::new("field");
+    place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("  replicas: 3 # enough\n", ""));
+    let said = place.refused(&["pkg", "update", "got@v2", "--on-conflict", "fail"]);
+    assert!(
+        said.contains("`spec.replicas` of Deployment `app` was removed here and changed upstream"),
+        "{said}"
+    );
+    let said = place.says(&["pkg", "update", "got@v2", "--on-conflict", "ours"]);
+    assert!(said.contains("was removed here and changed upstream; it stays removed"), "{said}");
+    assert!(!place.read("got/dep.yaml").contains("replicas"));
+}
+
+#[test]
+fn a_resource_that_was_moved_here_and_removed_upstream_stays() {
+    let place = Place::new("moved-and-removed");
+    fs::rename(place.0.join("got/dep.yaml"), place.0.join("got/moved.yaml")).expect("a file");
+    place.git(&["rm", "-q", "app/dep.yaml"]);
+    place.commit("v3");
+    let said = place.refused(&["pkg", "update", "got@v3", "--on-conflict", "fail"]);
+    let wanted = "Deployment `app` was moved to `moved.yaml` here and removed upstream; it stays\n --> got/moved.yaml:1:1";
+    assert!(said.contains(wanted), "{said}");
+    assert!(place.says(&["pkg", "update", "got@v3"]).contains(wanted));
+    assert!(place.read("got/moved.yaml").contains("name: app"));
+}
+
+#[test]
+fn a_file_that_upstream_moves_is_not_in_conflict() {
+    let place = Place::new("moved-upstream");
+    assert!(place.krm(&["pkg", "update", "got@v2"]).status.success());
+    fs::create_dir(place.0.join("up/app/dir")).expect("a new folder");
+    place.git(&["mv", "app/dep.yaml", "app/dir/dep.yaml"]);
+    place.commit("v3");
+    let said = place.says(&["pkg", "update", "got@v3", "--on-conflict", "fail"]);
+    assert!(!said.contains("warning"), "{said}");
+    assert!(place.read("got/dir/dep.yaml").contains("name: app") && !place.0.join("got/dep.yaml").exists());
+}
+
+#[test]
+fn a_file_that_was_changed_here_and_moved_upstream_is_in_conflict() {
+    let place = Place::new("changed-and-moved");
+    fs::create_dir(place.0.join("up/app/dir")).expect("a new folder");
+    place.git(&["mv", "app/dep.yaml", "app/dir/dep.yaml"]);
+    place.commit("v3");
+    place.write("got/dep.yaml", &place.read("got/dep.yaml").replace("app:1", "app:7"));
+    let said = place.says(&["pkg", "update", "got@v3"]);
+    assert!(said.contains("upstream adds Deployment `app`, which is in `dep.yaml` here"), "{said}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_update_takes_the_executable_bit_of_upstream() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new("modes");
+    let set_mode = |path: &str, mode: u32| {
+        fs::set_permissions(place.0.join(path), fs::Permissions::from_mode(mode)).expect("it is ours");
+    };
+    let may_run = |path: &str| {
+        let meta = fs::metadata(place.0.join(path)).expect("it is there");
+        meta.permissions().mode() & 0o111 != 0
+    };
+    let names = ["on.sh", "off.sh", "mine.sh", "new.sh"];
+    for name in &names[..3] {
+        place.write(&format!("up/app/{name}"), "#!/bin/sh\n");
+    }
+    set_mode("up/app/off.sh", 0o755);
+    place.commit("v3");
+    place.write("up/app/new.sh", "#!/bin/sh\n");
+    for (name, mode) in names.iter().zip([0o755, 0o644, 0o644, 0o755]) {
+        set_mode(&format!("up/app/{name}"), mode);
+    }
+    place.commit("v4");
+    assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
+    set_mode("got/mine.sh", 0o755);
+    let shown = place.krm(&["pkg", "update", "got@v4", "--diff"]);
+    let shown = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert!(
+        shown.contains("diff --git a/got/on.sh b/got/on.sh\nold mode 100644\nnew mode 100755\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("diff --git a/got/new.sh b/got/new.sh\nnew file mode 100755\n--- /dev/null"),
+        "{shown}"
+    );
+    assert!(place.says(&["pkg", "update", "got@v4"]).contains("Updated 1 package(s)."));
+    assert_eq!(names.map(|name| may_run(&format!("got/{name}"))), [true, false, true, true]);
+    // What is replaced is replaced with its mode.
+    place.says(&["pkg", "update", "got@v4", "--strategy", "force-delete-replace"]);
+    assert_eq!(names.map(|name| may_run(&format!("got/{name}"))), [true, false, false, true]);
+}
+
+#[test]
+fn files_of_a_subpackage_without_its_kptfile_stay() {
+    for upstream in
+        ["", "upstream:\n  type: git\n  git: {repo: 'https://example.com/x', directory: /, ref: v1}\n"]
+    {
+        let place = Place::new(&format!("dissolved-{}", upstream.len()));
+        let sub = format!("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\n{upstream}");
+        place.write("up/app/sub/Kptfile", &sub);
+        place.write("up/app/sub/dep.yaml", DEPLOYMENT);
+        place.commit("v3");
+        place.write("up/app/README.md", "hello\n");
+        place.commit("v4");
+        fs::remove_dir_all(place.0.join("got")).expect("it is ours");
+        let address = format!("{}@v3", place.address());
+        if upstream.is_empty() {
+            place.says(&["pkg", "get", &address, "got"]);
+        } else {
+            // Nothing is fetched for the subpackage: it is as upstream has it.
+            place.git(&["config", "uploadpack.allowAnySHA1InWant", "true"]);
+            place.write("got/Kptfile", &format!("apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: got\nupstream:\n  type: git\n  git: {{repo: 'file://{0}/up', directory: /app, ref: v3}}\nupstreamLock:\n  type: git\n  git: {{repo: 'file://{0}/up', directory: /app, ref: v3, commit: {1}}}\n", place.0.display(), place.revision("v3")));
+            place.write("got/dep.yaml", &place.read("up/app/dep.yaml"));
+            place.write("got/sub/dep.yaml", DEPLOYMENT);
+        }
+        let _ = fs::remove_file(place.0.join("got/sub/Kptfile"));
+        place.write("got/sub/dep.yaml", &place.read("got/sub/dep.yaml").replace("app:1", "app:7"));
+        place.write("got/sub/mine.txt", "precious\n");
+        place.says(&["pkg", "update", "got@v4"]);
+        assert_eq!(place.read("got/README.md"), "hello\n");
+        assert_eq!(place.read("got/sub/mine.txt"), "precious\n");
+        assert!(place.read("got/sub/dep.yaml").contains("app:7"));
+        assert!(!place.0.join("got/sub/Kptfile").exists());
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_is_written_through_a_link() {
+    for strategy in ["resource-merge", "copy-merge", "force-delete-replace"] {
+        let place = Place::new(&format!("links-{strategy}"));
+        place.write("up/app/README.md", "1\n");
+        place.write("up/app/dir/notes.txt", "1\n");
+        place.commit("v3");
+        place.write("up/app/README.md", "2\n");
+        place.write("up/app/dir/notes.txt", "2\n");
+        place.commit("v4");
+        place.says(&["pkg", "update", "got@v3"]);
+        fs::remove_file(place.0.join("got/README.md")).expect("a file");
+        fs::remove_dir_all(place.0.join("got/dir")).expect("a folder");
+        place.write("got/docs/readme.txt", "mine\n");
+        place.write("got/docs/notes.txt", "mine\n");
+        std::os::unix::fs::symlink("docs/readme.txt", place.0.join("got/README.md")).expect("a new link");
+        std::os::unix::fs::symlink("docs", place.0.join("got/dir")).expect("a new link");
+        let update = ["pkg", "update", "got@v4", "--strategy", strategy];
+        let said = place.says(&update);
+        for link in ["README.md", "dir"] {
+            let wanted = format!("`{link}` was changed both here and upstream; it stays as it is here");
+            assert!(said.contains(&wanted), "{strategy}: {said}");
+            assert!(place.0.join("got").join(link).is_symlink(), "{strategy}");
+        }
+        if strategy != "force-delete-replace" {
+            assert_eq!(place.read("got/docs/readme.txt"), "mine\n", "{strategy}");
+            assert_eq!(place.read("got/docs/notes.txt"), "mine\n", "{strategy}");
+        }
+    }
+}
+
+#[test]
+fn what_was_commented_out_here_stays() {
+    let place = Place::new("commented");
+    let commented: String = place.read("got/dep.yaml").lines().map(|line| format!("# {line}\n")).collect();
+    place.write("got/dep.yaml", &commented);
+    place.says(&["pkg", "update", "got@v2"]);
+    assert_eq!(place.read("got/dep.yaml"), commented);
+    place.git(&["rm", "-q", "app/dep.yaml"]);
+    place.commit("v3");
+    place.says(&["pkg", "update", "got@v3"]);
+    assert_eq!(place.read("got/dep.yaml"), commented);
+}
+
+#[test]
+fn a_lock_file_is_not_about_packages() {
+    let place = Place::new("lock-file");
+    place.write("krm.lock", "version: 1\n");
+    place.write("kustomization.yaml", "resources: []\n");
+    let said = place.says(&["pkg", "get", &format!("{}@v1", place.address()), "other"]);
+    assert!(!said.contains("remote-not-locked"), "{said}");
+    for args in [&["pkg", "diff", "got@v2"][..], &["pkg", "update", "got@v2"]] {
+        let said = place.says(args);
+        assert!(!said.contains("remote-not-locked"), "{args:?}: {said}");
+    }
+}
+
 /// A Kptfile may come from others, and so may the repository: what is outside it is not there.
 #[test]
 fn a_package_does_not_reach_out_of_its_repository() {
@@ -534,6 +746,11 @@ fn subpackages_with_an_upstream_are_updated_too() {
     let again = place.krm(&["pkg", "update", "whole", "--all"]);
     let said = String::from_utf8_lossy(&again.stderr);
     assert!(again.status.success() && said.contains("2 package(s) had nothing to update."), "{said}");
+    // The flag is about the package that is named: what a subpackage declares holds.
+    place.write("whole/db/mine.yaml", &DEPLOYMENT.replace("app", "mine"));
+    place.says(&["pkg", "update", "whole", "--strategy", "force-delete-replace"]);
+    assert!(place.read("whole/db/mine.yaml").contains("name: mine"));
+    assert!(!place.read("whole/db/Kptfile").contains("force-delete-replace"));
 }
 
 /// A subpackage that was removed here stays removed; one that upstream removed goes, unless it was changed here.

@@ -104,6 +104,23 @@ fn not_merged(args: &Merge3Args, merged: &[File]) -> Option<Diagnostic> {
 /// How many entries of a list are named.
 const MOST_SHOWN: usize = 8;
 
+/// What became of a field that one of the sides removed; `None` if the value of a side is taken as it is.
+pub(super) fn outcome_of_removal(conflict: &Conflict) -> Option<&'static str> {
+    let Conflict { path, dest, updated, taken, .. } = conflict;
+    // Fields of a map are merged one by one; a resource and an element of a list are there or not.
+    let is_part = path.last().is_none_or(|last| last.starts_with('['));
+    let is_merged = |value: &Option<Node>| value.as_ref().is_some_and(Node::is_map) && !is_part;
+    match taken {
+        Side::Theirs if updated.is_none() && is_merged(dest) => Some("only what was added here stays"),
+        Side::Theirs if updated.is_none() => Some("it is removed"),
+        Side::Theirs if dest.is_none() && is_merged(updated) => {
+            Some("what the update changed in it is added")
+        }
+        Side::Ours if dest.is_none() => Some("it stays removed"),
+        _ => None,
+    }
+}
+
 fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnostic {
     let ResourceConflict { resource, conflict, is_secret } = conflict;
     let Conflict { path, original, dest, updated, near, taken } = conflict;
@@ -111,26 +128,17 @@ fn diagnostic(conflict: &ResourceConflict, on_conflict: OnConflict) -> Diagnosti
         true => resource.clone(),
         false => format!("`{}` of {resource}", path.join(".").replace(".[", "[")),
     };
-    // Fields of a map are merged one by one; a resource and an element of a list are there or not.
-    let is_part = path.last().is_none_or(|last| last.starts_with('['));
     let did = match (original, dest, updated) {
         (_, None, _) => "removed here and changed in the update",
         (_, _, None) => "changed here and removed in the update",
         (None, ..) => "added both here and in the update, with different values",
         _ => "changed both here and in the update",
     };
-    let outcome = match (on_conflict, taken) {
-        (OnConflict::Fail, _) => "",
-        (_, Side::Theirs) if updated.is_none() && dest.as_ref().is_some_and(Node::is_map) && !is_part => {
-            ": only what was added here stays"
-        }
-        (_, Side::Theirs) if updated.is_none() => ": it is removed",
-        (_, Side::Theirs) if dest.is_none() && updated.as_ref().is_some_and(Node::is_map) && !is_part => {
-            ": what the update changed in it is added"
-        }
-        (_, Side::Theirs) => ": the update's is taken",
-        (_, Side::Ours) if dest.is_none() => ": it stays removed",
-        (_, Side::Ours) => ": the destination's is kept",
+    let outcome = match (on_conflict, outcome_of_removal(conflict), taken) {
+        (OnConflict::Fail, ..) => String::new(),
+        (_, Some(outcome), _) => format!(": {outcome}"),
+        (_, None, Side::Theirs) => ": the update's is taken".to_owned(),
+        (_, None, Side::Ours) => ": the destination's is kept".to_owned(),
     };
     let says = |who: &str, value: &Option<Node>| match value.as_ref().map(Node::text) {
         Some(_) if *is_secret => format!("{who} has a secret"),

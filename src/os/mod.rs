@@ -237,19 +237,48 @@ pub fn is_executable(path: &Path) -> bool {
 
 /// Lets a file be run by those who may read it.
 pub fn make_executable(path: &Path) -> Result<()> {
+    set_executable(path, true)
+}
+
+/// Lets a copy be read and run by those who may do so with the original, and by no one else. Its owner may write to it.
+pub fn keep_mode(original: &Path, copy: &Path) -> Result<()> {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt;
+        let mode = |path: &Path| std::fs::metadata(path).map(|meta| meta.permissions().mode());
+        let changed = mode(original).and_then(|wanted| {
+            let own = mode(copy)?;
+            let new = (own | ((own & 0o444) >> 2)) & (wanted | 0o200);
+            if new == own {
+                Ok(())
+            } else {
+                std::fs::set_permissions(copy, std::fs::Permissions::from_mode(new))
+            }
+        });
+        changed.map_err(|error| not_written(copy, &error))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (original, copy);
+        Ok(())
+    }
+}
+
+/// Says whether a file may be run: by those who may read it, or by nobody.
+pub fn set_executable(path: &Path, may_run: bool) -> Result<()> {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
         let changed = std::fs::metadata(path).and_then(|meta| {
             let mode = meta.permissions().mode();
-            let mode = mode | ((mode & 0o444) >> 2);
+            let mode = if may_run { mode | ((mode & 0o444) >> 2) } else { mode & !0o111 };
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
         });
         changed.map_err(|error| not_written(path, &error))
     }
     #[cfg(not(unix))]
     {
-        let _ = path;
+        let _ = (path, may_run);
         Ok(())
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use krm_engine::package::is_configuration;
 use krm_engine::{Result, cfg, kpt};
 use krm_function::annotations;
 use krm_yaml::{Node, Style};
@@ -48,12 +49,17 @@ pub fn run(args: &PkgCatArgs, report: &Report) -> Result<()> {
             Err(_) if !kpt::holds_resources(path) => continue,
             Err(error) => return Err(error),
         };
+        let as_text = || source.text().trim_end_matches('\n').to_owned() + "\n";
         if !kpt::holds_resources(path) {
-            texts.push(source.text().trim_end_matches('\n').to_owned() + "\n");
+            texts.push(as_text());
             continue;
         }
-        let documents = krm_yaml::parse(&source)?;
-        let documents = documents.into_iter().filter(|document| !document.root.is_null());
+        let parsed = krm_yaml::parse(&source);
+        if !is_configuration(path, &source, parsed.as_deref()) {
+            texts.push(as_text());
+            continue;
+        }
+        let documents = parsed?.into_iter().filter(|document| !document.root.is_null());
         for (index, document) in documents.enumerate() {
             let mut item = cfg::Item {
                 path: path.clone(),

@@ -37,7 +37,7 @@ pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
             .failing(Failure::CommandLine)
             .help("name one with `--diff-tool`, such as `meld`, or compare two at a time: `local`, `remote`, `combined`"));
     }
-    let disk = Disk::default();
+    let disk = Disk::without_lock();
     let source = kptfile_source(&disk, dir, &report.sources, NO_PACKAGE)?;
     let (kptfile, document) = Kptfile::read(&source)?;
     let mut upstream = Upstream::of(&kptfile, dir, document.root.span())?;
@@ -47,7 +47,7 @@ pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
     let mut names = Vec::new();
     for side in sides {
         let (name, files) = match *side {
-            "here" => (HERE.to_owned(), read_files(dir, &disk)?.0),
+            "here" => (HERE.to_owned(), read_files(dir, &disk)?.files),
             side => {
                 upstream.reference = if side == "remote" { remote.clone() } else { target.clone() };
                 (format!("{side}-{}", upstream.reference.replace('/', "-")), upstream.fetch(&disk)?.files)

@@ -20,7 +20,7 @@ pub fn run(args: &PkgGetArgs, report: &Report) -> Result<()> {
     let dir = destination(args.dir.as_deref(), upstream.name())?;
     let name = package_name(&dir)?;
     eprintln!("Package \"{name}\":");
-    let disk = Disk::default();
+    let disk = Disk::without_lock();
     let fetched = upstream.fetch(&disk)?;
     let mut count = 1;
     let mut files = prepared(&upstream, &fetched, &name, strategy, report)?;

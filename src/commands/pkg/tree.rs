@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use krm_engine::package::is_configuration;
 use krm_engine::{Node, Result, kpt};
 
 use crate::cli::PkgTreeArgs;
@@ -53,7 +54,12 @@ pub fn run(args: &PkgTreeArgs, report: &Report) -> Result<()> {
 
 /// `KIND NAMESPACE/NAME` of each resource of a file; none if it holds something else.
 fn resources(disk: &Disk, file: &std::path::Path, report: &Report) -> Result<Vec<String>> {
-    let documents = krm_yaml::parse(&kpt::files::read(disk, file, &report.sources)?)?;
+    let source = kpt::files::read(disk, file, &report.sources)?;
+    let parsed = krm_yaml::parse(&source);
+    if !is_configuration(source.name(), &source, parsed.as_deref()) {
+        return Ok(Vec::new());
+    }
+    let documents = parsed?;
     let mut all = Vec::new();
     for document in documents.iter().filter(|document| !document.root.is_null()) {
         let text =

@@ -10,10 +10,11 @@ use krm_engine::merge::ResourceConflict;
 use krm_engine::{Diagnostic, Node, Result, Span};
 use krm_yaml::Failure;
 
-use super::updating::Updating;
-use super::upstream::{NO_PACKAGE, folder_and_reference, read_files};
+use super::updating::{Mode, Updating};
+use super::upstream::{FolderFiles, NO_PACKAGE, folder_and_reference, read_files};
 use crate::cli::{OnUpdateConflict, PkgUpdateArgs};
 use crate::commands::function::packages::tell_removed_names as tell_removed;
+use crate::commands::merge3::outcome_of_removal;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
 
@@ -29,7 +30,7 @@ pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
         let message = format!("`{}` is not below the current folder", dir.display());
         return Err(Diagnostic::error("update-outside", message).help("change to a folder above the package"));
     }
-    let disk = Disk::default();
+    let disk = Disk::without_lock();
     // One change for all packages, begun before anything is read.
     let changing = (!args.diff).then(|| Changes::in_packages(&[dir])).transpose()?;
     let dirs = match args.all {
@@ -106,7 +107,8 @@ struct Updated {
     dir: PathBuf,
     before: Files,
     after: Files,
-    executable: Vec<String>,
+    /// The files whose modes change, and whether they may be run afterwards.
+    modes: Vec<(String, bool)>,
     count: usize,
     conflicts: usize,
     /// The resources that go from files that stay.
@@ -122,11 +124,19 @@ fn update(
     report: &Report,
 ) -> Result<Updated> {
     kptfile_source(disk, &dir, &report.sources, NO_PACKAGE)?;
-    let (before, _) = read_files(&dir, disk)?;
-    let mut updating = Updating::new(args, &dir, disk, report);
+    let FolderFiles { files: before, executable, links } = read_files(&dir, disk)?;
+    let mut updating = Updating::new(args, &dir, links, disk, report);
     let after = updating.tree(&before, reference)?;
-    let Updating { count, executable, conflicts, removed, .. } = updating;
-    Ok(Updated { dir, before, after, executable, count, conflicts, removed })
+    let Updating { count, modes, conflicts, removed, .. } = updating;
+    let executable: BTreeSet<String> = executable.into_iter().collect();
+    let new_mode = |(path, mode): (String, Mode)| {
+        let here = executable.contains(&path);
+        let is_ours = before.contains_key(&path) && mode.before.is_some_and(|before| before != here);
+        let changes = after.contains_key(&path) && !is_ours && mode.upstream != here;
+        changes.then_some((path, mode.upstream))
+    };
+    let modes = modes.into_iter().filter_map(new_mode).collect();
+    Ok(Updated { dir, before, after, modes, count, conflicts, removed })
 }
 
 /// Says what was changed on both sides of the package in a folder.
@@ -136,6 +146,10 @@ pub(super) fn say(clash: &Clash, folder: &Path, on_conflict: OnUpdateConflict, r
         Clash::Twice { what, here, place } => {
             let message = format!("upstream adds {what}, which is in `{here}` here: it is in two files");
             Diagnostic::warning("update-conflict", message).at(*place).help("keep one of the two")
+        }
+        Clash::Whole { what, place, upstream: Did::Remove, moved_to: Some(path), .. } => {
+            let message = format!("{what} was moved to `{path}` here and removed upstream; it stays");
+            Diagnostic::warning("update-conflict", message).at(*place).help("remove it if it is no longer needed")
         }
         Clash::Whole { what, place, moved_to: Some(path), .. } => {
             let message = format!("{what} was moved to `{path}` here and changed upstream; it is not updated");
@@ -177,18 +191,31 @@ fn field(conflict: &ResourceConflict, on_conflict: OnUpdateConflict) -> Diagnost
         Some(node) => sanitize::inert(&krm_yaml::json::compact(node)).into_owned(),
     };
     let path = conflict.path.join(".").replace(".[", "[");
-    let (outcome, advice) = match on_conflict {
+    let (taken, advice) = match on_conflict {
         OnUpdateConflict::Upstream => {
-            ("; upstream's value is taken", "`--on-conflict ours` keeps the value here")
+            ("upstream's value is taken", "`--on-conflict ours` keeps the value here")
         }
         OnUpdateConflict::Ours => {
-            ("; the value here is kept", "`--on-conflict upstream` takes upstream's value")
+            ("the value here is kept", "`--on-conflict upstream` takes upstream's value")
         }
         OnUpdateConflict::Fail => {
             ("", "settle it here, or choose a side with `--on-conflict upstream` or `ours`")
         }
     };
-    let message = format!("`{path}` of {resource} was changed here and upstream{outcome}");
+    let outcome = match on_conflict {
+        OnUpdateConflict::Fail => String::new(),
+        _ => format!("; {}", outcome_of_removal(conflict).unwrap_or(taken)),
+    };
+    let did = |value: &Option<Node>| match (&conflict.original, value) {
+        (None, _) => Did::Add,
+        (_, Some(_)) => Did::Change,
+        (_, None) => Did::Remove,
+    };
+    let did = match [did(&conflict.dest), did(&conflict.updated)] {
+        [here, upstream] if here == upstream => format!("{} here and upstream", here.participle()),
+        [here, upstream] => format!("{} here and {} upstream", here.participle(), upstream.participle()),
+    };
+    let message = format!("`{path}` of {resource} was {did}{outcome}");
     let ours = conflict.dest.as_ref().map_or(conflict.near, Node::span);
     let theirs = conflict.updated.as_ref().map_or(Span::NONE, Node::span);
     Diagnostic::warning("update-conflict", message)
@@ -201,7 +228,7 @@ fn field(conflict: &ResourceConflict, on_conflict: OnUpdateConflict) -> Diagnost
 
 impl Updated {
     fn changes(&self) -> bool {
-        self.before != self.after
+        self.before != self.after || !self.modes.is_empty()
     }
 
     /// The files that go.
@@ -220,17 +247,24 @@ impl Updated {
         let paths: BTreeSet<&String> = self.before.keys().chain(self.after.keys()).collect();
         for path in paths {
             let (before, after) = (self.before.get(path), self.after.get(path));
-            if before == after {
-                continue;
-            }
             let file = self.shown(path);
+            let mut shown = String::new();
+            if let Some((_, may_run)) = self.modes.iter().find(|(other, _)| other == path) {
+                let [old, new] = if *may_run { ["100644", "100755"] } else { ["100755", "100644"] };
+                shown = format!("diff --git a/{0} b/{0}\n", file.display());
+                shown += &match before {
+                    Some(_) => format!("old mode {old}\nnew mode {new}\n"),
+                    None => format!("new file mode {new}\n"),
+                };
+            }
             let name = |side: &str, bytes: Option<&Vec<u8>>| match bytes {
                 Some(_) => format!("{side}/{}", file.display()),
                 None => "/dev/null".to_owned(),
             };
             let (old, new) = (name("a", before), name("b", after));
             let text = |bytes: Option<&Vec<u8>>| String::from_utf8(bytes.cloned().unwrap_or_default());
-            let shown = match (text(before), text(after)) {
+            shown += &match (text(before), text(after)) {
+                _ if before == after => String::new(),
                 (Ok(before), Ok(after)) => format!("--- {old}\n+++ {new}\n{}", unified(&before, &after, 3)),
                 _ => format!("Binary files {old} and {new} differ\n"),
             };
@@ -244,11 +278,31 @@ impl Updated {
     }
 
     fn prepare(&self, changing: &mut Changes) -> Result<()> {
+        self.refuse_file_and_folder()?;
         for (path, bytes) in self.after.iter().filter(|(path, bytes)| self.before.get(*path) != Some(*bytes))
         {
             changing.write(&self.dir.join(path), bytes)?;
         }
         self.gone().try_for_each(|file| changing.remove(&file, None))
+    }
+}
+
+impl Updated {
+    /// Refuses an update in which a file takes the place of a folder, or the other way: both change in one step, or nothing.
+    fn refuse_file_and_folder(&self) -> Result<()> {
+        for path in self.after.keys().filter(|path| !self.before.contains_key(*path)) {
+            let place = self.shown(path);
+            let above = place.ancestors().skip(1).take_while(|above| *above != self.dir);
+            let (taken, here, upstream) = match above.into_iter().find(|above| above.is_file()) {
+                Some(file) => (file.to_owned(), "file", "folder"),
+                None if place.is_dir() => (place, "folder", "file"),
+                None => continue,
+            };
+            let message = format!("`{}` is a {here} here and a {upstream} upstream", taken.display());
+            return Err(Diagnostic::error("update-file-and-folder", message)
+                .help("move it out of the package, and run the update again"));
+        }
+        Ok(())
     }
 }
 
@@ -258,9 +312,7 @@ fn write(mut changing: Changes, updated: &[Updated]) -> Result<()> {
     changing.commit()?;
     for one in updated {
         one.gone().for_each(|file| remove_emptied(&file, &one.dir));
-        let is_new = |path: &&String| !one.before.contains_key(*path) && one.after.contains_key(*path);
-        let new = one.executable.iter().filter(is_new);
-        new.into_iter().try_for_each(|path| os::make_executable(&one.dir.join(path)))?;
+        one.modes.iter().try_for_each(|(path, may_run)| os::set_executable(&one.dir.join(path), *may_run))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! A package and its subpackages, brought up to date with their upstreams: in memory, so that all of it is written or none.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::Path;
 
 use krm_engine::kpt::{self, Clash, Did, Files, Git, Kept, Kptfile, States, Strategy};
@@ -20,14 +20,23 @@ pub struct Updating<'a> {
     dir: &'a Path,
     disk: &'a Disk,
     report: &'a Report,
+    /// The links in the package.
+    links: Vec<String>,
     /// How many packages were updated.
     pub count: usize,
-    /// The files from upstream that may be run.
-    pub executable: Vec<String>,
+    /// Whether files that upstream has may be run.
+    pub modes: BTreeMap<String, Mode>,
     /// How much was changed both here and upstream.
     pub conflicts: usize,
     /// The resources that went from files that stay.
     pub removed: Vec<String>,
+}
+
+/// Whether a file may be run.
+pub struct Mode {
+    pub upstream: bool,
+    /// As it was when the package was fetched. Someone who changed it here keeps it so. `None` if what is here is replaced.
+    pub before: Option<bool>,
 }
 
 /// The states of a package, each by the paths of its files.
@@ -35,6 +44,8 @@ struct Sides {
     origin: Files,
     updated: Files,
     local: Files,
+    /// The links that are here.
+    links: Vec<String>,
 }
 
 impl Sides {
@@ -55,7 +66,8 @@ impl Sides {
                 .map(|(path, bytes)| (path.to_owned(), bytes.clone()))
                 .collect()
         };
-        Sides { origin: part(&self.origin), updated: part(&self.updated), local: part(&self.local) }
+        let links = self.links.iter().filter_map(|path| below(path, folder)).map(str::to_owned).collect();
+        Sides { origin: part(&self.origin), updated: part(&self.updated), local: part(&self.local), links }
     }
 }
 
@@ -72,9 +84,15 @@ fn joined(folder: &str, path: &str) -> String {
 }
 
 impl<'a> Updating<'a> {
-    pub fn new(args: &'a PkgUpdateArgs, dir: &'a Path, disk: &'a Disk, report: &'a Report) -> Self {
-        let (executable, removed) = Default::default();
-        Self { args, dir, disk, report, count: 0, executable, conflicts: 0, removed }
+    pub fn new(
+        args: &'a PkgUpdateArgs,
+        dir: &'a Path,
+        links: Vec<String>,
+        disk: &'a Disk,
+        report: &'a Report,
+    ) -> Self {
+        let (modes, removed) = Default::default();
+        Self { args, dir, disk, report, links, count: 0, modes, conflicts: 0, removed }
     }
 
     /// Updates the package, then its subpackages that have an upstream, each to what its own Kptfile says. Those that come
@@ -128,7 +146,7 @@ impl<'a> Updating<'a> {
         let (kptfile, mut document) = self.kptfile(files, folder)?;
         let dir = if folder.is_empty() { self.dir.to_path_buf() } else { self.dir.join(folder) };
         let mut upstream = Upstream::of(&kptfile, &dir, document.root.span())?;
-        let strategy = self.strategy(&kptfile)?;
+        let strategy = self.strategy(&kptfile, folder)?;
         if !reference.is_empty() {
             upstream.reference = reference.to_owned();
         }
@@ -138,7 +156,10 @@ impl<'a> Updating<'a> {
         eprintln!("Updating package \"{name}\" with strategy \"{}\".", strategy.word());
         let local =
             files.iter().filter_map(|(path, bytes)| Some((below(path, folder)?.to_owned(), bytes.clone())));
-        let sides = Sides { origin, local: local.collect(), updated: fetched.files.clone() };
+        self.note_modes(folder, &fetched, origin.as_ref().filter(|_| strategy == Strategy::ResourceMerge));
+        let origin = origin.map(|origin| origin.files).unwrap_or_default();
+        let links = self.links.iter().filter_map(|path| below(path, folder)).map(str::to_owned).collect();
+        let sides = Sides { origin, local: local.collect(), updated: fetched.files.clone(), links };
         let apart = self.independent(sides.all());
         let own = sides.part("", &apart);
         let mut merged = self.merged(&own, &dir, strategy)?;
@@ -167,13 +188,25 @@ impl<'a> Updating<'a> {
         }
         files.retain(|path, _| below(path, folder).is_none());
         files.extend(merged.into_iter().map(|(path, bytes)| (joined(folder, &path), bytes)));
-        self.executable.extend(fetched.executable.iter().map(|path| joined(folder, path)));
         Ok(())
     }
 
-    fn strategy(&self, kptfile: &Kptfile) -> Result<Strategy> {
+    /// Remembers which files of a package may be run.
+    fn note_modes(&mut self, folder: &str, fetched: &Fetched, origin: Option<&Fetched>) {
+        let may_run = |side: &Fetched| side.executable.iter().cloned().collect::<HashSet<String>>();
+        let (upstream, before) = (may_run(fetched), origin.map(may_run));
+        for path in fetched.files.keys() {
+            let was_there = origin.is_some_and(|origin| origin.files.contains_key(path));
+            let before = before.as_ref().filter(|_| was_there).map(|before| before.contains(path));
+            self.modes.insert(joined(folder, path), Mode { upstream: upstream.contains(path), before });
+        }
+    }
+
+    /// What the Kptfile declares; of the package that the user named, what the flag says.
+    fn strategy(&self, kptfile: &Kptfile, folder: &str) -> Result<Strategy> {
         let declared = kptfile.upstream.as_ref().and_then(|upstream| upstream.update_strategy.as_ref());
-        match (&self.args.strategy, declared.filter(|word| !word.is_empty())) {
+        let asked = self.args.strategy.as_ref().filter(|_| folder.is_empty());
+        match (asked, declared.filter(|word| !word.is_empty())) {
             (Some(word), _) => {
                 kpt::parse_strategy(word, Span::NONE).map_err(|error| error.failing(Failure::CommandLine))
             }
@@ -183,13 +216,13 @@ impl<'a> Updating<'a> {
     }
 
     /// What the package is upstream now, and what it was when it was fetched: both at once.
-    fn fetch(&self, upstream: &mut Upstream, kptfile: &Kptfile) -> Result<(Fetched, Files)> {
+    fn fetch(&self, upstream: &mut Upstream, kptfile: &Kptfile) -> Result<(Fetched, Option<Fetched>)> {
         let (disk, before) = (self.disk, upstream.clone());
         std::thread::scope(|scope| {
             let origin = kptfile.lock().map(|lock| scope.spawn(move || before.at(&lock.commit, disk)));
             let fetched = upstream.fetch(disk);
             let origin = origin.map(|origin| origin.join().expect("fetching does not panic"));
-            Ok((fetched?, origin.transpose()?.map_or_else(Files::new, |origin| origin.files)))
+            Ok((fetched?, origin.transpose()?))
         })
     }
 
@@ -202,7 +235,8 @@ impl<'a> Updating<'a> {
     }
 
     fn merged(&mut self, sides: &Sides, folder: &Path, strategy: Strategy) -> Result<Files> {
-        let states = States { origin: &sides.origin, updated: &sides.updated, local: &sides.local, folder };
+        let Sides { origin, updated, local, links } = sides;
+        let states = States { origin, updated, local, folder, links };
         let updated = kpt::update(&states, strategy, self.side(), &self.report.sources)?;
         self.note(&updated.clashes, folder);
         self.removed.extend(updated.removed);
@@ -236,11 +270,13 @@ impl<'a> Updating<'a> {
             [false, true, false] => Ok(kpt::noted(&sides.updated)),
             [false, false, _] => Ok(sides.local),
             [true, is_upstream, false] => {
+                // Without its Kptfile, what is left of it belongs to the package around it.
+                let kept = if sides.local.is_empty() { Kept::Nothing } else { Kept::Here };
                 if is_upstream && sides.origin != sides.updated {
-                    let clash = Clash::of_subpackage(folder, Did::Remove, Did::Change, Kept::Nothing);
+                    let clash = Clash::of_subpackage(folder, Did::Remove, Did::Change, kept);
                     self.note(&[clash], self.dir);
                 }
-                Ok(Files::new())
+                Ok(sides.local)
             }
             [false, true, true] => Err(kpt::added_twice(self.dir, folder)),
             [true, false, true] => {

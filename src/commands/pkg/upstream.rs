@@ -152,7 +152,7 @@ impl Upstream {
         let Some(folder) = folder_in(checkout, self.directory.trim_matches('/')) else {
             return Err(self.no_folder(&found));
         };
-        let (files, executable) = read_files(&folder, disk)?;
+        let FolderFiles { files, executable, .. } = read_files(&folder, disk)?;
         Ok(Fetched { files, executable, found, commit })
     }
 }
@@ -177,8 +177,17 @@ fn warn_of_pointers(files: &Files) {
     }
 }
 
-/// The files of a folder, and those that may be run. Links are left out, with a warning.
-pub fn read_files(folder: &Path, disk: &Disk) -> Result<(Files, Vec<String>)> {
+/// The files of a folder.
+pub struct FolderFiles {
+    pub files: Files,
+    /// Those that may be run.
+    pub executable: Vec<String>,
+    /// What is a link, and not among the files.
+    pub links: Vec<String>,
+}
+
+/// Reads the files of a folder. Links are left out, with a warning.
+pub fn read_files(folder: &Path, disk: &Disk) -> Result<FolderFiles> {
     let (paths, links) = kpt::files::all(disk, folder)?;
     warn_of_links(&links);
     let read = |path: String| {
@@ -199,5 +208,5 @@ pub fn read_files(folder: &Path, disk: &Disk) -> Result<(Files, Vec<String>)> {
         }
         files.insert(path, bytes);
     }
-    Ok((files, executable))
+    Ok(FolderFiles { files, executable, links })
 }

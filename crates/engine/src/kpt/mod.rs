@@ -8,6 +8,7 @@
 mod call;
 pub mod files;
 mod image;
+mod keyed;
 mod kptfile;
 mod krm;
 mod merge_comments;

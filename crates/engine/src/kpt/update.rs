@@ -9,13 +9,14 @@ use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span, decode};
 use rayon::prelude::*;
-use rustc_hash::FxHashMap;
 
+use super::keyed::{Home, Homes, Key, Keyed, documents, is_unnamed, text_of};
 use super::kptfile::{FILE, Kptfile, Strategy};
-use super::merge_comments::{upstream_name, with_merge_comments, without_comment, without_notes};
+use super::merge_comments::{with_merge_comments, without_comment, without_notes};
 use super::upstream::merge_kptfile;
 use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way};
 use crate::package::is_configuration;
+use crate::resource::comments::keep_head;
 use crate::resource::wrapper::still_json;
 use crate::schema::Schema;
 
@@ -30,6 +31,8 @@ pub struct States<'a> {
     pub updated: &'a Files,
     /// What it is here.
     pub local: &'a Files,
+    /// The links that are here, to files or folders. They stay, and nothing is written through them.
+    pub links: &'a [String],
     /// The folder it is in, for messages.
     pub folder: &'a Path,
 }
@@ -74,7 +77,7 @@ pub enum Clash {
         /// What there is after the update.
         kept: Kept,
         place: Span,
-        /// For a resource that was removed here: the file that it is in now.
+        /// For a resource that left its file here: the file that it is in now.
         moved_to: Option<String>,
     },
 }
@@ -142,33 +145,58 @@ pub struct Updated {
 struct Met {
     clashes: Vec<Clash>,
     removed: Vec<String>,
+    /// What upstream adds, and is in another file here, as far as that one keeps it.
+    twice: Vec<Twice>,
+}
+
+struct Twice {
+    key: Key,
+    home: Home,
+    what: String,
+    place: Span,
 }
 
 /// What becomes of the package here, and what both sides changed. Of a field that both changed, `side` says whose value is
 /// taken.
 pub fn update(states: &States<'_>, strategy: Strategy, side: Side, sources: &Sources) -> Result<Updated> {
-    let States { origin, updated, local, folder } = *states;
-    let (origin, updated) = (noted(origin), noted(updated));
+    let States { origin, updated, local, folder, links } = *states;
+    let (mut origin, mut updated) = (noted(origin), noted(updated));
     let mut met = Met::default();
+    if strategy == Strategy::FastForward {
+        refuse_changes(&origin, states)?;
+    }
+    for link in links {
+        met.clashes.extend(kept_link(link, &mut origin, &mut updated));
+    }
     let merged = match strategy {
-        Strategy::FastForward => {
-            refuse_changes(&origin, states)?;
-            updated
-        }
-        Strategy::ForceDeleteReplace => updated,
+        Strategy::FastForward | Strategy::ForceDeleteReplace => updated,
         Strategy::CopyMerge => {
             let mut all: Files = local.clone();
             all.retain(|path, _| updated.contains_key(path) || !origin.contains_key(path));
-            met.clashes = overwritten(&origin, &updated, local);
+            met.clashes.extend(overwritten(&origin, &updated, local));
             all.extend(updated);
             all
         }
         Strategy::ResourceMerge => {
-            let states = States { origin: &origin, updated: &updated, local, folder };
+            let states = States { origin: &origin, updated: &updated, local, folder, links };
             merge(&states, side, sources, &mut met)?
         }
     };
     Ok(Updated { files: noted(&merged), clashes: met.clashes, removed: met.removed })
+}
+
+/// Takes what a link stands for out of an update; the conflict if upstream changed it.
+fn kept_link(link: &str, origin: &mut Files, updated: &mut Files) -> Option<Clash> {
+    let is_within =
+        |path: &String| path.strip_prefix(link).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
+    let [was, theirs] =
+        [origin, updated].map(|files| -> Files { files.extract_if(.., |path, _| is_within(path)).collect() });
+    let upstream = match (was.is_empty(), theirs.is_empty()) {
+        (true, _) => Did::Add,
+        (false, true) => Did::Remove,
+        (false, false) => Did::Change,
+    };
+    (was != theirs).then(|| Clash::of_file(link, Did::Change, upstream, Kept::Here))
 }
 
 /// What was changed here, and is replaced by what upstream made of it.
@@ -246,10 +274,11 @@ fn kptfile_changed(origin: Option<&Vec<u8>>, local: Option<&Vec<u8>>) -> bool {
 
 fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) -> Result<Files> {
     let States { origin, updated, local, .. } = *states;
-    let homes = Homes { files: local, sources, found: OnceLock::new() };
+    let homes = |files| Homes { files, folder: states.folder, sources, found: OnceLock::new() };
+    let (homes, upstream_homes) = (homes(local), homes(updated));
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
-    let fates = subpackages(states, &mut all_met.clashes)?;
+    let Subpackages { fates, dissolved } = subpackages(states, &mut all_met.clashes)?;
     // Files know nothing of each other.
     let one = |path: &&String| -> Result<(Option<Vec<u8>>, Met)> {
         let (was, theirs, ours) = (origin.get(*path), updated.get(*path), local.get(*path));
@@ -260,8 +289,16 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
             None if *path == FILE => ours.cloned(),
             Some(Fate::Stays) => ours.cloned(),
             Some(Fate::Goes) => None,
+            None if dissolved.contains(*path) => {
+                let is_changed = theirs.is_some() && was != theirs;
+                let clash = || Clash::of_file(path, Did::Remove, Did::Change, Kept::Nothing);
+                met.clashes.extend(is_changed.then(clash));
+                None
+            }
             None if may_hold_resources(path, [was, theirs, ours], sources) => {
-                let merging = Merging { path, here: states.shown(path), side, homes: &homes, sources };
+                let (homes, upstream_homes) = (&homes, &upstream_homes);
+                let here = states.shown(path);
+                let merging = Merging { path, here, side, homes, upstream_homes, sources };
                 merging.merge([was, theirs, ours], &mut met)?
             }
             None => match (was, theirs, ours) {
@@ -282,7 +319,15 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
         let (text, met) = one?;
         all_met.clashes.extend(met.clashes);
         all_met.removed.extend(met.removed);
+        all_met.twice.extend(met.twice);
         merged.extend(text.map(|text| (path.clone(), text)));
+    }
+    // What upstream moved is in one file again.
+    let after = Homes { files: &merged, folder: states.folder, sources, found: OnceLock::new() };
+    for Twice { key, home, what, place } in std::mem::take(&mut all_met.twice) {
+        if after.all(&key).iter().any(|after| after.path == home.path) {
+            all_met.clashes.push(Clash::Twice { what, here: home.path, place });
+        }
     }
     Ok(merged)
 }
@@ -375,12 +420,20 @@ enum Fate {
     Goes,
 }
 
-/// The subpackages that are not merged: those that one of the sides removed. Refuses those that both added.
-fn subpackages(states: &States<'_>, clashes: &mut Vec<Clash>) -> Result<BTreeMap<String, Fate>> {
+#[derive(Default)]
+struct Subpackages {
+    /// Those that are not merged, by their folders.
+    fates: BTreeMap<String, Fate>,
+    /// The Kptfiles that were removed here. What is left of their folders belongs to the package above.
+    dissolved: BTreeSet<String>,
+}
+
+/// What becomes of subpackages that one of the sides removed. Refuses those that both added.
+fn subpackages(states: &States<'_>, clashes: &mut Vec<Clash>) -> Result<Subpackages> {
     let States { origin, updated, local, .. } = *states;
     let mut here = None;
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
-    let mut fates = BTreeMap::new();
+    let Subpackages { mut fates, mut dissolved } = Subpackages::default();
     for path in paths {
         let Some(folder) = path.strip_suffix(FILE).and_then(|folder| folder.strip_suffix('/')) else {
             continue;
@@ -394,6 +447,9 @@ fn subpackages(states: &States<'_>, clashes: &mut Vec<Clash>) -> Result<BTreeMap
                 }
                 fates.insert(folder.to_owned(), if untouched { Fate::Goes } else { Fate::Stays });
             }
+            [true, _, false] if files_of(local, folder).next().is_some() => {
+                dissolved.insert(path.clone());
+            }
             [true, is_upstream, false] => {
                 if is_upstream && files_of(origin, folder).ne(files_of(updated, folder)) {
                     clashes.push(Clash::of_subpackage(folder, Did::Remove, Did::Change, Kept::Nothing));
@@ -406,7 +462,7 @@ fn subpackages(states: &States<'_>, clashes: &mut Vec<Clash>) -> Result<BTreeMap
             _ => {}
         }
     }
-    Ok(fates)
+    Ok(Subpackages { fates, dissolved })
 }
 
 /// What messages call a subpackage.
@@ -432,82 +488,6 @@ fn files_of<'f>(files: &'f Files, folder: &str) -> impl Iterator<Item = (&'f Str
     files.range(first.clone()..).take_while(move |(path, _)| path.starts_with(&first))
 }
 
-/// A resource by its type and by what upstream calls it.
-type Key = (String, String, String, String);
-
-/// The resources of a file by their keys, in order.
-struct Keyed {
-    documents: Vec<Document>,
-    at: FxHashMap<Key, usize>,
-    keys: Vec<Option<Key>>,
-}
-
-/// What a file holds, if it is there.
-fn documents(path: &str, bytes: Option<&Vec<u8>>, sources: &Sources) -> Result<Vec<Document>> {
-    bytes.map_or_else(|| Ok(Vec::new()), |bytes| krm_yaml::parse(&sources.add_bytes(path, bytes.clone())?))
-}
-
-impl Keyed {
-    fn new(path: &str, documents: Vec<Document>) -> Result<Self> {
-        let mut keyed = Self { at: FxHashMap::default(), keys: Vec::new(), documents };
-        for (at, document) in keyed.documents.iter().enumerate() {
-            let object = Object::from(document.original().clone());
-            let (namespace, name) = upstream_name(document);
-            let key = (!object.kind().is_empty() && !name.is_empty())
-                .then(|| (object.group().to_owned(), object.kind().to_owned(), namespace, name));
-            if let Some(key) = &key
-                && let Some(other) = keyed.at.insert(key.clone(), at)
-            {
-                let message = format!("`{path}` has two resources that upstream calls {} `{}`", key.1, key.3);
-                return Err(Diagnostic::error("update-duplicate", message)
-                    .at(document.root.span())
-                    .note("the other one", keyed.documents[other].root.span())
-                    .help("remove one of them, or correct its `# kpt-merge:` comment"));
-            }
-            keyed.keys.push(key);
-        }
-        Ok(keyed)
-    }
-
-    /// What has no key by which it could be found on another side.
-    fn unnamed(&self) -> impl Iterator<Item = &Node> {
-        let unnamed = self.documents.iter().zip(&self.keys).filter(|(_, key)| key.is_none());
-        unnamed.map(|(document, _)| &document.root).filter(|root| !root.is_null())
-    }
-
-    fn resources(&self) -> impl Iterator<Item = (&Document, Option<&Key>)> {
-        self.documents.iter().zip(self.keys.iter().map(Option::as_ref))
-    }
-
-    fn get(&self, key: &Key) -> Option<&Document> {
-        self.at.get(key).map(|at| &self.documents[*at])
-    }
-}
-
-/// Which file holds each resource here, to say where one went that has left its file. The files are read only if that is asked.
-struct Homes<'a> {
-    files: &'a Files,
-    sources: &'a Sources,
-    found: OnceLock<FxHashMap<Key, String>>,
-}
-
-impl Homes<'_> {
-    fn of(&self, key: &Key) -> Option<&String> {
-        let found = self.found.get_or_init(|| {
-            let mut found = FxHashMap::default();
-            for (path, bytes) in self.files {
-                // Not every file is YAML.
-                let keyed = documents(path, Some(bytes), self.sources).and_then(|all| Keyed::new(path, all));
-                if let Ok(keyed) = keyed {
-                    found.extend(keyed.at.into_keys().map(|key| (key, path.clone())));
-                }
-            }
-            found
-        });
-        found.get(key)
-    }
-}
-
 /// One file of resources that is merged.
 struct Merging<'a> {
     path: &'a str,
@@ -515,6 +495,7 @@ struct Merging<'a> {
     here: String,
     side: Side,
     homes: &'a Homes<'a>,
+    upstream_homes: &'a Homes<'a>,
     sources: &'a Sources,
 }
 
@@ -538,31 +519,49 @@ impl Merging<'_> {
         let (was, theirs, ours) =
             (Keyed::new(&before(self.path), was)?, Keyed::new(&upstream(self.path), theirs)?, here()?);
         let holds_none = [&was, &theirs, &ours].iter().all(|side| side.at.is_empty());
-        if holds_none || !was.unnamed().eq(theirs.unnamed()) {
-            // There is no resource in it, or upstream changed one without a name, such as a list: it is a file like any other.
+        if holds_none {
+            // There is no resource in it that could be found on another side: it is a file like any other.
             return Ok(whole(self.path, bytes, self.side, &mut met.clashes));
         }
         let sides = Sides { was, theirs, ours };
+        let takes_unnamed = self.takes_unnamed(&sides, &mut met.clashes);
         let mut removed = Vec::new();
         let mut documents = Vec::new();
+        let mut unnamed = sides.theirs.unnamed().into_iter();
         for (document, key) in sides.ours.resources() {
+            if takes_unnamed && is_unnamed(document, key) {
+                match unnamed.next() {
+                    Some(theirs) => documents.push(theirs.clone()),
+                    None => removed.push(format!("{} of {}", named(&document.root), self.here)),
+                }
+                continue;
+            }
             match self.ours(document, key, &sides, &mut met.clashes)? {
                 Outcome::Stays(document) => documents.push(document),
                 Outcome::Removed => removed.push(format!("{} of {}", named(&document.root), self.here)),
                 Outcome::Cleared => {}
             }
         }
+        let unnamed: Vec<&Document> = unnamed.filter(|_| takes_unnamed).collect();
         for (document, key) in sides.theirs.resources() {
-            met.clashes.extend(key.and_then(|key| self.missing_here(document, key, &sides)));
-            if sides.adds(document, key) {
-                let here = key.and_then(|key| self.homes.of(key)).cloned();
-                let twice =
-                    |here| Clash::Twice { what: named(&document.root), here, place: document.root.span() };
-                met.clashes.extend(here.map(twice));
+            let Some(key) = key else {
+                let is_left = unnamed.iter().any(|left| std::ptr::eq(*left, document));
+                documents.extend(is_left.then(|| document.clone()));
+                continue;
+            };
+            met.clashes.extend(self.missing_here(document, key, &sides));
+            if sides.ours.get(key).is_none() && sides.was.get(key).is_none() {
+                let (what, place) = (named(&document.root), document.root.span());
+                let home = self.homes.of(key).cloned();
+                met.twice.extend(home.map(|home| Twice { key: key.clone(), home, what, place }));
                 documents.push(document.clone());
             }
         }
-        let left = documents.iter().any(|document| !document.root.is_null());
+        met.clashes.extend(sides.was.resources().filter_map(|(_, key)| self.moved_and_removed(key?, &sides)));
+        keep_head(&sides.ours.documents, &mut documents);
+        // What was commented out here is something that someone wrote.
+        let left = documents.iter().any(|document| !document.root.is_null())
+            || !sides.ours.comments().is_subset(&sides.was.comments());
         // A file that goes says it all.
         met.removed.extend(removed.into_iter().filter(|_| left));
         let [_, theirs, ours] = bytes;
@@ -611,6 +610,41 @@ impl Merging<'_> {
         Ok(Outcome::Stays(document))
     }
 
+    /// Whether upstream's documents without a name take the place of those here. They cannot be paired one by one: all of
+    /// them are as on one side.
+    fn takes_unnamed(&self, sides: &Sides, clashes: &mut Vec<Clash>) -> bool {
+        let [was, theirs, ours] = [&sides.was, &sides.theirs, &sides.ours].map(Keyed::unnamed);
+        let same = |one: &[&Document], other: &[&Document]| {
+            one.iter().map(|document| &document.root).eq(other.iter().map(|document| &document.root))
+        };
+        if same(&was, &theirs) {
+            return false;
+        }
+        let is_untouched =
+            ours.len() == was.len() && ours.iter().zip(&was).all(|(ours, was)| same_text(was, ours));
+        if !is_untouched && !same(&ours, &theirs) {
+            let did = |side: &[&Document]| match (was.is_empty(), side.is_empty()) {
+                (true, _) => Did::Add,
+                (false, true) => Did::Remove,
+                (false, false) => Did::Change,
+            };
+            let what = format!("what has no name in `{}`", self.path);
+            let kept = if ours.is_empty() { Kept::Nothing } else { Kept::Here };
+            let (here, upstream) = (did(&ours), did(&theirs));
+            clashes.push(Clash::File { what, path: self.path.to_owned(), here, upstream, kept });
+        }
+        is_untouched
+    }
+
+    /// The conflict if a resource was moved to another file here, and is nowhere upstream any more.
+    fn moved_and_removed(&self, key: &Key, sides: &Sides) -> Option<Clash> {
+        let is_there = sides.ours.get(key).is_some() || self.upstream_homes.of(key).is_some();
+        let Home { path, span } = self.homes.of(key).filter(|_| !is_there)?;
+        let what = named(&sides.was.get(key)?.root);
+        let (here, upstream, kept) = (Did::Remove, Did::Remove, Kept::Here);
+        Some(Clash::Whole { what, here, upstream, kept, place: *span, moved_to: Some(path.clone()) })
+    }
+
     /// The conflict if upstream changed a resource that is no longer in the local copy of this file.
     fn missing_here(&self, document: &Document, key: &Key, sides: &Sides) -> Option<Clash> {
         let was = sides.was.get(key)?;
@@ -618,7 +652,7 @@ impl Merging<'_> {
             return None;
         }
         let (what, place) = (named(&document.root), document.root.span());
-        let moved_to = self.homes.of(key).cloned();
+        let moved_to = self.homes.of(key).map(|home| home.path.clone());
         let (here, upstream, kept) = (Did::Remove, Did::Change, Kept::Nothing);
         Some(Clash::Whole { what, here, upstream, kept, place, moved_to })
     }
@@ -629,19 +663,6 @@ struct Sides {
     was: Keyed,
     theirs: Keyed,
     ours: Keyed,
-}
-
-impl Sides {
-    /// Whether upstream added this document.
-    fn adds(&self, document: &Document, key: Option<&Key>) -> bool {
-        match key {
-            Some(key) => self.ours.get(key).is_none() && self.was.get(key).is_none(),
-            None => {
-                let is_new = self.ours.documents.is_empty() && self.was.documents.is_empty();
-                is_new && !document.root.is_null()
-            }
-        }
-    }
 }
 
 /// What became of a resource here.
@@ -656,9 +677,7 @@ enum Outcome {
 /// Whether two versions of a resource are the same to the letter: a comment that someone wrote is a change, too.
 fn same_text(one: &Document, other: &Document) -> bool {
     let lines = |document: &Document| -> Vec<String> {
-        let text = document.source().text()[document.span().range()].trim();
-        let text = text.strip_prefix("---").unwrap_or(text).trim();
-        text.lines().map(|line| without_comment(line).trim_end().to_owned()).collect()
+        text_of(document).lines().map(|line| without_comment(line).trim_end().to_owned()).collect()
     };
     lines(one) == lines(other)
 }
@@ -671,5 +690,9 @@ fn differ(one: &Document, other: &Document) -> bool {
 /// A resource by its kind and name, as in a sentence.
 fn named(resource: &Node) -> String {
     let text = |node: Option<&Node>| node.and_then(Node::text).unwrap_or_default().to_owned();
-    format!("{} `{}`", text(resource.get("kind")), text(resource.at(["metadata", "name"])))
+    match (text(resource.get("kind")), text(resource.at(["metadata", "name"]))) {
+        (kind, name) if kind.is_empty() && name.is_empty() => "a document without a name".to_owned(),
+        (kind, name) if name.is_empty() => format!("a {kind} without a name"),
+        (kind, name) => format!("{kind} `{name}`"),
+    }
 }
