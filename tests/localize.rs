@@ -142,3 +142,32 @@ fn files_that_come_by_http_are_stored() {
     assert!(stored.starts_with("# ours\n") && stored.contains("settings.yaml # theirs\n"), "{stored}");
     assert_eq!(place.done(&["build", "copy"]), before);
 }
+
+#[cfg(unix)]
+#[test]
+fn executables_can_be_run_and_private_files_stay_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::named("modes");
+    place.write(
+        "t/kustomization.yaml",
+        "generators: [fn.yaml]\nsecretGenerator:\n- {name: s, files: [key.pem]}\n",
+    );
+    place.write(
+        "t/fn.yaml",
+        "apiVersion: example.com/v1\nkind: Fn\nmetadata:\n  name: fn\n  annotations:\n    config.kubernetes.io/function: |\n      exec: {path: ./fn.sh}\n",
+    );
+    place.write(
+        "t/fn.sh",
+        "#!/bin/sh\ncat <<END\nkind: ResourceList\nitems:\n- apiVersion: v1\n  kind: ConfigMap\n  metadata: {name: made}\nEND\n",
+    );
+    place.write("t/key.pem", "private\n");
+    for (file, mode) in [("t/fn.sh", 0o755), ("t/key.pem", 0o600)] {
+        fs::set_permissions(place.0.join(file), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let flags = ["--enable-alpha-plugins", "--enable-exec"];
+    place.done(&[&["localize", "t", "copy"], &flags[..]].concat());
+    let mode = |file: &str| fs::metadata(place.0.join(file)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("copy/fn.sh") & 0o100, mode("copy/key.pem")), (0o100, 0o600));
+    let built = |dir: &str| place.done(&[&["build", dir], &flags[..]].concat());
+    assert_eq!(built("copy"), built("t"));
+}

@@ -76,6 +76,7 @@ pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
         changes.write(&destination.join(path), bytes)?;
     }
     changes.commit()?;
+    keep_modes(&copy, &destination)?;
     copy.notes.iter().for_each(|note| eprintln!("{note}"));
     eprintln!("`{}` is now in `{}`", args.target, destination.join(&copy.target).display());
     Ok(())
@@ -89,8 +90,14 @@ fn built(copy: &Localized, disk: Arc<dyn World>, options: BuildOptions) -> Resul
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
         written.map_err(|error| os::not_written(&path, &error))?;
     }
+    keep_modes(copy, folder.path())?;
     let offline = Arc::new(Overlay::new(disk, BTreeMap::new()).offline());
     overlay::build_with(offline, &folder.path().join(&copy.target).to_string_lossy(), options)
+}
+
+/// A function that is an executable is one in the copy, too, and a private file stays private.
+fn keep_modes(copy: &Localized, folder: &Path) -> Result<()> {
+    copy.originals.iter().try_for_each(|(path, original)| os::keep_mode(original, &folder.join(path)))
 }
 
 /// As the reference calls it.

@@ -7,8 +7,8 @@ use krm_yaml::{Diagnostic, FileId, Node, Result, Sources, Span};
 
 use super::moves::{refused, replaced};
 use crate::files::relative;
-use crate::files::repository::{Repository, is_http};
-use crate::files::world::{ChartAddress, EntryKind, World, clean};
+use crate::files::repository::{Repository, is_http, without_secrets};
+use crate::files::world::{AddressKind, ChartAddress, EntryKind, World, clean};
 use crate::transformers::home_of_chart;
 use crate::workspace::{Layer, ReferenceTarget, Workspace};
 
@@ -20,6 +20,8 @@ const FETCHED: &str = "localized-files";
 pub struct Localized {
     /// By their paths in the copy.
     pub files: BTreeMap<PathBuf, Vec<u8>>,
+    /// The files that they are copies of, by the same paths.
+    pub originals: BTreeMap<PathBuf, PathBuf>,
     /// The folder in the copy that builds to what the original builds to.
     pub target: PathBuf,
     /// What is still fetched by a build of the copy.
@@ -164,11 +166,14 @@ impl Localizer<'_> {
 
     fn fetch(&mut self, address: &str, place: Span) -> Result<Fetched> {
         let repository = Repository::parse(address);
-        let as_file = is_http(address) && !repository.as_ref().is_some_and(Repository::is_surely_one);
+        let is_surely_one = |repository: &Repository| {
+            repository.is_surely_one() || self.world.known_kind(repository) == Some(AddressKind::Repository)
+        };
+        let as_file = is_http(address) && !repository.as_ref().is_some_and(is_surely_one);
         if as_file {
             match (self.world.get(address), &repository) {
                 (Ok(download), _) => {
-                    let path = Path::new(FETCHED).join(slug(address));
+                    let path = Path::new(FETCHED).join(slug(&without_secrets(address)));
                     self.result.files.insert(path.clone(), download.bytes.to_vec());
                     return Ok(Fetched::File(path));
                 }
@@ -207,6 +212,7 @@ impl Localizer<'_> {
                 .world
                 .read(path)
                 .map_err(|error| refused(format!("cannot read `{}`: {error}", path.display())).at(named))?;
+            self.result.originals.insert(place.clone(), path.to_owned());
             self.result.files.insert(place, bytes);
         }
         Ok(())
