@@ -64,17 +64,12 @@ pub fn explained(error: &ureq::Error) -> String {
     }
 }
 
-/// Why an answer could not be read to its end.
-pub fn explained_reading(error: &std::io::Error) -> String {
-    if is_timeout(error) { TOO_LONG.into() } else { error.to_string() }
-}
-
 /// Whether reading an answer took longer than it may.
 pub fn is_timeout(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::TimedOut || error.to_string().contains("timeout")
 }
 
-const TOO_LONG: &str = "the server takes too long";
+pub const TOO_LONG: &str = "the server takes too long";
 
 /// A server that answers every request one byte at a time, and never finishes.
 #[cfg(test)]

@@ -4,7 +4,6 @@
 //! for one. Passwords are those that `docker login` or `podman login` left in their files, or with the programs these name;
 //! otherwise a credential helper is asked.
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -14,7 +13,7 @@ use serde::Deserialize;
 
 use super::content::sha256;
 use super::credentials::{Credentials, get_from};
-use super::http::{agent, explained, explained_reading};
+use super::http::{agent, explained};
 
 /// An image by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,11 +109,6 @@ const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vn
 /// No manifest and no configuration is larger.
 const LARGEST: u64 = 8 << 20;
 const WITHIN: Duration = Duration::from_secs(60);
-/// The bytes of a layer that a registry must send in a second, on average.
-const SLOWEST: u64 = 64 << 10;
-/// The time a registry has for the largest layer.
-const LAYER_WITHIN: Duration = Duration::from_secs(1800);
-
 impl ImageName {
     /// Reads a name as the container engines do: without a registry it is on Docker Hub, without a tag it is `latest`.
     pub fn parse(image: &str) -> Self {
@@ -178,7 +172,7 @@ pub struct Registry {
     name: ImageName,
     agent: ureq::Agent,
     /// How long it may take for a manifest.
-    within: Duration,
+    pub(super) within: Duration,
     /// Asked if no login is known.
     credential_helper: Option<String>,
     token: Option<String>,
@@ -189,7 +183,7 @@ impl Registry {
         Self::within(image, credential_helper, WITHIN)
     }
 
-    fn within(image: &str, credential_helper: Option<&str>, within: Duration) -> Self {
+    pub(super) fn within(image: &str, credential_helper: Option<&str>, within: Duration) -> Self {
         Self {
             image: image.to_owned(),
             name: ImageName::parse(image),
@@ -206,22 +200,13 @@ impl Registry {
         ImageConfig::read(&image, &reference, self)
     }
 
-    /// Writes a blob somewhere, as it comes. Nothing is verified, but no more than `most` bytes are written.
-    pub fn copy_blob(&mut self, digest: &str, most: u64, to: &mut dyn Write) -> Result<()> {
-        let within = (self.within + Duration::from_secs(most / SLOWEST)).min(LAYER_WITHIN);
-        let mut response = self.response("blobs", digest, within)?;
-        // A body of exactly this size is not too large.
-        let mut body = response.body_mut().with_config().limit(most.saturating_add(1)).reader();
-        std::io::copy(&mut body, to).map(drop).map_err(|error| self.failed(explained_reading(&error)))
-    }
-
     fn get(&mut self, what: &str, reference: &str) -> Result<Vec<u8>> {
         let mut response = self.response(what, reference, self.within)?;
         let body = response.body_mut().with_config().limit(LARGEST).read_to_vec();
         body.map_err(|error| self.failed(explained(&error)))
     }
 
-    fn response(
+    pub(super) fn response(
         &mut self,
         what: &str,
         reference: &str,
@@ -309,7 +294,7 @@ impl Registry {
         Ok(authorization.map(str::to_owned))
     }
 
-    fn failed(&self, why: String) -> Diagnostic {
+    pub(super) fn failed(&self, why: String) -> Diagnostic {
         failed(&self.image, &why)
     }
 }
@@ -429,22 +414,7 @@ fn stored_login(program: &str, registry: &str) -> Result<Option<String>, String>
 
 #[cfg(test)]
 mod tests {
-    use std::time::Instant;
-
     use super::*;
-
-    #[test]
-    fn a_registry_that_answers_in_drops_is_given_up() {
-        let image = format!("{}/a:v1", crate::os::http::dripping_server());
-        let mut registry = Registry::within(&image, None, Duration::from_millis(300));
-        let start = Instant::now();
-        let manifest = registry.config().map(drop).unwrap_err();
-        let layer = registry.copy_blob("sha256:00", 1000, &mut std::io::sink()).unwrap_err();
-        for error in [manifest, layer] {
-            assert!(error.to_string().ends_with("the server takes too long"), "{error}");
-        }
-        assert!(start.elapsed() < Duration::from_secs(5));
-    }
 
     #[test]
     fn logins_are_sent_over_tls_or_not_at_all() {

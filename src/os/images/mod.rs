@@ -4,8 +4,10 @@
 //! files are compared by content whenever the system says that one of them may have changed. Believing that takes a store
 //! that nobody else can write to.
 
+mod blobs;
 mod inventory;
 mod layer;
+mod stored;
 mod tar;
 mod zstd;
 
@@ -22,11 +24,12 @@ use krm_engine::{Diagnostic, Result, Span};
 use serde::{Deserialize, Serialize};
 
 use self::layer::{Budget, Fault, unpack};
+use self::stored::{Hashing, not_stored};
 use self::zstd::ZstdFrames;
 use super::content::{ContentKind, sha256};
 use super::note;
 use super::registry::{ImageConfig, ImageName, Layer, Parts, Registry};
-use super::store::{Hashing, Kept, Store, not_stored};
+use super::store::{Kept, Store};
 
 /// Images of this user.
 #[derive(Default)]
