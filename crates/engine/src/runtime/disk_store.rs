@@ -4,12 +4,12 @@
 //! what is in it is compared with digests. So an entry is never wrong, only unused or damaged. That holds only for a
 //! folder that nobody else can write to: in any other, nothing is read or kept.
 
-use std::fs::{self, File, OpenOptions};
-use std::hash::{BuildHasher, RandomState};
+use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use prost::Message;
+use tempfile::NamedTempFile;
 
 use super::reapi::{ActionResult, Digest};
 use super::store::{Outputs, Store, Stream};
@@ -90,20 +90,11 @@ fn read_own(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 
 /// Writes a file of the cache, whole or not at all, for this user alone.
 fn write(file: &Path, bytes: &[u8]) -> io::Result<()> {
-    let half = file.with_extension(format!("{:016x}", unguessable()));
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    let written = options.open(&half).and_then(|mut open| open.write_all(bytes));
-    written.and_then(|()| fs::rename(&half, file)).inspect_err(|_| {
-        let _ = fs::remove_file(&half);
-    })
-}
-
-/// A number nobody can foresee: every state is seeded anew, by the operating system at first.
-pub(super) fn unguessable() -> u64 {
-    RandomState::new().hash_one(std::process::id())
+    let folder = file.parent().expect("it is in the folder of outputs");
+    let mut half = NamedTempFile::new_in(folder)?;
+    half.write_all(bytes)?;
+    half.persist(file)?;
+    Ok(())
 }
 
 #[cfg(all(test, unix))]
@@ -114,7 +105,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_can_write_to_is_not_trusted() {
-        let dir = std::env::temp_dir().join(format!("krm-cache-{:016x}", unguessable()));
+        let dir = tempfile::tempdir().unwrap().keep();
         let outputs = private_dir(&dir).expect("a folder of ours");
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         for open in [&dir, &outputs] {

@@ -6,8 +6,9 @@ use std::process::Command;
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Result};
+use tempfile::TempDir;
 
-use super::{Action, Argument, Call, Output, Program, Runner, Tool, disk_store, process, signals};
+use super::{Action, Argument, Call, Output, Program, Runner, Tool, process, signals};
 use crate::pipeline::policy::Limits;
 
 /// Runs tools.
@@ -66,61 +67,57 @@ pub fn run_tool(
     Ok(process::run(command, &[], input.into(), limits, supervisor))
 }
 
-#[cfg(unix)]
-fn make_private(path: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    std::fs::DirBuilder::new().mode(0o700).create(path)
-}
-
-#[cfg(not(unix))]
-fn make_private(path: &Path) -> io::Result<()> {
-    std::fs::create_dir(path)
-}
-
-/// A folder for a while: made empty, for the current user alone, and removed with all that is in it.
+/// A folder for a while: made empty, for the current user alone, and removed with all that is in it, also by a signal.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub struct Scratch {
+    folder: TempDir,
+    // Dropped after the folder is gone: until then a signal has to remove it.
+    _removal: OnSignal,
+}
+
+/// A folder that a signal removes.
+#[derive(Debug)]
+struct OnSignal(PathBuf);
+
+impl OnSignal {
+    fn new(path: &Path) -> Self {
+        signals::add_folder(path);
+        Self(path.to_owned())
+    }
+}
+
+impl Drop for OnSignal {
+    fn drop(&mut self) {
+        signals::remove_folder(&self.0);
+    }
+}
 
 impl Scratch {
     /// Makes a folder whose name begins so.
     pub fn new(name: &str) -> Result<Self> {
-        let failed = |error: io::Error| {
+        let make = || {
+            // Links resolved: those who ask whether a path is in here compare real paths.
+            let parent = std::env::temp_dir().canonicalize()?;
+            tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(parent)
+        };
+        let folder = make().map_err(|error| {
             Diagnostic::error("no-temporary-folder", format!("cannot make a temporary folder: {error}"))
                 .help("the variable TMPDIR says where temporary files go")
-        };
-        // Links resolved: those who ask whether a path is in here compare real paths.
-        let parent = std::env::temp_dir().canonicalize().map_err(failed)?;
-        loop {
-            let path = parent.join(format!("{name}-{:016x}", disk_store::unguessable()));
-            match make_private(&path) {
-                Ok(()) => {
-                    signals::add_folder(&path);
-                    return Ok(Self(path));
-                }
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(failed(error)),
-            }
-        }
+        })?;
+        let removal = OnSignal::new(folder.path());
+        Ok(Self { folder, _removal: removal })
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.folder.path()
     }
 
     /// Writes a file into the folder.
     pub fn write(&self, name: &str, bytes: &[u8]) -> Result<PathBuf> {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         std::fs::write(&path, bytes).map_err(|error| {
             Diagnostic::error("no-temporary-folder", format!("cannot write `{}`: {error}", path.display()))
         })?;
         Ok(path)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // What cannot be removed now is left to whatever cleans up temporary files.
-        let _ = std::fs::remove_dir_all(&self.0);
-        signals::remove_folder(&self.0);
     }
 }
