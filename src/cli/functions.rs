@@ -264,6 +264,29 @@ pub enum PullPolicy {
     Never,
 }
 
+impl From<PullPolicy> for Pull {
+    fn from(policy: PullPolicy) -> Self {
+        match policy {
+            PullPolicy::Always => Pull::Always,
+            PullPolicy::IfNotPresent => Pull::IfNotPresent,
+            PullPolicy::Never => Pull::Never,
+        }
+    }
+}
+
+/// What every policy has in common: the means of this machine to run programs, and none of them allowed.
+pub(super) fn nothing_allowed(remote: &RemoteExecutionArgs) -> Policy {
+    Policy {
+        container_engine: os::container_engine(),
+        images: os::images(remote.credential_helper()),
+        limits_of_each_process: os::limits_of_each_process(),
+        cache_dir: os::cache_dir(),
+        supervisor: os::supervisor(),
+        plugin_homes: os::plugin_homes(),
+        ..Policy::default()
+    }
+}
+
 impl AccessArgs {
     /// What this allows. Mounts are relative to the folder the command was given in.
     pub fn policy(&self) -> krm_engine::Result<Policy> {
@@ -288,14 +311,8 @@ impl AccessArgs {
             as_current_user: self.as_current_user,
             mounts,
             env: self.env.clone(),
-            container_engine: os::container_engine(),
-            images: os::images(self.remote.credential_helper()),
-            limits_of_each_process: os::limits_of_each_process(),
-            cache_dir: os::cache_dir(),
-            supervisor: os::supervisor(),
-            plugin_homes: os::plugin_homes(),
             limits,
-            ..Policy::default()
+            ..nothing_allowed(&self.remote)
         })
     }
 }
@@ -303,15 +320,7 @@ impl AccessArgs {
 impl SandboxArgs {
     /// What this allows to functions named or declared for `krm fn`.
     pub fn policy(&self) -> krm_engine::Result<Policy> {
-        Ok(Policy {
-            functions: true,
-            pull: match self.image_pull_policy {
-                PullPolicy::Always => Pull::Always,
-                PullPolicy::IfNotPresent => Pull::IfNotPresent,
-                PullPolicy::Never => Pull::Never,
-            },
-            ..self.access.policy()?
-        })
+        Ok(Policy { functions: true, pull: self.image_pull_policy.into(), ..self.access.policy()? })
     }
 }
 
@@ -427,7 +436,7 @@ pub struct FnDocArgs {
 }
 
 /// `NAME=value`, or `NAME` to pass on the caller's.
-fn variable(text: &str) -> Result<EnvVar, String> {
+pub(super) fn variable(text: &str) -> Result<EnvVar, String> {
     let variable = EnvVar::parse(text);
     // Some container engines would take a pattern for all the variables it matches.
     match variable.is_a_name() {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::Policy;
-use krm_engine::policy::{Limits, Pull};
+use krm_engine::policy::Limits;
 use krm_engine::runtime::{EnvVar, Mount};
 
 use super::examples;
-use super::functions::{Cache, FetchArgs, PullPolicy};
+use super::functions::{Cache, FetchArgs, PullPolicy, nothing_allowed};
 use super::remote_execution::RemoteExecutionArgs;
 use crate::os;
 
@@ -282,8 +282,8 @@ pub struct FnEvalArgs {
     pub mount: Vec<String>,
 
     /// An environment variable for the container, as `NAME=value` or `NAME`; may be given several times
-    #[arg(short, long, value_name = "VARIABLE")]
-    pub env: Vec<String>,
+    #[arg(short, long, value_name = "VARIABLE", value_parser = super::functions::variable)]
+    pub env: Vec<EnvVar>,
 
     /// Run the container as the current user, not as `nobody`
     #[arg(long)]
@@ -386,35 +386,33 @@ impl ImageArgs {
         self.image_prefix.clone().or_else(|| os::variable("KPT_IMAGE_PREFIX")).unwrap_or_default()
     }
 
-    /// What functions may do, executables included: who may run them is for the command to say.
-    pub fn policy(&self) -> Policy {
+    /// What functions may do: what each command allows beyond that is for its own flags to say.
+    fn policy(&self) -> Policy {
         Policy {
             functions: true,
-            exec: true,
-            network: true,
-            pull: match self.image_pull_policy {
-                PullPolicy::Always => Pull::Always,
-                PullPolicy::IfNotPresent => Pull::IfNotPresent,
-                PullPolicy::Never => Pull::Never,
-            },
+            pull: self.image_pull_policy.into(),
             limits: Limits { timeout: self.timeout, ..Limits::default() },
-            container_engine: os::container_engine(),
-            images: os::images(self.remote.credential_helper()),
-            limits_of_each_process: os::limits_of_each_process(),
-            supervisor: os::supervisor(),
-            cache_dir: os::cache_dir(),
-            ..Policy::default()
+            ..nothing_allowed(&self.remote)
         }
     }
 }
 
+impl FnRenderArgs {
+    pub fn policy(&self) -> Policy {
+        Policy { exec: self.allow_exec, network: self.allow_network, ..self.images.policy() }
+    }
+}
+
 impl FnEvalArgs {
+    /// A program that is named on the command line may run.
     pub fn policy(&self) -> krm_engine::Result<Policy> {
         let dir = os::current_dir()?;
         Ok(Policy {
+            exec: true,
+            network: self.network,
             as_current_user: self.as_current_user,
             mounts: self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect(),
-            env: self.env.iter().map(|text| EnvVar::parse(text)).collect(),
+            env: self.env.clone(),
             ..self.images.policy()
         })
     }

@@ -49,16 +49,13 @@ impl Packages<'_> {
         let folder = follow_link(folder)?;
         let kptfile = kpt::root_kptfile(self.disk, &folder, sources)?;
         let tree = Arc::new(Tree::read(self.disk, &folder, kptfile, sources)?);
-        let policy = self.policy();
         let settings = Settings {
             dir: os::current_dir()?,
-            allow_exec: policy.exec,
             // Nothing is written.
             allow_empty: true,
-            network: policy.network,
             images: Images::new(&os::variable("KPT_IMAGE_PREFIX").unwrap_or_default())?,
             tags: Arc::new(local_tags),
-            runtime: Arc::new(Runtime::new(policy)),
+            runtime: Arc::new(Runtime::new(self.policy())),
         };
         let options = kpt::Options { world: self.disk, sources, settings, trace: Some(tracer) };
         let outcome = kpt::render(&tree, &options, Box::new(Silent));

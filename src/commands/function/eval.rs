@@ -37,8 +37,7 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
     let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, args.images.fetch.offline)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);
-    let (allow_exec, allow_empty, network) = (true, args.to.allow_empty, args.network);
-    let settings = Settings { runtime, dir, allow_exec, allow_empty, network, images, tags };
+    let settings = Settings { runtime, dir, allow_empty: args.to.allow_empty, images, tags };
     let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
     let evaluation = Evaluation {
         function,

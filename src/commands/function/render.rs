@@ -27,7 +27,7 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     let disk = args.images.fetch.disk(&targets);
     let images = Images::new(&args.images.prefix())?;
     let offline = args.images.fetch.offline;
-    let policy = args.images.fetch.restrict(args.images.policy(), &disk)?;
+    let policy = args.images.fetch.restrict(args.policy(), &disk)?;
     let policy = args.shared.apply(policy, args.cache, &args.images.remote, offline)?;
     let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, offline)?));
     // Before anything is read: what another krm changes at the same time comes before or after.
@@ -44,9 +44,7 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
     let settings = Settings {
         runtime,
         dir: os::current_dir()?,
-        allow_exec: args.allow_exec,
         allow_empty: args.to.allow_empty,
-        network: args.allow_network,
         images,
         tags: Arc::new(packages::local_tags),
     };

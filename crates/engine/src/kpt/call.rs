@@ -145,7 +145,7 @@ impl Calling {
                     true => program_of(&function.exec, &settings.dir, function.exec.span())?,
                     false => Program::Image(Image {
                         image: shown.to_owned(),
-                        network: settings.network,
+                        network: settings.runtime.policy().network,
                         ..Image::default()
                     }),
                 };

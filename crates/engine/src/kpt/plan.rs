@@ -82,7 +82,8 @@ fn functions(run: &Arc<Run>, member: usize) -> Vec<Step> {
             ("pipeline.validators", &kptfile.pipeline.validators, Role::Inspect),
         ];
         for (field, functions, role) in all {
-            let may_run = |function: &&Spanned<Function>| run.settings.allow_exec || !function.is_exec();
+            let exec = run.settings.runtime.policy().exec;
+            let may_run = |function: &&Spanned<Function>| exec || !function.is_exec();
             if let Some(function) = functions.iter().find(|function| !may_run(function)) {
                 let refusal = Refusal { run: run.clone(), member, function: function.clone(), role };
                 steps.push(transform(field, Work::new(refusal)));

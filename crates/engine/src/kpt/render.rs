@@ -33,18 +33,15 @@ pub struct Options<'a> {
     pub trace: Option<&'a Tracer>,
 }
 
-/// What functions may do, and where images come from.
+/// What functions run by, and where images come from.
 #[derive(Clone)]
 pub struct Settings {
+    /// Its policy says what functions may do.
     pub runtime: Arc<Runtime>,
     /// Where programs run, and what their paths are relative to.
     pub dir: PathBuf,
-    /// Programs of this machine may run.
-    pub allow_exec: bool,
     /// Functions may leave no resource, or none of those they were given.
     pub allow_empty: bool,
-    /// Containers get the network.
-    pub network: bool,
     pub images: Images,
     pub tags: Arc<Tags>,
 }
