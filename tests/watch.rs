@@ -135,6 +135,44 @@ fn a_change_reaches_what_it_reaches() {
     krm.wait_for("builds again");
 }
 
+#[cfg(unix)]
+#[test]
+fn programs_and_charts_are_watched() {
+    let dir = folder("programs");
+    let function = "apiVersion: example.com/v1\nkind: Rename\nmetadata:\n  name: rename\n  annotations:\n    \
+                    config.kubernetes.io/function: |\n      exec: {path: ../bin/rename}\n";
+    write(
+        &dir,
+        &[
+            ("app/kustomization.yaml", "resources: [web.yaml]\ntransformers: [rename.yaml]\n"),
+            ("app/web.yaml", &service("web")),
+            ("app/rename.yaml", function),
+            ("bin/rename", "#!/bin/sh\nsed s/web/first/\n"),
+            ("chart/kustomization.yaml", "helmCharts: [{name: shop, releaseName: shop}]\n"),
+            ("chart/charts/shop/values.yaml", "{}\n"),
+            ("chart/charts/shop/templates/deep/web.yaml", &service("one")),
+            // What helm prints for a chart without any template syntax.
+            ("bin/helm", "#!/bin/sh\ncat \"$3\"/templates/deep/*\n"),
+        ],
+    );
+    for program in ["rename", "helm"] {
+        let may_run = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(dir.join("bin").join(program), may_run).unwrap();
+    }
+    let helm = dir.join("bin/helm").display().to_string();
+    let flags = ["app", "chart", "-o", "out", "--enable-alpha-plugins", "--enable-exec", "--enable-helm"];
+    let mut watching = Watching::krm(&dir, &[&flags[..], &["--helm-command", &helm]].concat());
+    write(&dir, &[("bin/rename", "#!/bin/sh\nsed s/web/second/\n")]);
+    let line = watching.wait_for(" → ");
+    assert!(line.contains("bin/rename → 1 of 2 targets, 1 field"), "{line}");
+    write(&dir, &[("chart/charts/shop/templates/deep/web.yaml", &service("two"))]);
+    let line = watching.wait_for(" → ");
+    assert!(line.contains("deep/web.yaml → 1 of 2 targets"), "{line}");
+    write(&dir, &[("chart/charts/shop/templates/deep/z.yaml", &format!("---\n{}", service("more")))]);
+    let line = watching.wait_for(" → ");
+    assert!(line.contains("→ 1 of 2 targets"), "{line}");
+}
+
 #[test]
 fn with_diff_it_shows_what_a_change_does() {
     let dir = tree("diff");

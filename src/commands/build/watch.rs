@@ -256,10 +256,24 @@ pub fn paths_of<'d>(all: impl Iterator<Item = &'d Arc<Dependencies>>) -> BTreeSe
         if known.insert(Arc::as_ptr(&part), ()).is_none() {
             paths.extend(part.paths().into_iter().map(|(path, _)| path));
             paths.extend(part.listed());
+            part.programs().folders.into_iter().for_each(|folder| add_all(folder, &mut paths));
         }
     }
     paths.retain(|path| path.is_absolute());
     paths
+}
+
+/// Adds a folder that a program sees, with everything in it.
+fn add_all(folder: PathBuf, paths: &mut BTreeSet<PathBuf>) {
+    let mut waiting = vec![folder];
+    while let Some(path) = waiting.pop() {
+        // Links are not followed: they could lead in a circle.
+        if path.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+            let entries = std::fs::read_dir(&path).into_iter().flatten().flatten();
+            waiting.extend(entries.map(|entry| entry.path()));
+        }
+        paths.insert(path);
+    }
 }
 
 /// How many fields differ between two results. Resources are paired by the ids they had at first; those that are left, in the

@@ -193,6 +193,10 @@ impl Dependencies {
     /// Whether it must be planned and built again if this file or folder came, went or changed; without its parts.
     fn depends_on(&self, changed: &Path) -> bool {
         let mut seen = self.seen.lock().expect(HELD);
+        let is_seen = |folder: &PathBuf| changed.starts_with(folder) || folder.starts_with(changed);
+        if seen.programs.folders.iter().any(is_seen) {
+            return true;
+        }
         let seen = seen.index();
         // If a folder changed as a whole, so did everything below it.
         let below = |path: Option<&PathBuf>| path.is_some_and(|path| path.starts_with(changed));
@@ -303,6 +307,7 @@ mod tests {
         assert!(!watched.is_file(Path::new("/a/new/file.yaml")));
         assert!(!watched.is_dir(Path::new("/a/later")));
         watched.list(Path::new("/a/d")).expect("it is there");
+        dependencies.runs(|programs| programs.folders.push("/a/mounted".into()));
         for (changed, affects) in [
             ("/a/b/c.yaml", true),
             ("/a/b", true),
@@ -313,6 +318,7 @@ mod tests {
             ("/a/d/new.yaml", true),
             ("/a/d/deep/new.yaml", false),
             ("/a/bb", false),
+            ("/a/mounted/deep/file", true),
         ] {
             let answer = dependencies.affected_by(&[changed.into()], &mut FxHashMap::default());
             assert_eq!(answer, affects, "{changed}");

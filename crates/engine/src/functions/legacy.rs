@@ -4,7 +4,7 @@
 //! its standard input, and prints those that are to be. Their configuration is in a file, named as the first argument, and
 //! in the environment.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use krm_function::Object;
 use krm_function::annotations::PLUGIN_ID as ID;
@@ -37,6 +37,11 @@ pub(crate) struct LegacyPlugin {
 const LONGEST_VARIABLE: usize = 131_071;
 
 impl LegacyPlugin {
+    /// The program that runs.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The plugin for a configuration; `None` if there is none. Refuses one that the user did not allow.
     pub(crate) fn find(
         config: &Resource,

@@ -1,5 +1,6 @@
 //! Steps that have a configuration of their own: what `generators:`, `transformers:` and `validators:` list.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text, embedded};
@@ -10,7 +11,7 @@ use super::origin::{append, by_config};
 use super::plan::{Here, Inherited, Plan};
 use crate::files::dependencies::Found;
 use crate::files::folder::Folder;
-use crate::files::world::Loader;
+use crate::files::world::{Loader, clean};
 use crate::functions::{Function, LegacyPlugin};
 use crate::pipeline::{Pipeline, Role, Step, Transformer, Work};
 use crate::resource::Resource;
@@ -169,6 +170,7 @@ impl Plan<'_> {
             Some(plugin) => {
                 let why = format!("it runs the plugin {}", config.id());
                 self.dependencies.runs(|programs| programs.unknown.push(why));
+                self.dependencies.looked(plugin.program(), Found::Something);
                 Ok(Box::new(plugin))
             }
             None if config.node().get("runtime").is_some() => {
@@ -212,8 +214,14 @@ impl Plan<'_> {
                 programs.unknown.push(format!("it runs `{}`, which may read anything", program.name()));
             }
         });
-        if let Program::Wasm(module) = program {
-            self.dependencies.looked(module.path.as_ref(), Found::Something);
+        let file = match program {
+            Program::Wasm(module) => Some(PathBuf::from(&module.path)),
+            // One that is found by the user's `PATH` is not part of any tree.
+            Program::Exec(exec) if exec.path.contains('/') => Some(exec.dir.join(&exec.path)),
+            Program::Exec(_) | Program::Image(_) | Program::Tool(_) => None,
+        };
+        if let Some(file) = file {
+            self.dependencies.looked(&clean(&file), Found::Something);
         }
     }
 

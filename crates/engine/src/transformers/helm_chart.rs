@@ -9,7 +9,7 @@ use rayon::prelude::*;
 use serde::Deserialize;
 
 use super::{Setup, read_config};
-use crate::files::world::{ChartAddress, Loader, clean, provide};
+use crate::files::world::{ChartAddress, EntryKind, Loader, World, clean, provide};
 use crate::merge::{self, Merged};
 use crate::pipeline::policy::Helm;
 use crate::pipeline::trace::Cause;
@@ -234,6 +234,19 @@ pub(crate) fn home_of_chart(root: &Path, chart_home: &str, name: &str, version: 
     }
 }
 
+/// Looks at every file of a chart, since helm does so behind the back of the world: those who watch the world know then
+/// what the result depends on.
+fn look_at_all(world: &dyn World, folder: &Path) {
+    for entry in world.list(folder).unwrap_or_default() {
+        let path = folder.join(&entry.name);
+        match entry.kind {
+            EntryKind::Folder => look_at_all(world, &path),
+            EntryKind::File | EntryKind::Link => drop(world.is_file(&path)),
+            EntryKind::Other => {}
+        }
+    }
+}
+
 /// The inflation of one chart.
 struct Run<'a> {
     chart: &'a Chart,
@@ -249,6 +262,7 @@ impl Run<'_> {
         for path in [&*folder, self.loader.root()] {
             provide(cx.world, path)?;
         }
+        look_at_all(cx.world, &folder);
         let values = (format!("{}-values.yaml", self.file_name()), self.values(&folder, cx)?);
         let output = self.run(self.template_args(&folder)?, vec![values], cx)?;
         self.read(output.stdout, cx)
