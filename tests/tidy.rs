@@ -351,7 +351,7 @@ fn the_architecture_names_code_that_exists() {
     assert!(missing.is_empty(), "ARCHITECTURE.md names {}", missing.join(", "));
 }
 
-/// Habits that sound translated, in comments and messages alike. There is a plain word for each.
+/// Habits that sound translated, in comments, messages and docs alike. There is a plain word for each.
 #[test]
 fn the_english_is_plain() {
     let habits = [
@@ -367,9 +367,16 @@ fn the_english_is_plain() {
         ("whoever", "anyone who"),
         ("told apart", "distinguished"),
         ("of theirs", "their"),
+        ("comes twice", "appears twice"),
+        ("is told", "is reported"),
+        ("apart by", "distinguished by"),
+        ("where none", "if none"),
+        ("speaks of", "refers to"),
     ];
     let mut faults = Vec::new();
-    for file in all_sources() {
+    let docs = files_named("docs", |name| name.ends_with(".md")).into_iter();
+    let abouts = files_named("tests/cases", |name| name == "about");
+    for file in all_sources().into_iter().chain(docs).chain(abouts) {
         for (number, line) in file.text.lines().enumerate() {
             let line = line.to_lowercase();
             for (habit, plain) in habits.iter().filter(|(habit, _)| line.contains(habit)) {
@@ -494,22 +501,28 @@ fn all_sources() -> Vec<SourceFile> {
 
 /// Every source file below a folder; files that hold nothing but tests left out.
 fn sources(dir: &str) -> Vec<SourceFile> {
-    fn visit(dir: &Path, found: &mut Vec<PathBuf>) {
+    files_named(dir, |name| name.ends_with(".rs") && name != "tests.rs")
+}
+
+/// The files below a folder whose names are wanted, in order.
+fn files_named(dir: &str, is_wanted: fn(&str) -> bool) -> Vec<SourceFile> {
+    let mut paths = Vec::new();
+    let mut waiting = vec![root().join(dir)];
+    while let Some(dir) = waiting.pop() {
         for entry in fs::read_dir(dir).expect("a readable folder") {
             let path = entry.expect("a readable folder").path();
             match path.is_dir() {
-                true => visit(&path, found),
-                false if path.extension().is_some_and(|e| e == "rs") => found.push(path),
+                true => waiting.push(path),
+                false if path.file_name().and_then(|name| name.to_str()).is_some_and(is_wanted) => {
+                    paths.push(path);
+                }
                 false => {}
             }
         }
     }
-    let mut paths = Vec::new();
-    visit(&root().join(dir), &mut paths);
     paths.sort();
     paths
         .into_iter()
-        .filter(|path| path.file_stem().is_none_or(|stem| stem != "tests"))
         .map(|path| SourceFile {
             text: fs::read_to_string(&path).expect("a readable file"),
             path: path.strip_prefix(root()).expect("found below the root").display().to_string(),

@@ -89,7 +89,7 @@ pub struct FnRunArgs {
     #[command(flatten)]
     pub shared: super::SharedCacheArgs,
 
-    /// How to tell what functions did
+    /// How to report what functions did
     ///
     /// `json` is one object: on standard output, or on standard error if resources are printed.
     #[arg(
@@ -347,7 +347,7 @@ pub enum SourceForm {
     /// A ResourceList
     #[value(alias = "stdout")]
     List,
-    /// One resource after the other, without what is said of their files
+    /// One resource after the other, without file annotations
     Unwrap,
 }
 

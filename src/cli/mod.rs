@@ -35,7 +35,7 @@ use crate::report::{ColorChoice, ErrorFormat};
 /// One fast program for Kubernetes configuration
 ///
 /// Builds kustomizations as `kustomize build` does, runs functions on configuration, composes lists of transformers, and
-/// merges resources, keeping their comments. Every command has a `--help` of its own.
+/// merges resources, keeping their comments. Every command has its own `--help`.
 #[derive(Debug, Parser)]
 #[command(name = "krm", version, disable_help_subcommand = true, max_term_width = 110, after_help = examples::KRM)]
 pub struct Cli {

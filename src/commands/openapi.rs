@@ -58,7 +58,8 @@ fn fetch(format: Format) -> Result<()> {
     if !output.status.success() || output.stdout.is_empty() {
         return Err(failed(if said.is_empty() { "kubectl printed nothing".into() } else { said }));
     }
-    let text = String::from_utf8(output.stdout).map_err(|_| failed("kubectl printed no text".into()))?;
+    let text =
+        String::from_utf8(output.stdout).map_err(|_| failed("the output of kubectl is not UTF-8".into()))?;
     let documents = krm_yaml::parse_str(&text).map_err(|error| failed(error.message().to_owned()))?;
     let Some(mut root) = documents.into_iter().next().map(|document| document.root).filter(Node::is_map)
     else {

@@ -23,7 +23,7 @@ mod remote;
 pub mod shared_cache;
 mod states;
 pub mod store;
-#[cfg_attr(not(unix), path = "elsewhere.rs")]
+#[cfg_attr(not(unix), path = "not_unix.rs")]
 mod system;
 pub mod targets;
 mod threads;

@@ -29,7 +29,7 @@ pub use summary::{counted, names};
 /// How diagnostics are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ErrorFormat {
-    /// For people: the place, the line and advice
+    /// For people: the location, the line and advice
     #[default]
     Text,
     /// For programs: one JSON object per line

@@ -241,7 +241,7 @@ impl FunctionResult {
 /// An object named by a result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ResourceRef<'a> {
-    /// `apps/v1`; empty, as are the others, where it is not said.
+    /// `apps/v1`; empty, as are the others, if not given.
     pub api_version: &'a str,
     /// `Deployment`.
     pub kind: &'a str,

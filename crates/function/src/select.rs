@@ -34,7 +34,7 @@ use crate::object::Object;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selector {
-    /// `apps/v1`; nothing, here and below, fits anything.
+    /// `apps/v1`; empty, here and below, matches anything.
     pub api_version: Option<String>,
     /// `Deployment`.
     pub kind: Option<String>,

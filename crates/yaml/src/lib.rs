@@ -1,6 +1,6 @@
 //! A YAML tree that loses nothing.
 //!
-//! Reading keeps comments, styles and the place of every value. Writing has two forms: the one the text was written in,
+//! Reading keeps comments, styles and the location of every value. Writing has two forms: the one the text was written in,
 //! where only the lines an edit had to change differ, and the canonical one, byte for byte what the Go programs print that most
 //! configuration is made with.
 //!

@@ -2,7 +2,7 @@
 //!
 //! A [`Source`] is one text with a name. A [`Span`] is a piece of one: a file id and a byte range, twelve bytes, `Copy`.
 //! Every node keeps its span for life, also after it was moved into another tree, so that an error, an explanation or a
-//! diff can always point at what the user wrote. [`Sources`] finds the text behind a span again.
+//! diff can always point at what the user wrote. [`Sources`] finds the text of a span again.
 
 use std::borrow::Cow;
 use std::fmt;

@@ -52,7 +52,7 @@ pub struct TreeArgs {
     field: Vec<String>,
     #[command(flatten)]
     locality: LocalityArgs,
-    /// What the branches stand for; unless this says it, owners if any resource has one, else folders and files
+    /// What the branches are; by default owners if any resource has one, else folders and files
     #[arg(long, value_name = "STRUCTURE")]
     graph_structure: Option<GraphStructure>,
 }

@@ -17,7 +17,7 @@ use crate::cli::examples;
 use crate::os::{self, Disk};
 use crate::report::Report;
 
-/// Move an entry that is written in a kustomization, such as a patch, to a file of its own
+/// Move an entry that is written in a kustomization, such as a patch, to a separate file
 ///
 /// The kustomization is built before and after, and nothing is written if the output would change.
 #[derive(Debug, Args)]

@@ -25,7 +25,7 @@ pub fn run(args: &PkgDiffArgs, report: &Report) -> Result<()> {
         "combined" => &["here", "target"],
         "3way" => &["here", "remote", "target"],
         _ => {
-            return Err(Diagnostic::error("diff-type", format!("`{kind}` is not a way to compare"))
+            return Err(Diagnostic::error("diff-type", format!("`{kind}` is not a valid comparison"))
                 .failing(Failure::CommandLine)
                 .help("use `local`, `remote`, `combined` or `3way`"));
         }

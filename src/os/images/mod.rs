@@ -79,7 +79,7 @@ impl LocalImages {
 
     fn store(&self) -> Result<&Store> {
         let refused = |why: String| {
-            Diagnostic::error("image-no-store", format!("there is no place to unpack images in: {why}"))
+            Diagnostic::error("image-no-store", format!("there is no folder to unpack images into: {why}"))
         };
         let store = self.store.get_or_init(Store::open).as_ref();
         let store = store.ok_or_else(|| {

@@ -21,7 +21,7 @@ pub(crate) use krm_function::annotations::LOCAL_CONFIG;
 pub struct Item {
     /// The file, relative to the package, with `/`; empty if there is none.
     pub path: String,
-    /// Its place among the documents of the file.
+    /// Its index among the documents of the file.
     pub index: usize,
     pub node: Node,
     /// The comments above its document, which an empty line separates from it.

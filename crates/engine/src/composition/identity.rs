@@ -4,7 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Text};
 
 use crate::transformers;
 
-/// What tells a transformer from all others of a list.
+/// What identifies a transformer in a list.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Identity {
     pub api_version: Text,

@@ -117,7 +117,7 @@ pub(crate) fn find(folder: &Folder, place: Span) -> Result<Option<&'static str>>
             let message = format!("`{}` holds both `{name}` and `{other}`", folder.shown().display());
             Err(Diagnostic::error("composition-ambiguous", message)
                 .at(place)
-                .help("a folder is described by one of them; move the other into a folder of its own"))
+                .help("a folder can have only one of them; move the other to another folder"))
         }
     }
 }

@@ -29,7 +29,7 @@ pub enum Level {
     Information,
 }
 
-/// Something to tell about a place.
+/// A message about a location.
 #[derive(Clone, Debug)]
 pub struct Problem {
     pub place: Place,

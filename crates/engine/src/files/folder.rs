@@ -126,7 +126,7 @@ impl Folder {
                 let message = format!("the path `{path}` is ambiguous: what does `{part}` mean?");
                 Diagnostic::error("path-ambiguous", message)
                     .at(place)
-                    .help("`..` is the folder above, and must be a part of its own")
+                    .help("`..` is the folder above, and must be a complete path segment")
             }));
         }
         let root = self.world().real_path(&clean(&self.root.join(path)));

@@ -77,7 +77,7 @@ impl Function {
         items.refuse_duplicates().map_err(|d| {
             Diagnostic::error("function-twins", format!("function `{}` failed: {d}", self.name()))
                 .at(self.place)
-                .help("each resource must have a kind and name of its own")
+                .help("each resource must have a unique kind and name")
         })
     }
 
@@ -115,7 +115,7 @@ impl Function {
         Ok(())
     }
 
-    /// Calls the program, and tells who wants to know.
+    /// Calls the program, and notifies the observer.
     fn observed(&self, sent: &[Sent], given: &[Resource], cx: &Context) -> Result<Answer> {
         let call = Call { program: self.name(), place: self.place, given };
         if let Some(observer) = cx.observer {

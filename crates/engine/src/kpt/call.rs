@@ -259,8 +259,9 @@ impl Calling {
         if let Some(twice) = items.iter().filter(is_loose).map(path).find(|path| !seen.insert(path)) {
             let message =
                 format!("two new resources are to go to `{twice}`, and neither says which comes first");
-            return Err(Diagnostic::error("function-same-file", message)
-                .help("give them paths of their own, or an index each"));
+            return Err(
+                Diagnostic::error("function-same-file", message).help("give each a different path or index")
+            );
         }
         give_homes(items.as_vec_mut(), "")
     }

@@ -71,7 +71,7 @@ impl Planning {
         Self { files, runtime, trusted_catalogs, reuse: Reuse::default(), bases, catalogs }
     }
 
-    /// The first of these bases that is planned and fits.
+    /// The first of these bases that is planned and matches.
     pub(super) fn known(
         &self,
         keys: &[(PathBuf, Inherited)],

@@ -450,7 +450,7 @@ fn refuse_list(source: &Node, dest: &Node) -> Result<()> {
     }
     Err(Diagnostic::error("merge-no-resource", "this is not a resource, and cannot be merged into one")
         .at(source.span())
-        .note("it would take the place of this", dest.span())
+        .note("it would replace this", dest.span())
         .help("a JSON patch goes into the `patches` of a kustomization"))
 }
 

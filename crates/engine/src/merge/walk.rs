@@ -53,7 +53,7 @@ pub(super) trait Visitor {
     /// After the elements or fields were merged: the last word on the collection.
     fn done(&mut self, s: &Sources, outcome: Outcome, walk: &Walk) -> Outcome;
 
-    /// After an element of a list was merged: the last word on the fields that tell it apart from others.
+    /// After an element of a list was merged: the last word on the fields that identify it.
     fn element(&mut self, _: &Sources, _keys: &[&str], outcome: Outcome) -> Outcome {
         outcome
     }

@@ -33,7 +33,7 @@ impl Package {
     pub fn changes(&self, items: &[Resource], world: &dyn World) -> Result<Vec<Change>> {
         let mut files: BTreeMap<&str, Vec<&Resource>> = BTreeMap::new();
         for item in items {
-            let home = item.home.as_ref().expect("every resource of a package has a place");
+            let home = item.home.as_ref().expect("every resource of a package has a home");
             files.entry(&home.path).or_default().push(item);
         }
         let mut changes = Vec::new();

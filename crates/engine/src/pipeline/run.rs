@@ -149,7 +149,7 @@ fn included_twice(r: &Resource, places: [Span; 2], cx: &Context) -> Diagnostic {
     match paths[0] == paths[1] {
         true => error.help("remove one of the two entries"),
         false => error.help(
-            "let only one of the two include it, or tell the copies apart by `namePrefix`, `nameSuffix` or `namespace`",
+            "let only one of the two include it, or distinguish the copies with `namePrefix`, `nameSuffix` or `namespace`",
         ),
     }
 }

@@ -127,7 +127,7 @@ impl<'s> Type<'s> {
         Some(self.graph.get(self.at.items?))
     }
 
-    /// The fields that tell a list's elements apart when it is merged; none at all if the elements are scalars that
+    /// The fields that identify a list's elements when it is merged; none at all if the elements are scalars that
     /// stand for themselves. `None` for a list that is replaced as a whole.
     pub(crate) fn merge_keys(self) -> Option<&'s [Cow<'static, str>]> {
         self.at.merge.as_deref()

@@ -1,4 +1,4 @@
-//! `crds:` tells which fields of custom resources hold labels, annotations and names.
+//! `crds:` declares which fields of custom resources hold labels, annotations and names.
 
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 

@@ -244,7 +244,7 @@ impl Generator {
 }
 
 impl Generator {
-    /// The error for a key that comes twice. Of env files it shows the lines, unless they are secret.
+    /// The error for a key that appears twice. Of env files it shows the lines, unless they are secret.
     #[cold]
     fn twice(&self, kind: &str, key: &str, first: Span, second: Span) -> Diagnostic {
         let (mut of_first, of_second) = match kind {

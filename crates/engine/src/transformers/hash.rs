@@ -19,7 +19,7 @@ use crate::resource::list::Resources;
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Hash;
 
-/// There is nothing to configure, which is said of whatever is written all the same.
+/// There is nothing to configure: any field is reported.
 #[derive(Deserialize)]
 struct Config {
     #[serde(rename = "metadata")]

@@ -234,7 +234,7 @@ pub(crate) fn home_of_chart(root: &Path, chart_home: &str, name: &str, version: 
     }
 }
 
-/// Looks at every file of a chart, since helm does so behind the back of the world: those who watch the world know then
+/// Looks at every file of a chart, since helm does so without asking the world: those who watch the world then know
 /// what the result depends on.
 fn look_at_all(world: &dyn World, folder: &Path) {
     for entry in world.list(folder).unwrap_or_default() {

@@ -79,7 +79,7 @@ impl Labels {
             let field_specs = label.field_specs(config).map_err(|d| d.at(label.fields.span))?;
             steps.push(Self::new(label.pairs, field_specs));
         }
-        // Where there are `labels:` this one is a step even if it does nothing: it shows in transformer annotations.
+        // If there are `labels:`, this one is a step even if it does nothing: it shows in transformer annotations.
         steps.push(Self::new(common, config.common_labels.clone()));
         Ok(steps)
     }

@@ -19,12 +19,12 @@ impl Transformer for LocalConfig {
         let is_list = |r: &Resource| r.kind().ends_with("List");
         if let Some(r) = items.iter().find(|r| r.kind().is_empty() || (r.name().is_empty() && !is_list(r))) {
             let message = match r.kind() {
-                "" => "this resource has no `kind` any more".to_owned(),
-                kind => format!("this {kind} has no `metadata.name` any more"),
+                "" => "this resource no longer has a `kind`".to_owned(),
+                kind => format!("this {kind} no longer has a `metadata.name`"),
             };
             return Err(Diagnostic::error("resource-nameless", message)
                 .at(r.span())
-                .help("see which patch or replacement takes it away"));
+                .help("find the patch or replacement that removes it"));
         }
         // Few resources have such annotations, and only those are looked at closely.
         let is_concerned = |r: &Resource| keys(r).filter_map(Node::text).any(resembles);

@@ -375,10 +375,10 @@ impl<'r> Referrer<'r> {
     }
 
     fn ambiguous(&self, name: &str, candidates: &[&Resource]) -> Diagnostic {
-        let message = format!("{} names `{name}`, and several resources were called so", self.resource.id());
+        let message = format!("{} names `{name}`, and several resources had that name", self.resource.id());
         let diagnostic = Diagnostic::error("name-reference-ambiguous", message).at(self.resource.span());
         let note = |d: Diagnostic, r: &&Resource| d.note(format!("it may mean {}", r.id()), r.span());
-        candidates.iter().fold(diagnostic, note).help("give them different names, or namespaces of their own")
+        candidates.iter().fold(diagnostic, note).help("give them different names or different namespaces")
     }
 }
 

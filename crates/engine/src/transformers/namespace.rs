@@ -9,7 +9,7 @@ use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::select::fields::{Create, FieldSpec, FieldSpecs};
 
-/// Puts every resource into a namespace, and tells those who name the namespace.
+/// Puts every resource into a namespace, and updates references to it.
 ///
 /// ```yaml
 /// namespace: staging
@@ -205,7 +205,7 @@ pub(super) fn not_a_subject(node: &Node) -> Diagnostic {
 fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> {
     let Some([first, r]) = items.duplicates() else { return Ok(()) };
     let id = r.id();
-    let message = format!("{} `{}` comes twice into namespace `{namespace}`", id.gvk.kind, id.name);
+    let message = format!("{} `{}` would appear twice in namespace `{namespace}`", id.gvk.kind, id.name);
     let error = Diagnostic::error("namespace-conflict", message).at(r.span());
     if first.span() != r.span() {
         return Err(error
@@ -221,5 +221,5 @@ fn refuse_equal_ids(items: &Resources, namespace: &Spanned<Text>) -> Result<()> 
     Err(error
         .note(format!("it is included twice: {one}, and {other}"), Span::NONE)
         .note("the namespace is set here", namespace.span)
-        .help("let the bases that include it tell the copies apart by `namePrefix` or `nameSuffix`"))
+        .help("let the bases that include it distinguish the copies with `namePrefix` or `nameSuffix`"))
 }

@@ -90,9 +90,9 @@ impl Patch {
             }
             PatchForm::Merge(patches) if target.is_some() && patches.len() > 1 => {
                 let message = "several patches in one entry cannot share a target";
-                Err(Diagnostic::error("patch-several", message).at(patches[1].span()).help(
-                    "make an entry of its own for each, or leave out the target: each names its resource",
-                ))
+                Err(Diagnostic::error("patch-several", message)
+                    .at(patches[1].span())
+                    .help("split it into one entry each, or leave out the target: each names its resource"))
             }
             _ => Ok(Self { patch, target, may_change: options.unwrap_or_default(), place }),
         }

@@ -107,10 +107,10 @@ impl Replacements {
             return Ok(());
         };
         if entry.source.is_some() || entry.targets.is_some_and(|targets| !targets.is_empty()) {
-            let message = "a replacement has both a path and a source or targets of its own";
+            let message = "a replacement has both a path and its own source or targets";
             return Err(Diagnostic::error("replacement-path-and-inline", message)
                 .at(path.span)
-                .help("move what is written here into the file, or make an entry of its own for it"));
+                .help("move what is written here into the file, or add a separate entry for it"));
         }
         let source = loader.load(&path, path.span)?;
         let Some(document) = krm_yaml::parse(&source)?.into_iter().next() else {
@@ -263,7 +263,7 @@ impl Rule {
                 let message = "a replacement has both a `source` and a `sourceValue`";
                 return Err(Diagnostic::error("replacement-two-sources", message)
                     .at(span)
-                    .help("keep the one that is meant"));
+                    .help("remove one of them"));
             }
             (None, Some(text)) => {
                 let tag = resolve::plain(&text);

@@ -121,7 +121,7 @@ impl FieldTarget {
             let message = format!("`filePathPosition` cannot be {file_path_position}");
             return Err(Diagnostic::error("value-add-position", message)
                 .at(file_path_position.span)
-                .help("1 is the first place in the path; 0 replaces all of it"));
+                .help("1 is the first part of the path; 0 replaces all of it"));
         };
         let field = match field_path.as_str() {
             "metadata/namespace" => Field::Namespace(Namespace::new(value.clone(), Default::default())),

@@ -144,11 +144,11 @@ impl Parser<'_> {
     pub(crate) fn duplicate_key(&self, first: &Node, second: &Node) -> Diagnostic {
         Diagnostic::error(
             "yaml-duplicate-key",
-            format!("the key `{}` is given twice", second.text().unwrap_or_default()),
+            format!("the key `{}` appears twice", second.text().unwrap_or_default()),
         )
         .at(second.span())
         .failing(Failure::DuplicateKey)
-        .note("first given here", first.span())
+        .note("first here", first.span())
         .help("keep one of them")
     }
 

@@ -73,7 +73,7 @@ pub trait Edits: Rules {
         Ok(None)
     }
 
-    /// The item to create where none that `[k=v]` matches leads anywhere; `matched` says how many it matches.
+    /// The item to create if no item that `[k=v]` matches leads anywhere; `matched` says how many it matches.
     fn item(&mut self, select: &Select, matched: usize) -> Result<Option<Node>> {
         Ok((matched == 0).then(|| select.item()))
     }

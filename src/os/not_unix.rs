@@ -1,5 +1,5 @@
-//! What stands in for the system calls of `system.rs` on systems that are not Unix. Files have neither owners nor modes
-//! there, and renaming in one step is not to be had: what can be made of it is, and the rest is left out.
+//! Replaces the system calls of `system.rs` on systems other than Unix. Files have neither owners nor modes there, and
+//! there is no rename in one step: the nearest thing is done, and the rest is left out.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::fs::{File, Metadata};
