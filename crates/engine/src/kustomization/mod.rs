@@ -61,9 +61,9 @@ pub(crate) struct Kustomization {
     pub configurations: Vec<Spanned<Text>>,
 
     /// ConfigMaps to make from literals and files.
-    pub config_map_generator: Vec<GeneratorArgs>,
+    pub config_map_generator: Vec<Spanned<GeneratorArgs>>,
     /// Secrets to make from literals and files.
-    pub secret_generator: Vec<GeneratorArgs>,
+    pub secret_generator: Vec<Spanned<GeneratorArgs>>,
     /// Options for all generators of this kustomization.
     pub generator_options: GeneratorOptions,
     /// Where charts and the configuration of helm are, for all charts.
@@ -88,7 +88,7 @@ pub(crate) struct Kustomization {
     /// A text after all names; whatever refers to a name follows.
     pub name_suffix: Spanned<Text>,
     /// Labels for all resources and, if asked for, their selectors and templates.
-    pub labels: Vec<Label>,
+    pub labels: Vec<Spanned<Label>>,
     /// Deprecated: use `labels`.
     // Not the same as `labels`: these go last.
     pub common_labels: Pairs,

@@ -446,13 +446,14 @@ impl<'s> Plan<'s> {
         let k = &here.file.kustomization;
         let loader: Arc<dyn Loader> = here.folder.clone();
         for (at, args) in k.config_map_generator.iter().enumerate() {
-            let generator = ConfigMapGenerator::new(args.clone(), &k.generator_options, loader.clone())?;
-            let asked = here.asked("configMapGenerator", at, args.name.span);
+            let generator =
+                ConfigMapGenerator::new(args.value.clone(), &k.generator_options, loader.clone())?;
+            let asked = here.asked("configMapGenerator", at, args.span);
             self.builtin(here, asked, Role::Generate, "ConfigMapGenerator", generator);
         }
         for (at, args) in k.secret_generator.iter().enumerate() {
-            let generator = SecretGenerator::new(args.clone(), &k.generator_options, loader.clone());
-            let asked = here.asked("secretGenerator", at, args.name.span);
+            let generator = SecretGenerator::new(args.value.clone(), &k.generator_options, loader.clone());
+            let asked = here.asked("secretGenerator", at, args.span);
             self.builtin(here, asked, Role::Generate, "SecretGenerator", generator);
         }
         if !k.helm_charts.is_empty() {
@@ -506,7 +507,7 @@ impl<'s> Plan<'s> {
         let labels = Labels::plan(k.labels.clone(), k.common_labels.clone(), &config)?;
         for (at, labels) in labels.into_iter().enumerate() {
             let asked = match k.labels.get(at) {
-                Some(label) => here.asked("labels", at, first(&label.pairs)),
+                Some(label) => here.asked("labels", at, label.span),
                 None => here.asked_by("commonLabels", first(&k.common_labels)),
             };
             self.builtin(here, asked, Role::Transform, "LabelTransformer", labels);

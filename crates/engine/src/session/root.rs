@@ -50,10 +50,9 @@ pub(super) fn steps(
         let fields = FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]);
         add("managed-by-label", place, Work::new(Labels::new(label, fields)));
     }
-    let (origin, transformations) = (asks("originAnnotations"), asks("transformerAnnotations"));
-    let place = origin.or(transformations).map_or(Span::NONE, |option| option.span);
-    let (origin, transformations) = (origin.is_some(), transformations.is_some());
-    let metadata = BuildMetadata { origin, transformations, place };
-    add("build-metadata", place, Work::new(metadata));
+    let [origin, transformations] =
+        ["originAnnotations", "transformerAnnotations"].map(|option| asks(option).map(|option| option.span));
+    let place = origin.or(transformations).unwrap_or(Span::NONE);
+    add("build-metadata", place, Work::new(BuildMetadata { origin, transformations }));
     Ok(steps)
 }

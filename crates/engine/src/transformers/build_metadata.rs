@@ -19,10 +19,9 @@ use crate::resource::{Origin, Resource, ResourceRef};
 // (kyaml `RNode.SetAnnotations`)
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct BuildMetadata {
-    pub origin: bool,
-    pub transformations: bool,
-    /// Where this is asked for.
-    pub place: Span,
+    /// Where each is asked for.
+    pub origin: Option<Span>,
+    pub transformations: Option<Span>,
 }
 
 impl Transformer for BuildMetadata {
@@ -46,7 +45,8 @@ impl Transformer for BuildMetadata {
 impl BuildMetadata {
     /// Whether anything would change: most resources are left as they are.
     fn concerns(&self, r: &Resource) -> bool {
-        if (self.origin && r.origin.is_some()) || (self.transformations && !r.transformations.is_empty()) {
+        let writes_origin = self.origin.is_some() && r.origin.is_some();
+        if writes_origin || (self.transformations.is_some() && !r.transformations.is_empty()) {
             return true;
         }
         let Some(annotations) = r.node().at(["metadata", "annotations"]) else { return false };
@@ -63,13 +63,13 @@ impl BuildMetadata {
         let meta = r.node().get("metadata");
         let mut map = meta.and_then(|meta| string_map(meta, "annotations")).unwrap_or_default();
         map.retain(|entry| !entry.key.text().is_some_and(is_of_the_build));
-        if let Some(origin) = r.origin.as_ref().filter(|_| self.origin) {
-            map.push(ORIGIN.into(), Node::from(written(origin, "")).with_span(self.place));
+        if let (Some(span), Some(origin)) = (self.origin, &r.origin) {
+            map.push(ORIGIN.into(), Node::from(written(origin, "")).with_span(span));
         }
-        if self.transformations && !r.transformations.is_empty() {
+        if let Some(span) = self.transformations.filter(|_| !r.transformations.is_empty()) {
             let list: String =
                 r.transformations.iter().map(|t| written(t, "  ").replacen("  ", "- ", 1)).collect();
-            map.push(TRANSFORMATIONS.into(), Node::from(list).with_span(self.place));
+            map.push(TRANSFORMATIONS.into(), Node::from(list).with_span(span));
         }
         map
     }

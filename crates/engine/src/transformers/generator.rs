@@ -44,7 +44,7 @@ pub(crate) struct GeneratorOptions {
     pub labels: BTreeMap<Text, Spanned<Text>>,
     pub annotations: BTreeMap<Text, Spanned<Text>>,
     pub disable_name_suffix_hash: bool,
-    pub immutable: bool,
+    pub immutable: Spanned<bool>,
 }
 
 impl GeneratorOptions {
@@ -58,7 +58,9 @@ impl GeneratorOptions {
         fill(&mut self.labels, &all.labels);
         fill(&mut self.annotations, &all.annotations);
         self.disable_name_suffix_hash |= all.disable_name_suffix_hash;
-        self.immutable |= all.immutable;
+        if !self.immutable.value {
+            self.immutable = all.immutable;
+        }
         self
     }
 }
@@ -145,8 +147,8 @@ impl Generator {
                 pairs.iter().map(|(key, value)| (key.as_str(), setter::fresh(value).with_span(value.span)));
             root.get_mut("metadata").expect("it was made at the start").set(field, pairs.collect::<Node>());
         }
-        if options.immutable {
-            root.set("immutable", Node::from(true).with_span(self.args.name.span));
+        if options.immutable.value {
+            root.set("immutable", Node::from(true).with_span(options.immutable.span));
         }
         let mut resource = Resource::new(root, cx.schema);
         resource.needs_hash = !options.disable_name_suffix_hash;

@@ -1,6 +1,6 @@
 //! `IAMPolicyGenerator` makes a service account that stands for one of a cloud provider.
 
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
+use krm_yaml::{Diagnostic, Node, Result, Spanned, Style, Text, resolve};
 use serde::Deserialize;
 
 use super::Setup;
@@ -30,15 +30,15 @@ pub(crate) struct IamPolicy {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 struct KubernetesService {
-    name: Text,
-    namespace: Text,
+    name: Spanned<Text>,
+    namespace: Spanned<Text>,
 }
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 struct ServiceAccount {
-    name: Text,
-    project_id: Text,
+    name: Spanned<Text>,
+    project_id: Spanned<Text>,
 }
 
 impl IamPolicy {
@@ -66,11 +66,18 @@ impl IamPolicy {
 impl Transformer for IamPolicy {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         // The reference writes the names into a text and reads it: a name of digits alone is a number.
-        let written = |text: &str| Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE);
+        let written = |text: &Spanned<Text>| {
+            Node::scalar(text.value.clone(), resolve::plain(text), Style::Any, text.span)
+        };
         let KubernetesService { name, namespace } = &self.kubernetes_service;
         let ServiceAccount { name: account, project_id } = &self.service_account;
         let robot = format!("{account}@{project_id}.iam.gserviceaccount.com");
-        let mut node: Node = [("apiVersion", "v1"), ("kind", "ServiceAccount")].into_iter().collect();
+        let robot = Node::from(robot).with_span(account.span);
+        // What is always the same is there because of the cloud.
+        let always = |text: &str| Node::from(text).with_span(self.cloud.span);
+        let mut node: Node =
+            [("apiVersion", always("v1")), ("kind", always("ServiceAccount"))].into_iter().collect();
+        node.set_span(self.cloud.span);
         let mut meta: Node =
             [("annotations", [("iam.gke.io/gcp-service-account", robot)].into_iter().collect::<Node>())]
                 .into_iter()

@@ -70,14 +70,18 @@ impl Labels {
     }
 
     /// The steps for a kustomization's `labels:` and `commonLabels:`, in order.
-    pub(crate) fn plan(labels: Vec<Label>, common: Pairs, config: &TransformerConfig) -> Result<Vec<Self>> {
+    pub(crate) fn plan(
+        labels: Vec<Spanned<Label>>,
+        common: Pairs,
+        config: &TransformerConfig,
+    ) -> Result<Vec<Self>> {
         if labels.is_empty() && common.is_empty() {
             return Ok(Vec::new());
         }
         let mut steps = Vec::with_capacity(labels.len() + 1);
         for label in labels {
             let field_specs = label.field_specs(config).map_err(|d| d.at(label.fields.span))?;
-            steps.push(Self::new(label.pairs, field_specs));
+            steps.push(Self::new(label.value.pairs, field_specs));
         }
         // If there are `labels:`, this one is a step even if it does nothing: it shows in transformer annotations.
         steps.push(Self::new(common, config.common_labels.clone()));

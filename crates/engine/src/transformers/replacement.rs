@@ -43,7 +43,7 @@ pub(crate) struct Replacements(Vec<Rule>);
 pub(crate) struct Replacement {
     pub path: Option<Spanned<Text>>,
     pub source: Option<Spanned<Source>>,
-    pub source_value: Option<Text>,
+    pub source_value: Option<Spanned<Text>>,
     pub targets: Option<Vec<Spanned<ReplacementTarget>>>,
 }
 
@@ -246,7 +246,7 @@ const DEFAULT_PATH: &str = "metadata.name";
 impl Rule {
     fn new(
         source: Option<Spanned<Source>>,
-        value: Option<Text>,
+        value: Option<Spanned<Text>>,
         targets: Option<Vec<Spanned<ReplacementTarget>>>,
         span: Span,
     ) -> Result<Self> {
@@ -267,7 +267,7 @@ impl Rule {
             }
             (None, Some(text)) => {
                 let tag = resolve::plain(&text);
-                From::Value(Node::scalar(text, tag, Style::Any, span))
+                From::Value(Node::scalar(text.value, tag, Style::Any, text.span))
             }
             (Some(source), None) => {
                 let path = source.field_path.clone().filter(|path| !path.is_empty());

@@ -82,7 +82,7 @@ impl ValueAdd {
         value.value = value.trim().into();
         if value.is_empty() {
             let folder = setup.loader.root().file_name().unwrap_or_default();
-            value.value = folder.to_string_lossy().as_ref().into();
+            value = Spanned::new(folder.to_string_lossy().as_ref().into(), config.span());
         }
         if let Some(path) = target_file_path.filter(|path| !path.is_empty()) {
             let source = setup.loader.load(&path, path.span)?;
