@@ -341,8 +341,8 @@ fn what_has_no_name_is_updated_with_its_file() {
         place.write(&format!("got/{file}"), &text.replace("upstream-1", "mine"));
     }
     let said = place.refused(&["pkg", "update", "got@unnamed-2", "--on-conflict", "fail"]);
-    for what in ["what has no name in `mixed.yaml`", "`tsconfig.json`"] {
-        assert!(said.contains(&format!("{what} was changed both here and upstream")), "{said}");
+    for what in ["the documents without a name in `mixed.yaml` were", "`tsconfig.json` was"] {
+        assert!(said.contains(&format!("{what} changed both here and upstream")), "{said}");
     }
     for (file, text) in files.iter().zip(&fetched) {
         place.write(&format!("got/{file}"), text);
@@ -496,7 +496,8 @@ fn a_conflict_in_what_has_no_name_does_not_keep_resources_from_being_updated() {
     assert!(place.krm(&["pkg", "update", "got@v3"]).status.success());
     place.write("got/mixed.yaml", &place.read("got/mixed.yaml").replace("value: first", "value: mine"));
     let said = place.says(&["pkg", "update", "got@v4"]);
-    assert!(said.contains("what has no name in `mixed.yaml` was changed both here and upstream"), "{said}");
+    let wanted = "the documents without a name in `mixed.yaml` were changed both here and upstream; they stay as they are here";
+    assert!(said.contains(wanted), "{said}");
     let text = place.read("got/mixed.yaml");
     assert!(text.contains("app:9") && text.contains("value: mine") && !text.contains("theirs"), "{text}");
 }
@@ -973,4 +974,249 @@ fn a_resource_that_both_sides_added_in_different_files_is_reported() {
     place.write("got/mine.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: new\n");
     let said = place.refused(&["pkg", "update", "got@v2", "--on-conflict", "fail"]);
     assert!(said.contains("upstream adds ConfigMap `new`, which is in `mine.yaml` here"), "{said}");
+}
+
+fn config_map(name: &str) -> String {
+    format!("apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: {name}\n")
+}
+
+impl Place {
+    /// The Kptfile of a subpackage that comes from a folder of the repository, with the lock of a version that was fetched.
+    fn subpackage(&self, directory: &str, version: &str, is_locked: bool) -> String {
+        let git = format!("repo: file://{}/up, directory: {directory}, ref: {version}", self.0.display());
+        let lock = match is_locked {
+            true => {
+                format!("upstreamLock:\n  type: git\n  git: {{{git}, commit: {}}}\n", self.revision(version))
+            }
+            false => String::new(),
+        };
+        format!(
+            "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: db\nupstream:\n  type: git\n  git: {{{git}}}\n{lock}"
+        )
+    }
+
+    /// Adds a subpackage `db` with an upstream to the package, as version 4.
+    fn add_subpackage(&self) {
+        self.write("up/parts/db.yaml", &DEPLOYMENT.replace("app", "db"));
+        self.commit("v3");
+        self.write("up/app/db/Kptfile", &self.subpackage("/parts", "v3", false));
+        self.write("up/app/db/notes.txt", "theirs\n");
+        self.commit("v4");
+    }
+}
+
+#[test]
+fn files_here_stay_if_upstream_adds_a_subpackage_in_their_folder() {
+    let place = Place::new("around");
+    place.add_subpackage();
+    place.write("got/db/mine.yaml", &config_map("mine"));
+    place.write("got/db/notes.txt", "mine\n");
+    let said = place.refused(&["pkg", "update", "got@v4", "--strategy", "fast-forward"]);
+    assert!(said.contains("update-local-changes") && said.contains(" --> got/db/mine.yaml\n"), "{said}");
+    let said = place.says(&["pkg", "update", "got@v4"]);
+    let wanted =
+        "`notes.txt` was added both here and upstream; it stays as it is here\n --> got/db/notes.txt\n";
+    assert!(said.contains(wanted) && !said.contains("Removed"), "{said}");
+    assert!(place.read("got/db/mine.yaml").contains("name: mine"));
+    assert_eq!(place.read("got/db/notes.txt"), "mine\n");
+    assert!(place.read("got/db/db.yaml").contains("name: db"));
+    assert!(place.read("got/db/Kptfile").contains("upstreamLock"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_subpackage_is_not_written_through_a_link() {
+    let place = Place::new("subpackage-link");
+    place.add_subpackage();
+    place.write("got/docs/readme.txt", "mine\n");
+    std::os::unix::fs::symlink("docs", place.0.join("got/db")).expect("a new link");
+    let docs = files(&place.0.join("got/docs"));
+    let said = place.says(&["pkg", "update", "got@v4"]);
+    let wanted = "`db` was added both here and upstream; it stays as it is here\n --> got/db\n";
+    assert!(said.contains(wanted) && said.contains("Updated 1 package(s)."), "{said}");
+    assert!(place.0.join("got/db").is_symlink());
+    assert_eq!(files(&place.0.join("got/docs")), docs);
+
+    let place = Place::new("link-in-subpackage");
+    place.add_subpackage();
+    place.write("got/docs/readme.txt", "mine\n");
+    fs::create_dir(place.0.join("got/db")).expect("a new folder");
+    std::os::unix::fs::symlink("../docs/readme.txt", place.0.join("got/db/notes.txt")).expect("a new link");
+    let said = place.says(&["pkg", "update", "got@v4"]);
+    assert!(said.contains("`notes.txt` was added both here and upstream; it stays as it is here"), "{said}");
+    assert!(place.0.join("got/db/notes.txt").is_symlink());
+    assert_eq!(place.read("got/docs/readme.txt"), "mine\n");
+    assert!(place.read("got/db/Kptfile").contains("upstreamLock"));
+}
+
+#[test]
+fn a_strategy_on_the_command_line_is_not_for_subpackages_with_a_lock() {
+    let place = Place::new("locked-subpackage");
+    place.write("up/parts/db.yaml", &DEPLOYMENT.replace("app", "db"));
+    place.commit("v3");
+    place.write("up/whole/db/Kptfile", &place.subpackage("/parts", "v3", true));
+    place.write("up/whole/db/db.yaml", &DEPLOYMENT.replace("app", "db"));
+    place.commit("v4");
+    let address = place.address().replace("/app", "/whole");
+    place.says(&["pkg", "get", &format!("{address}@v4"), "whole"]);
+    place.write("whole/db/mine.yaml", &config_map("mine"));
+    place.says(&["pkg", "update", "whole", "--strategy", "force-delete-replace"]);
+    assert!(place.read("whole/db/mine.yaml").contains("name: mine"));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_that_stays_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new("own-mode");
+    place.write("up/app/run.sh", "#!/bin/sh\necho theirs\n");
+    place.commit("v3");
+    place.write("got/run.sh", "#!/bin/sh\necho mine\n");
+    let script = place.0.join("got/run.sh");
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("it is ours");
+    let said = place.says(&["pkg", "update", "got@v3"]);
+    assert!(said.contains("`run.sh` was added both here and upstream; it stays as it is here"), "{said}");
+    assert!(place.read("got/run.sh").contains("mine"));
+    assert_eq!(fs::metadata(&script).expect("it is there").permissions().mode() & 0o777, 0o755);
+}
+
+#[test]
+fn a_licence_that_upstream_replaces_is_there_once() {
+    let place = Place::new("licence");
+    let (a, b, c) = (config_map("a"), config_map("b"), config_map("c"));
+    place.write("up/app/replaced.yaml", &format!("# Copyright 2024\n\n{a}"));
+    place.write("up/app/shorter.yaml", &format!("# Copyright 2024\n\n{a}---\n# about b\n\n{b}"));
+    place.write("up/app/bare.yaml", &format!("# Copyright 2024\n\n{a}---\n{b}"));
+    place.commit("v3");
+    place.write("up/app/replaced.yaml", &format!("# Copyright 2025\n\n{c}"));
+    place.write("up/app/shorter.yaml", &format!("# Copyright 2024\n\n# about b\n\n{b}"));
+    place.write("up/app/bare.yaml", &format!("# Copyright 2024\n\n{b}"));
+    place.commit("v4");
+    place.says(&["pkg", "update", "got@v3"]);
+    place.says(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    let heads = ["replaced", "shorter", "bare"].map(|name| {
+        let text = place.read(&format!("got/{name}.yaml"));
+        text.split("apiVersion").next().unwrap_or_default().to_owned()
+    });
+    assert_eq!(heads, ["# Copyright 2025\n\n", "# Copyright 2024\n\n# about b\n\n", "# Copyright 2024\n\n"]);
+}
+
+#[test]
+fn a_base_that_upstream_moves_is_not_in_conflict_with_patches_of_it() {
+    let place = Place::new("base-and-patch");
+    let patch = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: app\nspec:\n  replicas: 1\n";
+    place.write("up/app/base/dep.yaml", DEPLOYMENT);
+    place.write("up/app/overlay/patch.yaml", patch);
+    place.git(&["rm", "-q", "app/dep.yaml"]);
+    place.commit("v3");
+    place.git(&["mv", "app/base/dep.yaml", "app/base/deployment.yaml"]);
+    place.commit("v4");
+    place.says(&["pkg", "update", "got@v3"]);
+    place.write("got/prod/mine.yaml", patch);
+    let said = place.says(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    assert!(!said.contains("warning"), "{said}");
+    assert!(!place.0.join("got/base/dep.yaml").exists());
+    assert!(place.read("got/base/deployment.yaml").contains("name: app"));
+    assert!(place.read("got/overlay/patch.yaml").contains("replicas: 1"));
+}
+
+#[test]
+fn a_resource_in_two_files_upstream_is_not_called_moved() {
+    let place = Place::new("two-files");
+    for name in ["a", "b"] {
+        place.write(&format!("up/app/{name}.yaml"), &config_map("same"));
+    }
+    place.commit("v3");
+    for name in ["a", "b"] {
+        place.write(&format!("up/app/{name}.yaml"), &format!("{}data:\n  key: value\n", config_map("same")));
+    }
+    place.commit("v4");
+    place.git(&["rm", "-q", "app/a.yaml", "app/b.yaml"]);
+    place.commit("v5");
+    place.says(&["pkg", "update", "got@v3"]);
+    fs::remove_file(place.0.join("got/a.yaml")).expect("it is there");
+    let said = place.says(&["pkg", "update", "got@v5", "--diff", "--on-conflict", "fail"]);
+    assert!(!said.contains("was moved") && said.contains("Removed 1 file(s): got/b.yaml."), "{said}");
+    let said = place.says(&["pkg", "update", "got@v4"]);
+    assert!(
+        said.contains("ConfigMap `same` was removed here and changed upstream; it stays removed"),
+        "{said}"
+    );
+}
+
+#[test]
+fn utf_16_stays_utf_16() {
+    let place = Place::new("utf-16");
+    let utf_16 = |text: &str| -> Vec<u8> {
+        std::iter::once(0xFEFF).chain(text.encode_utf16()).flat_map(u16::to_le_bytes).collect()
+    };
+    let write = |path: &str, text: &str| {
+        place.write(path, "");
+        fs::write(place.0.join(path), utf_16(text)).expect("it can be written");
+    };
+    let read = |path: &str| {
+        let bytes = fs::read(place.0.join(path)).expect("it is there");
+        krm_yaml::decode(bytes.clone()).ok().filter(|text| utf_16(text) == bytes)
+    };
+    for (tag, data) in [("v3", "one"), ("v4", "two")] {
+        write("up/app/map.yaml", &format!("---\n{}data:\n  key: {data}\n", config_map("map")));
+        write("up/app/values.yaml", &format!("key: {data}\n"));
+        write("up/app/same.yaml", &config_map("same"));
+        write(
+            "up/app/sub/Kptfile",
+            &format!(
+                "apiVersion: kpt.dev/v1\nkind: Kptfile\nmetadata:\n  name: sub\ninfo:\n  description: {data}\n"
+            ),
+        );
+        place.commit(tag);
+    }
+    place.says(&["pkg", "update", "got@v3"]);
+    let files = ["map.yaml", "values.yaml", "same.yaml", "sub/Kptfile"];
+    for name in files {
+        assert!(read(&format!("got/{name}")).is_some(), "{name}");
+    }
+    for name in ["map.yaml", "same.yaml"] {
+        let mine = read(&format!("got/{name}"))
+            .expect("it is UTF-16")
+            .replace("  name: ", "  labels: {mine: 'yes'}\n  name: ");
+        write(&format!("got/{name}"), &mine);
+    }
+    let mine = read("got/sub/Kptfile").expect("it is UTF-16").replace("info:\n", "info:\n  site: mine\n");
+    write("got/sub/Kptfile", &mine);
+    let kptfile = place.read("got/Kptfile");
+    write("got/Kptfile", &kptfile);
+    place.says(&["pkg", "update", "got@v4", "--on-conflict", "fail"]);
+    for (name, wanted) in files.into_iter().zip(["key: two", "key: two", "mine", "description: two"]) {
+        let text = read(&format!("got/{name}")).unwrap_or_else(|| panic!("{name} is not UTF-16"));
+        assert!(text.contains(wanted), "{name}: {text}");
+    }
+    let map = read("got/map.yaml").unwrap_or_default();
+    assert!(map.starts_with("---\n") && map.contains("mine"), "{map}");
+    assert!(read("got/Kptfile").is_some_and(|text| text.contains("ref: v4")));
+}
+
+#[test]
+fn a_new_file_is_as_upstream_wrote_it() {
+    let place = Place::new("verbatim");
+    let text = "# about this file\n---\napiVersion: v1\nkind: List\nitems: []\n---\n# nothing here yet\n---\n{a: 1}\n";
+    let text = format!("{text}---\n{}", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x}\n");
+    place.write("up/app/all.yaml", &text);
+    place.commit("v3");
+    place.says(&["pkg", "update", "got@v3"]);
+    let got = place.read("got/all.yaml");
+    assert!(got.starts_with(text.split("metadata").next().expect("there is a first part")), "{got}");
+}
+
+#[test]
+fn a_preview_refuses_what_an_update_refuses() {
+    let place = Place::new("preview-refused");
+    place.write("up/app/notes/one.txt", "theirs\n");
+    place.commit("v3");
+    place.write("got/notes", "mine\n");
+    for more in [&[][..], &["--diff"]] {
+        let args = [&["pkg", "update", "got@v3"][..], more].concat();
+        let said = place.refused(&args);
+        assert!(said.contains("[update-file-and-folder]: `got/notes` is a file here"), "{said}");
+    }
+    assert!(place.krm(&["pkg", "update", "got@v3", "--diff"]).stdout.is_empty());
 }

@@ -68,7 +68,9 @@ fn stage(folder: &Path, mut files: Files) -> Result<()> {
     for (path, bytes) in kpt::noted(&files) {
         let file = folder.join(path);
         file.parent().map_or(Ok(()), os::make_dir)?;
-        os::write(&file, &bytes)?;
+        // Tools show UTF-8.
+        let text = krm_yaml::decode(bytes.clone()).map_or(bytes, String::into_bytes);
+        os::write(&file, &text)?;
     }
     Ok(())
 }

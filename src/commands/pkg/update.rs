@@ -1,6 +1,6 @@
 //! `krm pkg update`: what changed upstream, merged into a package.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -52,6 +52,7 @@ pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
         let message = format!("{conflicts} change(s) here are in conflict with upstream's");
         return Err(Diagnostic::error("update-conflicts", message).help("nothing was written"));
     }
+    updated.iter().try_for_each(Updated::refuse_file_and_folder)?;
     match changing {
         None => updated.iter().try_for_each(Updated::show)?,
         Some(changing) => write(changing, &updated)?,
@@ -108,7 +109,7 @@ struct Updated {
     before: Files,
     after: Files,
     /// The files whose modes change, and whether they may be run afterwards.
-    modes: Vec<(String, bool)>,
+    modes: BTreeMap<String, bool>,
     count: usize,
     conflicts: usize,
     /// The resources that go from files that stay.
@@ -131,7 +132,7 @@ fn update(
     let executable: BTreeSet<String> = executable.into_iter().collect();
     let new_mode = |(path, mode): (String, Mode)| {
         let here = executable.contains(&path);
-        let is_ours = before.contains_key(&path) && mode.before.is_some_and(|before| before != here);
+        let is_ours = before.contains_key(&path) && !mode.is_replaced && mode.before != Some(here);
         let changes = after.contains_key(&path) && !is_ours && mode.upstream != here;
         changes.then_some((path, mode.upstream))
     };
@@ -158,27 +159,58 @@ pub(super) fn say(clash: &Clash, folder: &Path, on_conflict: OnUpdateConflict, r
             )
         }
         Clash::Whole { what, here, upstream, kept, place, moved_to: None } => {
-            whole(what, [*here, *upstream], *kept, on_conflict).at(*place)
+            whole(what, ONE, [*here, *upstream], *kept, on_conflict).at(*place)
         }
         Clash::File { what, path, here, upstream, kept } => {
-            whole(what, [*here, *upstream], *kept, on_conflict).in_file(&kpt::shown(folder, path))
+            whole(what, ONE, [*here, *upstream], *kept, on_conflict).in_file(&kpt::shown(folder, path))
+        }
+        Clash::Unnamed { path, here, upstream, kept } => {
+            let what = format!("the documents without a name in `{path}`");
+            whole(&what, SEVERAL, [*here, *upstream], *kept, on_conflict).in_file(&kpt::shown(folder, path))
         }
     });
 }
 
-fn whole(what: &str, [here, upstream]: [Did; 2], kept: Kept, on_conflict: OnUpdateConflict) -> Diagnostic {
+/// The verbs of a message about one thing, or about several.
+struct Verbs {
+    was: &'static str,
+    stays_here: &'static str,
+    stays_removed: &'static str,
+    is_removed: &'static str,
+}
+
+const ONE: Verbs = Verbs {
+    was: "was",
+    stays_here: "it stays as it is here",
+    stays_removed: "it stays removed",
+    is_removed: "it is removed",
+};
+
+const SEVERAL: Verbs = Verbs {
+    was: "were",
+    stays_here: "they stay as they are here",
+    stays_removed: "they stay removed",
+    is_removed: "they are removed",
+};
+
+fn whole(
+    what: &str,
+    verbs: Verbs,
+    [here, upstream]: [Did; 2],
+    kept: Kept,
+    on_conflict: OnUpdateConflict,
+) -> Diagnostic {
     let outcome = match kept {
-        _ if on_conflict == OnUpdateConflict::Fail => "",
-        Kept::Here => "; it stays as it is here",
-        Kept::Upstream => "; upstream's is taken",
-        Kept::Nothing if here == Did::Remove => "; it stays removed",
-        Kept::Nothing => "; it is removed",
+        _ if on_conflict == OnUpdateConflict::Fail => String::new(),
+        Kept::Here => format!("; {}", verbs.stays_here),
+        Kept::Upstream => "; upstream's is taken".to_owned(),
+        Kept::Nothing if here == Did::Remove => format!("; {}", verbs.stays_removed),
+        Kept::Nothing => format!("; {}", verbs.is_removed),
     };
+    let (was, did) = (verbs.was, here.participle());
     let message = match here == upstream {
-        true => format!("{what} was {} both here and upstream{outcome}", here.participle()),
-        false => {
-            format!("{what} was {} here and {} upstream{outcome}", here.participle(), upstream.participle())
-        }
+        true => format!("{what} {was} {did} both here and upstream{outcome}"),
+        false => format!("{what} {was} {did} here and {} upstream{outcome}", upstream.participle()),
     };
     Diagnostic::warning("update-conflict", message).help("compare the two, and keep what is right")
 }
@@ -249,7 +281,7 @@ impl Updated {
             let (before, after) = (self.before.get(path), self.after.get(path));
             let file = self.shown(path);
             let mut shown = String::new();
-            if let Some((_, may_run)) = self.modes.iter().find(|(other, _)| other == path) {
+            if let Some(may_run) = self.modes.get(path) {
                 let [old, new] = if *may_run { ["100644", "100755"] } else { ["100755", "100644"] };
                 shown = format!("diff --git a/{0} b/{0}\n", file.display());
                 shown += &match before {
@@ -278,17 +310,14 @@ impl Updated {
     }
 
     fn prepare(&self, changing: &mut Changes) -> Result<()> {
-        self.refuse_file_and_folder()?;
         for (path, bytes) in self.after.iter().filter(|(path, bytes)| self.before.get(*path) != Some(*bytes))
         {
             changing.write(&self.dir.join(path), bytes)?;
         }
         self.gone().try_for_each(|file| changing.remove(&file, None))
     }
-}
 
-impl Updated {
-    /// Refuses an update in which a file takes the place of a folder, or the other way: both change in one step, or nothing.
+    /// Refuses an update in which a file takes the place of a folder, or the other way: an update writes everything or nothing.
     fn refuse_file_and_folder(&self) -> Result<()> {
         for path in self.after.keys().filter(|path| !self.before.contains_key(*path)) {
             let place = self.shown(path);

@@ -35,8 +35,10 @@ pub struct Updating<'a> {
 /// Whether a file may be run.
 pub struct Mode {
     pub upstream: bool,
-    /// As it was when the package was fetched. Someone who changed it here keeps it so. `None` if what is here is replaced.
+    /// As it was when the package was fetched, if it was in it. Someone who changed it here keeps it so.
     pub before: Option<bool>,
+    /// Whether upstream's file replaces the one here.
+    pub is_replaced: bool,
 }
 
 /// The states of a package, each by the paths of its files.
@@ -119,9 +121,12 @@ impl<'a> Updating<'a> {
 
     /// The Kptfile in a folder of the package.
     fn kptfile(&self, files: &Files, folder: &str) -> Result<(Kptfile, Document)> {
-        let path = joined(folder, kpt::FILE);
-        let bytes = files.get(&path).cloned().unwrap_or_default();
-        Kptfile::read(&self.report.sources.add_bytes(kpt::shown(self.dir, &path), bytes)?)
+        self.read_kptfile(folder, files.get(&joined(folder, kpt::FILE)))
+    }
+
+    fn read_kptfile(&self, folder: &str, bytes: Option<&Vec<u8>>) -> Result<(Kptfile, Document)> {
+        let name = kpt::shown(self.dir, &joined(folder, kpt::FILE));
+        Kptfile::read(&self.report.sources.add_bytes(name, bytes.cloned().unwrap_or_default())?)
     }
 
     /// The folders below the package with a Kptfile that names an upstream, on any side.
@@ -156,12 +161,16 @@ impl<'a> Updating<'a> {
         eprintln!("Updating package \"{name}\" with strategy \"{}\".", strategy.word());
         let local =
             files.iter().filter_map(|(path, bytes)| Some((below(path, folder)?.to_owned(), bytes.clone())));
-        self.note_modes(folder, &fetched, origin.as_ref().filter(|_| strategy == Strategy::ResourceMerge));
-        let origin = origin.map(|origin| origin.files).unwrap_or_default();
-        let links = self.links.iter().filter_map(|path| below(path, folder)).map(str::to_owned).collect();
+        let (origin, could_run) = origin.map(|origin| (origin.files, origin.executable)).unwrap_or_default();
+        let links: Vec<String> =
+            self.links.iter().filter_map(|path| below(path, folder)).map(str::to_owned).collect();
         let sides = Sides { origin, local: local.collect(), updated: fetched.files.clone(), links };
-        let apart = self.independent(sides.all());
+        let mut apart = self.independent(sides.all());
+        // A link stays, whatever upstream has there.
+        apart.retain(|sub| !sides.links.iter().any(|link| sub == link || below(sub, link).is_some()));
         let own = sides.part("", &apart);
+        let is_replaced = |path: &str| strategy != Strategy::ResourceMerge && own.updated.contains_key(path);
+        self.note_modes(folder, &sides, [&could_run, &fetched.executable], is_replaced);
         let mut merged = self.merged(&own, &dir, strategy)?;
         if let Some(theirs) = self.other_kptfile(&own.updated, "upstream")? {
             let was = self.other_kptfile(&own.origin, "upstream, before")?;
@@ -180,7 +189,7 @@ impl<'a> Updating<'a> {
             // What a render said of the files that were replaced.
             document.root.remove("status");
         }
-        merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());
+        merged.insert(kpt::FILE.to_owned(), encoded(&document, &sides.local));
         for sub in &apart {
             let part = sides.part(sub, &apart);
             let kept = self.subpackage(&joined(folder, sub), part, strategy)?;
@@ -191,14 +200,19 @@ impl<'a> Updating<'a> {
         Ok(())
     }
 
-    /// Remembers which files of a package may be run.
-    fn note_modes(&mut self, folder: &str, fetched: &Fetched, origin: Option<&Fetched>) {
-        let may_run = |side: &Fetched| side.executable.iter().cloned().collect::<HashSet<String>>();
-        let (upstream, before) = (may_run(fetched), origin.map(may_run));
-        for path in fetched.files.keys() {
-            let was_there = origin.is_some_and(|origin| origin.files.contains_key(path));
-            let before = before.as_ref().filter(|_| was_there).map(|before| before.contains(path));
-            self.modes.insert(joined(folder, path), Mode { upstream: upstream.contains(path), before });
+    /// Remembers which files of a package could be run when it was fetched, and which may be upstream now.
+    fn note_modes(
+        &mut self,
+        folder: &str,
+        sides: &Sides,
+        executable: [&[String]; 2],
+        is_replaced: impl Fn(&str) -> bool,
+    ) {
+        let [before, upstream] = executable.map(|paths| paths.iter().collect::<HashSet<&String>>());
+        for path in sides.updated.keys() {
+            let before = sides.origin.contains_key(path).then(|| before.contains(path));
+            let (upstream, is_replaced) = (upstream.contains(path), is_replaced(path));
+            self.modes.insert(joined(folder, path), Mode { upstream, before, is_replaced });
         }
     }
 
@@ -262,12 +276,19 @@ impl<'a> Updating<'a> {
         Ok(Some(Kptfile::read(&source)?.1.root))
     }
 
-    /// What becomes of a subpackage with an upstream of its own when the package around it is updated.
-    fn subpackage(&mut self, folder: &str, sides: Sides, strategy: Strategy) -> Result<Files> {
+    /// What becomes of a subpackage with an upstream of its own when the package around it is updated, by that one's strategy.
+    fn subpackage(&mut self, folder: &str, sides: Sides, around: Strategy) -> Result<Files> {
         let there = sides.all().map(|files| files.contains_key(kpt::FILE));
         match there {
             // New upstream, or only here, or removed here.
-            [false, true, false] => Ok(kpt::noted(&sides.updated)),
+            [false, true, false] => {
+                // What is in its folder here belongs to the package around it.
+                let mut merged = self.merged(&sides, &self.dir.join(folder), around)?;
+                let kptfile = sides.updated.get_key_value(kpt::FILE);
+                let kptfile = kptfile.filter(|(path, _)| !sides.links.contains(path));
+                merged.extend(kptfile.map(|(path, bytes)| (path.clone(), bytes.clone())));
+                Ok(merged)
+            }
             [false, false, _] => Ok(sides.local),
             [true, is_upstream, false] => {
                 // Without its Kptfile, what is left of it belongs to the package around it.
@@ -287,13 +308,13 @@ impl<'a> Updating<'a> {
                 self.note(&[clash], self.dir);
                 Ok(sides.local)
             }
-            [true, true, true] => self.merged_subpackage(&self.dir.join(folder), sides, strategy),
+            [true, true, true] => self.merged_subpackage(folder, sides),
         }
     }
 
     /// Follows where upstream takes the subpackage from now, unless that was changed here.
-    fn merged_subpackage(&mut self, folder: &Path, sides: Sides, strategy: Strategy) -> Result<Files> {
-        let (_, mut document) = self.kptfile(&sides.local, "")?;
+    fn merged_subpackage(&mut self, folder: &str, sides: Sides) -> Result<Files> {
+        let (kptfile, mut document) = self.read_kptfile(folder, sides.local.get(kpt::FILE))?;
         let read = |files: &Files, side: &str| self.other_kptfile(files, side);
         let (was, theirs) = (read(&sides.origin, "upstream, before")?, read(&sides.updated, "upstream")?);
         let (Some(was), Some(theirs)) = (was, theirs) else { return Ok(sides.local) };
@@ -308,13 +329,20 @@ impl<'a> Updating<'a> {
                 document.root.set(key, value.clone());
             }
         }
+        let text = encoded(&document, &sides.local);
         let mut merged = match is_fetched {
-            true => self.merged(&sides, folder, strategy)?,
+            true => self.merged(&sides, &self.dir.join(folder), self.strategy(&kptfile, folder)?)?,
             false => sides.local,
         };
-        merged.insert(kpt::FILE.to_owned(), preserve::document(&document).into_bytes());
+        merged.insert(kpt::FILE.to_owned(), text);
         Ok(merged)
     }
+}
+
+/// The text of the Kptfile, in the encoding that it has among these files.
+fn encoded(kptfile: &Document, files: &Files) -> Vec<u8> {
+    let before = files.get(kpt::FILE).map_or(&[][..], Vec::as_slice);
+    krm_yaml::encode_like(before, &preserve::document(kptfile))
 }
 
 /// Whether no other subpackage is between a subpackage and the folder.

@@ -56,6 +56,11 @@ impl Keyed {
             .collect()
     }
 
+    /// The comments above the first document.
+    pub(super) fn head(&self) -> &str {
+        self.documents.first().map_or("", Document::head)
+    }
+
     /// The documents that hold nothing but comments.
     pub(super) fn comments(&self) -> BTreeSet<&str> {
         let texts = self.documents.iter().filter(|document| document.root.is_null()).map(text_of);
@@ -113,8 +118,33 @@ impl Homes<'_> {
         found.get(key).map_or(&[], Vec::as_slice)
     }
 
-    pub(super) fn of(&self, key: &Key) -> Option<&Home> {
-        self.all(key).last()
+    /// Whether a file holds the resource.
+    fn has(&self, key: &Key, path: &str) -> bool {
+        self.all(key).iter().any(|home| home.path == path)
+    }
+}
+
+/// Which files hold each resource on all sides.
+pub(super) struct AllHomes<'a> {
+    pub(super) was: Homes<'a>,
+    pub(super) theirs: Homes<'a>,
+    pub(super) ours: Homes<'a>,
+}
+
+impl AllHomes<'_> {
+    /// The file here that a resource was moved to: one that did not hold it before.
+    pub(super) fn moved_to(&self, key: &Key) -> Option<&Home> {
+        self.ours.all(key).iter().rfind(|home| !self.was.has(key, &home.path))
+    }
+
+    /// The files here, and not upstream, that have a resource which upstream adds to another file. Those that were added here
+    /// beside all that had it before do not count: a patch has the name of its base.
+    pub(super) fn only_here(&self, key: &Key) -> impl Iterator<Item = &Home> {
+        let mut was = self.was.all(key).iter();
+        let is_added_to = was.len() > 0 && was.all(|home| self.ours.has(key, &home.path));
+        self.ours.all(key).iter().filter(move |home| {
+            !self.theirs.has(key, &home.path) && (!is_added_to || self.was.has(key, &home.path))
+        })
     }
 }
 

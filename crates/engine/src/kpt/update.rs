@@ -7,16 +7,16 @@ use std::sync::OnceLock;
 use krm_function::Object;
 use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::emit::preserve;
-use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span, decode};
+use krm_yaml::{Diagnostic, Document, Node, Result, Sources, Span, decode, encode_like};
 use rayon::prelude::*;
 
-use super::keyed::{Home, Homes, Key, Keyed, documents, is_unnamed, text_of};
+use super::keyed::{AllHomes, Home, Homes, Key, Keyed, documents, is_unnamed, text_of};
 use super::kptfile::{FILE, Kptfile, Strategy};
 use super::merge_comments::{with_merge_comments, without_comment, without_notes};
 use super::upstream::merge_kptfile;
 use crate::merge::{Conflict, Merged, Options, ResourceConflict, Side, three_way};
 use crate::package::is_configuration;
-use crate::resource::comments::keep_head;
+use crate::resource::comments::{is_same, keep_head};
 use crate::resource::wrapper::still_json;
 use crate::schema::Schema;
 
@@ -55,6 +55,8 @@ pub fn shown(folder: &Path, path: &str) -> String {
 pub enum Clash {
     /// A resource that upstream adds, and that is in another file here.
     Twice { what: String, here: String, place: Span },
+    /// The documents without a name in a file, by its path.
+    Unnamed { path: String, here: Did, upstream: Did, kept: Kept },
     /// A field, and whose value is taken.
     Field(ResourceConflict),
     /// A file or a subpackage.
@@ -185,18 +187,18 @@ pub fn update(states: &States<'_>, strategy: Strategy, side: Side, sources: &Sou
     Ok(Updated { files: noted(&merged), clashes: met.clashes, removed: met.removed })
 }
 
-/// Takes what a link stands for out of an update; the conflict if upstream changed it.
+/// Removes what a link replaces from both upstream sides. Returns the conflict if they differ.
 fn kept_link(link: &str, origin: &mut Files, updated: &mut Files) -> Option<Clash> {
     let is_within =
         |path: &String| path.strip_prefix(link).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'));
     let [was, theirs] =
         [origin, updated].map(|files| -> Files { files.extract_if(.., |path, _| is_within(path)).collect() });
-    let upstream = match (was.is_empty(), theirs.is_empty()) {
-        (true, _) => Did::Add,
-        (false, true) => Did::Remove,
-        (false, false) => Did::Change,
+    let (here, upstream) = match (was.is_empty(), theirs.is_empty()) {
+        (true, _) => (Did::Add, Did::Add),
+        (false, true) => (Did::Change, Did::Remove),
+        (false, false) => (Did::Change, Did::Change),
     };
-    (was != theirs).then(|| Clash::of_file(link, Did::Change, upstream, Kept::Here))
+    (was != theirs).then(|| Clash::of_file(link, here, upstream, Kept::Here))
 }
 
 /// What was changed here, and is replaced by what upstream made of it.
@@ -223,8 +225,10 @@ fn overwritten(origin: &Files, updated: &Files, local: &Files) -> Vec<Clash> {
 /// The files with resources that say what upstream calls them. A file that cannot be read, such as a template, stays as it is.
 pub fn noted(files: &Files) -> Files {
     let is_noted = |path: &str| (path.ends_with(".yaml") || path.ends_with(".yml")) && !is_kptfile(path);
-    let with_comments =
-        |bytes: &Vec<u8>| Some(with_merge_comments(&decode(bytes.clone()).ok()?).ok()?.into_bytes());
+    let with_comments = |bytes: &Vec<u8>| {
+        let text = with_merge_comments(&decode(bytes.clone()).ok()?).ok()?;
+        Some(encode_like(bytes, &text))
+    };
     let noted = |(path, bytes): (&String, &Vec<u8>)| {
         let noted = is_noted(path).then(|| with_comments(bytes)).flatten();
         (path.clone(), noted.unwrap_or_else(|| bytes.clone()))
@@ -275,7 +279,7 @@ fn kptfile_changed(origin: Option<&Vec<u8>>, local: Option<&Vec<u8>>) -> bool {
 fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) -> Result<Files> {
     let States { origin, updated, local, .. } = *states;
     let homes = |files| Homes { files, folder: states.folder, sources, found: OnceLock::new() };
-    let (homes, upstream_homes) = (homes(local), homes(updated));
+    let homes = AllHomes { was: homes(origin), theirs: homes(updated), ours: homes(local) };
     let mut merged = Files::new();
     let paths: BTreeSet<&String> = origin.keys().chain(updated.keys()).chain(local.keys()).collect();
     let Subpackages { fates, dissolved } = subpackages(states, &mut all_met.clashes)?;
@@ -296,9 +300,7 @@ fn merge(states: &States<'_>, side: Side, sources: &Sources, all_met: &mut Met) 
                 None
             }
             None if may_hold_resources(path, [was, theirs, ours], sources) => {
-                let (homes, upstream_homes) = (&homes, &upstream_homes);
-                let here = states.shown(path);
-                let merging = Merging { path, here, side, homes, upstream_homes, sources };
+                let merging = Merging { path, here: states.shown(path), side, homes: &homes, sources };
                 merging.merge([was, theirs, ours], &mut met)?
             }
             None => match (was, theirs, ours) {
@@ -398,7 +400,7 @@ impl KptfileMerging<'_> {
         let mut document = read(ours, self.here.to_owned())?;
         let (was, theirs) = (read(was, before(self.path))?, read(theirs, upstream(self.path))?);
         document.root = merge_kptfile(Some(&was.root), &theirs.root, &document.root, self.side, clashes)?;
-        Ok(preserve::document(&document).into_bytes())
+        Ok(encode_like(ours, &preserve::document(&document)))
     }
 }
 
@@ -494,8 +496,7 @@ struct Merging<'a> {
     /// What messages call the file here.
     here: String,
     side: Side,
-    homes: &'a Homes<'a>,
-    upstream_homes: &'a Homes<'a>,
+    homes: &'a AllHomes<'a>,
     sources: &'a Sources,
 }
 
@@ -542,38 +543,45 @@ impl Merging<'_> {
                 Outcome::Cleared => {}
             }
         }
-        let unnamed: Vec<&Document> = unnamed.filter(|_| takes_unnamed).collect();
+        let mut unnamed = unnamed.filter(|_| takes_unnamed).peekable();
         for (document, key) in sides.theirs.resources() {
             let Some(key) = key else {
-                let is_left = unnamed.iter().any(|left| std::ptr::eq(*left, document));
-                documents.extend(is_left.then(|| document.clone()));
+                documents.extend(unnamed.next_if(|left| std::ptr::eq(*left, document)).cloned());
                 continue;
             };
             met.clashes.extend(self.missing_here(document, key, &sides));
             if sides.ours.get(key).is_none() && sides.was.get(key).is_none() {
                 let (what, place) = (named(&document.root), document.root.span());
-                let home = self.homes.of(key).cloned();
-                met.twice.extend(home.map(|home| Twice { key: key.clone(), home, what, place }));
+                let twice =
+                    |home: &Home| Twice { key: key.clone(), home: home.clone(), what: what.clone(), place };
+                met.twice.extend(self.homes.only_here(key).map(twice));
                 documents.push(document.clone());
             }
         }
         met.clashes.extend(sides.was.resources().filter_map(|(_, key)| self.moved_and_removed(key?, &sides)));
-        keep_head(&sides.ours.documents, &mut documents);
+        if !sides.replaces_head(&documents) {
+            keep_head(&sides.ours.documents, &mut documents);
+        }
         // What was commented out here is something that someone wrote.
         let left = documents.iter().any(|document| !document.root.is_null())
             || !sides.ours.comments().is_subset(&sides.was.comments());
         // A file that goes says it all.
         met.removed.extend(removed.into_iter().filter(|_| left));
-        let [_, theirs, ours] = bytes;
-        let begins_with_dashes = ours.or(theirs).is_some_and(|text| text.starts_with(b"---"));
+        let [was, theirs, ours] = bytes;
+        if was.is_none() && ours.is_none() {
+            // A new file is as upstream wrote it.
+            return Ok(theirs.cloned());
+        }
+        let bytes = ours.or(theirs).map_or(&[][..], Vec::as_slice);
+        let before = decode(bytes.to_vec()).ok();
+        let begins_with_dashes = before.as_ref().is_some_and(|text| text.starts_with("---"));
         Ok(left.then(|| {
             let text = preserve::stream(&documents);
             let text = match text.strip_prefix("---\n") {
                 Some(rest) if !begins_with_dashes => rest.to_owned(),
                 _ => text,
             };
-            let before = ours.or(theirs).and_then(|bytes| decode(bytes.clone()).ok());
-            still_json(self.path, before.as_deref(), text, &documents).into_bytes()
+            encode_like(bytes, &still_json(self.path, before.as_deref(), text, &documents))
         }))
     }
 
@@ -611,7 +619,7 @@ impl Merging<'_> {
     }
 
     /// Whether upstream's documents without a name take the place of those here. They cannot be paired one by one: all of
-    /// them are as on one side.
+    /// them are taken from one side.
     fn takes_unnamed(&self, sides: &Sides, clashes: &mut Vec<Clash>) -> bool {
         let [was, theirs, ours] = [&sides.was, &sides.theirs, &sides.ours].map(Keyed::unnamed);
         let same = |one: &[&Document], other: &[&Document]| {
@@ -628,18 +636,17 @@ impl Merging<'_> {
                 (false, true) => Did::Remove,
                 (false, false) => Did::Change,
             };
-            let what = format!("what has no name in `{}`", self.path);
             let kept = if ours.is_empty() { Kept::Nothing } else { Kept::Here };
             let (here, upstream) = (did(&ours), did(&theirs));
-            clashes.push(Clash::File { what, path: self.path.to_owned(), here, upstream, kept });
+            clashes.push(Clash::Unnamed { path: self.path.to_owned(), here, upstream, kept });
         }
         is_untouched
     }
 
     /// The conflict if a resource was moved to another file here, and is nowhere upstream any more.
     fn moved_and_removed(&self, key: &Key, sides: &Sides) -> Option<Clash> {
-        let is_there = sides.ours.get(key).is_some() || self.upstream_homes.of(key).is_some();
-        let Home { path, span } = self.homes.of(key).filter(|_| !is_there)?;
+        let is_there = sides.ours.get(key).is_some() || !self.homes.theirs.all(key).is_empty();
+        let Home { path, span } = self.homes.moved_to(key).filter(|_| !is_there)?;
         let what = named(&sides.was.get(key)?.root);
         let (here, upstream, kept) = (Did::Remove, Did::Remove, Kept::Here);
         Some(Clash::Whole { what, here, upstream, kept, place: *span, moved_to: Some(path.clone()) })
@@ -652,7 +659,7 @@ impl Merging<'_> {
             return None;
         }
         let (what, place) = (named(&document.root), document.root.span());
-        let moved_to = self.homes.of(key).map(|home| home.path.clone());
+        let moved_to = self.homes.moved_to(key).map(|home| home.path.clone());
         let (here, upstream, kept) = (Did::Remove, Did::Change, Kept::Nothing);
         Some(Clash::Whole { what, here, upstream, kept, place, moved_to })
     }
@@ -663,6 +670,15 @@ struct Sides {
     was: Keyed,
     theirs: Keyed,
     ours: Keyed,
+}
+
+impl Sides {
+    /// Whether what upstream wrote above its first document takes the place of what is above the first one here.
+    fn replaces_head(&self, merged: &[Document]) -> bool {
+        let theirs = self.theirs.documents.first().filter(|first| !first.head().is_empty());
+        self.was.head() == self.ours.head()
+            && theirs.is_some_and(|theirs| merged.iter().any(|document| is_same(document, theirs)))
+    }
 }
 
 /// What became of a resource here.

@@ -39,10 +39,7 @@ pub(crate) fn has_comments(node: &Node) -> bool {
 /// Keeps what is above the first document of a file if that document goes: it is about the file, as a licence is.
 pub(crate) fn keep_head(before: &[Document], after: &mut [Document]) {
     let Some(first) = before.first().filter(|first| !first.head().is_empty()) else { return };
-    let is_first = |document: &Document| {
-        Arc::ptr_eq(document.source(), first.source()) && document.span().start == first.span().start
-    };
-    if after.iter().any(is_first) {
+    if after.iter().any(|document| is_same(document, first)) {
         return;
     }
     if let Some(next) = after.first_mut().filter(|next| !next.head().starts_with(first.head())) {
@@ -52,6 +49,11 @@ pub(crate) fn keep_head(before: &[Document], after: &mut [Document]) {
         };
         next.set_head(head);
     }
+}
+
+/// Whether two documents are one that was read, edited or not.
+pub(crate) fn is_same(one: &Document, other: &Document) -> bool {
+    Arc::ptr_eq(one.source(), other.source()) && one.span().start == other.span().start
 }
 
 /// A resource as it can be written to a file: JSON has no comments.
