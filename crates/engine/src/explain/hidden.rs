@@ -352,7 +352,9 @@ pub fn difference_without_secrets(name: &str, old: &str, new: &str) -> String {
         let part = |line: &&str| {
             let start = end;
             end += line.len();
-            hidden.part(text, start..end)
+            // The end of a line is part of a hidden value of several lines, and has to stay.
+            let ending = &line[line.trim_end_matches(['\n', '\r']).len()..];
+            hidden.part(text, start..end - ending.len()) + ending
         };
         lines.iter().map(part).collect()
     };
@@ -409,8 +411,10 @@ pub fn replaced(
 /// The values of Secrets in a text, recognized by their form.
 pub fn secrets_in(text: &str) -> Vec<Range<usize>> {
     let mut ranges = Vec::new();
-    // Without one of these words a text has none, and need not be parsed.
-    if ["Secret", "secretGenerator", "stringData", "/data"].iter().any(|word| text.contains(word)) {
+    // Without one of these words a text has none, and need not be parsed. A patch need not say that it is for a Secret.
+    let has = |word: &str| text.contains(word);
+    let may_be_patch = || has("data") && (has("patch") || has("op") && has("path"));
+    if ["Secret", "secretGenerator", "stringData"].into_iter().any(has) || may_be_patch() {
         match krm_yaml::parse_str(text) {
             Ok(documents) => {
                 documents.iter().for_each(|document| written_secrets(text, &document.root, &mut ranges));
@@ -437,8 +441,11 @@ fn unreadable_secrets(text: &str, ranges: &mut Vec<Range<usize>>) {
 /// In resources and patches, in generators, in texts within them.
 fn written_secrets(text: &str, node: &Node, ranges: &mut Vec<Range<usize>>) {
     // A JSON patch in a file does not say what it is for: it may be a Secret.
-    let is_json_patch =
-        node.items().iter().any(|item| item.get("op").is_some() && item.get("path").is_some());
+    let is_operation = |item: &Node| {
+        let op = item.get("op").and_then(Node::text);
+        item.get("path").is_some() && op.is_some_and(|op| patch::OPERATIONS.contains(&op))
+    };
+    let is_json_patch = node.items().iter().any(is_operation);
     secret_values(text, node, is_json_patch, &mut |value| ranges.push(value));
     // The kind of a target is a regular expression, and a target without one has any kind.
     let is_aimed = node.get("target").is_some_and(|target| {
@@ -571,6 +578,10 @@ mod tests {
         assert_eq!(found("- {op: add, path: /stringData/x, value: one}\n"), ["one"]);
         // Where the path leads is not clear, so nothing of the value is shown.
         assert_eq!(found("- {op: add, path: stringData, value: {y: two}}\n"), ["two"]);
+        assert_eq!(found("- {op: add, path: data, value: {y: two}}\n"), ["two"]);
+        assert_eq!(found("- target: {name: s}\n  patch: 'data: {x: one}'\n"), ["'data: {x: one}'"]);
+        // Lists of other things have such fields, too.
+        assert_eq!(found("- {op: in, path: data, value: {y: seen}}\n"), [""; 0]);
     }
 
     #[test]
@@ -611,5 +622,25 @@ literals: [d=seen]
 +  b: •••
 ";
         assert_eq!(difference_without_secrets("x", &text("old"), &text("new")), wanted);
+    }
+
+    #[test]
+    fn a_difference_has_the_lines_of_a_hidden_value() {
+        for ending in ["\n", "\r\n"] {
+            let text = |name: &str| {
+                let text = format!("kind: Secret\nstringData:\n  key: |\n    aaa\n\n    bbb\nname: {name}\n");
+                text.replace('\n', ending)
+            };
+            let wanted = "@@ -4,4 +4,4 @@
+     •••
+
+     •••
+-name: old
++name: new
+";
+            let shown = difference_without_secrets("x", &text("old"), &text("new"));
+            let (_, shown) = shown.split_once("+++ x\n").expect("it has a heading");
+            assert_eq!(shown.replace("\r\n", "\n").replace(" \n", "\n"), wanted);
+        }
     }
 }

@@ -10,6 +10,7 @@ use super::labels::Labels;
 use super::patched::{merged_at, removed_by, why_moved};
 use super::references::references;
 use super::sites::{Part, Site};
+use super::text::MASK;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at, path_before};
 use crate::resource::{Gvk, ResourceId, Track};
@@ -98,6 +99,8 @@ pub struct HistoryEntry {
     pub masked: bool,
     /// The two differ; also if that cannot be seen because they are not shown.
     pub changed: bool,
+    /// The fields within a map or a list that differ, though they are shown as the same.
+    pub hidden_changes: Vec<Vec<Segment>>,
     /// Where the new value is written, or else the entry that asked for the change.
     pub place: Span,
     /// The file, or the line of it, that a generator read the value from; `place` is the entry that names the file.
@@ -388,6 +391,7 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         place: event.asked,
     });
     let Values { before, after, masked } = values(event, with.hidden);
+    let hidden_changes = if masked { hidden_changes(event, &before, &after) } else { Vec::new() };
     let layer = name.folder.to_string();
     let moment = Moment::new(event.trace, event.index);
     HistoryEntry {
@@ -397,6 +401,7 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         after,
         masked,
         changed: event.before != event.after,
+        hidden_changes,
         place,
         read_from: read_from(event, with.labels.sources),
         label,
@@ -451,6 +456,22 @@ fn values(event: &Event, hidden: &Hidden) -> Values {
     let (before, of_before) = shown(old, was.as_deref().unwrap_or(&event.path), event.before);
     let (after, of_after) = shown(new, &event.path, event.after);
     Values { before, after, masked: of_before || of_after }
+}
+
+/// The fields that are hidden before and after an event, and that it changed.
+fn hidden_changes(event: &Event, before: &Option<Node>, after: &Option<Node>) -> Vec<Vec<Segment>> {
+    let (Some(was), Some(now)) = (event.before, event.after) else { return Vec::new() };
+    let is_hidden = |shown: &Option<Node>, path: &[Segment]| {
+        shown.as_ref().and_then(|shown| at(shown, path)).and_then(Node::text) == Some(MASK)
+    };
+    let mut changed = Vec::new();
+    each_scalar(now, &mut Vec::new(), &mut |value, path| {
+        let is_same = at(was, path).is_none_or(|old| old == value);
+        if !is_same && is_hidden(before, path) && is_hidden(after, path) {
+            changed.push(path.to_vec());
+        }
+    });
+    changed
 }
 
 /// What a generator made a value from.

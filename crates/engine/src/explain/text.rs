@@ -12,7 +12,7 @@ use super::labels::Labels;
 use super::sites::{Part, Site};
 use crate::compare::ChangeKind;
 use crate::compare::fields::{Difference, differences};
-use crate::pipeline::trace::{EventKind, Input, InputKind};
+use crate::pipeline::trace::{EventKind, Input, InputKind, at};
 
 /// What is shown in the place of a value that is hidden.
 pub const MASK: &str = "•••";
@@ -195,7 +195,15 @@ impl Shown {
     fn of(entry: &HistoryEntry) -> Self {
         let parts = match (&entry.before, &entry.after) {
             (Some(before), Some(after)) if !before.is_scalar() && !after.is_scalar() => {
-                differences(before, after)
+                let mut parts = differences(before, after);
+                parts.extend(entry.hidden_changes.iter().map(|path| Difference {
+                    kind: ChangeKind::Changed,
+                    old_path: path.clone(),
+                    new_path: path.clone(),
+                    before: at(before, path).cloned(),
+                    after: at(after, path).cloned(),
+                }));
+                parts
             }
             _ => Vec::new(),
         };
@@ -233,6 +241,7 @@ fn parts(entry: &HistoryEntry, changed: &[Difference], most: usize) -> String {
             (ChangeKind::Removed, _, _) => "removed".to_owned(),
             (ChangeKind::Moved, _, _) => "in another order".to_owned(),
             (_, was, now) if was.is_empty() || now.is_empty() => "changed".to_owned(),
+            (_, was, now) if was == now => format!("{was} → {now} (changed)"),
             (_, was, now) => format!("{was} → {now}"),
         };
         let field = if field.is_empty() { "the elements" } else { &field };

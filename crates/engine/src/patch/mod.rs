@@ -24,7 +24,7 @@ use crate::limits;
 pub(crate) struct JsonPatch(Vec<Operation>);
 
 /// What an operation may do.
-const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
+pub(crate) const OPERATIONS: [&str; 6] = ["add", "copy", "move", "remove", "replace", "test"];
 /// Other names for some of them.
 const OTHER_WORDS: [(&str, &str); 10] = [
     ("append", "add"),

@@ -1,0 +1,2 @@
+#!/bin/sh
+sed "s/name: keys/name: other/; s/aaa/xxx/"
