@@ -1003,29 +1003,70 @@ fn secrets_stay_out_of_the_lock_file() {
 }
 
 #[test]
-fn addresses_that_differ_only_in_a_masked_parameter_have_entries_of_their_own() {
+fn addresses_that_differ_only_in_a_masked_parameter_share_an_entry() {
     let place = Place::new("parameters");
     let (server, url) =
-        Server::start(&[("/cm.yaml?key=web", &named("web")), ("/cm.yaml?key=api", &named("api"))]);
+        Server::start(&[("/cm.yaml?key=web", &named("web")), ("/cm.yaml?key=api", &named("web"))]);
     let resources = |keys: &[&str]| {
         let entries: Vec<String> = keys.iter().map(|key| format!("- {url}/cm.yaml?key={key}\n")).collect();
         place.write("app/kustomization.yaml", &format!("resources:\n{}", entries.concat()));
     };
-    resources(&["web", "api"]);
+    resources(&["web"]);
     let said = place.says(&["lock"]);
     let lock = place.read("app/krm.lock");
     assert!(!lock.contains("key=web") && !said.contains("key=web"), "{lock}{said}");
-    assert_eq!(lock.matches("key=***-").count(), 2, "{lock}");
-    let both = format!("{}---\n{}", named("api"), named("web"));
-    assert_eq!(place.krm(&["build", "--locked"]).unwrap(), both);
+    assert_eq!(lock.matches("?key=***\n").count(), 1, "{lock}");
+    assert_eq!(place.krm(&["build", "--locked"]).unwrap(), named("web"));
     // An entry is found by the address in it, which is masked, as well.
     place.says(&["vendor"]);
     place.clear_cache();
-    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), both);
-    // Another value is another file: what is locked is not taken for it.
-    server.set("/cm.yaml?key=job", &named("job"));
-    resources(&["job", "api"]);
-    place.fails(&["build", "--locked"], "remote-not-locked");
+    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), named("web"));
+    // Masks had other forms, and are still understood.
+    place.write("app/krm.lock", &lock.replace("***", "***-1a2b"));
+    assert_eq!(place.krm(&["build", "--offline"]).unwrap(), named("web"));
+    // Another token leads to the same file.
+    resources(&["web", "api"]);
+    place.says(&["lock"]);
+    assert_eq!(place.read("app/krm.lock"), lock);
+    // Two tokens that lead to two files are found out, whether there is an entry already or not.
+    server.set("/cm.yaml?key=api", &named("api"));
+    for args in [&["lock"][..], &["lock", "--check"], &["lock", "--update"]] {
+        let said = place.fails(args, "lock-ambiguous");
+        assert!(!said.contains("key=web"), "{said}");
+    }
+    assert_eq!(place.read("app/krm.lock"), lock);
+}
+
+#[test]
+fn an_entry_does_not_hide_that_another_user_gets_another_repository() {
+    let place = Place::new("users");
+    let (one, two) = (place.repository("one"), place.repository("two"));
+    place.change("two", "other");
+    let address = |user: &str| format!("https://{user}@git.example.com/shop.git");
+    let lock_with = |web: &str, db: &str| {
+        let mut command = place.command(&["lock"]);
+        command.env("GIT_CONFIG_COUNT", "2");
+        for (number, (url, user)) in [(web, "web:a"), (db, "db:b")].iter().enumerate() {
+            command.env(format!("GIT_CONFIG_KEY_{number}"), format!("url.{url}.insteadOf"));
+            command.env(format!("GIT_CONFIG_VALUE_{number}"), address(user));
+        }
+        outcome(&command.output().unwrap())
+    };
+    let resources = |users: &[&str]| {
+        let entries: Vec<String> =
+            users.iter().map(|user| format!("- {}//base?ref=main\n", address(user))).collect();
+        place.write("app/kustomization.yaml", &format!("resources:\n{}", entries.concat()));
+    };
+    resources(&["web:a"]);
+    lock_with(&one, &two).unwrap();
+    let lock = place.read("app/krm.lock");
+    resources(&["web:a", "db:b"]);
+    let said = lock_with(&one, &two).unwrap_err();
+    assert!(said.contains("error[lock-ambiguous]"), "{said}");
+    // What is locked stays if both users get the same repository, though its branch moved.
+    place.change("one", "later");
+    lock_with(&one, &format!("{one}/.git")).unwrap();
+    assert_eq!(place.read("app/krm.lock"), lock);
 }
 
 #[test]

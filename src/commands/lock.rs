@@ -255,6 +255,7 @@ impl Locking<'_> {
     /// The entries for what was found. What is locked already stays.
     fn resolve(mut self, found: Elsewhere) -> Result<LockFile> {
         let known = self.disk.locked()?.expect("it was made with one");
+        self.compare(&found, &known.lock);
         let (mut remotes, mut charts, mut images) = (Entries::new(), Entries::new(), BTreeMap::new());
         for (repository, fetched, place) in found.repositories.into_values() {
             let address = lockfile::repository_address(&repository);
@@ -297,6 +298,48 @@ impl Locking<'_> {
         }
     }
 
+    /// Looks up addresses that share an entry without it: an entry that is there already hides that they lead to different
+    /// content.
+    fn compare(&mut self, found: &Elsewhere, known: &LockFile) {
+        if self.args.offline {
+            return;
+        }
+        let nothing = Locked::new(LockFile::default(), PathBuf::new(), false);
+        let anew = Disk::locking(nothing, false);
+        let (mut remotes, mut charts) = (Entries::new(), Entries::new());
+        let repositories = found.repositories.values().filter(|(one, ..)| known.repository(one).is_some());
+        for (repository, _, place) in shared(repositories, |(one, ..)| lockfile::repository_address(one)) {
+            let address = lockfile::repository_address(repository);
+            let remote = anew.fetch(repository).and_then(|fetched| {
+                let content = Listing::of(&fetched.folder, &address)?.digest();
+                Ok(Remote { commit: Some(fetched.revision), content })
+            });
+            let remote = remote.map_err(|error| error.at(*place));
+            let same =
+                remote.and_then(|remote| add(&mut remotes, &address, address.clone(), (remote, *place)));
+            self.errors.extend(same.err());
+        }
+        let files = found.files.iter().filter(|(address, _)| known.file(address).is_some());
+        for (address, (_, place)) in shared(files, |(address, _)| lockfile::without_secrets(address)) {
+            let file = anew.get(address).map_err(|error| error.at(*place));
+            let remote = file.map(|file| Remote { commit: None, content: file.digest });
+            let address = lockfile::without_secrets(address);
+            let same =
+                remote.and_then(|remote| add(&mut remotes, &address, address.clone(), (remote, *place)));
+            self.errors.extend(same.err());
+        }
+        // Only helm can tell.
+        let with_helm = self.args.enable_helm;
+        let locked = found.charts.iter().filter(|(chart, _)| with_helm && known.chart(chart).is_some());
+        for (chart, place) in shared(locked, |(chart, _)| lockfile::chart_address(chart)) {
+            let (name, address) = (lockfile::chart_name(chart), lockfile::chart_address(chart));
+            let content = self.pulled(chart).map_err(|error| error.at(*place));
+            let same =
+                content.and_then(|(_, listing)| add(&mut charts, &name, address, (listing.digest(), *place)));
+            self.errors.extend(same.err());
+        }
+    }
+
     fn image(&self, known: &Locked, image: &str) -> Result<String> {
         match known.lock.images.get(image) {
             Some(digest) => Ok(digest.clone()),
@@ -326,20 +369,26 @@ impl Locking<'_> {
             }
             return Ok(locked.cloned());
         }
-        let scratch = Scratch::new("krm-chart")?;
-        self.pull(address, scratch.path())?;
-        let folder = scratch.path().join(address.name.rsplit('/').next().unwrap_or_default());
+        let (scratch, listing) = self.pulled(address)?;
+        let folder = chart_folder(&scratch, address);
         if let Some(locked) = locked {
             known.check_chart(address, &folder)?;
             return Ok(Some(locked.clone()));
         }
-        let listing = Listing::of(&folder, &name)?;
         known.put_tree(&listing, &folder);
         let about = os::read(&folder.join("Chart.yaml")).ok().and_then(|bytes| decode(bytes).ok());
         let about = about.and_then(|text| krm_yaml::parse_str(&text).ok()?.into_iter().next());
         let resolved = about.as_ref().and_then(|about| about.root.get("version")).and_then(Node::text);
         let resolved = resolved.unwrap_or(&address.version).to_owned();
         Ok(Some(Chart { resolved, content: listing.digest() }))
+    }
+
+    /// Pulls a chart into a folder that is gone when it is dropped.
+    fn pulled(&self, address: &ChartAddress) -> Result<(Scratch, Listing)> {
+        let scratch = Scratch::new("krm-chart")?;
+        self.pull(address, scratch.path())?;
+        let listing = Listing::of(&chart_folder(&scratch, address), &lockfile::chart_name(address))?;
+        Ok((scratch, listing))
     }
 
     fn pull(&self, address: &ChartAddress, home: &Path) -> Result<()> {
@@ -364,10 +413,24 @@ impl Locking<'_> {
     }
 }
 
+/// Where helm puts a chart that is pulled into a folder.
+fn chart_folder(home: &Scratch, chart: &ChartAddress) -> PathBuf {
+    home.path().join(chart.name.rsplit('/').next().unwrap_or_default())
+}
+
+/// Those that have the entry of another, as `entry` names it.
+fn shared<T, K: Ord>(all: impl Iterator<Item = T>, entry: impl Fn(&T) -> K) -> impl Iterator<Item = T> {
+    let mut by_entry: BTreeMap<K, Vec<T>> = BTreeMap::new();
+    for one in all {
+        by_entry.entry(entry(&one)).or_default().push(one);
+    }
+    by_entry.into_values().filter(|those| those.len() > 1).flatten()
+}
+
 /// Entries, each with the place that names it.
 type Entries<K, V> = BTreeMap<K, (V, Span)>;
 
-/// Adds an entry. Addresses that differ only in who asks share one, which is wrong if they do not lead to the same.
+/// Adds an entry. Addresses that differ only in what is masked share one, which is wrong if they do not lead to the same.
 fn add<K: Ord, V: PartialEq>(
     entries: &mut Entries<K, V>,
     name: &str,
@@ -381,7 +444,7 @@ fn add<K: Ord, V: PartialEq>(
             Err(Diagnostic::error("lock-ambiguous", message)
                 .at(entry.1)
                 .note("the other one", *place)
-                .help("use addresses that differ in more than their user and password"))
+                .help("use addresses that differ in more than their user, password or token"))
         }
         Some(_) => Ok(()),
         None => {
@@ -416,9 +479,8 @@ fn changes(before: &LockFile, after: &LockFile) -> Vec<String> {
             .remotes
             .iter()
             .map(|(address, remote)| (address.clone(), short(remote.version()).to_owned()));
-        let charts = lock.charts.iter().map(|(address, chart)| {
-            (lockfile::chart_name(address), format!("{} {}", chart.resolved, short(&chart.content)))
-        });
+        let charts =
+            lock.charts.iter().map(|(address, chart)| (lockfile::chart_name(address), chart.shown()));
         let images = lock.images.iter().map(|(image, digest)| (image.clone(), short(digest).to_owned()));
         remotes.chain(charts).chain(images).collect()
     };

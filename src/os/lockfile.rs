@@ -59,6 +59,13 @@ pub struct Chart {
     pub content: String,
 }
 
+impl Chart {
+    /// What messages say of it.
+    pub fn shown(&self) -> String {
+        format!("{} {}", self.resolved, short(&self.content))
+    }
+}
+
 /// The file as it is written.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -135,7 +142,10 @@ impl LockFile {
             if !is_digest(&content) {
                 return Err(bad("a content is `sha256:` and 64 hexadecimal digits", address.span));
             }
-            if lock.remotes.insert(address.value, Remote { commit, content }).is_some() {
+            let remote = Remote { commit, content };
+            // Older versions wrote other masks: two of their addresses may be one here.
+            let other = lock.remotes.insert(without_secrets(&address.value), remote.clone());
+            if other.is_some_and(|other| other != remote) {
                 return Err(bad("this address appears twice", address.span));
             }
         }
@@ -143,8 +153,10 @@ impl LockFile {
             if !is_digest(&content) {
                 return Err(bad("a content is `sha256:` and 64 hexadecimal digits", name.span));
             }
-            let address = ChartAddress { name: name.value, repository, version };
-            if lock.charts.insert(address, Chart { resolved, content }).is_some() {
+            let address = chart_address(&ChartAddress { name: name.value, repository, version });
+            let chart = Chart { resolved, content };
+            let other = lock.charts.insert(address, chart.clone());
+            if other.is_some_and(|other| other != chart) {
                 return Err(bad("this chart appears twice", name.span));
             }
         }
@@ -278,19 +290,24 @@ pub fn resolve_conflicts(text: &str) -> Resolved {
         true => side(Side::Base, label(text, "|||||||")),
         false => LockFile::default(),
     };
-    let mut kept = |name: &str, ours: &str, theirs: &str| {
-        let (ours, theirs) = (short(ours), short(theirs));
+    let mut kept = |name: &str, [ours, theirs]: [String; 2]| {
         decisions.push(format!("kept {name}: {ours} of `{our_name}`, not {theirs} of `{their_name}`"));
     };
     let lock = LockFile {
         remotes: merged(ours.remotes, theirs.remotes, &base.remotes, |address, ours, theirs| {
-            kept(address, ours.version(), theirs.version());
+            kept(
+                address,
+                match ours.version() == theirs.version() {
+                    true => [ours, theirs].map(|remote| format!("content {}", short(&remote.content))),
+                    false => [ours, theirs].map(|remote| short(remote.version()).to_owned()),
+                },
+            );
         }),
         charts: merged(ours.charts, theirs.charts, &base.charts, |chart, ours, theirs| {
-            kept(&chart_name(chart), &ours.content, &theirs.content);
+            kept(&chart_name(chart), [ours, theirs].map(Chart::shown));
         }),
         images: merged(ours.images, theirs.images, &base.images, |image, ours, theirs| {
-            kept(image, ours, theirs);
+            kept(image, [ours, theirs].map(|digest| short(digest).to_owned()));
         }),
     };
     Resolved { lock, decisions }
@@ -454,6 +471,22 @@ mod tests {
         let resolved = resolve_conflicts(&text);
         assert_eq!(resolved.lock, lock(&[("a", 'a'), ("b", 'b'), ("d", 'd'), ("f", 'f')]));
         assert_eq!(resolved.decisions, ["kept b: cccccccccccc of `HEAD`, not 000000000000 of `feature`"]);
+        // Of one commit there are two contents.
+        let theirs = lock(&[("b", 'e')]).text().unwrap();
+        let resolved = resolve_conflicts(&format!("<<<<<<< HEAD\n{ours}=======\n{theirs}>>>>>>> feature\n"));
+        let wanted = "kept b: content bbbbbbbbbbbb of `HEAD`, not content eeeeeeeeeeee of `feature`";
+        assert_eq!(resolved.decisions, [wanted]);
+    }
+
+    #[test]
+    fn masks_of_older_versions_are_read() {
+        let masked = |mask: &str| format!("https://example.com/a?key={mask}");
+        let [old, marked, new] = ["*****", "***-1a2b", "***"].map(masked);
+        let read = |contents: &[(&str, char)]| parse(&lock(contents).text().unwrap());
+        assert_eq!(read(&[(&old, 'a')]).unwrap(), lock(&[(&new, 'a')]));
+        assert_eq!(read(&[(&old, 'a'), (&marked, 'a')]).unwrap(), lock(&[(&new, 'a')]));
+        // Nothing says which of them an address means.
+        assert_eq!(read(&[(&old, 'a'), (&marked, 'b')]).unwrap_err().code(), "lock-malformed");
     }
 
     #[test]
