@@ -9,7 +9,9 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::comments::between_nodes::Margins;
 use super::comments::same_throughout;
-use super::identity::{Index, Key, Keyed, Known, Parts, Paths, Place, is_kustomization_file};
+use super::identity::{
+    Index, Key, Keyed, Known, Parts, Paths, Place, holds_kustomization, is_kustomization_file,
+};
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, keyless, renames, two_way};
@@ -261,6 +263,7 @@ fn add(
     into: Destination,
     from: &Trees,
     lists: &FxHashMap<Place, Place>,
+    changes: &[Change],
     new: Vec<New>,
 ) -> Result<Vec<News>> {
     let mut files: FxHashMap<String, usize> = match new.is_empty() {
@@ -293,7 +296,7 @@ fn add(
                 list.file
             }
             None => {
-                refuse_second_document(&dest[file], &key, &node)?;
+                refuse_second_document(dest, file, changes, &key, &node)?;
                 let mut document = from.document(&place).clone();
                 match place.items.is_empty() {
                     true => document.root = node,
@@ -312,14 +315,33 @@ fn add(
     Ok(news)
 }
 
-/// A kustomization is the only document of its file.
-fn refuse_second_document(file: &File, key: &Key, new: &Node) -> Result<()> {
-    let first = file.documents.iter().map(|document| &document.root).find(|root| !root.is_null());
-    let Some(first) = first.filter(|_| is_kustomization_file(&file.path)) else { return Ok(()) };
-    Err(Diagnostic::error("merge-into-kustomization", format!("{key} cannot be added to `{}`", file.path))
+/// A kustomization is the only document of its file, unless it is about to be removed.
+fn refuse_second_document(
+    dest: &[File],
+    file: usize,
+    changes: &[Change],
+    key: &Key,
+    new: &Node,
+) -> Result<()> {
+    let File { path, documents, .. } = &dest[file];
+    if !is_kustomization_file(path) {
+        return Ok(());
+    }
+    let stays = |document: usize| {
+        let is_this = |place: &Place| *place == Place { file, document, items: Vec::new() };
+        !changes.iter().any(|change| matches!(change.merged, Merged::Deleted) && is_this(&change.place))
+    };
+    let is_refused = |root: &Node| key.is_kustomization() || holds_kustomization(root, path);
+    let roots = documents.iter().map(|document| &document.root).enumerate();
+    let mut roots = roots.filter(|(at, root)| !root.is_null() && stays(*at));
+    let Some((_, there)) = roots.find(|(_, root)| is_refused(root)) else { return Ok(()) };
+    Err(Diagnostic::error("merge-into-kustomization", format!("{key} cannot be added to `{path}`"))
         .at(new.span())
-        .note("a kustomization is the only document of its file", first.span())
-        .help("merge it into another file, and name that file in the kustomization's `resources`"))
+        .note("a kustomization is the only document of its file", there.span())
+        .help(match key.is_kustomization() {
+            true => "give the kustomization a file of its own",
+            false => "merge it into another file, and name that file in the kustomization's `resources`",
+        }))
 }
 
 /// The list that a file consists of, if it does.
@@ -422,7 +444,7 @@ pub fn merge_files(
         }
     }
     // What is added comes after what is there, so that places still hold.
-    news.extend(add(&mut dest, into, &trees, &lists, added)?);
+    news.extend(add(&mut dest, into, &trees, &lists, &changes, added)?);
     apply(&mut dest, changes);
     let warnings = warnings.into_iter().flatten().collect();
     Ok(Outcome { files: dest, news, warnings, ..Outcome::default() })
@@ -559,7 +581,7 @@ pub fn merge3_files(
             }
         }
     }
-    news.extend(add(&mut dest, into, &updates_as, &lists, added)?);
+    news.extend(add(&mut dest, into, &updates_as, &lists, &changes, added)?);
     apply(&mut dest, changes);
     Ok(Outcome { files: dest, news, conflicts, warnings, not_renamed })
 }

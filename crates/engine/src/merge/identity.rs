@@ -103,11 +103,20 @@ pub(super) fn is_kustomization_file(path: &str) -> bool {
     KUSTOMIZATION_FILES.contains(&path.rsplit('/').next().unwrap_or_default())
 }
 
+/// Whether a document is a kustomization: that of kustomize, since other programs have resources of that kind.
+pub(super) fn holds_kustomization(root: &Node, path: &str) -> bool {
+    is_kustomization(&said_by_file(Gvk::of(root), path))
+}
+
 /// A kustomization need not say what it is, or not all of it: the name of its file does. Whatever it says, a file has one,
 /// so that all are of one type here.
 fn said_by_file(gvk: Gvk, path: &str) -> Gvk {
-    let is_left_out = gvk.version.is_empty()
-        && (gvk.kind == "Kustomization" || (gvk.kind.is_empty() && is_kustomization_file(path)));
+    let is_left_out = match (gvk.version.is_empty(), &*gvk.kind) {
+        (true, "Kustomization" | "Component") => true,
+        (true, "") => is_kustomization_file(path),
+        (false, "") => gvk.group == KUSTOMIZE_GROUP,
+        _ => false,
+    };
     match is_left_out || is_kustomization(&gvk) {
         true => {
             Gvk { group: KUSTOMIZE_GROUP.into(), version: "v1beta1".into(), kind: "Kustomization".into() }
