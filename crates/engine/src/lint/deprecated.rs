@@ -21,8 +21,9 @@ pub(super) fn add_fixes(cx: &Check, findings: &mut [Diagnostic]) {
         let Some(layer) = layer_of(cx, finding.place()) else { continue };
         let fixes = known.entry(&layer.file).or_insert_with(|| of_file(cx, layer));
         let Some(source) = cx.lint.sources.get(finding.place().file) else { continue };
-        // The finding is at the name of the field.
-        let wanted = match source.slice(finding.place()).eq_ignore_ascii_case("vars") {
+        // The finding is at the name of the field, as it is written.
+        let field = source.slice(finding.place()).trim_matches(['"', '\'']);
+        let wanted = match field.eq_ignore_ascii_case("vars") {
             true => &fixes.vars,
             false => &fixes.fields,
         };

@@ -160,21 +160,19 @@ impl Workspace {
     }
 
     /// The layers that no other includes, except components: what there is to build. Those that include each other in a
-    /// circle count too, unless something outside leads there: they cannot be built, which must not go unnoticed.
+    /// circle, or lead to one, count too, unless one of the former leads there: they cannot be built, which must not go
+    /// unnoticed.
     pub fn roots(&self) -> Vec<&Layer> {
         let used: BTreeSet<&Path> =
             self.layers().flat_map(|layer| layer.layers_named().map(|(_, folder)| folder)).collect();
-        let is_unused = |layer: &&Layer| !used.contains(&*layer.folder);
+        let may_be_root = |layer: &&Layer| layer.kind != LayerKind::Component;
+        let is_unused = |layer: &&Layer| may_be_root(layer) && !used.contains(&*layer.folder);
         let reached = self.closure_of(self.layers().filter(is_unused).collect());
         let reached: BTreeSet<&Path> = reached.into_iter().map(|layer| &*layer.folder).collect();
-        let is_circular = |layer: &Layer| {
-            let below = layer.layers_named().filter_map(|(_, folder)| self.layer(folder)).collect();
-            !reached.contains(&*layer.folder)
-                && self.closure_of(below).iter().any(|below| below.folder == layer.folder)
-        };
-        let is_root =
-            |layer: &&Layer| layer.kind != LayerKind::Component && (is_unused(layer) || is_circular(layer));
-        self.layers().filter(is_root).collect()
+        let others = self.layers().filter(|layer| !reached.contains(&*layer.folder));
+        let in_circles = leading_to_circles(others.collect());
+        let is_root = |layer: &&Layer| is_unused(layer) || in_circles.contains(&*layer.folder);
+        self.layers().filter(may_be_root).filter(is_root).collect()
     }
 
     /// A layer and everything it is built from, each once, itself first.
@@ -302,10 +300,69 @@ impl Layer {
     }
 }
 
+/// Those of some layers that lead into a circle: what is left when those that name none of the others are taken away, and
+/// so on. Each is looked at once.
+fn leading_to_circles(layers: Vec<&Layer>) -> BTreeSet<&Path> {
+    let mut left: BTreeMap<&Path, usize> = layers.iter().map(|layer| (&*layer.folder, 0)).collect();
+    let mut users: BTreeMap<&Path, Vec<&Path>> = BTreeMap::new();
+    for layer in layers {
+        for (_, named) in layer.layers_named().filter(|(_, named)| left.contains_key(named)) {
+            users.entry(named).or_default().push(&layer.folder);
+        }
+    }
+    users.values().flatten().for_each(|user| *left.entry(user).or_default() += 1);
+    let mut open: Vec<&Path> = left.iter().filter(|(_, named)| **named == 0).map(|(at, _)| *at).collect();
+    while let Some(done) = open.pop() {
+        left.remove(done);
+        for user in users.remove(done).unwrap_or_default() {
+            let named = left.get_mut(user).expect("it names what is only taken away now");
+            *named -= 1;
+            open.extend((*named == 0).then_some(user));
+        }
+    }
+    left.into_keys().collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::files::memory_world::MemoryWorld;
+
+    #[test]
+    fn circles_that_nothing_to_build_leads_to_are_roots() {
+        let roots = |layers: &[(&str, &str)]| -> Vec<String> {
+            let file =
+                |(name, text): &(&str, &str)| (format!("{name}/kustomization.yaml"), (*text).to_owned());
+            let files: Vec<(String, String)> = layers.iter().map(file).collect();
+            let world = MemoryWorld::new(files.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+            let workspace = Workspace::scan(&world, &Sources::new(), Path::new("/")).unwrap();
+            workspace.roots().into_iter().map(|layer| layer.shown.clone()).collect()
+        };
+        let (a, b) = (("a", "resources: [../b]\n"), ("b", "resources: [../a]\n"));
+        assert_eq!(roots(&[a, b]), ["a", "b"]);
+        assert_eq!(roots(&[a, b, ("top", "resources: [../a]\n")]), ["top"]);
+        let part = |to: &str| format!("kind: Component\nresources: [../{to}]\n");
+        assert_eq!(roots(&[a, b, ("part", &part("a"))]), ["a", "b"]);
+        assert_eq!(roots(&[a, b, ("part", &part("top")), ("top", "resources: [../a]\n")]), ["a", "b", "top"]);
+        assert_eq!(roots(&[("part", &part("a")), ("a", "")]), [""; 0]);
+        // What a circle leads to is in no circle; another circle is.
+        let c = ("c", "resources: [../d, ../e]\n");
+        assert_eq!(roots(&[("a", "resources: [../b, ../c]\n"), b, c, ("d", ""), ("e", "")]), ["a", "b"]);
+        let (d, e) = (("d", "resources: [../c]\n"), ("e", "resources: [../e]\n"));
+        assert_eq!(roots(&[("a", "resources: [../b, ../c]\n"), b, c, d, e]), ["a", "b", "c", "d", "e"]);
+    }
+
+    #[test]
+    fn each_layer_of_a_large_circle_is_looked_at_once() {
+        const MANY: usize = 4000;
+        let next = |at: usize| format!("resources: [../l{}]\n", (at + 1) % MANY);
+        let files: Vec<(String, String)> =
+            (0..MANY).map(|at| (format!("l{at}/kustomization.yaml"), next(at))).collect();
+        let world = MemoryWorld::new(files.iter().map(|(path, text)| (path.as_str(), text.as_str())));
+        let workspace = Workspace::scan(&world, &Sources::new(), Path::new("/")).unwrap();
+        // A walk from each layer would be 16 million steps.
+        assert_eq!(workspace.roots().len(), MANY);
+    }
 
     #[test]
     fn a_tree_is_read_with_all_it_names() {
