@@ -28,11 +28,15 @@ impl Place {
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
     }
 
-    fn krm(&self, args: &[&str]) -> Output {
+    fn command(&self, args: &[&str]) -> Command {
         let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
         krm.current_dir(&self.0).args(args).env("GIT_CONFIG_COUNT", "1");
         krm.env("GIT_CONFIG_KEY_0", "protocol.file.allow").env("GIT_CONFIG_VALUE_0", "always");
-        krm.output().unwrap()
+        krm
+    }
+
+    fn krm(&self, args: &[&str]) -> Output {
+        self.command(args).output().unwrap()
     }
 
     fn done(&self, args: &[&str]) -> String {
@@ -141,6 +145,41 @@ fn files_that_come_by_http_are_stored() {
     assert!(!stored.contains("http://"), "{stored}");
     assert!(stored.starts_with("# ours\n") && stored.contains("settings.yaml # theirs\n"), "{stored}");
     assert_eq!(place.done(&["build", "copy"]), before);
+}
+
+#[test]
+fn what_differs_only_in_its_user_or_token_is_stored_apart() {
+    let place = Place::named("users");
+    let address = serve([
+        ("/settings.yaml?token=a", CONFIG_MAP),
+        ("/settings.yaml?token=b", "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: other}\n"),
+    ]);
+    let mut text =
+        format!("resources:\n- {address}/settings.yaml?token=a\n- {address}/settings.yaml?token=b\n");
+    let mut settings = String::new();
+    for user in ["web", "db"] {
+        place.write(&format!("{user}/kustomization.yaml"), "resources: [cm.yaml]\n");
+        place.write(&format!("{user}/cm.yaml"), &CONFIG_MAP.replace("settings", user));
+        place.git(user, &["init", "--quiet", "--initial-branch=main"]);
+        place.git(user, &["add", "--all"]);
+        place.git(user, &["commit", "--quiet", "--message=one"]);
+        let url = format!("https://{user}:x@git.example.com/shop.git");
+        text += &format!("- {url}?ref=main\n");
+        settings += &format!("[url \"file://{}/{user}\"]\n\tinsteadOf = {url}\n", place.0.display());
+    }
+    place.write("app/kustomization.yaml", &text);
+    place.write("gitconfig", &settings);
+    let run = |args: &[&str]| {
+        let output =
+            place.command(args).env("GIT_CONFIG_GLOBAL", place.0.join("gitconfig")).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let before = run(&["build", "app"]);
+    run(&["localize", "app", "copy", "--no-verify"]);
+    assert_eq!(run(&["build", "copy"]), before);
+    let stored = files(&place.0.join("copy")).join("\n");
+    assert!(stored.contains("git.example.com/shop/main/") && stored.contains("shop/2-main/"), "{stored}");
 }
 
 #[cfg(unix)]

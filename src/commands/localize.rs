@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -73,10 +74,9 @@ pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
     }
     let mut changes = os::Changes::to_output(&destination)?;
     for (path, bytes) in &copy.files {
-        changes.write(&destination.join(path), bytes)?;
+        changes.write_with_mode(&destination.join(path), bytes, mode(&copy, path)?)?;
     }
     changes.commit()?;
-    keep_modes(&copy, &destination)?;
     copy.notes.iter().for_each(|note| eprintln!("{note}"));
     eprintln!("`{}` is now in `{}`", args.target, destination.join(&copy.target).display());
     Ok(())
@@ -86,18 +86,19 @@ pub fn run(args: &LocalizeArgs, report: &Report) -> Result<()> {
 fn built(copy: &Localized, disk: Arc<dyn World>, options: BuildOptions) -> Result<String> {
     let folder = Scratch::new("krm-localize")?;
     for (path, bytes) in &copy.files {
+        let mode = mode(copy, path)?;
         let path = folder.path().join(path);
-        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| fs::write(&path, bytes));
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all);
+        let written = written.and_then(|()| os::create_new(&path, mode)?.write_all(bytes));
         written.map_err(|error| os::not_written(&path, &error))?;
     }
-    keep_modes(copy, folder.path())?;
     let offline = Arc::new(Overlay::new(disk, BTreeMap::new()).offline());
     overlay::build_with(offline, &folder.path().join(&copy.target).to_string_lossy(), options)
 }
 
 /// A function that is an executable is one in the copy, too, and a private file stays private.
-fn keep_modes(copy: &Localized, folder: &Path) -> Result<()> {
-    copy.originals.iter().try_for_each(|(path, original)| os::keep_mode(original, &folder.join(path)))
+fn mode(copy: &Localized, path: &Path) -> Result<u32> {
+    copy.originals.get(path).map_or(Ok(os::NEW_FILE), |original| os::mode_for_copy(original))
 }
 
 /// As the reference calls it.

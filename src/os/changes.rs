@@ -34,10 +34,10 @@ use krm_yaml::encode_like;
 
 use super::journal::{self, ChangeKind, Digest, Fault, Journal, JournalEntry, Survive, digest};
 use super::lock::Lock;
-use super::not_written;
 use super::system::{self, HoldSignals};
 #[cfg(not(unix))]
 use super::system::{MetadataExt, fchown};
+use super::{NEW_FILE, create_new, not_written};
 
 /// Files that are to change together.
 pub struct Changes {
@@ -103,13 +103,18 @@ impl Changes {
     /// Prepares a file with this content, whatever it holds now; missing folders are made. A file that holds it already is
     /// left alone. Returns whether it changes.
     pub fn write(&mut self, path: &Path, bytes: &[u8]) -> Result<bool> {
-        self.prepare(path, None, bytes)
+        self.prepare(path, None, bytes, NEW_FILE)
+    }
+
+    /// The same with the mode that a file gets if it is new.
+    pub fn write_with_mode(&mut self, path: &Path, bytes: &[u8], mode: u32) -> Result<bool> {
+        self.prepare(path, None, bytes, mode)
     }
 
     /// The same for a file that was read before: `before` is its text, as decoded. If someone changed it since, that is an
     /// error. The new text is written in the encoding that the file has.
     pub fn edit(&mut self, path: &Path, before: &str, text: &[u8]) -> Result<()> {
-        self.prepare(path, Some(before), text).map(drop)
+        self.prepare(path, Some(before), text, NEW_FILE).map(drop)
     }
 
     /// Prepares the removal of a file; `before` as for [`Changes::edit`].
@@ -151,7 +156,7 @@ impl Changes {
     }
 
     /// Returns whether the file changes.
-    fn prepare(&mut self, path: &Path, before: Option<&str>, bytes: &[u8]) -> Result<bool> {
+    fn prepare(&mut self, path: &Path, before: Option<&str>, bytes: &[u8], mode: u32) -> Result<bool> {
         let encoded;
         let mut bytes = bytes;
         let folder = self.folder_of(path)?;
@@ -202,13 +207,16 @@ impl Changes {
             (None, None) => root.add(path, ChangeKind::Create, &place, Digest::default(), digest(bytes))?,
             (None, Some(missing)) => root.add_below(path, missing, &place)?,
         };
-        put_aside(&aside, &place, there.as_ref(), folder.group, bytes).map_err(|fault| match fault {
-            NotKept::Io(error) => not_written(path, &error),
-            NotKept::Refused(why, help) => {
-                Diagnostic::error("file-not-kept", format!("`{}` cannot be replaced: {why}", path.display()))
-                    .help(help)
-            }
-        })?;
+        put_aside(&aside, &place, there.as_ref(), folder.group, bytes, mode).map_err(
+            |fault| match fault {
+                NotKept::Io(error) => not_written(path, &error),
+                NotKept::Refused(why, help) => Diagnostic::error(
+                    "file-not-kept",
+                    format!("`{}` cannot be replaced: {why}", path.display()),
+                )
+                .help(help),
+            },
+        )?;
         root.aside.insert(place, Some(aside));
         Ok(true)
     }
@@ -381,13 +389,14 @@ impl From<std::io::Error> for NotKept {
     }
 }
 
-/// Writes a new file aside, with the rights, owner and attributes of the one it replaces.
+/// Writes a new file aside, with the rights, owner and attributes of the one it replaces; with this mode if there is none.
 fn put_aside(
     aside: &Path,
     place: &Path,
     there: Option<&Metadata>,
     group: Option<u32>,
     bytes: &[u8],
+    mode: u32,
 ) -> Result<(), NotKept> {
     // Replacing a file does not require the right to write to it. Anyone who took that right away meant it.
     let before = there.map(|_| OpenOptions::new().read(true).write(true).open(place)).transpose()?;
@@ -395,7 +404,7 @@ fn put_aside(
         let why = "it has a second name, a hard link, which would keep the old text".to_owned();
         return Err(NotKept::Refused(why, "replace the link by a copy"));
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(aside)?;
+    let mut file = create_new(aside, mode)?;
     file.write_all(bytes)?;
     let (Some(there), Some(before)) = (there, before) else {
         // As if it had been made in its place.
@@ -456,4 +465,45 @@ fn two_texts(path: &Path) -> Diagnostic {
         path.display()
     );
     Diagnostic::error("file-of-two-texts", message).help("replace the link by a copy of the file")
+}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use krm_engine::runtime::Scratch;
+
+    use super::*;
+    use crate::os::mode_for_copy;
+
+    fn modes(folder: &Path) -> Vec<u32> {
+        let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let below = entries.flat_map(|path| match path.is_dir() {
+            true => modes(&path),
+            false => vec![fs::metadata(&path).unwrap().permissions().mode() & 0o777],
+        });
+        below.collect()
+    }
+
+    #[test]
+    fn a_private_file_is_private_before_it_takes_its_place() {
+        let scratch = Scratch::new("krm-changes-test").unwrap();
+        let original = scratch.write("key.pem", b"secret").unwrap();
+        fs::set_permissions(&original, fs::Permissions::from_mode(0o400)).unwrap();
+        let out = scratch.path().join("out");
+        fs::create_dir(&out).unwrap();
+        let mut changes = Changes::to_output(&out).unwrap();
+        let mode = mode_for_copy(&original).unwrap();
+        changes.write_with_mode(&out.join("key.pem"), b"secret", mode).unwrap();
+        assert!(modes(&out).contains(&0o600) && !modes(&out).contains(&0o644), "{:?}", modes(&out));
+        changes.commit().unwrap();
+        assert_eq!(modes(&out), [0o600]);
+    }
+
+    #[test]
+    fn an_original_that_is_gone_is_named() {
+        let error = mode_for_copy(Path::new("/nowhere/key.pem")).unwrap_err();
+        assert!(error.to_string().contains("cannot read `/nowhere/key.pem`"), "{error}");
+    }
 }

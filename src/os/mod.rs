@@ -240,28 +240,36 @@ pub fn make_executable(path: &Path) -> Result<()> {
     set_executable(path, true)
 }
 
-/// Lets a copy be read and run by those who may do so with the original, and by no one else. Its owner may write to it.
-pub fn keep_mode(original: &Path, copy: &Path) -> Result<()> {
+/// The mode for a copy of a file: it may be read and run by those who may do so with the original, and by no one else. Its
+/// owner may write to it.
+pub fn mode_for_copy(original: &Path) -> Result<u32> {
+    let meta = std::fs::metadata(original).map_err(|error| {
+        Diagnostic::error("file-unreadable", format!("cannot read `{}`: {error}", original.display()))
+    })?;
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt;
-        let mode = |path: &Path| std::fs::metadata(path).map(|meta| meta.permissions().mode());
-        let changed = mode(original).and_then(|wanted| {
-            let own = mode(copy)?;
-            let new = (own | ((own & 0o444) >> 2)) & (wanted | 0o200);
-            if new == own {
-                Ok(())
-            } else {
-                std::fs::set_permissions(copy, std::fs::Permissions::from_mode(new))
-            }
-        });
-        changed.map_err(|error| not_written(copy, &error))
+        Ok((meta.permissions().mode() & 0o777) | 0o200)
     }
     #[cfg(not(unix))]
     {
-        let _ = (original, copy);
-        Ok(())
+        let _ = meta;
+        Ok(NEW_FILE)
     }
+}
+
+/// The mode of a new file, before the system takes away what the user wants no one to have.
+pub const NEW_FILE: u32 = 0o666;
+
+/// Makes a file that is not there yet. It has this mode from the start, so that nobody reads a private one in between.
+pub fn create_new(path: &Path, mode: u32) -> std::io::Result<std::fs::File> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    #[cfg(not(unix))]
+    let _ = mode;
+    options.open(path)
 }
 
 /// Says whether a file may be run: by those who may read it, or by nobody.

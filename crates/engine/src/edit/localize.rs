@@ -35,6 +35,7 @@ pub fn plan(world: &dyn World, sources: &Sources, target: &str, scope: Option<&P
         world,
         sources,
         trees: Vec::new(),
+        revisions: BTreeMap::new(),
         edits: BTreeMap::new(),
         done: BTreeSet::new(),
         result: Localized::default(),
@@ -67,6 +68,8 @@ struct Localizer<'l> {
     sources: &'l Sources,
     /// Real folders, and where they are in the copy.
     trees: Vec<(PathBuf, PathBuf)>,
+    /// The commits of repositories, by where they are in the copy.
+    revisions: BTreeMap<PathBuf, String>,
     edits: BTreeMap<FileId, Vec<(Span, String)>>,
     done: BTreeSet<PathBuf>,
     result: Localized,
@@ -173,9 +176,14 @@ impl Localizer<'_> {
         if as_file {
             match (self.world.get(address), &repository) {
                 (Ok(download), _) => {
-                    let path = Path::new(FETCHED).join(slug(&without_secrets(address)));
-                    self.result.files.insert(path.clone(), download.bytes.to_vec());
-                    return Ok(Fetched::File(path));
+                    let place = Path::new(FETCHED).join(slug(&without_secrets(address)));
+                    let is_free = |place: &Path| {
+                        let there = self.result.files.get(place);
+                        there.is_none_or(|bytes| **bytes == *download.bytes)
+                    };
+                    let place = first_free(place, is_free);
+                    self.result.files.insert(place.clone(), download.bytes.to_vec());
+                    return Ok(Fetched::File(place));
                 }
                 (Err(error), None) => return Err(error.at(place)),
                 (Err(_), Some(_)) => {}
@@ -188,6 +196,10 @@ impl Localizer<'_> {
             if repository.reference.is_empty() { &fetched.revision } else { &repository.reference };
         let tree = Path::new(FETCHED).join(slug(&repository.url)).join(slug(reference));
         if !self.trees.iter().any(|(root, _)| *root == fetched.folder) {
+            let tree = first_free(tree, |tree| {
+                self.revisions.get(tree).is_none_or(|revision| *revision == fetched.revision)
+            });
+            self.revisions.insert(tree.clone(), fetched.revision.clone());
             self.trees.push((fetched.folder.clone(), tree));
         }
         let folder = clean(&fetched.folder.join(&repository.path));
@@ -256,6 +268,15 @@ enum Fetched {
     File(PathBuf),
     /// By its path on this machine.
     Layer(PathBuf),
+}
+
+/// A path if it is free, or the first of `2-NAME`, `3-NAME` and so on that is: addresses that differ only in their user or
+/// token have the same path, and may lead to different content.
+fn first_free(path: PathBuf, is_free: impl Fn(&Path) -> bool) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let others = (2..).map(|number| path.with_file_name(format!("{number}-{name}")));
+    let mut all = std::iter::once(path.clone()).chain(others);
+    all.find(|path| is_free(path)).expect("numbers do not end")
 }
 
 /// An address as a path: `github.com/org/repo`.
