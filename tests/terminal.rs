@@ -89,10 +89,7 @@ fn no_name_reaches_the_terminal_as_an_order() {
 fn a_long_answer_goes_through_the_pager_of_a_terminal() {
     let place = Place::new("pager");
     if !place.sh("command -v script && command -v stty").status.success() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "script or stty is missing, and CI makes a terminal to page in"
-        );
+        assert!(std::env::var_os("CI").is_none(), "script or stty is missing, and CI must have both");
         left_out("script or stty is not there, so no terminal is made to page in");
         return;
     }
@@ -126,10 +123,7 @@ fn a_long_answer_goes_through_the_pager_of_a_terminal() {
 fn places_are_links_for_terminals_that_follow_them() {
     let place = Place::new("links");
     if !place.sh("command -v script && command -v stty").status.success() {
-        assert!(
-            std::env::var_os("CI").is_none(),
-            "script or stty is missing, and CI makes a terminal to show links in"
-        );
+        assert!(std::env::var_os("CI").is_none(), "script or stty is missing, and CI must have both");
         left_out("script or stty is not there, so no terminal is made to show links in");
         return;
     }

@@ -467,6 +467,28 @@ fn unsafe_code_says_why_it_is_sound() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
+#[test]
+fn texts_in_tests_are_not_code() {
+    let text = [
+        "use a;",
+        "#[cfg(test)]",
+        "use b::{",
+        "    c,",
+        "};",
+        "#[cfg(test)]",
+        "mod tests {",
+        "    const TEXT: &str = \"{",
+        "a: {b: c}",
+        "d;",
+        "\";",
+        "}",
+        "// e",
+        "fn f() {}",
+    ];
+    let file = SourceFile { path: String::new(), text: text.join("\n") };
+    assert_eq!(file.code().collect::<Vec<_>>(), [(1, "use a;"), (14, "fn f() {}")]);
+}
+
 struct SourceFile {
     /// Relative to the root.
     path: String,
@@ -476,11 +498,17 @@ struct SourceFile {
 impl SourceFile {
     /// Its lines and their numbers, without comments and without the items that are only for tests.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
-        let mut is_test = false;
+        let (mut is_test, mut is_block) = (false, false);
         let mut is_code = move |line: &str| {
             let was_test = is_test || line == "#[cfg(test)]";
-            let ends_item = !line.starts_with([' ', '#']) && line.ends_with([';', '}']);
+            // A block ends where its brace is: lines of texts in it may begin at the margin, too.
+            is_block |= was_test && !line.starts_with([' ', '#', '/']) && line.ends_with('{');
+            let ends_item = match is_block {
+                true => matches!(line, "}" | "};"),
+                false => !line.starts_with([' ', '#']) && line.ends_with([';', '}']),
+            };
             is_test = was_test && !ends_item;
+            is_block &= is_test;
             !was_test
         };
         let lines = self.text.lines().enumerate().filter(move |(_, line)| is_code(line));

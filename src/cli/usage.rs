@@ -7,8 +7,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use krm_engine::Diagnostic;
 
 use super::as_kustomize;
-use crate::report::Report;
-use crate::report::{ColorChoice, ErrorFormat};
+use crate::report::{ColorChoice, ErrorFormat, Report};
 
 /// Commands of other tools, and of groups of krm, and what does the same here.
 const ELSEWHERE: [(&[&str], &str); 9] = [

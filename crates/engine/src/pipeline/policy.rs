@@ -98,7 +98,7 @@ impl PinnedImages {
         image.contains('@') || self.digests.contains_key(image)
     }
 
-    /// Accepts images without a word: those that the user names are not missing from a lock file.
+    /// Does not warn about images that are not locked: the user named them.
     pub fn accept_images_of_the_user(&mut self) {
         self.not_pinned = None;
     }

@@ -1,7 +1,6 @@
 //! The comments of a tree.
 
 use std::borrow::Cow;
-
 use std::sync::Arc;
 
 use krm_yaml::{Document, Node, Trivia};
