@@ -266,8 +266,8 @@ impl Calling {
         give_homes(items.as_vec_mut(), "")
     }
 
-    /// Refuses files that cannot be made.
-    fn may_be_written(&self, items: &Resources, cx: &Context) -> Result<()> {
+    /// Refuses files that cannot be made. Of those that nobody would read again it warns: kpt makes them.
+    fn may_be_written(&self, items: &Resources, called: &mut Called, cx: &Context) -> Result<()> {
         let package = self.run.tree.package();
         if !self.run.tree.is_folder() {
             return Ok(());
@@ -276,6 +276,13 @@ impl Calling {
         for r in items.iter().filter(|r| !package.holds(path(r))) {
             if seen.insert(path(r)) {
                 package.may_be_made(path(r), cx.world).map_err(|d| d.at(r.span()))?;
+                if let Err(leaves) = package.stays_in_package(path(r), cx.world) {
+                    let message = format!("`{}` leaves the package: nothing reads the file again", path(r));
+                    let warning = Diagnostic::warning("package-left", message);
+                    called
+                        .warnings
+                        .push(leaves.advice().iter().fold(warning, |d, help| d.help(help.clone())));
+                }
             }
         }
         Ok(())
@@ -362,7 +369,7 @@ impl Guard for Calling {
                 let blamed = functions::blamed(&name, failure.clone());
                 called.execution_error = Some(blamed.message().to_owned());
             })
-            .and_then(|()| self.may_be_written(items, cx))
+            .and_then(|()| self.may_be_written(items, &mut called, cx))
             .map_err(|failure| functions::blamed(&name, failure));
         if checked.is_err() {
             called = called.failed();

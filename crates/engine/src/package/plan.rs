@@ -259,7 +259,8 @@ fn may_be_written(resources: &[Resource], package: Option<&Package>, world: &dyn
     let mut seen: FxHashSet<&str> = package.paths().collect();
     let new = resources.iter().filter_map(|r| Some((r.span(), r.home.as_ref()?.path.as_str())));
     for (place, path) in new.filter(|(_, path)| seen.insert(path)) {
-        package.may_be_made(path, world).map_err(|d| d.at(place))?;
+        let allowed = package.may_be_made(path, world).and_then(|()| package.stays_in_package(path, world));
+        allowed.map_err(|d| d.at(place))?;
     }
     Ok(())
 }

@@ -176,15 +176,20 @@ impl Package {
         }
     }
 
+    /// Refuses to make a file that nobody would read again: what is put there leaves the package.
+    pub(crate) fn stays_in_package(&self, path: &str, world: &dyn World) -> Result<()> {
+        if !may_be_read(path) {
+            return Err(not_written_to(path, "no file of that name is read as configuration"));
+        }
+        if leaves_out(world, &self.root, path)? {
+            return Err(not_written_to(path, &format!("{IGNORE} leaves it out")));
+        }
+        Ok(())
+    }
+
     /// Refuses to make a file where something else is, or outside the package by way of a link.
     pub(crate) fn may_be_made(&self, path: &str, world: &dyn World) -> Result<()> {
-        let refused = |why: &str| {
-            Err(Diagnostic::error(
-                "package-place-taken",
-                format!("a resource cannot be written to `{path}`: {why}"),
-            )
-            .help("give it another path"))
-        };
+        let refused = |why: &str| Err(not_written_to(path, why));
         let place = self.root.join(path);
         if place.file_name().is_some_and(|name| name == IGNORE) {
             return refused("that file says what is not of the package");
@@ -194,12 +199,6 @@ impl Package {
         }
         if world.is_file(&place) {
             return refused("there is a file that is not part of the package");
-        }
-        if !may_be_read(path) {
-            return refused("no file of that name is read as configuration");
-        }
-        if leaves_out(world, &self.root, path)? {
-            return refused(&format!("{IGNORE} leaves it out"));
         }
         let mut above: PathBuf = place;
         while above.pop() && above.starts_with(&self.root) {
@@ -218,6 +217,11 @@ impl Package {
         }
         Ok(())
     }
+}
+
+fn not_written_to(path: &str, why: &str) -> Diagnostic {
+    let message = format!("a resource cannot be written to `{path}`: {why}");
+    Diagnostic::error("package-place-taken", message).help("give it another path")
 }
 
 /// A resource as it is written to its file.

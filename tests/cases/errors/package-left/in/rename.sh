@@ -1,0 +1,2 @@
+#!/bin/sh
+sed 's/a\.yaml/a.txt/'
