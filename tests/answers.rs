@@ -8,8 +8,13 @@
 //! is, and on it is a change of three lines.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
 
 const FLAGS: [&str; 3] =
     ["--enable-alpha-plugins", "--enable-exec", "--load-restrictor=LoadRestrictionsNone"];
@@ -21,8 +26,8 @@ fn questions_are_answered() {
         std::fs::read_dir(root.join("tests/answers")).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let mut faults = Vec::new();
-    let example = root.join("examples/answers");
-    let repository = Repository::new(&example);
+    let example: &Path = &root.join("examples/answers");
+    let repository = Repository::new(example);
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
         let (command, wanted) = text.split_once('\n').unwrap_or((&text, ""));
@@ -31,7 +36,7 @@ fn questions_are_answered() {
             .args(&words[..1])
             .args(if words[0] == "affected" { &[][..] } else { &FLAGS })
             .args(&words[1..])
-            .current_dir(if command.contains("...") { &repository.0 } else { &example })
+            .current_dir(if command.contains("...") { &repository.0 } else { example })
             .output()
             .expect("krm starts");
         let got = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
@@ -45,12 +50,11 @@ fn questions_are_answered() {
 }
 
 /// A repository with the example, gone at the end of the test.
-struct Repository(PathBuf);
+struct Repository(Scratch);
 
 impl Repository {
     fn new(example: &Path) -> Self {
-        let folder = std::env::temp_dir().join(format!("krm-answers-{}", std::process::id()));
-        let repository = Self(folder);
+        let repository = Self(Scratch::new("answers"));
         copy(example, &repository.0);
         repository.git(&["init", "--quiet", "--initial-branch=main"]);
         repository.commit();
@@ -77,12 +81,6 @@ impl Repository {
     fn git(&self, args: &[&str]) {
         let status = Command::new("git").args(args).current_dir(&self.0).status().expect("git starts");
         assert!(status.success(), "git {args:?}");
-    }
-}
-
-impl Drop for Repository {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

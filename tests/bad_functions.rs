@@ -6,9 +6,14 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// A package of a few resources and one function that goes wrong.
 struct Package {
-    dir: PathBuf,
+    dir: Scratch,
 }
 
 const RESOURCES: [(&str, &str); 3] = [
@@ -36,8 +41,7 @@ metadata:
 impl Package {
     /// `program` is a script, with its first line. A function that does well and would change every file goes before it.
     fn new(name: &str, program: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-bad-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
+        let dir = Scratch::new(&format!("bad-{name}"));
         fs::create_dir_all(dir.join("pkg/sub")).expect("the temporary folder can be written to");
         let package = Self { dir };
         package.executable("bad", program);
@@ -71,7 +75,7 @@ impl Package {
     /// Everything in the package: its text, and whether it is still the same file.
     fn files(&self) -> BTreeMap<PathBuf, (Vec<u8>, u64, i64)> {
         let mut files = BTreeMap::new();
-        let mut waiting = vec![self.dir.clone()];
+        let mut waiting = vec![self.dir.to_path_buf()];
         while let Some(dir) = waiting.pop() {
             for entry in fs::read_dir(dir).expect("the folder is ours") {
                 let path = entry.expect("the folder can be read").path();
@@ -86,12 +90,6 @@ impl Package {
             }
         }
         files
-    }
-}
-
-impl Drop for Package {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
     }
 }
 

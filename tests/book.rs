@@ -7,8 +7,12 @@ use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "support/session.rs"]
 mod session;
+
+use scratch::Scratch;
 
 /// The lines that a page shows of a message: some name every layer that leads to a location.
 const MOST_LINES: usize = 40;
@@ -34,7 +38,7 @@ fn every_example_reproduces_from_its_page() {
     examples.retain(|(_, example)| !example.commands.is_empty());
     assert!(examples.len() > 400, "only {} examples were found", examples.len());
     // Not within the repository, whose files some commands would find.
-    let scratch = std::env::temp_dir().join(format!("krm-codes-{}", std::process::id()));
+    let scratch = Scratch::new("codes");
     let failed: Vec<String> = examples
         .par_iter()
         .filter_map(|(code, example)| {
@@ -43,7 +47,6 @@ fn every_example_reproduces_from_its_page() {
             differs.then(|| format!("{code}\n--- the page\n{}--- krm\n{got}", example.shown))
         })
         .collect();
-    let _ = fs::remove_dir_all(&scratch);
     assert!(failed.is_empty(), "{} examples differ\n\n{}", failed.len(), failed.join("\n\n"));
 }
 

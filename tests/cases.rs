@@ -25,8 +25,12 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "support/session.rs"]
 mod session;
+
+use scratch::Scratch;
 
 const KNOWN: [&str; 10] =
     ["about", "args", "env", "exit", "in", "out", "script", "stderr", "stdin", "stdout"];
@@ -87,29 +91,29 @@ fn collect(dir: &Path, found: &mut Vec<PathBuf>, faults: &mut Vec<String>) {
 }
 
 fn run(case: &Path, update: bool) -> Result<(), String> {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("case");
     if case.join("in").is_dir() {
-        copy(&case.join("in"), &scratch.0.join("in"));
+        copy(&case.join("in"), &scratch.join("in"));
     }
     if let Ok(script) = fs::read_to_string(case.join("script")) {
-        let mut output = session::bash(&script, &scratch.0).output().expect("bash starts");
-        output.stderr = session::plain(&output.stderr, &scratch.0).into_bytes();
-        return finish(case, update, &output, &scratch.0.join("in"));
+        let mut output = session::bash(&script, &scratch).output().expect("bash starts");
+        output.stderr = session::plain(&output.stderr, &scratch).into_bytes();
+        return finish(case, update, &output, &scratch.join("in"));
     }
     let args = fs::read_to_string(case.join("args")).unwrap_or_else(|_| "build in".into());
     let args = shlex::split(&args).ok_or("`args` has a quote that is not closed")?;
     let names_out = args.iter().any(|arg| arg == "out" || arg.starts_with("out/"));
     if names_out {
-        fs::create_dir(scratch.0.join("out")).expect("the scratch folder is ours");
+        fs::create_dir(scratch.join("out")).expect("the scratch folder is ours");
     }
     let stdin = fs::File::open(case.join("stdin")).map_or(Stdio::null(), Stdio::from);
     let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
-    krm.args(&args).current_dir(&scratch.0).stdin(stdin);
-    let plugins = scratch.0.join("in/plugins");
+    krm.args(&args).current_dir(&scratch).stdin(stdin);
+    let plugins = scratch.join("in/plugins");
     if plugins.is_dir() {
         krm.env("KUSTOMIZE_PLUGIN_HOME", plugins);
     }
-    let settings = scratch.0.join("in/config");
+    let settings = scratch.join("in/config");
     if settings.join("krm").is_dir() {
         krm.env("XDG_CONFIG_HOME", settings);
     }
@@ -118,8 +122,8 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
         krm.env(name, value);
     }
     let mut output = krm.output().expect("krm starts");
-    output.stderr = session::plain(&output.stderr, &scratch.0).into_bytes();
-    finish(case, update, &output, &scratch.0.join(if names_out { "out" } else { "in" }))
+    output.stderr = session::plain(&output.stderr, &scratch).into_bytes();
+    finish(case, update, &output, &scratch.join(if names_out { "out" } else { "in" }))
 }
 
 fn finish(case: &Path, update: bool, output: &Output, tree: &Path) -> Result<(), String> {
@@ -226,24 +230,5 @@ fn copy(from: &Path, to: &Path) {
         } else {
             fs::copy(&from, &to).expect("a readable file");
         }
-    }
-}
-
-/// A folder of our own, gone when we are done.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let dir = std::env::temp_dir().join(format!("krm-case-{}-{number}", std::process::id()));
-        fs::create_dir_all(&dir).expect("a writable temporary folder");
-        Self(dir)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }

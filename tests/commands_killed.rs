@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use tempfile::TempDir;
+
 #[path = "support/texts.rs"]
 mod support;
 
@@ -17,34 +19,35 @@ use support::texts;
 const FILES: usize = 40;
 
 /// A folder that holds the package, and what else a command needs.
-struct Place(PathBuf);
+struct Place(TempDir);
 
 impl Drop for Place {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let _ = fs::remove_dir_all(&self.0);
-        }
+        // What a failure leaves is there to be looked at.
+        self.0.disable_cleanup(std::thread::panicking());
     }
 }
 
 impl Place {
     fn new(name: &str) -> Self {
-        let place =
-            Self(std::env::temp_dir().join(format!("krm-commands-killed-{name}-{}", std::process::id())));
-        let _ = fs::remove_dir_all(&place.0);
-        fs::create_dir_all(place.package()).expect("the temporary folder is writable");
+        let dir = tempfile::Builder::new().prefix(&format!("krm-commands-killed-{name}-")).tempdir();
+        let place = Self(dir.expect("the temporary folder is writable"));
+        fs::create_dir(place.package()).expect("a new folder");
         place
     }
 
     fn package(&self) -> PathBuf {
-        self.0.join("package")
+        self.0.path().join("package")
     }
 
     /// Writes resources in a state to a folder.
     fn resources(&self, folder: &str, state: usize) {
         for number in 0..FILES {
-            let path =
-                self.0.join(folder).join(format!("{}{number:03}.yaml", ["", "a/", "b/c/"][number % 3]));
+            let path = self
+                .0
+                .path()
+                .join(folder)
+                .join(format!("{}{number:03}.yaml", ["", "a/", "b/c/"][number % 3]));
             let text = format!(
                 "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: c-{number}\ndata:\n  key: state-{state} # {number}\n"
             );
@@ -55,8 +58,8 @@ impl Place {
 
     fn krm(&self, args: &[&str]) -> Command {
         let mut krm = Command::new(env!("CARGO_BIN_EXE_krm"));
-        krm.args(args).current_dir(&self.0).env("HOME", &self.0);
-        let input = fs::File::open(self.0.join("stdin")).map_or_else(|_| Stdio::null(), Stdio::from);
+        krm.args(args).current_dir(&self.0).env("HOME", self.0.path());
+        let input = fs::File::open(self.0.path().join("stdin")).map_or_else(|_| Stdio::null(), Stdio::from);
         krm.stdin(input).stdout(Stdio::null()).stderr(Stdio::null());
         krm
     }
@@ -145,7 +148,7 @@ fn an_update_is_all_or_nothing() {
     let place = Place::new("update");
     let git = |args: &[&str]| {
         let who = ["-c", "user.name=a", "-c", "user.email=a@example.com"];
-        let git = Command::new("git").args(who).args(args).current_dir(place.0.join("up")).status();
+        let git = Command::new("git").args(who).args(args).current_dir(place.0.path().join("up")).status();
         assert!(git.expect("git starts").success(), "{args:?}");
     };
     place.resources("up/app", 0);
@@ -157,7 +160,7 @@ fn an_update_is_all_or_nothing() {
         git(&["tag", &format!("v{state}")]);
     }
     fs::remove_dir_all(place.package()).expect("it is ours");
-    place.must(&["pkg", "get", &format!("file://{}/up.git/app@v0", place.0.display()), "package"]);
+    place.must(&["pkg", "get", &format!("file://{}/up.git/app@v0", place.0.path().display()), "package"]);
     place.all_or_nothing(&["pkg", "update", "package@v1"]);
 }
 
@@ -200,7 +203,7 @@ fn a_sink_is_all_or_nothing() {
     let place = Place::new("sink");
     place.resources("source", 1);
     let list = place.krm(&["fn", "source", "source"]).stdout(Stdio::piped()).output().expect("krm starts");
-    fs::write(place.0.join("stdin"), list.stdout).expect("a new file");
+    fs::write(place.0.path().join("stdin"), list.stdout).expect("a new file");
     place.all_or_nothing(&["fn", "sink", "package"]);
 }
 

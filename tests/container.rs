@@ -15,9 +15,15 @@ use serde_json::json;
 mod left_out;
 #[path = "container/registry.rs"]
 mod registry;
+#[path = "support/scratch.rs"]
+mod scratch;
+#[path = "support/shared_scratch.rs"]
+mod shared_scratch;
 
 use left_out::left_out;
 use registry::{Registry, layer, probe, works};
+use scratch::Scratch;
+use shared_scratch::shared_scratch;
 
 /// What runs containers, and images made for these tests.
 struct Engine {
@@ -39,7 +45,7 @@ fn engines() -> impl Iterator<Item = &'static Engine> {
     static ENGINES: OnceLock<Vec<Engine>> = OnceLock::new();
     static REGISTRY: OnceLock<Option<Registry>> = OnceLock::new();
     let engines = ENGINES.get_or_init(|| {
-        let scratch = std::env::temp_dir().join(format!("krm-container-{}", std::process::id()));
+        let scratch = shared_scratch("container");
         let root = scratch.join("root");
         fs::create_dir_all(root.join("etc")).expect("a writable temporary folder");
         probe(&root);
@@ -469,8 +475,8 @@ fn an_unchanged_step_is_taken_from_the_cache() {
 
 #[test]
 fn the_engine_is_the_one_the_environment_names() {
-    let dir = std::env::temp_dir().join(format!("krm-engine-{}", std::process::id()));
-    fs::create_dir_all(dir.join("pkg")).expect("the temporary folder can be written to");
+    let dir = Scratch::new("engine");
+    fs::create_dir(dir.join("pkg")).expect("the folder is ours");
     let nerdctl = dir.join("nerdctl");
     fs::write(&nerdctl, "#!/bin/sh\necho \"$@\" > called\nexec cat\n").expect("the folder is ours");
     fs::set_permissions(&nerdctl, std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -493,7 +499,6 @@ fn the_engine_is_the_one_the_environment_names() {
         let (succeeded, stderr) = run(variable, "lorry");
         assert!(!succeeded && stderr.contains("error[container-engine-unknown]"), "{stderr}");
     }
-    let _ = fs::remove_dir_all(&dir);
 }
 
 #[test]

@@ -1,12 +1,16 @@
 //! `krm diff` in repositories that are made for it.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::atomic::{AtomicUsize, Ordering};
+
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
 
 /// A repository, gone at the end of the test.
-struct Repository(PathBuf);
+struct Repository(Scratch);
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1
 kind: Deployment
@@ -29,11 +33,7 @@ spec:
 
 impl Repository {
     fn new(files: &[(&str, &str)]) -> Self {
-        static NEXT: AtomicUsize = AtomicUsize::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let folder = std::env::temp_dir().join(format!("krm-diff-{}-{number}", std::process::id()));
-        fs::create_dir_all(&folder).unwrap();
-        let repository = Self(folder.canonicalize().unwrap());
+        let repository = Self(Scratch::new("diff"));
         repository.git(&["init", "--quiet", "--initial-branch=main"]);
         files.iter().for_each(|(path, text)| repository.write(path, text));
         repository.commit("first");
@@ -89,12 +89,6 @@ impl Repository {
         let output = self.krm(&[&["diff"], args].concat());
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8_lossy(&output.stdout).into_owned()
-    }
-}
-
-impl Drop for Repository {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

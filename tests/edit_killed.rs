@@ -4,20 +4,22 @@
 //! `KRM_KILLS=500 cargo test --test edit_killed` is the long run.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "support/texts.rs"]
 mod support;
 
+use scratch::Scratch;
 use support::texts;
 
 const OVERLAYS: usize = 30;
 
-fn tree(name: &str) -> PathBuf {
-    let root = std::env::temp_dir().join(format!("krm-edit-killed-{name}-{}", std::process::id()));
-    drop(fs::remove_dir_all(&root));
+fn tree(name: &str) -> Scratch {
+    let root = Scratch::new(&format!("edit-killed-{name}"));
     let write = |path: String, text: &str| {
         let path = root.join(path);
         fs::create_dir_all(path.parent().expect("it is in the tree")).expect("a new folder");
@@ -75,7 +77,6 @@ fn all_or_nothing(name: &str, there: &[&str], back: &[&str]) {
         }
     }
     assert!(seen[0] > 0 && seen[1] > 0, "the moments were ill chosen: {seen:?}");
-    fs::remove_dir_all(root).expect("the tree is ours");
 }
 
 #[test]

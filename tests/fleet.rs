@@ -5,16 +5,19 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-struct Place(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
+struct Place(Scratch);
 
 const CONFIG_MAP: &str = "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cm\n";
 
 impl Place {
     /// Two clusters on one base, each with a folder of its own for settings.
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-fleet-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        let place = Self(path.canonicalize().unwrap());
+        let place = Self(Scratch::new(&format!("fleet-{name}")));
         place.write("base/kustomization.yaml", "resources: [cm.yaml]\n");
         place.write("base/cm.yaml", CONFIG_MAP);
         for cluster in ["eu", "us"] {
@@ -50,12 +53,6 @@ impl Place {
         assert!(good, "{said}");
         assert_eq!(cached, plain, "the cache must not change the output");
         said.lines().filter(|line| !line.contains("unchanged")).map(str::to_owned).collect()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -173,7 +170,7 @@ fn a_clock_that_is_wrong_does_not_matter() {
         fs::File::open(path).unwrap().set_modified(time).unwrap();
     };
     let date_all = |seconds| {
-        let mut open = vec![place.0.clone()];
+        let mut open = vec![place.0.to_path_buf()];
         while let Some(folder) = open.pop() {
             for entry in fs::read_dir(folder).unwrap() {
                 let path = entry.unwrap().path();

@@ -4,6 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 fn krm(args: &[&str], dir: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_krm")).args(args).current_dir(dir).output().expect("krm starts")
 }
@@ -36,20 +41,20 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Formats a copy of a folder, and compares what the kustomizations in it build before and after.
-fn check(folder: &Path, scratch: &Path, faults: &mut Vec<String>) -> usize {
+fn check(folder: &Path, faults: &mut Vec<String>) -> usize {
     let mut roots = Vec::new();
     folders_with("kustomization.yaml", folder, &mut roots);
     if roots.is_empty() {
         return 0;
     }
-    let _ = fs::remove_dir_all(scratch);
-    copy(folder, scratch);
+    let scratch = Scratch::new("fmt-builds");
+    copy(folder, &scratch);
     let built = |root: &PathBuf| {
         let root = scratch.join(root.strip_prefix(folder).expect("within the folder"));
         krm(&["build", ".", "--load-restrictor", "LoadRestrictionsNone"], &root)
     };
     let before: Vec<Output> = roots.iter().map(built).collect();
-    let formatted = krm(&["cfg", "fmt", "."], scratch);
+    let formatted = krm(&["cfg", "fmt", "."], &scratch);
     if !formatted.status.success() {
         // What cannot be read is not formatted.
         return 0;
@@ -60,7 +65,7 @@ fn check(folder: &Path, scratch: &Path, faults: &mut Vec<String>) -> usize {
             faults.push(format!("{}\n{}", root.display(), String::from_utf8_lossy(&after.stderr)));
         }
     }
-    let again = krm(&["cfg", "fmt", "--check", "."], scratch);
+    let again = krm(&["cfg", "fmt", "--check", "."], &scratch);
     if !again.status.success() {
         faults.push(format!(
             "{}: formatting twice\n{}",
@@ -74,16 +79,14 @@ fn check(folder: &Path, scratch: &Path, faults: &mut Vec<String>) -> usize {
 #[test]
 fn formatting_changes_no_build() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scratch = std::env::temp_dir().join(format!("krm-fmt-builds-{}", std::process::id()));
     let (mut builds, mut faults) = (0, Vec::new());
     for cases in ["examples", "tests/cases/build", "tests/cases/composition"] {
         for case in
             fs::read_dir(root.join(cases)).expect("the cases").map(|entry| entry.expect("readable").path())
         {
-            builds += check(&case, &scratch, &mut faults);
+            builds += check(&case, &mut faults);
         }
     }
-    let _ = fs::remove_dir_all(&scratch);
     assert!(faults.is_empty(), "{} builds change:\n{}", faults.len(), faults.join("\n"));
     assert!(builds > 100, "only {builds} builds were tried");
 }

@@ -2,19 +2,21 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use krm_yaml::Node;
 
-struct Place(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
+struct Place(Scratch);
 
 impl Place {
     /// A build with a warning and, if wanted, two errors.
     fn new(name: &str, fails: bool) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-formats-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).expect("the temporary folder is writable");
+        let dir = Scratch::new(&format!("formats-{name}"));
         let more = if fails { ", missing.yaml, \"gone <&>, 100%: ä.yaml\"" } else { "" };
         let text = format!("resources: [a.yaml{more}]\ncommonLabels: {{a: b}}\n");
         fs::write(dir.join("kustomization.yaml"), text).expect("a new file");
@@ -27,12 +29,6 @@ impl Place {
         let output = Command::new(env!("CARGO_BIN_EXE_krm")).args(args).current_dir(&self.0).output();
         let output = output.expect("krm starts");
         (output.status.code(), String::from_utf8(output.stderr).expect("text"))
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

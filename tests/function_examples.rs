@@ -3,15 +3,18 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 #[path = "support/left_out.rs"]
 mod left_out;
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "support/texts.rs"]
 mod support;
 
 use left_out::left_out;
+use scratch::Scratch;
 use support::texts;
 
 fn root() -> &'static Path {
@@ -19,14 +22,11 @@ fn root() -> &'static Path {
 }
 
 /// A folder of this test alone.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-examples-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).expect("the temporary folder can be written to");
-        Self(dir)
+        Self(Scratch::new(&format!("examples-{name}")))
     }
 
     /// With what an example holds.
@@ -77,12 +77,6 @@ impl Folder {
         let stderr = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(output.status.success(), "{stderr}");
         stderr
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -19,9 +19,12 @@ use serde_json::{Value, json};
 mod left_out;
 #[path = "container/registry.rs"]
 mod registry;
+#[path = "support/shared_scratch.rs"]
+mod shared_scratch;
 
 use left_out::left_out;
 use registry::{Registry, layer, probe, works};
+use shared_scratch::shared_scratch;
 
 /// A folder of a test's own.
 struct Place {
@@ -33,7 +36,7 @@ struct Place {
 fn shared() -> &'static Path {
     static SHARED: OnceLock<PathBuf> = OnceLock::new();
     SHARED.get_or_init(|| {
-        let dir = std::env::temp_dir().join(format!("krm-images-{}", std::process::id()));
+        let dir = shared_scratch("images");
         fs::create_dir_all(dir.join("root/bin")).unwrap();
         probe(&dir.join("root/bin"));
         dir
@@ -114,12 +117,6 @@ impl Place {
     fn entries(&self, kind: &str) -> Vec<PathBuf> {
         let list = |dir: &Path| fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
         list(&self.store().join(kind)).flat_map(|shelf| list(&shelf).collect::<Vec<_>>()).collect()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.dir);
     }
 }
 

@@ -6,18 +6,20 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// Whom nothing belongs to but what is given to him.
 const NOBODY: u32 = 65534;
 
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     /// A folder with functions: `grow` makes each `value: 1` a 2, and `move` puts what is in `sub` into `moved.yaml`, too.
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-in-place-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("the temporary folder is writable");
-        let place = Self(path);
+        let place = Self(Scratch::new(&format!("in-place-{name}")));
         for (name, script) in
             [("grow", "s/value: 1/value: 2/"), ("move", "s/value: 1/value: 2/;s,sub/[a-z]*.yaml,moved.yaml,")]
         {
@@ -81,7 +83,6 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         let _ = fs::set_permissions(self.0.join("pkg/sub"), Permissions::from_mode(0o755));
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

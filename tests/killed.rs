@@ -11,23 +11,25 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use fastrand::Rng;
+use tempfile::TempDir;
 
 const FILES: usize = 40;
 /// Where a resource is in one state and in the other: a file goes and another comes, with its folder.
 const WANDERER: [&str; 2] = ["wanderer.yaml", "new/folder/wanderer.yaml"];
 
 struct Package {
+    top: TempDir,
     dir: PathBuf,
     functions: PathBuf,
 }
 
 impl Package {
     fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-killed-{name}-{}", std::process::id()));
-        let functions = dir.with_extension("functions");
+        let top = tempfile::Builder::new().prefix(&format!("krm-killed-{name}-")).tempdir();
+        let top = top.expect("the temporary folder is writable");
+        let [dir, functions] = ["package", "functions"].map(|name| top.path().join(name));
         for dir in [&dir, &functions] {
-            let _ = fs::remove_dir_all(dir);
-            fs::create_dir_all(dir).expect("the temporary folder is writable");
+            fs::create_dir(dir).expect("a new folder");
         }
         for (from, to) in [(0, 1), (1, 0)] {
             let script = functions.join(format!("{from}-to-{to}"));
@@ -37,7 +39,7 @@ impl Package {
             fs::write(&script, text).expect("the folder is ours");
             fs::set_permissions(script, fs::Permissions::from_mode(0o755)).expect("the file is ours");
         }
-        let package = Self { dir, functions };
+        let package = Self { top, dir, functions };
         for (path, text) in wanted(0) {
             let path = package.dir.join(path);
             fs::create_dir_all(path.parent().expect("it is in the package")).expect("a new folder");
@@ -99,10 +101,8 @@ impl Package {
 
 impl Drop for Package {
     fn drop(&mut self) {
-        if !std::thread::panicking() {
-            let _ = fs::remove_dir_all(&self.dir);
-            let _ = fs::remove_dir_all(&self.functions);
-        }
+        // What a failure leaves is there to be looked at.
+        self.top.disable_cleanup(std::thread::panicking());
     }
 }
 

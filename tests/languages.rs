@@ -6,8 +6,11 @@ use std::process::{Command, Output};
 
 #[path = "support/left_out.rs"]
 mod left_out;
+#[path = "support/scratch.rs"]
+mod scratch;
 
 use left_out::left_out;
+use scratch::Scratch;
 
 const EXAMPLES: &str = "examples/languages";
 
@@ -16,13 +19,12 @@ fn root() -> &'static Path {
 }
 
 /// A folder that is gone with the test.
-struct Scratch(PathBuf);
+struct Place(Scratch);
 
-impl Scratch {
+impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-languages-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(path.join("package")).unwrap();
+        let path = Scratch::new(&format!("languages-{name}"));
+        fs::create_dir(path.join("package")).unwrap();
         fs::copy(root().join(EXAMPLES).join("package/shop.yaml"), path.join("package/shop.yaml")).unwrap();
         Self(path)
     }
@@ -42,12 +44,6 @@ impl Scratch {
 
     fn resources(&self) -> String {
         fs::read_to_string(self.0.join("package/shop.yaml")).unwrap()
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -72,7 +68,7 @@ fn the_page_shows_the_files() {
 
 /// What every one of them does to the package, and how it refuses to run without a team.
 fn sets_the_team(name: &str, program: &Path) {
-    let scratch = Scratch::new(name);
+    let scratch = Place::new(name);
     let before = scratch.resources();
 
     let refused = scratch.run(program, &[]);
@@ -109,7 +105,7 @@ fn typescript() {
         return;
     }
     // Modules are looked for beside the program, not along NODE_PATH.
-    let scratch = Scratch::new("node");
+    let scratch = Place::new("node");
     let program = scratch.0.join("set_team.mjs");
     fs::copy(root().join(EXAMPLES).join("set_team.mjs"), &program).unwrap();
     let found = Command::new("node").args(["-p", "require.resolve('yaml')"]).output().unwrap();
@@ -121,7 +117,7 @@ fn typescript() {
 
 #[test]
 fn go() {
-    let scratch = Scratch::new("go-build");
+    let scratch = Place::new("go-build");
     let program = scratch.0.join("set-team");
     let mut build = Command::new("go");
     build.current_dir(root().join(EXAMPLES).join("go")).args(["build", "-o"]).arg(&program).arg(".");
@@ -132,7 +128,7 @@ fn go() {
 
 #[test]
 fn shell() {
-    let scratch = Scratch::new("shell");
+    let scratch = Place::new("shell");
     let config = root().join(EXAMPLES).join("quota.yaml");
     let program = root().join(EXAMPLES).join("quota.sh");
     let output = scratch.run(&program, &["--fn-config", config.to_str().unwrap()]);

@@ -6,14 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 fn krm(args: &[&str], dir: &Path) -> Output {
     Command::new(env!("CARGO_BIN_EXE_krm")).args(args).current_dir(dir).output().expect("krm starts")
-}
-
-fn scratch(name: &str) -> PathBuf {
-    let path = std::env::temp_dir().join(format!("krm-lint-{name}-{}", std::process::id()));
-    drop(fs::remove_dir_all(&path));
-    path
 }
 
 fn files(root: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
@@ -41,36 +40,34 @@ fn write(root: &Path, files: &BTreeMap<PathBuf, Vec<u8>>) {
 
 /// Fixes a copy of a folder, and compares what the kustomizations in it build before and after. Says how many builds were
 /// compared.
-fn check(folder: &Path, scratch: &Path, faults: &mut Vec<String>) -> usize {
+fn check(folder: &Path, faults: &mut Vec<String>) -> usize {
     let before = files(folder);
     let is_kustomization = |path: &&PathBuf| path.ends_with("kustomization.yaml");
     let roots: Vec<&Path> = before.keys().filter(is_kustomization).filter_map(|path| path.parent()).collect();
     if roots.is_empty() {
         return 0;
     }
-    let _ = fs::remove_dir_all(scratch);
-    write(scratch, &before);
-    // A copy of its own, so that both are built under the same conditions.
-    let original = scratch.with_extension("original");
-    let _ = fs::remove_dir_all(&original);
-    krm(&["lint", ".", "--fix"], scratch);
-    let after = files(scratch);
+    let scratch = Scratch::new("lint-fixed");
+    write(&scratch, &before);
+    krm(&["lint", ".", "--fix"], &scratch);
+    let after = files(&scratch);
     if after == before {
         return 0;
     }
+    // A copy of its own, so that both are built under the same conditions.
+    let original = Scratch::new("lint-original");
     write(&original, &before);
     for root in &roots {
-        let [old, new] = [&original, scratch].map(|tree| krm(&["build", "."], &tree.join(root)));
+        let [old, new] = [&original, &scratch].map(|tree| krm(&["build", "."], &tree.join(root)));
         if old.status.success() && (!new.status.success() || old.stdout != new.stdout) {
             let said = String::from_utf8_lossy(&new.stderr).into_owned();
             faults.push(format!("{}/{} builds to something else\n{said}", folder.display(), root.display()));
         }
     }
-    krm(&["lint", ".", "--fix"], scratch);
-    if files(scratch) != after {
+    krm(&["lint", ".", "--fix"], &scratch);
+    if files(&scratch) != after {
         faults.push(format!("{}: a second run changes something", folder.display()));
     }
-    let _ = fs::remove_dir_all(&original);
     roots.len()
 }
 
@@ -86,16 +83,14 @@ fn inputs(dir: &Path, found: &mut Vec<PathBuf>) {
 #[test]
 fn safe_fixes_change_no_build() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let scratch = scratch("builds");
     let (mut builds, mut faults) = (0, Vec::new());
     let mut folders = vec![root.join("examples/shop"), root.join("examples/answers")];
     for cases in ["tests/cases/build", "tests/cases/composition", "tests/cases/errors", "tests/cases/lint"] {
         inputs(&root.join(cases), &mut folders);
     }
     for folder in folders {
-        builds += check(&folder, &scratch, &mut faults);
+        builds += check(&folder, &mut faults);
     }
-    let _ = fs::remove_dir_all(&scratch);
     assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
     assert!(builds > 10, "only {builds} builds were compared");
 }
@@ -121,7 +116,7 @@ fn deprecated() -> BTreeMap<PathBuf, Vec<u8>> {
 /// `KRM_KILLS=500 cargo test --test lint` is the long run.
 #[test]
 fn a_fix_that_is_killed_is_all_or_nothing() {
-    let root = scratch("killed");
+    let root = Scratch::new("lint-killed");
     let old = deprecated();
     write(&root, &old);
     let begun = Instant::now();
@@ -155,5 +150,4 @@ fn a_fix_that_is_killed_is_all_or_nothing() {
         }
     }
     assert!(seen[0] > 0, "the moments were ill chosen: {seen:?}");
-    let _ = fs::remove_dir_all(root);
 }

@@ -2,17 +2,19 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
 
-struct Place(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
+struct Place(Scratch);
 
 impl Place {
     fn named(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-localize-{name}-{}", std::process::id()));
-        drop(fs::remove_dir_all(&path));
-        fs::create_dir_all(&path).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self(Scratch::new(&format!("localize-{name}")))
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -43,12 +45,6 @@ impl Place {
         let output = self.krm(args);
         assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -9,15 +9,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// A folder of a test's own: `app` is what is built, `cache` what krm keeps.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-lock-{}-{name}", std::process::id()));
+        let path = Scratch::new(&format!("lock-{name}"));
         fs::create_dir_all(path.join("tmp")).unwrap();
         fs::create_dir_all(path.join("app")).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self(path)
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -118,12 +123,6 @@ impl Place {
         visit(&self.0.join("app"), &mut found);
         found.sort();
         found
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -1,17 +1,19 @@
 //! Bases of bases of bases: reported, if there are too many, before memory, stack or patience run out.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-struct Place(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-many-bases-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        Self(path)
+        Self(Scratch::new(&format!("many-bases-{name}")))
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -33,12 +35,6 @@ impl Place {
             1 => Err(text(output.stderr)),
             code => panic!("{code}: {}", text(output.stderr)),
         }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,14 +4,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-struct Folder(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-merge-write-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).expect("the temporary folder is writable");
-        Self(path)
+        Self(Scratch::new(&format!("merge-write-{name}")))
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -39,12 +41,6 @@ impl Folder {
     fn krm(&self, args: &[&str]) -> i32 {
         let status = Command::new(env!("CARGO_BIN_EXE_krm")).args(args).current_dir(&self.0).output();
         status.expect("krm starts").status.code().expect("no signal")
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -7,13 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// A package with one resource, and a function: a shell script.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str, script: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-outlive-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
+        let path = Scratch::new(&format!("outlive-{name}"));
         fs::create_dir_all(path.join("pkg")).unwrap();
         fs::write(path.join("pkg/a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n")
             .unwrap();
@@ -46,12 +50,6 @@ impl Place {
     fn survivor(&self) -> PathBuf {
         await_file(&self.0.join("pid"));
         Path::new("/proc").join(fs::read_to_string(self.0.join("pid")).unwrap().trim())
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,14 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A repository with two versions of a package, and a folder to work in.
-struct Place(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
 
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
+use scratch::Scratch;
+
+/// A repository with two versions of a package, and a folder to work in.
+struct Place(Scratch);
 
 const DEPLOYMENT: &str = "apiVersion: apps/v1
 kind: Deployment
@@ -28,8 +27,7 @@ spec:
 
 impl Place {
     fn new(name: &str) -> Self {
-        let root = std::env::temp_dir().join(format!("krm-packages-{name}-{}", std::process::id()));
-        let place = Self(root);
+        let place = Self(Scratch::new(&format!("packages-{name}")));
         place.write("up/app/dep.yaml", DEPLOYMENT);
         place.git(&["init", "-q"]);
         place.commit("v1");

@@ -9,18 +9,20 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 const FLAGS: [&str; 3] =
     ["--enable-alpha-plugins", "--enable-exec", "--load-restrictor=LoadRestrictionsNone"];
 
 /// A folder that is gone with the test.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-page-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+        Self(Scratch::new(&format!("page-{name}")))
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -42,12 +44,6 @@ impl Folder {
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         assert!(output.stdout.is_empty(), "the page is the answer");
         fs::read_to_string(file).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,6 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 #[test]
 fn plans_build_to_the_same_bytes() {
     let cases = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases");
@@ -30,8 +35,9 @@ fn check(case: &Path) -> Result<bool, String> {
     if *verb != "build" || !case.join("stdout").exists() || flags.iter().any(|flag| !flag.starts_with("--")) {
         return Ok(false);
     }
-    let scratch = Scratch::copy(case);
-    let folder = scratch.0.join(target);
+    let scratch = Scratch::new("plan");
+    copy(case, &scratch);
+    let folder = scratch.join(target);
     // Where a resource was configured is reported by file, and the plan is another file.
     let written = ["kustomization.yaml", "kustomization.yml", "Kustomization"];
     let tells_origins = |name: &&str| {
@@ -46,13 +52,13 @@ fn check(case: &Path) -> Result<bool, String> {
     if !folder.is_dir() || is_taken || written.iter().any(tells_origins) {
         return Ok(false);
     }
-    let expected = krm(&scratch.0, &args)?;
-    let plan = krm(&scratch.0, &["plan", target])?;
+    let expected = krm(&scratch, &args)?;
+    let plan = krm(&scratch, &["plan", target])?;
     for name in written.iter().chain(&["composition.yaml", "composition.yml"]) {
         let _ = fs::remove_file(folder.join(name));
     }
     fs::write(folder.join("composition.yaml"), &plan.stdout).map_err(|error| error.to_string())?;
-    let planned = krm(&scratch.0, &args)?;
+    let planned = krm(&scratch, &args)?;
     match planned.stdout == expected.stdout {
         true => Ok(true),
         false => Err(format!(
@@ -79,24 +85,6 @@ fn folders(dir: &Path) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = entries.filter(|path| path.join("in").is_dir()).collect();
     folders.sort();
     folders
-}
-
-/// A copy of a case that is removed in the end.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn copy(case: &Path) -> Self {
-        let name = case.file_name().expect("a case has a name").to_string_lossy();
-        let dir = std::env::temp_dir().join(format!("krm-plan-{}-{name}", std::process::id()));
-        copy(case, &dir);
-        Self(dir)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }
 
 fn copy(from: &Path, to: &Path) {

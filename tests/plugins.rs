@@ -2,18 +2,22 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
 use std::process::Command;
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// A kustomization with one generator or transformer of kind `Plug`, and the folder of plugins.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str, role: &str, config: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-plugins-{}-{name}", std::process::id()));
+        let path = Scratch::new(&format!("plugins-{name}"));
         fs::create_dir_all(path.join("home/acme.io/v1/plug")).unwrap();
         fs::create_dir_all(path.join("app")).unwrap();
-        let place = Self(path.canonicalize().unwrap());
+        let place = Self(path);
         place.write(
             "app/kustomization.yaml",
             &format!("namePrefix: dev-\nresources: [cm.yaml]\n{role}: [plug.yaml]\n"),
@@ -51,12 +55,6 @@ impl Place {
     fn refused(&self, code: &str) {
         let error = self.build(&["--enable-alpha-plugins"]).unwrap_err();
         assert!(error.starts_with(&format!("error[{code}]")), "{error}");
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -2,8 +2,13 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
+
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
 
 const FUNCTION: &str = "apiVersion: example.com/v1
 kind: Probe
@@ -18,10 +23,9 @@ metadata:
 ";
 
 /// A folder with a kustomization, a package, and a container engine that only notes how it was called.
-fn place(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("krm-policy-{}-{name}", std::process::id()));
-    fs::create_dir_all(dir.join("bin")).unwrap();
-    let dir = dir.canonicalize().unwrap();
+fn place(name: &str) -> Scratch {
+    let dir = Scratch::new(&format!("policy-{name}"));
+    fs::create_dir(dir.join("bin")).unwrap();
     fs::write(dir.join("kustomization.yaml"), "resources: [a.yaml]\ntransformers: [fn.yaml]\n").unwrap();
     fs::write(dir.join("a.yaml"), "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n").unwrap();
     fs::write(dir.join("fn.yaml"), FUNCTION).unwrap();

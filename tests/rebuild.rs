@@ -1,14 +1,19 @@
 //! Two properties of every build: done again it gives the same bytes, and its output, built, gives itself.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use fastrand::Rng;
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 #[test]
 fn building_again_changes_nothing() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("rebuild");
     let mut checked = 0;
     let mut faults = Vec::new();
     for (name, output) in outputs() {
@@ -19,7 +24,7 @@ fn building_again_changes_nothing() {
         {
             continue;
         }
-        let dir = scratch.0.join(name.replace('/', "-"));
+        let dir = scratch.join(name.replace('/', "-"));
         fs::create_dir_all(&dir).unwrap();
         fs::write(dir.join("all.yaml"), &output).unwrap();
         fs::write(dir.join("kustomization.yaml"), "resources:\n- all.yaml\n").unwrap();
@@ -35,10 +40,10 @@ fn building_again_changes_nothing() {
 
 #[test]
 fn the_same_input_gives_the_same_bytes() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("rebuild");
     let mut random = Rng::with_seed(7);
     for round in 0..40 {
-        let dir = scratch.0.join(round.to_string());
+        let dir = scratch.join(round.to_string());
         write_kustomization(&dir, &mut random);
         let first = build(&dir, &[]).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
         for _ in 0..3 {
@@ -117,22 +122,4 @@ fn word(random: &mut Rng) -> String {
     let letters =
         ["a", "0", ":", " ", "#", "-", "\n", "yes", "1e3", "é", "'", "\"", "{", "\t", "~", "null", "0x1"];
     (0..random.usize(..6)).map(|_| letters[random.usize(..letters.len())]).collect()
-}
-
-/// A folder of our own, gone when we are done.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn new() -> Self {
-        let name = format!("krm-rebuild-{}-{:?}", std::process::id(), std::thread::current().id());
-        let dir = std::env::temp_dir().join(name);
-        fs::create_dir_all(&dir).unwrap();
-        Self(dir)
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
 }

@@ -3,20 +3,25 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// A folder of a test's own, with a `tmp` in it that must be empty in the end.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-remote-{}-{name}", std::process::id()));
+        let path = Scratch::new(&format!("remote-{name}"));
         fs::create_dir_all(path.join("tmp")).unwrap();
-        Self(path.canonicalize().unwrap())
+        Self(path)
     }
 
     fn write(&self, path: &str, text: &str) {
@@ -71,12 +76,6 @@ impl Place {
             true => Ok(text(output.stdout)),
             false => Err(text(output.stderr)),
         }
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

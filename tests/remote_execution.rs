@@ -26,12 +26,15 @@ mod left_out;
 #[allow(dead_code)]
 #[path = "../src/remote/messages.rs"]
 mod messages;
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "support/texts.rs"]
 mod support;
 
 use fake::{Fake, Instead, NO_SANDBOX, SANDBOX};
 use left_out::left_out;
 use messages::{Any, BatchReadBlobsRequest, BatchReadBlobsResponse, BlobRead, ExecuteResponse, RpcStatus};
+use scratch::Scratch;
 use support::texts;
 
 fn root() -> &'static Path {
@@ -52,12 +55,11 @@ fn server(name: &str) -> Option<String> {
 }
 
 /// A folder of one test alone.
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-remote-{}-{name}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
+        let dir = Scratch::new(&format!("remote-{name}"));
         fs::create_dir_all(dir.join("pkg")).expect("the temporary folder can be written to");
         Self(dir)
     }
@@ -102,12 +104,6 @@ impl Folder {
         let args = ["fn", "run", "pkg", "--dry-run", "--enable-exec", "--exec-path", "./fn"];
         let remote = ["--remote-executor", server, "--remote-executables"];
         self.krm(&[&args[..], &remote, more].concat())
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

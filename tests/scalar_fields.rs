@@ -8,6 +8,11 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
 /// A plain scalar, and the string it is: where numbers and booleans become strings, and where they are refused.
 type Row = (&'static str, Option<&'static str>, Option<&'static str>);
 
@@ -220,7 +225,7 @@ const KEYS: &[(&str, &str)] = &[
 
 #[test]
 fn keys_are_what_is_written() {
-    let folder = std::env::temp_dir().join(format!("krm-scalar-keys-{}", std::process::id()));
+    let folder = Scratch::new("scalar-keys");
     let written = ["yes", "y", "017", "0x1f", "1_000", "1.10", "true", ".inf", "1e3", "2024-01-01"];
     for (list, config) in KEYS {
         // In a file of its own a date is one of RFC 3339, as kustomize has it.
@@ -235,12 +240,11 @@ fn keys_are_what_is_written() {
             assert!(plain.is_ok_and(|built| built.contains(key)), "{config}\nwith {key}");
         }
     }
-    fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]
 fn string_fields_take_plain_scalars_as_kustomize_does() {
-    let folder = std::env::temp_dir().join(format!("krm-scalar-fields-{}", std::process::id()));
+    let folder = Scratch::new("scalar-fields");
     let mut jobs = Vec::new();
     for (list, loose, config) in FIELDS {
         let rows = if list.is_empty() { KUSTOMIZATION } else { ROWS };
@@ -271,7 +275,6 @@ fn string_fields_take_plain_scalars_as_kustomize_does() {
             });
         }
     });
-    fs::remove_dir_all(&folder).unwrap();
     let wrong = wrong.into_inner().unwrap();
     assert!(wrong.is_empty(), "{} of {}:\n\n{}", wrong.len(), jobs.len(), wrong.join("\n\n"));
 }

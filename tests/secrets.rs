@@ -2,8 +2,13 @@
 //! the text, not in the data, not in the page.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output};
+
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
 
 /// In a Secret as text, in base64 and as kubectl applied it, in a patch, in a generator's literal, file and env file, in a
 /// JSON patch that is a file, in one that overwrites itself, in one that tests, and in patches that match nothing.
@@ -102,11 +107,11 @@ replacements:
     ("live/.gitkeep", ""),
 ];
 
-struct Folder(PathBuf);
+struct Folder(Scratch);
 
 impl Folder {
     fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("krm-secrets-{name}-{}", std::process::id()));
+        let folder = Scratch::new(&format!("secrets-{name}"));
         for (path, text) in FILES {
             fs::create_dir_all(folder.join(path).parent().unwrap()).unwrap();
             fs::write(folder.join(path), text).unwrap();
@@ -129,12 +134,6 @@ impl Folder {
         let output =
             Command::new("git").args(user).args(args).current_dir(&self.0).output().expect("git starts");
         assert!(output.status.success(), "git {args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -4,16 +4,19 @@
 #![cfg(feature = "wasm")]
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
 #[path = "support/left_out.rs"]
 mod left_out;
+#[path = "support/scratch.rs"]
+mod scratch;
 #[path = "shared_cache/server.rs"]
 mod server;
 
 use left_out::left_out;
+use scratch::Scratch;
 use server::{Reply, Request, Server};
 
 /// A module that prints what it reads.
@@ -32,7 +35,7 @@ const ECHO: &str = r#"(module
         (br $more))))))"#;
 
 /// A repository, and the caches of several machines.
-struct Place(PathBuf);
+struct Place(Scratch);
 
 /// What a command did.
 struct Ran {
@@ -49,9 +52,8 @@ impl Ran {
 
 impl Place {
     fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("krm-shared-{}-{name}", std::process::id()));
-        fs::create_dir_all(path.join(".git")).unwrap();
-        let place = Self(path.canonicalize().unwrap());
+        let place = Self(Scratch::new(&format!("shared-{name}")));
+        fs::create_dir(place.0.join(".git")).unwrap();
         fs::write(place.0.join("echo.wasm"), wat::parse_str(ECHO).unwrap()).unwrap();
         place.write("pkg/a.yaml", "apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: a\n");
         place.write("base/kustomization.yaml", "resources: [cm.yaml]\n");
@@ -113,12 +115,6 @@ impl Place {
             "x".repeat(100_000)
         );
         self.write("pkg/a.yaml", &text);
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

@@ -3,17 +3,20 @@
 use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-struct Place(PathBuf);
+#[path = "support/scratch.rs"]
+mod scratch;
+
+use scratch::Scratch;
+
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-special-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).expect("the temporary folder is writable");
+        let dir = Scratch::new(&format!("special-{name}"));
         let made = Command::new("mkfifo").arg(dir.join("pipe")).status().expect("mkfifo is there");
         assert!(made.success());
         symlink("/dev/zero", dir.join("device")).expect("a new link");
@@ -46,12 +49,6 @@ impl Place {
         krm.stderr.take().expect("piped").read_to_string(&mut stderr).expect("text");
         assert_eq!(status.code(), Some(1), "`krm {args}`: {stderr}");
         stderr
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

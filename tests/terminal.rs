@@ -2,22 +2,21 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::PathBuf;
 use std::process::{Command, Output};
 
 #[path = "support/left_out.rs"]
 mod left_out;
+#[path = "support/scratch.rs"]
+mod scratch;
 
 use left_out::left_out;
+use scratch::Scratch;
 
-struct Place(PathBuf);
+struct Place(Scratch);
 
 impl Place {
     fn new(name: &str) -> Self {
-        let dir = std::env::temp_dir().join(format!("krm-terminal-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&dir);
-        fs::create_dir_all(&dir).expect("the temporary folder is writable");
-        Self(dir)
+        Self(Scratch::new(&format!("terminal-{name}")))
     }
 
     fn write(&self, name: &str, text: &str) {
@@ -34,12 +33,6 @@ impl Place {
         let mut shell = Command::new("sh");
         shell.args(["-c", line]).current_dir(&self.0).env("krm", env!("CARGO_BIN_EXE_krm"));
         shell.output().expect("a shell is there")
-    }
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 

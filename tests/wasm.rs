@@ -11,8 +11,11 @@ use std::sync::OnceLock;
 
 #[path = "support/left_out.rs"]
 mod left_out;
+#[path = "support/shared_scratch.rs"]
+mod shared_scratch;
 
 use left_out::left_out;
+use shared_scratch::shared_scratch;
 
 const TARGET: &str = "wasm32-wasip1";
 
@@ -31,8 +34,7 @@ fn modules() -> Option<&'static Path> {
             return None;
         }
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let scratch = std::env::temp_dir().join(format!("krm-modules-{}", std::process::id()));
-        fs::create_dir_all(&scratch).expect("a writable temporary folder");
+        let scratch = shared_scratch("modules");
         let probe = Command::new(rustc)
             .args(["--edition=2024", "-O", "--target", TARGET, "-o"])
             .arg(scratch.join("probe.wasm"))

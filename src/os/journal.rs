@@ -563,21 +563,21 @@ fn unhex(text: &[u8]) -> Option<Digest> {
 
 #[cfg(test)]
 mod tests {
+    use tempfile::TempDir;
+
     use super::*;
 
     /// A package of three files that are to change and one that is to come, stopped after some of them have.
     struct Stopped {
         root: PathBuf,
         lock: Lock,
+        _dir: TempDir,
     }
 
     impl Stopped {
-        fn after(steps: usize, name: &str) -> Self {
-            let root =
-                std::env::temp_dir().join(format!("krm-journal-{name}-{steps}-{}", std::process::id()));
-            let _ = fs::remove_dir_all(&root);
-            fs::create_dir_all(&root).expect("the temporary folder is writable");
-            let root = root.canonicalize().expect("it was just made");
+        fn after(steps: usize) -> Self {
+            let dir = tempfile::tempdir().expect("the temporary folder is writable");
+            let root = dir.path().canonicalize().expect("it was just made");
             let lock = Lock::new(&root).expect("nobody else knows it");
             let mut journal = Journal::begin(&root, &lock, &root).expect("it is empty");
             let mut add = |kind, name: &str, old: &str, new: &str| {
@@ -596,7 +596,7 @@ mod tests {
             add(ChangeKind::Replace, "d", "old d", "new d");
             journal.write(Survive::ProcessEnd).expect("the folder is ours");
             (0..steps).for_each(|n| assert!(journal.apply(n).is_ok()));
-            Self { root, lock }
+            Self { root, lock, _dir: dir }
         }
 
         fn settle(&self) -> Result<()> {
@@ -614,19 +614,13 @@ mod tests {
         }
     }
 
-    impl Drop for Stopped {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.root);
-        }
-    }
-
     const OLD: &str = "old a, old c, old d";
     const NEW: &str = "new a, new b, new d";
 
     #[test]
     fn what_was_begun_is_finished() {
         for steps in 0..=4 {
-            let package = Stopped::after(steps, "finish");
+            let package = Stopped::after(steps);
             package.settle().expect("nobody touched it");
             assert_eq!(package.files(), NEW, "after {steps}");
         }
@@ -635,7 +629,7 @@ mod tests {
     #[test]
     fn without_a_journal_nothing_changes() {
         for cut in [1, 20, 100] {
-            let package = Stopped::after(0, &format!("cut-{cut}"));
+            let package = Stopped::after(0);
             let journal = package.root.join(FOLDER).join(JOURNAL);
             let text = fs::read(&journal).expect("it is there");
             fs::write(&journal, &text[..text.len() - cut]).expect("it is ours");
@@ -646,7 +640,7 @@ mod tests {
 
     #[test]
     fn an_edit_of_an_old_file_undoes_the_rest() {
-        let package = Stopped::after(2, "edit-old");
+        let package = Stopped::after(2);
         fs::write(package.root.join("d"), "edited").expect("it is ours");
         package.settle().expect("it can be undone");
         assert_eq!(package.files(), "edited, old a, old c");
@@ -654,7 +648,7 @@ mod tests {
 
     #[test]
     fn an_edit_of_a_new_file_is_kept_when_the_rest_is_finished() {
-        let package = Stopped::after(2, "edit-new");
+        let package = Stopped::after(2);
         fs::write(package.root.join("a"), "edited").expect("it is ours");
         package.settle().expect("it can be finished");
         assert_eq!(package.files(), "edited, new b, new d");
@@ -662,7 +656,7 @@ mod tests {
 
     #[test]
     fn edits_of_both_are_an_error_that_changes_nothing() {
-        let package = Stopped::after(2, "edit-both");
+        let package = Stopped::after(2);
         fs::write(package.root.join("a"), "edited a").expect("it is ours");
         fs::write(package.root.join("d"), "edited d").expect("it is ours");
         let before = package.files();
@@ -672,7 +666,7 @@ mod tests {
 
     #[test]
     fn files_are_swapped_also_without_the_means_to_do_it_at_once() {
-        let package = Stopped::after(0, "by-link");
+        let package = Stopped::after(0);
         let (aside, target) = (package.root.join(FOLDER).join("0"), package.root.join("a"));
         exchange_by_link(&aside, &target).expect("both are ours");
         assert_eq!(
@@ -684,7 +678,7 @@ mod tests {
         package.settle().expect("nobody touched it");
         assert_eq!(package.files(), NEW);
         // Stopped after the first.
-        let package = Stopped::after(0, "by-link-early");
+        let package = Stopped::after(0);
         let (aside, target) = (package.root.join(FOLDER).join("0"), package.root.join("a"));
         fs::hard_link(&target, second_name(&aside)).expect("a new link");
         package.settle().expect("nobody touched it");
@@ -694,7 +688,7 @@ mod tests {
     #[test]
     fn a_journal_reaches_nothing_outside() {
         for target in ["../outside", "/etc/passwd", ".krm-changes/journal", "link/file"] {
-            let package = Stopped::after(0, "outside");
+            let package = Stopped::after(0);
             std::os::unix::fs::symlink("/tmp", package.root.join("link")).expect("a new link");
             let mut journal = Journal::read(&package.root).expect("readable").expect("complete");
             journal.entries[0].target = target.into();
@@ -706,7 +700,7 @@ mod tests {
 
     #[test]
     fn what_failed_in_the_middle_is_undone() {
-        let package = Stopped::after(0, "undo");
+        let package = Stopped::after(0);
         let mut journal = Journal::read(&package.root).expect("readable").expect("complete");
         fs::remove_file(journal.folder.join(JOURNAL)).expect("it is ours");
         fs::write(package.root.join("d"), "edited").expect("it is ours");

@@ -116,9 +116,8 @@ mod tests {
 
     #[test]
     fn the_short_way_gives_what_following_links_gives() {
-        let top =
-            std::env::temp_dir().canonicalize().unwrap().join(format!("krm-states-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&top);
+        let dir = tempfile::tempdir().unwrap();
+        let top = dir.path().canonicalize().unwrap();
         fs::create_dir_all(top.join("a/b")).unwrap();
         fs::write(top.join("a/b/file"), "text").unwrap();
         fs::write(top.join("a/other"), "text").unwrap();
@@ -148,6 +147,5 @@ mod tests {
             assert_eq!(states.of_file(&path, content.clone()), followed(&path), "{}", path.display());
         }
         assert_ne!(states.of_path(&top.join("a/b/out")), content, "where a link leads is part of the state");
-        fs::remove_dir_all(&top).unwrap();
     }
 }

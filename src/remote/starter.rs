@@ -45,23 +45,25 @@ pub fn printed<'o>(output: &'o [u8], file: &str) -> &'o [u8] {
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
-    use std::path::PathBuf;
     use std::process::{Command, Output};
+
+    use tempfile::TempDir;
 
     use super::*;
 
     /// The program in a folder of its own, with an input.
-    fn folder(name: &str) -> PathBuf {
-        let dir = std::env::temp_dir().join(format!("krm-starter-{name}-{}", std::process::id()));
-        fs::create_dir_all(dir.join("below")).unwrap();
+    fn folder() -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let dir = folder.path();
+        fs::create_dir(dir.join("below")).unwrap();
         fs::write(dir.join("start"), for_machine("x86_64").unwrap()).unwrap();
         fs::set_permissions(dir.join("start"), fs::Permissions::from_mode(0o755)).unwrap();
         fs::write(dir.join("input"), "the input\n").unwrap();
-        dir
+        folder
     }
 
-    fn run(dir: &PathBuf, all: &[String]) -> Output {
-        Command::new(dir.join("start")).args(&all[1..]).current_dir(dir).output().unwrap()
+    fn run(dir: &TempDir, all: &[String]) -> Output {
+        Command::new(dir.path().join("start")).args(&all[1..]).current_dir(dir).output().unwrap()
     }
 
     fn texts(all: &[&str]) -> Vec<String> {
@@ -70,7 +72,7 @@ mod tests {
 
     #[test]
     fn programs_get_their_input_folder_and_arguments() {
-        let dir = folder("run");
+        let dir = folder();
         let candidates = texts(&["/there/is/none", "/bin/sh"]);
         let script = "pwd; echo $0 $1 $2; cat";
         let called = texts(&["sh", "-c", script, "a", "b c", "d"]);
@@ -79,12 +81,11 @@ mod tests {
         let (folder, rest) = stdout.split_once('\n').unwrap();
         assert!(folder.ends_with("/below"), "{folder}");
         assert_eq!(rest, "a b c d\nthe input\n");
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
     fn what_cannot_be_started_says_so() {
-        let dir = folder("fail");
+        let dir = folder();
         let none = run(&dir, &arguments("start", "input", "", texts(&["/there/is/none"]), texts(&["none"])));
         assert_eq!(none.status.code(), Some(127));
         assert!(String::from_utf8_lossy(&none.stderr).contains("cannot be started"));
@@ -92,28 +93,26 @@ mod tests {
             let output = run(&dir, &arguments("start", input, folder, texts(&["/bin/cat"]), texts(&["cat"])));
             assert_eq!(output.status.code(), Some(126));
         }
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
     fn files_are_printed() {
-        let dir = folder("print");
-        fs::write(dir.join("long"), "x".repeat(10_000)).unwrap();
+        let dir = folder();
+        fs::write(dir.path().join("long"), "x".repeat(10_000)).unwrap();
         let output = run(&dir, &to_print("start", &["none", "long", "input"])).stdout;
         assert_eq!(printed(&output, "none"), b"");
         assert_eq!(printed(&output, "long").len(), 10_000);
         assert_eq!(printed(&output, "input"), b"the input\n");
         assert_eq!(printed(&output, "other"), b"");
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     /// The bytes are what the source says; left out if there is no assembler.
     #[test]
     fn the_program_is_made_from_its_source() {
         let source = concat!(env!("CARGO_MANIFEST_DIR"), "/src/remote/starter/");
-        let dir = folder("make");
+        let dir = folder();
         for (machine, prefix) in [("x86_64", ""), ("aarch64", "aarch64-linux-gnu-")] {
-            let (object, binary) = (dir.join("made.o"), dir.join("made.bin"));
+            let (object, binary) = (dir.path().join("made.o"), dir.path().join("made.bin"));
             let assembled = Command::new(format!("{prefix}as"))
                 .arg("-o")
                 .arg(&object)
@@ -129,6 +128,5 @@ mod tests {
             assert!(copy.status().unwrap().success());
             assert_eq!(fs::read(&binary).unwrap(), for_machine(machine).unwrap(), "{machine}");
         }
-        fs::remove_dir_all(&dir).unwrap();
     }
 }

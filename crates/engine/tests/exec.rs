@@ -48,7 +48,8 @@ fn the_exit_status_and_the_end_of_stderr_are_reported() {
 
 #[test]
 fn a_time_limit_ends_all_that_was_started() {
-    let marker = std::env::temp_dir().join(format!("krm-exec-marker-{}", std::process::id()));
+    let dir = tempfile::tempdir().expect("the temporary folder is writable");
+    let marker = dir.path().join("marker");
     let script = format!("(sleep 3; touch {}) & cat >/dev/null; sleep 60", marker.display());
     let mut policy = policy();
     policy.limits.timeout = Duration::from_millis(300);
@@ -115,7 +116,8 @@ fn nothing_starts_that_was_not_allowed() {
 
 #[test]
 fn outputs_of_executables_are_kept_only_when_all_are() {
-    let dir = std::env::temp_dir().join(format!("krm-exec-cache-{}", std::process::id()));
+    let top = tempfile::tempdir().expect("the temporary folder is writable");
+    let dir = top.path().join("cache");
     let runs = |cache| {
         let policy = || Policy { cache_dir: Some(dir.clone()), cache, ..policy() };
         [run("cat; echo noted >&2", policy(), b"a"), run("cat; echo noted >&2", policy(), b"a")]
@@ -129,7 +131,6 @@ fn outputs_of_executables_are_kept_only_when_all_are() {
     let failing =
         || run("exit 1", Policy { cache_dir: Some(dir.clone()), cache: Keep::Everything, ..policy() }, b"");
     assert!(!failing().cached && !failing().cached, "a failure is worth another try");
-    let _ = std::fs::remove_dir_all(&dir);
 }
 
 #[test]

@@ -2,27 +2,24 @@
 #![allow(clippy::disallowed_macros, clippy::disallowed_methods, clippy::disallowed_types)]
 #![cfg(feature = "wasm")]
 
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use krm_engine::Policy;
 use krm_engine::policy::Keep;
 use krm_engine::runtime::{EnvVar, Module, Output, Program, Runtime, Status};
+use tempfile::TempDir;
 
-/// A folder of this test alone, emptied.
-fn folder(name: &str) -> PathBuf {
-    let dir = std::env::temp_dir().join(format!("krm-wasm-{}-{name}", std::process::id()));
-    let _ = std::fs::remove_dir_all(&dir);
-    std::fs::create_dir_all(&dir).expect("the temporary folder can be written to");
-    dir
+/// A folder of this test alone.
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("the temporary folder can be written to")
 }
 
 fn policy() -> Policy {
     Policy { functions: true, ..Policy::default() }
 }
 
-fn start(name: &str, body: &str, policy: Policy, input: &[u8]) -> (Output, PathBuf) {
-    let dir = folder(name);
+fn start(body: &str, policy: Policy, input: &[u8]) -> (Output, TempDir) {
+    let dir = folder();
     let text = format!(
         r#"(module
           (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
@@ -42,10 +39,10 @@ fn start(name: &str, body: &str, policy: Policy, input: &[u8]) -> (Output, PathB
             (drop (call $fd_write (local.get $fd) (i32.const 100) (i32.const 1) (i32.const 108))))
           (func (export "_start") {body}))"#
     );
-    let path = dir.join("fn.wasm");
+    let path = dir.path().join("fn.wasm");
     std::fs::write(&path, wat::parse_str(text).expect("the module is well formed"))
         .expect("it can be written");
-    let policy = Policy { cache_dir: Some(dir.join("cache")), ..policy };
+    let policy = Policy { cache_dir: Some(dir.path().join("cache")), ..policy };
     let module = Module {
         path: path.to_str().expect("the temporary folder has a name in UTF-8").into(),
         args: vec![],
@@ -65,17 +62,18 @@ const COPY: &str = "(loop $more
 #[test]
 fn a_module_reads_stdin_and_writes_stdout() {
     let input = vec![b'x'; 100_000];
-    let (output, _) = start("copy", COPY, policy(), &input);
+    let (output, _) = start(COPY, policy(), &input);
     assert_eq!(output.status, Status::Exited(0));
     assert!(output.stdout == input);
 }
 
 #[test]
 fn outputs_are_kept_only_on_demand() {
-    let (_, dir) = start("outputs", COPY, policy(), b"a");
-    assert!(!dir.join("cache/outputs").exists());
-    let module = Module { path: dir.join("fn.wasm").to_str().unwrap().into(), args: vec![], env: vec![] };
-    let policy = Policy { cache_dir: Some(dir.join("cache")), cache: Keep::Sandboxed, ..policy() };
+    let (_, dir) = start(COPY, policy(), b"a");
+    assert!(!dir.path().join("cache/outputs").exists());
+    let module =
+        Module { path: dir.path().join("fn.wasm").to_str().unwrap().into(), args: vec![], env: vec![] };
+    let policy = Policy { cache_dir: Some(dir.path().join("cache")), cache: Keep::Sandboxed, ..policy() };
     let run = |input: &[u8], module: &Module| {
         Runtime::new(policy.clone()).run(&Program::Wasm(module.clone()), input.to_vec()).unwrap()
     };
@@ -95,7 +93,7 @@ fn files_and_sockets_are_refused() {
       (if (i32.ne (i32.const 76) (call $sock_accept (i32.const 3) (i32.const 0) (i32.const 300)))
         (then (call $proc_exit (i32.const 2))))
       (call $proc_exit (i32.const 7))";
-    assert_eq!(start("files", body, policy(), b"").0.status, Status::Exited(7));
+    assert_eq!(start(body, policy(), b"").0.status, Status::Exited(7));
 }
 
 #[test]
@@ -103,8 +101,8 @@ fn chance_and_time_are_the_same_every_time() {
     let body = "(drop (call $random_get (i32.const 400) (i32.const 16)))
       (drop (call $clock (i32.const 0) (i64.const 0) (i32.const 416)))
       (call $print (i32.const 1) (i32.const 400) (i32.const 24))";
-    let (first, _) = start("chance-1", body, policy(), b"");
-    let (second, _) = start("chance-2", body, policy(), b"");
+    let (first, _) = start(body, policy(), b"");
+    let (second, _) = start(body, policy(), b"");
     assert_eq!(first.stdout.len(), 24);
     assert_eq!(first.stdout, second.stdout);
 }
@@ -114,7 +112,7 @@ fn a_loop_is_stopped() {
     let mut policy = policy();
     policy.limits.timeout = Duration::from_millis(200);
     let start_time = Instant::now();
-    let (output, _) = start("loop", "(loop $for_ever (br $for_ever))", policy, b"");
+    let (output, _) = start("(loop $for_ever (br $for_ever))", policy, b"");
     assert_eq!(output.status, Status::TimedOut(Duration::from_millis(200)));
     assert!(start_time.elapsed() < Duration::from_secs(10));
 }
@@ -124,7 +122,7 @@ fn a_glutton_is_stopped() {
     let mut policy = policy();
     policy.limits.memory = 16 << 20;
     let body = "(loop $more (drop (memory.grow (i32.const 16))) (br $more))";
-    let (output, _) = start("memory", body, policy, b"");
+    let (output, _) = start(body, policy, b"");
     assert_eq!(output.status, Status::Trapped("it wanted more than 16 MiB of memory".into()));
 }
 
@@ -133,13 +131,13 @@ fn endless_output_is_cut_off() {
     let mut policy = policy();
     policy.limits.output = 1 << 20;
     let body = "(loop $more (call $print (i32.const 1) (i32.const 0) (i32.const 65536)) (br $more))";
-    assert_eq!(start("endless", body, policy, b"").0.status, Status::TooMuchOutput);
+    assert_eq!(start(body, policy, b"").0.status, Status::TooMuchOutput);
 }
 
 #[test]
 fn a_trap_tells_its_reason_and_stderr() {
     let body = "(call $print (i32.const 2) (i32.const 205) (i32.const 6)) unreachable";
-    let (output, _) = start("trap", body, policy(), b"");
+    let (output, _) = start(body, policy(), b"");
     assert!(
         matches!(&output.status, Status::Trapped(why) if why.contains("unreachable")),
         "{:?}",
@@ -153,28 +151,29 @@ fn addresses_outside_the_memory_are_refused() {
     let body = "(i32.store (i32.const 100) (i32.const -16))
       (i32.store (i32.const 104) (i32.const -1))
       (call $proc_exit (call $fd_write (i32.const 1) (i32.const 100) (i32.const 1) (i32.const 108)))";
-    assert_eq!(start("outside", body, policy(), b"").0.status, Status::Exited(21));
+    assert_eq!(start(body, policy(), b"").0.status, Status::Exited(21));
     let body = "(call $proc_exit (call $environ_get (i32.const -4) (i32.const -4)))";
-    assert_eq!(start("outside-env", body, policy(), b"").0.status, Status::Exited(21));
+    assert_eq!(start(body, policy(), b"").0.status, Status::Exited(21));
 }
 
 #[test]
 fn what_is_not_a_module_is_reported() {
-    let dir = folder("no-module");
-    std::fs::write(dir.join("fn.wasm"), b"not wasm").unwrap();
+    let dir = folder();
+    std::fs::write(dir.path().join("fn.wasm"), b"not wasm").unwrap();
     for (name, message) in
         [("fn.wasm", "is not a module krm can run"), ("none.wasm", "cannot be read: No such file")]
     {
-        let module = Module { path: dir.join(name).to_str().unwrap().into(), args: vec![], env: vec![] };
+        let module =
+            Module { path: dir.path().join(name).to_str().unwrap().into(), args: vec![], env: vec![] };
         let error = Runtime::new(policy()).run(&Program::Wasm(module), vec![]).unwrap_err();
         assert!(error.to_string().contains(message), "{error}");
     }
 }
 
 /// A module that is text as it is, without what the others have in common.
-fn run_text(name: &str, text: &str, policy: Policy) -> Result<Output, krm_engine::Diagnostic> {
-    let dir = folder(name);
-    let path = dir.join("fn.wasm");
+fn run_text(text: &str, policy: Policy) -> Result<Output, krm_engine::Diagnostic> {
+    let dir = folder();
+    let path = dir.path().join("fn.wasm");
     std::fs::write(&path, wat::parse_str(text).expect("the module is well formed"))
         .expect("it can be written");
     let module = Module { path: path.to_str().unwrap().into(), args: vec![], env: vec![] };
@@ -209,7 +208,7 @@ fn a_time_limit_holds_within_calls_to_the_host() {
           (loop $for_ever (drop (call $random (i32.const 0) (i32.const 16777216))) (br $for_ever))))"#;
     for (name, text) in [("writes", write), ("chance", chance)] {
         let start = Instant::now();
-        let output = run_text(name, text, within(300)).expect("the module starts");
+        let output = run_text(text, within(300)).expect("the module starts");
         assert_eq!(output.status, Status::TimedOut(Duration::from_millis(300)), "{name}");
         assert!(start.elapsed() < Duration::from_secs(5), "{name} took {:?}", start.elapsed());
     }
@@ -231,7 +230,7 @@ fn one_call_cannot_make_the_host_fill_the_memory() {
             (then (call $exit (i32.const 2))))
           (if (i32.ne (i32.const 28) (call $random (i32.const 0) (i32.const 1000000000)))
             (then (call $exit (i32.const 3))))))"#;
-    assert_eq!(run_text("giant-calls", text, policy()).unwrap().status, Status::Exited(0));
+    assert_eq!(run_text(text, policy()).unwrap().status, Status::Exited(0));
 }
 
 #[test]
@@ -239,14 +238,11 @@ fn memory_is_counted_for_the_module_as_a_whole() {
     let mut policy = policy();
     policy.limits.memory = 1 << 20;
     // What a module begins with counts as what it asks for later does.
-    let output = run_text(
-        "begins-large",
-        r#"(module (memory (export "memory") 1000) (func (export "_start")))"#,
-        policy.clone(),
-    );
+    let output =
+        run_text(r#"(module (memory (export "memory") 1000) (func (export "_start")))"#, policy.clone());
     assert_eq!(output.unwrap().status, Status::Trapped("it wanted more than 1 MiB of memory".into()));
     let two = r#"(module (memory 10) (memory 10) (func (export "_start")))"#;
-    assert!(run_text("two-memories", two, policy).is_err(), "one memory is all there is");
+    assert!(run_text(two, policy).is_err(), "one memory is all there is");
 }
 
 #[test]
@@ -254,7 +250,7 @@ fn what_is_set_up_counts_as_time() {
     let text =
         r#"(module (func $start (loop $for_ever (br $for_ever))) (start $start) (func (export "_start")))"#;
     let start = Instant::now();
-    let output = run_text("start", text, within(300)).unwrap();
+    let output = run_text(text, within(300)).unwrap();
     assert_eq!(output.status, Status::TimedOut(Duration::from_millis(300)));
     assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
 }
@@ -271,14 +267,14 @@ fn a_module_that_is_hard_to_translate_is_bounded() {
         "drop ".repeat(900)
     );
     let start = Instant::now();
-    let output = run_text("translate", &text, within(1000));
+    let output = run_text(&text, within(1000));
     assert!(start.elapsed() < Duration::from_secs(8), "{:?}: {output:?}", start.elapsed());
 }
 
 #[test]
 fn only_regular_files_are_read() {
-    let dir = folder("fifo");
-    let fifo = dir.join("fn.wasm");
+    let dir = folder();
+    let fifo = dir.path().join("fn.wasm");
     assert!(std::process::Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     for path in [fifo.to_str().unwrap(), "/dev/zero", "/"] {
         let module = Module { path: path.into(), args: vec![], env: vec![] };

@@ -220,18 +220,17 @@ fn functions_explain_themselves() {
 
 #[test]
 fn functions_work_on_files() {
-    let dir = std::env::temp_dir().join(format!("krm-functions-{}", std::process::id()));
-    std::fs::create_dir_all(&dir).expect("the temporary folder can be written to");
+    let dir = tempfile::tempdir().expect("the temporary folder can be written to");
     let file = |name: &str, text: &str| -> PathBuf {
-        std::fs::write(dir.join(name), text).expect("the file can be written");
-        dir.join(name)
+        let path = dir.path().join(name);
+        std::fs::write(&path, text).expect("the file can be written");
+        path
     };
     let pod = "apiVersion: v1\nkind: Pod\nmetadata:\n  name: web # front\n  annotations:\n    example.com/size: s\nspec:\n  containers:\n  - name: web\n";
     let pods = file("pods.yaml", &format!("{pod}---\n{pod}"));
     let config =
         file("sizes.yaml", "kind: Sizes\nspec:\n  sizes:\n    s:\n      cpu: 1m\n      memory: 2Mi\n");
     let answer = call(SET_SIZE, &["--config", &config.to_string_lossy(), &pods.to_string_lossy()], "");
-    std::fs::remove_dir_all(&dir).expect("the folder can be removed");
     let sized = format!(
         "{pod}    resources:\n      limits:\n        cpu: 1m\n        memory: 2Mi\n      requests:\n        cpu: 1m\n        memory: 2Mi\n"
     );

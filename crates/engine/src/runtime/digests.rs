@@ -120,8 +120,9 @@ mod tests {
 
     #[test]
     fn a_file_is_one_whatever_path_leads_to_it() {
-        let dir = std::env::temp_dir().join(format!("krm-digests-paths-{}", std::process::id()));
-        fs::create_dir_all(dir.join("below")).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path();
+        fs::create_dir(dir.join("below")).unwrap();
         fs::write(dir.join("fn"), "a").unwrap();
         let digests = Digests::default();
         let known = || digests.0.lock().unwrap().len();
@@ -131,14 +132,13 @@ mod tests {
         fs::write(dir.join("fn"), "another").unwrap();
         assert_ne!(digests.of(&dir.join("fn")).unwrap(), first);
         assert_eq!(known(), 2);
-        fs::remove_dir_all(&dir).unwrap();
     }
 
     #[test]
     fn folders_are_known_by_content_alone() {
-        let dir = std::env::temp_dir().join(format!("krm-digests-{}", std::process::id()));
+        let dir = tempfile::tempdir().unwrap();
         let make = |name: &str, text: &str| {
-            let folder = dir.join(name);
+            let folder = dir.path().join(name);
             fs::create_dir_all(folder.join("below")).unwrap();
             fs::write(folder.join("below/a"), text).unwrap();
             std::os::unix::fs::symlink("below/a", folder.join("link")).unwrap();
@@ -156,6 +156,5 @@ mod tests {
             describe(Path::new("/dev/null"), "/x", &mut BTreeMap::new()).is_none(),
             "a device has no content"
         );
-        fs::remove_dir_all(&dir).unwrap();
     }
 }

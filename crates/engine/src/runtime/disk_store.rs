@@ -105,7 +105,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_others_can_write_to_is_not_trusted() {
-        let dir = tempfile::tempdir().unwrap().keep();
+        let top = tempfile::tempdir().unwrap();
+        let dir = top.path().join("cache");
         let outputs = private_dir(&dir).expect("a folder of ours");
         let mode = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
         for open in [&dir, &outputs] {
@@ -141,6 +142,5 @@ mod tests {
             fs::write(&file, &sound[..at]).unwrap();
             assert_eq!(store.load(&key, 100), None, "cut at {at}");
         }
-        fs::remove_dir_all(&dir).unwrap();
     }
 }
