@@ -32,6 +32,7 @@ fn main() -> ! {
     // The rest is for the system to take back: it does so at once, while the allocator would first give it back page by
     // page.
     let _ = std::io::stdout().flush();
+    krm_engine::runtime::remove_scratch();
     os::exit(status)
 }
 

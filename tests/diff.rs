@@ -80,8 +80,15 @@ impl Repository {
     }
 
     fn krm_in(&self, folder: &str, args: &[&str]) -> Output {
-        let folder = self.0.join(folder);
-        Command::new(env!("CARGO_BIN_EXE_krm")).args(args).current_dir(folder).output().expect("krm starts")
+        let temporary = Scratch::new("diff-temporary");
+        let output = Command::new(env!("CARGO_BIN_EXE_krm"))
+            .args(args)
+            .current_dir(self.0.join(folder))
+            .env("TMPDIR", &*temporary)
+            .output()
+            .expect("krm starts");
+        assert_eq!(fs::read_dir(&*temporary).unwrap().count(), 0, "{args:?} left temporary files behind");
+        output
     }
 
     /// What `krm diff` prints; it must succeed.

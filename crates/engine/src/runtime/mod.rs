@@ -61,7 +61,7 @@ pub use output::{Output, Status};
 pub use program::{Argument, EnvVar, Exec, Image, Module, Mount, Permission, Program, Tool};
 pub use runner::{Call, Elsewhere, Runner};
 #[cfg(feature = "run")]
-pub use signals::{Uninterrupted, on_interrupt, uninterrupted};
+pub use signals::{Uninterrupted, on_interrupt, remove_scratch, uninterrupted};
 pub use skipping::Skipped;
 pub use store::{Outputs, Store, Stream};
 #[cfg(feature = "run")]

@@ -21,6 +21,15 @@ pub(super) fn remove_folder(path: &Path) {
     folders(|all| all.retain(|folder| folder != path));
 }
 
+/// Removes the folders of every [`Scratch`](super::Scratch) that is still there: a process that ends without dropping all it
+/// holds calls this last.
+pub fn remove_scratch() {
+    for folder in folders(std::mem::take) {
+        // What cannot be removed now is left to whatever cleans up temporary files.
+        let _ = std::fs::remove_dir_all(folder);
+    }
+}
+
 /// Coordinates signals and the threads that write files: a signal must not end the process halfway through a change.
 static TURNS: Mutex<Turns> = Mutex::new(Turns { writers: 0, is_ending: false, farewell: None });
 static WRITTEN: Condvar = Condvar::new();
@@ -155,9 +164,7 @@ mod unix {
                 let farewell = turns.farewell;
                 drop(turns);
                 end(&alive(std::mem::take));
-                for folder in super::folders(std::mem::take) {
-                    let _ = std::fs::remove_dir_all(folder);
-                }
+                super::remove_scratch();
                 if let Some(farewell) = farewell {
                     farewell();
                 }
