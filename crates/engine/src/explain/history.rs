@@ -12,7 +12,7 @@ use super::references::references;
 use super::sites::{Part, Site};
 use super::text::MASK;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at, path_before};
+use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
 use crate::resource::{Gvk, ResourceId, Track};
 
 /// Everything there is to say about a field.
@@ -440,11 +440,12 @@ fn values(event: &Event, hidden: &Hidden) -> Values {
         None => (None, None),
     };
     // A step that left the resource as it was found it as the one before left it.
-    let unchanged = tree_before(event.trace, event.index, event.resource);
-    let old = old.map(|seen| &seen.node).or(unchanged);
-    let new = new.map(|seen| &seen.node).or(unchanged);
+    let unchanged = last_change(event.trace, event.index, event.resource);
+    let old = old.map(|seen| &seen.node).or(unchanged.map(|(_, node)| node));
+    let new = new.map(|seen| (&seen.id, &seen.node)).or(unchanged);
     let was = old.zip(new.filter(|_| event.after.is_some()));
-    let was = was.and_then(|(old, new)| path_before(old, new, &event.path));
+    let was = was.and_then(|(old, (id, new))| event.trace.path_in_tree_before(old, (new, id), &event.path));
+    let new = new.map(|(_, node)| node);
     let shown = |root: Option<&Node>, path: &[Segment], value: Option<&Node>| match (root, value) {
         (Some(root), Some(value)) => {
             let (value, masked) = hidden.shown(root, path, value);

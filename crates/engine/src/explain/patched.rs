@@ -3,7 +3,7 @@
 use krm_yaml::{Node, Span};
 
 use super::find::{in_patch, key_of, pointer};
-use crate::pipeline::trace::{Cause, Elements, Event, Operation, Segment, at, nodes_in_patch, path_before};
+use crate::pipeline::trace::{Cause, Elements, Event, Operation, Segment, at, nodes_in_patch};
 
 /// What removed a field, or the resource it was in.
 pub(super) struct Removal {
@@ -119,8 +119,14 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
     let change = event.step.change(event.resource);
     let trees = change.and_then(|change| change.before.as_ref().zip(change.after.as_ref()));
     let lists = trees.and_then(|(before, after)| {
-        let way = path_before(&before.node, &after.node, list)?;
+        let way = event.trace.path_before(before, after, list)?;
         Some((at(&before.node, &way)?, at(&after.node, list)?))
+    });
+    let of = change.and_then(|change| change.after.as_ref()).and_then(|after| {
+        list.iter().try_fold(event.trace.type_of(&after.id)?, |of, segment| match segment {
+            Segment::Key(key) => of.field(key),
+            Segment::Index(_) => of.items(),
+        })
     });
     for cause in event.step.causes(event.resource, event.written) {
         match cause {
@@ -132,7 +138,7 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
                     let (key, value) = name(index)?;
                     items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
                 };
-                let elements = Elements::new(before.items(), after.items());
+                let elements = Elements::new(before.items(), after.items(), of);
                 if now < was
                     && let Some((item, (_, own))) = in_patch(now).zip(name(now))
                 {

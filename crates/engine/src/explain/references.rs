@@ -10,8 +10,9 @@ pub(super) fn references(event: &Event, labels: &Labels) -> Vec<(&'static str, S
     let change = event.step.change(event.resource);
     let resource =
         change.and_then(|change| change.after.as_ref()).map_or(Span::NONE, |seen| seen.node.span());
-    let may_have_some = labels.sources.get(resource.file).is_some_and(|source| source.text().contains('*'));
-    if event.kind != EventKind::Written || !may_have_some {
+    // Only the text of the resource is looked through: a file may have thousands of them.
+    let has_alias = || labels.sources.get(resource.file).is_some_and(|s| s.slice(resource).contains('*'));
+    if event.kind != EventKind::Written || !has_alias() {
         return Vec::new();
     }
     let documents = labels.documents(resource.file);

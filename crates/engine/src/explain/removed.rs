@@ -6,6 +6,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::find::{Where, each_scalar};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Elements, Segment};
+use crate::schema::Type;
 
 /// Calls a function with every scalar that a step took away, in a run or in one of its bases.
 pub fn removed_fields<'t>(trace: &'t Trace, see: &mut dyn FnMut(Where<'t>)) {
@@ -23,7 +24,7 @@ fn visit<'t>(trace: &'t Trace, known: &mut FxHashSet<*const Trace>, see: &mut dy
         for change in &step.changes {
             let Some(before) = &change.before else { continue };
             let after = change.after.as_ref().map(|after| &after.node);
-            taken_away(&before.node, after, &mut Vec::new(), &mut |path| {
+            taken_away(&before.node, after, trace.type_of(&before.id), &mut Vec::new(), &mut |path| {
                 let (path, track, until) = (path.to_vec(), change.resource, index + 1);
                 see(Where { trace, track, resource: None, until, path, removed: true });
             });
@@ -31,7 +32,13 @@ fn visit<'t>(trace: &'t Trace, known: &mut FxHashSet<*const Trace>, see: &mut dy
     }
 }
 
-fn taken_away(before: &Node, after: Option<&Node>, path: &mut Vec<Segment>, see: &mut dyn FnMut(&[Segment])) {
+fn taken_away(
+    before: &Node,
+    after: Option<&Node>,
+    of: Option<Type>,
+    path: &mut Vec<Segment>,
+    see: &mut dyn FnMut(&[Segment]),
+) {
     let Some(after) = after else { return each_scalar(before, path, &mut |_, path| see(path)) };
     if before.same(after) || before.is_scalar() && after.is_scalar() {
         return;
@@ -41,13 +48,13 @@ fn taken_away(before: &Node, after: Option<&Node>, path: &mut Vec<Segment>, see:
             for entry in old {
                 let Some(key) = entry.key.text() else { continue };
                 path.push(Segment::Key(key.into()));
-                taken_away(&entry.value, new.get(key), path, see);
+                taken_away(&entry.value, new.get(key), of.and_then(|of| of.field(key)), path, see);
                 path.pop();
             }
         }
         _ if before.is_seq() && after.is_seq() => {
             let mut now: FxHashMap<usize, &Node> = FxHashMap::default();
-            let elements = Elements::new(before.items(), after.items());
+            let elements = Elements::new(before.items(), after.items(), of);
             for (index, item) in after.items().iter().enumerate() {
                 if let Some(was) = elements.place_before(index) {
                     now.insert(was, item);
@@ -55,7 +62,7 @@ fn taken_away(before: &Node, after: Option<&Node>, path: &mut Vec<Segment>, see:
             }
             for (index, item) in before.items().iter().enumerate() {
                 path.push(Segment::Index(index));
-                taken_away(item, now.get(&index).copied(), path, see);
+                taken_away(item, now.get(&index).copied(), of.and_then(Type::items), path, see);
                 path.pop();
             }
         }

@@ -12,7 +12,7 @@ use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
 use crate::explain::text::{input, is_editable};
 use crate::explain::{Because, Explanation, HistoryEntry, HistoryOptions, Where, explain};
-use crate::pipeline::trace::{Input, Segment, at, path_before};
+use crate::pipeline::trace::{Input, Segment, at};
 use crate::resource::ResourceId;
 
 /// A resource whose texts and places are not yet numbered.
@@ -135,9 +135,10 @@ impl Drafting<'_> {
         fields: &mut Vec<DraftField>,
     ) -> (Vec<DraftLine>, Paths) {
         let mut known = Paths::default();
+        let trace = self.flat.runs[0].trace;
         if let Some((paths, after)) = later {
             for (path, field) in paths {
-                if let Some(was) = path_before(node, after, path)
+                if let Some(was) = trace.path_in_tree_before(node, (after, self.id), path)
                     && at(node, &was).is_some()
                 {
                     known.insert(was, *field);

@@ -26,6 +26,9 @@ impl Pipeline {
     pub(crate) fn run(self, items: &mut Resources, cx: &Context) -> Result<()> {
         let Pipeline { mut steps, schema } = self;
         let cx = &Context { schema: &schema, ..*cx };
+        if let Some(tracer) = cx.trace {
+            tracer.knows(&schema);
+        }
         let mut rest = &mut steps[..];
         while !rest.is_empty() {
             let length = if cx.trace.is_some() { loads(rest).max(1) } else { group(rest) };

@@ -1,37 +1,88 @@
 //! Where the elements of a list were before a step.
 
+use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::sync::{Arc, Mutex};
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::{Node, Span, Text, Value, json};
 use rustc_hash::FxHashMap;
 
+use crate::schema::Type;
+
 /// Fields by which elements are recognised, besides the usual ones.
 pub(super) const FURTHER_KEYS: [&str; 2] = ["port", "key"];
+
+/// Where the elements of lists were before a step, for lists that were asked about: a list of thousands of elements is asked
+/// about for each of them. A list is known by its address, which is its own as long as the trace holds it.
+#[derive(Debug, Default)]
+pub(super) struct Lists(Mutex<FxHashMap<(usize, usize), Places>>);
+
+type Places = Arc<[Option<usize>]>;
+
+/// A copy of a trace finds out again: the lists may be its own.
+impl Clone for Lists {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl Lists {
+    /// Where an element was; `None` if there was no such element.
+    pub(super) fn place_before(
+        &self,
+        before: &[Node],
+        after: &[Node],
+        of: Option<Type>,
+        index: usize,
+    ) -> Option<usize> {
+        if before.as_ptr() == after.as_ptr() {
+            return Some(index);
+        }
+        let key = (before.as_ptr() as usize, after.as_ptr() as usize);
+        let mut known = self.0.lock().expect("no one panics while looking for elements");
+        let places = known.entry(key).or_insert_with(|| {
+            let elements = Elements::new(before, after, of);
+            (0..after.len()).map(|index| elements.place_before(index)).collect()
+        });
+        places.get(index).copied().flatten()
+    }
+}
 
 /// A list before and after a step. The tables are made only when an element is not where it was, and only once: all
 /// elements of a long list may be asked for.
 pub(crate) struct Elements<'n> {
     before: &'n [Node],
     after: &'n [Node],
+    /// By which fields the elements are known, if a schema says so.
+    keys: &'n [Cow<'static, str>],
     by_address: OnceCell<FxHashMap<usize, usize>>,
     by_key: OnceCell<Option<ByKey>>,
     by_value: OnceCell<FxHashMap<String, Vec<usize>>>,
     spans_after: OnceCell<FxHashMap<Span, Vec<usize>>>,
 }
 
-/// The elements by a field that all of them have, with a different value in each.
+/// The elements by fields that all of them have, with different values in each.
 struct ByKey {
-    key: &'static str,
+    keys: Vec<String>,
     before: FxHashMap<Text, usize>,
     after: FxHashMap<Text, usize>,
 }
 
+impl ByKey {
+    fn new(keys: &[&str], before: &[Node], after: &[Node]) -> Option<Self> {
+        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+        let (before, after) = (distinct(before, &keys)?, distinct(after, &keys)?);
+        Some(Self { keys, before, after })
+    }
+}
+
 impl<'n> Elements<'n> {
-    pub(crate) fn new(before: &'n [Node], after: &'n [Node]) -> Self {
+    pub(crate) fn new(before: &'n [Node], after: &'n [Node], of: Option<Type<'n>>) -> Self {
         Self {
             before,
             after,
+            keys: of.and_then(Type::merge_keys).unwrap_or_default(),
             by_address: OnceCell::new(),
             by_key: OnceCell::new(),
             by_value: OnceCell::new(),
@@ -55,13 +106,13 @@ impl<'n> Elements<'n> {
         }
         let as_long = self.before.len() == self.after.len();
         if let Some(keys) = self.by_key() {
-            let found = text(element, keys.key).and_then(|value| keys.before.get(&value).copied());
+            let found = text(element, &keys.keys).and_then(|value| keys.before.get(&value).copied());
             // An element with a new key is a new one, unless only its key was written: then it is still the one that was
             // written in this place of the source. What a program printed has no such place.
             let renamed = || {
                 let is_it = |here: &&Node| here.span() == element.span();
                 let here = here.filter(is_it).filter(|here| as_long || !here.span().is_none())?;
-                (!keys.after.contains_key(&text(here, keys.key)?)).then_some(index)
+                (!keys.after.contains_key(&text(here, &keys.keys)?)).then_some(index)
             };
             return found.or_else(renamed);
         }
@@ -102,10 +153,10 @@ impl<'n> Elements<'n> {
 
     fn by_key(&self) -> Option<&ByKey> {
         let by_key = self.by_key.get_or_init(|| {
-            let mut keys = ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS);
-            keys.find_map(|key| {
-                Some(ByKey { key, before: distinct(self.before, key)?, after: distinct(self.after, key)? })
-            })
+            let declared: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
+            let of_schema = (!declared.is_empty()).then_some(declared);
+            let usual = ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS).map(|key| vec![key]);
+            of_schema.into_iter().chain(usual).find_map(|keys| ByKey::new(&keys, self.before, self.after))
         });
         by_key.as_ref()
     }
@@ -127,15 +178,23 @@ fn address(element: &Node) -> Option<usize> {
     map.or_else(|| element.as_seq().map(|list| std::ptr::from_ref(list) as usize))
 }
 
-fn text(element: &Node, key: &str) -> Option<Text> {
-    element.get(key).filter(|value| value.is_scalar()).and_then(Node::text).map(Text::from)
+/// The values of some fields as one text; the first of them must be there.
+fn text(element: &Node, keys: &[String]) -> Option<Text> {
+    let value = |key: &String| element.get(key).filter(|value| value.is_scalar()).and_then(Node::text);
+    let (first, rest) = keys.split_first()?;
+    let first = value(first)?;
+    if rest.is_empty() {
+        return Some(Text::from(first));
+    }
+    let rest: String = rest.iter().map(|key| format!("\0{}", value(key).unwrap_or_default())).collect();
+    Some(Text::from(format!("{first}{rest}")))
 }
 
-/// The elements by the values of a field; `None` if one has no value, or two have the same.
-fn distinct(list: &[Node], key: &str) -> Option<FxHashMap<Text, usize>> {
+/// The elements by the values of some fields; `None` if one has no value, or two have the same.
+fn distinct(list: &[Node], keys: &[String]) -> Option<FxHashMap<Text, usize>> {
     let mut places = FxHashMap::default();
     for (at, element) in list.iter().enumerate() {
-        if places.insert(text(element, key)?, at).is_some() {
+        if places.insert(text(element, keys)?, at).is_some() {
             return None;
         }
     }
@@ -149,7 +208,7 @@ mod tests {
     fn places(before: &str, after: &str) -> Vec<Option<usize>> {
         let list = |text: &str| krm_yaml::parse_str(text).unwrap().remove(0).root;
         let (before, after) = (list(before), list(after));
-        let elements = Elements::new(before.items(), after.items());
+        let elements = Elements::new(before.items(), after.items(), None);
         (0..after.items().len()).map(|index| elements.place_before(index)).collect()
     }
 
@@ -170,10 +229,10 @@ mod tests {
         let list = krm_yaml::parse(&source).unwrap().remove(0).root;
         let mut renamed: Vec<Node> = list.items().to_vec();
         renamed[0].set("name", "c");
-        let elements = Elements::new(list.items(), &renamed);
+        let elements = Elements::new(list.items(), &renamed, None);
         assert_eq!(elements.place_before(0), Some(0));
         renamed.push("{name: d}".parse().unwrap());
-        let elements = Elements::new(list.items(), &renamed);
+        let elements = Elements::new(list.items(), &renamed, None);
         assert_eq!((elements.place_before(0), elements.place_before(2)), (Some(0), None));
     }
 
@@ -181,7 +240,7 @@ mod tests {
     fn a_list_that_is_moved_as_a_whole_is_followed_by_its_address() {
         let list = krm_yaml::parse_str("[{a: 1}, {a: 1}, [], []]").unwrap().remove(0).root;
         let reversed: Vec<Node> = list.items().iter().rev().cloned().collect();
-        let elements = Elements::new(list.items(), &reversed);
+        let elements = Elements::new(list.items(), &reversed, None);
         let found: Vec<_> = (0..4).map(|index| elements.place_before(index)).collect();
         assert_eq!(found[2..], [Some(1), Some(0)]);
     }

@@ -5,11 +5,12 @@ use krm_yaml::path::{self, Path};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::FxHashMap;
 
-use super::elements::{Elements, FURTHER_KEYS};
+use super::elements::FURTHER_KEYS;
 use super::resolved::{Segment, at};
 use super::{Cause, Seen, Trace, Traced};
 use crate::pipeline::Role;
 use crate::resource::{ResourceId, Track};
+use crate::schema::Type;
 
 /// Something that happened to a field.
 #[derive(Clone, Debug)]
@@ -155,7 +156,7 @@ impl Trace {
                     events.extend(before.map(|before| gone(step, resource, before, path.clone())));
                 }
                 (Some(before), Some(after)) => {
-                    let Some(was) = path_before(&before.node, &after.node, &path) else {
+                    let Some(was) = self.path_before(before, after, &path) else {
                         // An element of a list that this step added, with everything in it.
                         let after = at(&after.node, &path);
                         events.extend(after.map(|after| set(step, resource, None, after, path)));
@@ -446,34 +447,51 @@ fn is_as_it_was(old: &Node, new: &Node) -> bool {
     old.same(new) || same_entries()
 }
 
-/// The path to a field before a step, given the one after it. Fields keep their names; elements of lists are followed, and
-/// `None` says that there was no such element.
-pub(crate) fn path_before(before: &Node, after: &Node, path: &[Segment]) -> Option<Vec<Segment>> {
-    let (mut old, mut new) = (Some(before), Some(after));
-    let mut way = Vec::with_capacity(path.len());
-    for segment in path {
-        match segment {
-            Segment::Key(key) => {
-                way.push(segment.clone());
-                old = old.and_then(|old| old.get(key));
-                new = new.and_then(|new| new.get(key));
-            }
-            Segment::Index(index) => {
-                let index = match (old.map(Node::items), new.map(Node::items)) {
-                    (Some(old), Some(new)) if *index < new.len() => {
-                        Elements::new(old, new).place_before(*index)?
-                    }
-                    // It is gone: then the path is that of what was there.
-                    _ => *index,
-                };
-                way.push(Segment::Index(index));
-                old = old.and_then(|old| old.items().get(index));
-                new = match segment {
-                    Segment::Index(index) => new.and_then(|new| new.items().get(*index)),
-                    Segment::Key(_) => None,
-                };
+impl Trace {
+    /// The path to a field before a step, given the one after it. Fields keep their names; elements of lists are followed, by
+    /// what the schema says they are known by, and `None` says that there was no such element.
+    pub(crate) fn path_before(&self, before: &Seen, after: &Seen, path: &[Segment]) -> Option<Vec<Segment>> {
+        self.path_in_tree_before(&before.node, (&after.node, &after.id), path)
+    }
+
+    /// The same, given the trees, and what the resource is.
+    pub(crate) fn path_in_tree_before(
+        &self,
+        before: &Node,
+        (after, id): (&Node, &ResourceId),
+        path: &[Segment],
+    ) -> Option<Vec<Segment>> {
+        let (mut old, mut new) = (Some(before), Some(after));
+        let mut of = self.type_of(id);
+        let mut way = Vec::with_capacity(path.len());
+        for segment in path {
+            match segment {
+                Segment::Key(key) => {
+                    way.push(segment.clone());
+                    old = old.and_then(|old| old.get(key));
+                    new = new.and_then(|new| new.get(key));
+                    of = of.and_then(|of| of.field(key));
+                }
+                Segment::Index(index) => {
+                    let was = match (old.map(Node::items), new.map(Node::items)) {
+                        (Some(old), Some(new)) if *index < new.len() => {
+                            self.lists.place_before(old, new, of, *index)?
+                        }
+                        // It is gone: then the path is that of what was there.
+                        _ => *index,
+                    };
+                    way.push(Segment::Index(was));
+                    old = old.and_then(|old| old.items().get(was));
+                    new = new.and_then(|new| new.items().get(*index));
+                    of = of.and_then(Type::items);
+                }
             }
         }
+        Some(way)
     }
-    Some(way)
+
+    /// The type of a resource, if it is known.
+    pub(crate) fn type_of(&self, id: &ResourceId) -> Option<Type<'_>> {
+        self.schema.as_ref().and_then(|schema| schema.type_of(&id.gvk))
+    }
 }

@@ -23,10 +23,13 @@ use super::step::{Made, entry_of};
 use super::{Role, Step, StepName, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
+use crate::schema::Schema;
+
+use elements::Lists;
 
 pub(crate) use elements::Elements;
+pub(crate) use history::nodes_in_patch;
 pub use history::{Event, EventKind};
-pub(crate) use history::{nodes_in_patch, path_before};
 pub(crate) use positions::{Position, positions};
 pub(crate) use resolved::at_mut;
 pub use resolved::{Segment, at};
@@ -63,6 +66,9 @@ pub struct Trace {
     pub steps: Vec<Traced>,
     /// The resources at the end, in order; if the run failed, those it had by then.
     pub result: Vec<(Track, Seen)>,
+    /// What was known of types.
+    schema: Option<Arc<Schema>>,
+    lists: Lists,
     /// Which steps changed which resource: a history asks for these, and a run may have thousands of steps.
     touched: OnceLock<FxHashMap<Track, Vec<u32>>>,
     /// Which steps changed a resource or merged a patch into it, whether or not that changed anything.
@@ -215,6 +221,11 @@ impl Tracer {
     /// Keeps what a transformer says.
     pub(super) fn note(&self, note: Note) {
         self.0.lock().expect(HELD).notes.push(note);
+    }
+
+    /// The steps that run now know these types.
+    pub(super) fn knows(&self, schema: &Arc<Schema>) {
+        self.0.lock().expect(HELD).trace.schema = Some(schema.clone());
     }
 
     /// Starts from resources that are there before any step runs.
