@@ -96,7 +96,9 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
         copy(&case.join("in"), &scratch.join("in"));
     }
     if let Ok(script) = fs::read_to_string(case.join("script")) {
-        let mut output = session::bash(&script, &scratch).output().expect("bash starts");
+        let mut bash = session::bash(&script, &scratch);
+        set_variables(&mut bash, case)?;
+        let mut output = bash.output().expect("bash starts");
         output.stderr = session::plain(&output.stderr, &scratch).into_bytes();
         return finish(case, update, &output, &scratch.join("in"));
     }
@@ -117,13 +119,19 @@ fn run(case: &Path, update: bool) -> Result<(), String> {
     if settings.join("krm").is_dir() {
         krm.env("XDG_CONFIG_HOME", settings);
     }
-    for line in fs::read_to_string(case.join("env")).unwrap_or_default().lines() {
-        let (name, value) = line.split_once('=').ok_or("a line of `env` is `NAME=value`")?;
-        krm.env(name, value);
-    }
+    set_variables(&mut krm, case)?;
     let mut output = krm.output().expect("krm starts");
     output.stderr = session::plain(&output.stderr, &scratch).into_bytes();
     finish(case, update, &output, &scratch.join(if names_out { "out" } else { "in" }))
+}
+
+/// Sets what the file `env` of a case says.
+fn set_variables(command: &mut Command, case: &Path) -> Result<(), String> {
+    for line in fs::read_to_string(case.join("env")).unwrap_or_default().lines() {
+        let (name, value) = line.split_once('=').ok_or("a line of `env` is `NAME=value`")?;
+        command.env(name, value);
+    }
+    Ok(())
 }
 
 fn finish(case: &Path, update: bool, output: &Output, tree: &Path) -> Result<(), String> {

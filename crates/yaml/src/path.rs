@@ -172,6 +172,19 @@ impl Path {
         Ok(Self(segments))
     }
 
+    /// As [`Path::dotted`], and brackets may follow a name directly, as people write them: `items[0].name`,
+    /// `items[name=web]`.
+    ///
+    /// ```
+    /// let tree = krm_yaml::parse_str("a: {b: [{name: x, c: 1}, {name: y, c: 2}]}")?.remove(0).root;
+    /// let value = |path| krm_yaml::Path::bracketed(path).ok()?.get(&tree)?.text();
+    /// assert_eq!((value("a.b[1].c"), value("a.b[name=x].c")), (Some("2"), Some("1")));
+    /// # Ok::<(), krm_yaml::Diagnostic>(())
+    /// ```
+    pub fn bracketed(text: &str) -> Result<Self> {
+        Self::dotted(&with_dots(text))
+    }
+
     /// Parses a JSON pointer: empty for the root, else each name after a slash, with `~1` for a slash and `~0` for a
     /// tilde.
     pub fn pointer(text: &str) -> Result<Self> {
@@ -267,6 +280,27 @@ fn selector(part: &str, whole: &str) -> Result<Segment> {
 }
 
 /// The path as people write it: with slashes where it is that of a field spec, else with dots.
+/// `items[0].name` with the dots that the parser wants: `items.0.name`, `items.[name=web]`.
+fn with_dots(text: &str) -> String {
+    let mut dotted = String::with_capacity(text.len() + 2);
+    let mut rest = text;
+    while let Some(open) = rest.find('[') {
+        let (before, after) = rest.split_at(open);
+        dotted.push_str(before);
+        if !before.is_empty() && !before.ends_with('.') {
+            dotted.push('.');
+        }
+        let close = after.find(']').map_or(after.len(), |close| close + 1);
+        let inside = after[..close].trim_matches(['[', ']']);
+        match inside.bytes().all(|byte| byte.is_ascii_digit()) {
+            true => dotted.push_str(inside),
+            false => dotted.push_str(&after[..close]),
+        }
+        rest = &after[close..];
+    }
+    dotted + rest
+}
+
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slashed = self.0.iter().any(|s| matches!(s, Segment::Field(_)));

@@ -215,7 +215,7 @@ impl FieldPath {
     pub fn parse(text: &str) -> Result<Self> {
         let path = match text.starts_with('/') {
             true => Path::pointer(text)?,
-            false => Path::dotted(&bracketed(text))?,
+            false => Path::bracketed(text)?,
         };
         Ok(Self { text: text.to_owned(), path })
     }
@@ -320,27 +320,6 @@ fn each_node(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[
         each_node(item, path, see);
         path.pop();
     }
-}
-
-/// `containers[0].image` with the dots that the parser wants: `containers.0.image`, `containers.[name=web].image`.
-fn bracketed(text: &str) -> String {
-    let mut dotted = String::with_capacity(text.len() + 2);
-    let mut rest = text;
-    while let Some(open) = rest.find('[') {
-        let (before, after) = rest.split_at(open);
-        dotted.push_str(before);
-        if !before.is_empty() && !before.ends_with('.') {
-            dotted.push('.');
-        }
-        let close = after.find(']').map_or(after.len(), |close| close + 1);
-        let inside = after[..close].trim_matches(['[', ']']);
-        match inside.bytes().all(|byte| byte.is_ascii_digit()) {
-            true => dotted.push_str(inside),
-            false => dotted.push_str(&after[..close]),
-        }
-        rest = &after[close..];
-    }
-    dotted + rest
 }
 
 /// Where in a trace a field was last seen.

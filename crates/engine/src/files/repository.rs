@@ -250,7 +250,7 @@ impl Query {
     }
 }
 
-/// Undoes `%2F` and `+`; `None` if that cannot be done.
+/// Undoes `%2F` and `+`; `None` if that cannot be done, as with Go's `url.QueryUnescape`, where a library would leave it.
 fn decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -1,7 +1,7 @@
 //! Where in the user's files a result of a function points to.
 
 use krm_function::{FunctionResult, Object};
-use krm_yaml::{Node, Span};
+use krm_yaml::{Node, Path, Span};
 use rustc_hash::FxHashMap;
 
 use crate::resource::Home;
@@ -45,17 +45,9 @@ impl<'i> Locator<'i> {
 }
 
 fn field_span(result: &FunctionResult, root: &Node) -> Span {
-    let path = result.field_path().unwrap_or_default().replace('[', ".").replace(']', "");
-    let mut node = root;
-    for name in path.split('.').filter(|name| !name.is_empty()) {
-        let below = match node.as_seq() {
-            Some(items) => name.parse().ok().and_then(|index: usize| items.get(index)),
-            None => node.get(name),
-        };
-        match below {
-            Some(below) if !below.span().is_none() => node = below,
-            _ => break,
-        }
-    }
-    node.span()
+    let Ok(path) = Path::bracketed(result.field_path().unwrap_or_default()) else { return root.span() };
+    let segments = path.segments();
+    let way = (1..=segments.len()).rev().map(|length| Path(segments[..length].to_vec()));
+    let spans = way.filter_map(|path| path.get(root).map(Node::span));
+    spans.chain([root.span()]).find(|span| !span.is_none()).unwrap_or(Span::NONE)
 }

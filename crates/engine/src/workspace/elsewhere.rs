@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{ReferenceTarget, Workspace, references};
 use crate::composition;
@@ -46,11 +47,13 @@ pub fn repository_address(repository: &Repository) -> String {
     without_secrets(&repository_key(repository))
 }
 
+/// What is written as `%20` in the query of an address.
+const RESERVED: &AsciiSet =
+    &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
+
 /// A reference as part of a query.
 fn encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
-    let letter = |byte: u8| if plain(byte) { (byte as char).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(letter).collect()
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 impl Elsewhere {
