@@ -402,13 +402,17 @@ impl Answerer<'_> {
                         true => text::steps(answer, sources, self.labels, &self.hidden),
                         false => String::new(),
                     };
-                    text::explanation(answer, sources, self.most) + &below + &steps
+                    let mut text = text::explanation(answer, sources, self.most) + &below + &steps;
+                    if one.built.is_err() {
+                        text = text.replacen('\n', "  (as far as the build got)\n", 1);
+                    }
+                    text
                 })
                 .collect::<Vec<_>>()
                 .join("\n"),
             Format::Json => match answers {
-                [answer] => json::pretty(&self.json(answer, &one.target)),
-                _ => json::list(answers.iter().map(|answer| self.json(answer, &one.target))),
+                [answer] => json::pretty(&self.json_of(one, answer)),
+                _ => json::list(answers.iter().map(|answer| self.json_of(one, answer))),
             },
         };
         let text = sanitize::inert(&text);
@@ -424,6 +428,15 @@ impl Answerer<'_> {
             Format::Text => report::show_linked(text, self.no_pager),
             Format::Json => report::show(text, self.no_pager),
         }
+    }
+
+    /// An answer as data; of a build that fails it is what there was until then.
+    fn json_of(&self, one: &Traced, answer: &Explanation) -> krm_engine::Node {
+        let mut node = self.json(answer, &one.target);
+        if one.built.is_err() {
+            node.set("buildFails", true);
+        }
+        node
     }
 
     fn json(&self, answer: &Explanation, target: &str) -> krm_engine::Node {
@@ -464,33 +477,41 @@ impl Answerer<'_> {
         let (mut errors, mut missing) = (Vec::new(), Vec::new());
         let mut answers = Vec::new();
         for one in all {
+            // A value that later steps may change is not an answer beside those of whole builds.
+            if let Err(error) = one.failure() {
+                answers.push((one.target.as_str(), text::Cell::Fails));
+                errors.push((one.target.as_str(), error));
+                continue;
+            }
             let answer = self
                 .resource(one, resource)
                 .and_then(|found| self.field(one, &found, field).map(|mut all| all.swap_remove(0)));
             match answer {
-                Ok(answer) => answers.push((one.target.as_str(), Some(answer))),
-                Err(error) if one.built.is_ok() && error.failure() == Some(Failure::NoMatch) => {
-                    answers.push((one.target.as_str(), None));
+                Ok(answer) => answers.push((one.target.as_str(), text::Cell::Answer(Box::new(answer)))),
+                Err(error) if error.failure() == Some(Failure::NoMatch) => {
+                    answers.push((one.target.as_str(), text::Cell::Absent));
                     let name = ResourceName::parse(resource)?;
                     let has_resource = explain::resources(&one.trace, &name).is_ok();
                     // A field that is misspelled says more than a resource that is elsewhere.
-                    missing.insert(if has_resource { 0 } else { missing.len() }, error);
+                    missing.insert(if has_resource { 0 } else { missing.len() }, (one.target.as_str(), error));
                 }
-                Err(error) => errors.push(error),
+                Err(error) => errors.push((one.target.as_str(), error)),
             }
         }
         // Some may lack it; all of them is a mistake.
-        if let Some(error) = missing.first().filter(|_| missing.len() == all.len()) {
-            return Err(error.clone());
+        if let Some((target, error)) = missing.first().filter(|_| missing.len() == all.len()) {
+            let note = format!("in `{target}`; none of the other folders has it either");
+            return Err(error.clone().note(note, Span::NONE));
         }
         let text = match format {
             Format::Text => text::side_by_side(&answers, &self.report.sources),
-            Format::Json => json::list(answers.iter().map(|(target, answer)| match answer {
-                Some(answer) => self.json(answer, target),
-                None => json::absent(target),
+            Format::Json => json::list(answers.iter().map(|(target, cell)| match cell {
+                text::Cell::Answer(answer) => self.json(answer, target),
+                text::Cell::Absent => json::without_answer(target, "absent"),
+                text::Cell::Fails => json::without_answer(target, "fails"),
             })),
         };
         self.show(&sanitize::inert(&text), format)?;
-        Diagnostic::join(errors).map_or(Ok(()), Err)
+        self.report.joined(errors).map_or(Ok(()), Err)
     }
 }

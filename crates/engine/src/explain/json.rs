@@ -18,12 +18,12 @@ pub fn list(all: impl Iterator<Item = Node>) -> String {
     pretty(&Node::from(all.collect::<Vec<_>>()))
 }
 
-/// A target that has no such resource or field, beside others that have it.
-pub fn absent(target: &str) -> Node {
+/// A target that has no such resource or field, or does not build, beside others that have an answer.
+pub fn without_answer(target: &str, state: &str) -> Node {
     let mut object = Node::map();
     object.set("format", FORMAT);
     object.set("directory", target);
-    object.set("state", "absent");
+    object.set("state", state);
     object
 }
 

@@ -478,13 +478,25 @@ pub fn table(rows: &[Row]) -> String {
     rows.iter().map(line).collect()
 }
 
-/// A line for each target; `None` for one that has no such field.
-pub fn side_by_side(answers: &[(&str, Option<Explanation>)], sources: &Sources) -> String {
+/// What one target says about a field that several are asked for.
+pub enum Cell {
+    Answer(Box<Explanation>),
+    /// It has no such resource or field.
+    Absent,
+    /// It does not build.
+    Fails,
+}
+
+/// A line for each target.
+pub fn side_by_side(answers: &[(&str, Cell)], sources: &Sources) -> String {
     let rows: Vec<[String; 4]> = answers
         .iter()
-        .map(|(target, answer)| {
-            let Some(answer) = answer else {
-                return [(*target).to_owned(), "–".to_owned(), String::new(), String::new()];
+        .map(|(target, cell)| {
+            let alone = |text: &str| [(*target).to_owned(), text.to_owned(), String::new(), String::new()];
+            let answer = match cell {
+                Cell::Answer(answer) => answer,
+                Cell::Absent => return alone("–"),
+                Cell::Fails => return alone("does not build"),
             };
             let now = match (answer.state, &answer.value) {
                 (State::Present, Some(node)) => value(node),
