@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io::{IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use krm_engine::files::unreadable_because;
 use krm_engine::functions::from_list;
@@ -13,6 +13,7 @@ use krm_yaml::Document;
 use rayon::prelude::*;
 
 use crate::os::{self, Disk};
+use crate::report::counted;
 
 /// The endings of files that hold YAML.
 pub const YAML: &[&str] = &[".yaml", ".yml"];
@@ -20,46 +21,81 @@ pub const YAML: &[&str] = &[".yaml", ".yml"];
 pub const YAML_AND_JSON: &[&str] = &[".yaml", ".yml", ".json"];
 
 /// Reads a file, every file of configuration in a folder with one of the endings but those its `.krmignore` names, or
-/// standard input (`-`). What is wrong with several files of a folder is said of all of them.
+/// standard input (`-`). What is wrong with several files of a folder is said of all of them. Templates of Helm charts
+/// are passed over, and how many is said.
 pub fn read(path: &str, endings: &[&str], sources: &Sources) -> Result<Vec<File>> {
+    let (files, templates) = read_but_templates(path, endings, sources)?;
+    tell_templates(templates.len());
+    Ok(files)
+}
+
+/// The same; also the templates of Helm charts, which were passed over.
+pub fn read_but_templates(
+    path: &str,
+    endings: &[&str],
+    sources: &Sources,
+) -> Result<(Vec<File>, Vec<PathBuf>)> {
     if path == "-" {
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| unreadable("standard input", &error))?;
-        return Ok(vec![File::read(String::new(), &sources.add_bytes("<stdin>", bytes)?)?]);
+        return Ok((vec![File::read(String::new(), &sources.add_bytes("<stdin>", bytes)?)?], Vec::new()));
     }
     let root = Path::new(path);
+    let disk = Disk::default();
     let source = |file: &Path| {
         let shown = file.display().to_string();
         let bytes = os::read(file).map_err(|error| unreadable(&shown, &error))?;
         sources.add_bytes(shown, bytes)
     };
-    let disk = Disk::default();
     if !root.is_dir() {
         disk.settle(root.parent().unwrap_or(root))?;
         // A single file goes by its name when it is added to a folder.
         let name = root.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        return Ok(vec![File::read(name, &source(root)?)?]);
+        return Ok((vec![File::read(name, &source(root)?)?], Vec::new()));
     }
     let names = package::files(&disk, root, endings)?;
-    let read = |name: String| -> Result<Option<File>> {
-        let source = source(&root.join(&name))?;
+    let read = |name: String| -> Result<Content> {
+        let place = root.join(&name);
+        let source = source(&place)?;
+        if package::is_chart_template(&disk, &place, source.text()) {
+            return Ok(Content::Template(place));
+        }
         let file = File::read(name.as_str(), &source);
         let documents = file.as_ref().map(|file| file.documents.as_slice());
-        if package::is_configuration(&name, &source, documents) { file.map(Some) } else { Ok(None) }
+        match package::is_configuration(&name, &source, documents) {
+            true => file.map(Content::Configuration),
+            false => Ok(Content::Other),
+        }
     };
-    let read: Vec<Result<Option<File>>> = names.into_par_iter().map(read).collect();
-    let (mut files, mut faults) = (Vec::with_capacity(read.len()), Vec::new());
+    let read: Vec<Result<Content>> = names.into_par_iter().map(read).collect();
+    let (mut files, mut templates, mut faults) = (Vec::with_capacity(read.len()), Vec::new(), Vec::new());
     for file in read {
         match file {
-            Ok(file) => files.extend(file),
+            Ok(Content::Configuration(file)) => files.push(file),
+            Ok(Content::Template(place)) => templates.push(place),
+            Ok(Content::Other) => {}
             Err(fault) => faults.push(fault),
         }
     }
     if let Some(last) = faults.pop() {
         faults.push(last.help(format!("name a file that is not configuration in `{}`", package::IGNORE)));
     }
-    Diagnostic::join(faults).map_or(Ok(files), Err)
+    Diagnostic::join(faults).map_or(Ok((files, templates)), Err)
+}
+
+/// What a file of a folder turned out to be.
+enum Content {
+    Configuration(File),
+    Template(PathBuf),
+    Other,
+}
+
+/// Says that templates of Helm charts were passed over: what is not read must not seem to be.
+pub fn tell_templates(count: usize) {
+    if count > 0 {
+        eprintln!("passed over {} of Helm charts", counted(count, "template"));
+    }
 }
 
 /// Reads what is merged into something else. Standard input may be the output of another command: the resources of a

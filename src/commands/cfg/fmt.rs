@@ -7,7 +7,7 @@ use clap::Args;
 use krm_engine::cfg::{self, Item};
 use krm_engine::merge::File;
 use krm_engine::workspace::Workspace;
-use krm_engine::{Diagnostic, Node, Result, Sources, edit, refuse_templates};
+use krm_engine::{Diagnostic, Node, Result, Sources, edit, package, refuse_templates};
 use krm_yaml::emit::preserve::{self, Layout};
 use krm_yaml::{Document, Span};
 
@@ -21,8 +21,8 @@ use crate::report::{Report, counted, names};
 ///
 /// Comments stay with their fields, blank lines between entries stay, and lists keep their order: what `krm build` prints
 /// does not change. A resource annotated `config.kubernetes.io/formatting: none` is left alone, and so is a file that a
-/// generator of a kustomization, there or in a folder above, puts into a ConfigMap or a Secret. Of a folder, files that
-/// hold no resource or that its `.krmignore` names are left alone, too.
+/// generator of a kustomization, there or in a folder above, puts into a ConfigMap or a Secret, one that a `.krmignore`
+/// names, and a template of a Helm chart. Of a folder, files that hold no resource are left alone, too.
 #[derive(Debug, Args)]
 #[command(after_help = examples::FMT)]
 pub struct FmtArgs {
@@ -51,10 +51,25 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
         }
     };
     let mut changed = Vec::new();
+    let (mut templates, mut ignored) = (Vec::new(), Vec::new());
     let mut seen = 0;
     for path in paths {
         let is_input = path.as_os_str() == "-";
-        let files = input::read(&path.to_string_lossy(), input::YAML, &report.sources)?;
+        if path.is_file() {
+            // Hooks name every file that changed.
+            if is_ignored(path)? {
+                ignored.push(path.clone());
+                continue;
+            }
+            let text = os::read(path).map(krm_yaml::decode_lossy).unwrap_or_default();
+            if package::is_chart_template(&os::Disk::default(), path, &text) {
+                templates.push(path.clone());
+                continue;
+            }
+        }
+        let (files, passed_over) =
+            input::read_but_templates(&path.to_string_lossy(), input::YAML, &report.sources)?;
+        templates.extend(passed_over);
         let is_folder = path.is_dir();
         let data = if is_input { HashSet::new() } else { data_files(path, &files) };
         for file in files {
@@ -101,6 +116,13 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
         }
         changes.commit()?;
     }
+    if !args.quiet && !as_kustomize::is_called() {
+        input::tell_templates(templates.len());
+        if !ignored.is_empty() {
+            let shown = names(ignored.iter().map(|path| path.display().to_string()));
+            eprintln!("passed over what `{}` names: {shown}", package::IGNORE);
+        }
+    }
     // The reference says nothing, and a diff says it all.
     if seen > 0 && !args.diff && !args.quiet && !as_kustomize::is_called() {
         eprintln!("{}", summary(&changed, seen));
@@ -116,6 +138,25 @@ fn summary(changed: &[Changed], seen: usize) -> String {
             format!("formatted {}: {}", counted(n, "file"), names(places))
         }
     }
+}
+
+/// Whether the `.krmignore` of a folder above, as far as the repository reaches, names a file.
+fn is_ignored(path: &Path) -> Result<bool> {
+    let disk = os::Disk::default();
+    let Ok(real) = path.canonicalize() else { return Ok(false) };
+    if as_kustomize::is_called() {
+        return Ok(false);
+    }
+    for folder in real.ancestors().skip(1) {
+        let below = real.strip_prefix(folder).expect("a folder above").to_string_lossy();
+        if folder.join(package::IGNORE).is_file() && package::leaves_out(&disk, folder, &below)? {
+            return Ok(true);
+        }
+        if folder.join(".git").exists() {
+            break;
+        }
+    }
+    Ok(false)
 }
 
 /// A file that is not formatted, and how it should be.

@@ -11,6 +11,7 @@ use krm_engine::{Diagnostic, Node, Resource, Result, Scope, Source, Sources};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnOutput, FnRunArgs, ProgramArgs, is_pair, pair_advice};
+use crate::commands::input::tell_templates;
 use crate::commands::function::progress::{Progress, Written};
 use crate::os::{self, Changes, Disk};
 use crate::report::Report;
@@ -31,6 +32,9 @@ pub fn run(args: Box<FnRunArgs>, report: &Report) -> Result<()> {
     let in_place = args.dir.as_deref().filter(|_| !prints);
     let changing = in_place.map(|dir| Changes::in_packages(&[dir])).transpose()?;
     let input = RunInput::read(args.dir.as_deref(), &disk, &report.sources)?;
+    if let Some(package) = input.package().filter(|_| !args.quiet) {
+        tell_templates(package.templates());
+    }
     let planned = plan(&args, &input, &dir, &runtime, &disk, report)?;
     let progress = Progress::new(report, args.output, args.quiet, args.results_dir.as_deref())?;
     let resources = input.resources()?;

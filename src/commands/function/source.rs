@@ -9,6 +9,7 @@ use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnSourceArgs, SourceForm};
 use crate::commands::function::run::read_config;
+use crate::commands::input;
 use crate::os::{self, Disk};
 use crate::report::Report;
 
@@ -20,7 +21,9 @@ pub fn run(args: FnSourceArgs, report: &Report) -> Result<()> {
     }
     let mut items = Vec::new();
     for dir in &args.dirs {
-        items.extend(Package::read(&Disk::default(), dir, &report.sources)?.resources());
+        let package = Package::read(&Disk::default(), dir, &report.sources)?;
+        input::tell_templates(package.templates());
+        items.extend(package.resources());
     }
     let config = args.fn_config.as_deref().map(|file| read_config(file, &report.sources)).transpose()?;
     let list = match args.output.format {

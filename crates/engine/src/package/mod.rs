@@ -3,6 +3,7 @@
 //! Reading keeps the text of every file, so that writing can change the lines a function changed and no others. Nothing
 //! is written here: [`Package::changes`] says what is to be written, for the caller to do all of it or nothing.
 
+mod chart;
 mod ignore;
 mod plan;
 mod read;
@@ -17,6 +18,7 @@ use crate::resource::wrapper::{ItemPath, resource_at};
 use crate::resource::{Home, Resource};
 use crate::schema::Schema;
 
+pub use chart::is_chart_template;
 pub use plan::{Limits, Outcome, Planned, Surroundings, give_homes, pipeline, run};
 pub(crate) use plan::{emptied, ignored_input};
 pub(crate) use read::Ignored;
@@ -31,6 +33,8 @@ pub struct Package {
     files: Vec<File>,
     /// The resources by number, file by file.
     resources: Vec<Spot>,
+    /// How many templates of Helm charts were passed over.
+    templates: usize,
 }
 
 /// Where a resource was read: its file, the document there and, for an item of a list, its path in that.
@@ -52,12 +56,17 @@ struct File {
 impl Package {
     /// A folder with nothing in it yet.
     pub fn empty(root: &Path) -> Self {
-        Self { root: root.to_path_buf(), files: Vec::new(), resources: Vec::new() }
+        Self { root: root.to_path_buf(), files: Vec::new(), resources: Vec::new(), templates: 0 }
     }
 
     /// The folder it was read from.
     pub fn root(&self) -> &Path {
         &self.root
+    }
+
+    /// How many templates of Helm charts it holds, which are not read: they are not configuration yet.
+    pub fn templates(&self) -> usize {
+        self.templates
     }
 
     /// How many resources it was read with.

@@ -6,6 +6,7 @@ use krm_yaml::{Diagnostic, Document, Node, Result, Source, Sources, decode_lossy
 use rayon::prelude::*;
 
 use super::ignore::{BadPattern, Ignore};
+use super::chart::{is_chart, is_chart_template};
 use super::{File, Package, Spot};
 use crate::files::world::{EntryKind, World};
 use crate::resource::wrapper::{ItemPath, for_each_resource};
@@ -63,29 +64,29 @@ fn refuse_leaving(world: &dyn World, root: &Path, links: &[String]) -> Result<()
 impl Package {
     /// Reads every file of configuration in a folder and those below, in the order of their names; or a single file.
     pub fn read(world: &dyn World, root: &Path, sources: &Sources) -> Result<Self> {
-        let (root, paths) = if world.is_dir(root) {
+        let (root, paths, mode) = if world.is_dir(root) {
             let Walk { paths, links, .. } = Walk::of(world, root, &ENDINGS)?;
             refuse_leaving(world, root, &links)?;
-            (root.to_path_buf(), paths)
+            (root.to_path_buf(), paths, Templates::PassedOver)
         } else if world.is_file(root) {
             let name = root.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
             let parent = root.parent().filter(|parent| !parent.as_os_str().is_empty());
-            (parent.unwrap_or(Path::new(".")).to_path_buf(), vec![name])
+            (parent.unwrap_or(Path::new(".")).to_path_buf(), vec![name], Templates::Read)
         } else {
             let message = format!("there is no folder `{}`", root.display());
             return Err(Diagnostic::error("package-not-found", message));
         };
-        let good = read_all(world, &root, paths, sources)?;
+        let Read { files: good, templates } = read_all(world, &root, paths, sources, mode)?;
         let mut resources = Vec::new();
-        for (file, File { documents, .. }) in good.iter().enumerate() {
+        for (file, File { documents, path }) in good.iter().enumerate() {
             for (document, read) in documents.iter().enumerate() {
-                if is_resource(read)? {
+                if !is_chart(path) && is_resource(read)? {
                     let paths = item_paths(read).into_iter();
                     resources.extend(paths.map(|items| Spot { file, document, items }));
                 }
             }
         }
-        Ok(Package { root, files: good, resources })
+        Ok(Package { root, files: good, resources, templates })
     }
 }
 
@@ -97,7 +98,7 @@ impl Package {
         paths: Vec<String>,
         sources: &Sources,
     ) -> Result<Self> {
-        let files = read_all(world, root, paths, sources)?;
+        let Read { files, templates } = read_all(world, root, paths, sources, Templates::Read)?;
         let mut resources = Vec::new();
         for (at, file) in files.iter().enumerate() {
             let holds = file.documents.iter().enumerate().filter(|(_, document)| !document.root.is_null());
@@ -106,20 +107,41 @@ impl Package {
                 resources.extend(paths.map(|items| Spot { file: at, document, items }));
             }
         }
-        Ok(Package { root: root.to_path_buf(), files, resources })
+        Ok(Package { root: root.to_path_buf(), files, resources, templates })
     }
+}
+
+/// What becomes of the templates of Helm charts.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Templates {
+    PassedOver,
+    /// As any other file, which fails for most: so does kpt, and a file that was named is not passed over.
+    Read,
+}
+
+struct Read {
+    files: Vec<File>,
+    templates: usize,
 }
 
 /// Reads files side by side; of those that cannot be read it names all. What is not [configuration](is_configuration) is
 /// left out.
-fn read_all(world: &dyn World, root: &Path, paths: Vec<String>, sources: &Sources) -> Result<Vec<File>> {
-    let files: Vec<Result<Option<File>>> =
-        paths.into_par_iter().map(|path| File::read(world, root, path, sources)).collect();
-    let mut good = Vec::with_capacity(files.len());
+fn read_all(
+    world: &dyn World,
+    root: &Path,
+    paths: Vec<String>,
+    sources: &Sources,
+    templates: Templates,
+) -> Result<Read> {
+    let files: Vec<Result<Content>> =
+        paths.into_par_iter().map(|path| File::read(world, root, path, sources, templates)).collect();
+    let mut good = Read { files: Vec::with_capacity(files.len()), templates: 0 };
     let mut bad = Vec::new();
     for file in files {
         match file {
-            Ok(file) => good.extend(file),
+            Ok(Content::Configuration(file)) => good.files.push(file),
+            Ok(Content::Other) => {}
+            Ok(Content::Template) => good.templates += 1,
             Err(error) => bad.push(error),
         }
     }
@@ -129,8 +151,21 @@ fn read_all(world: &dyn World, root: &Path, paths: Vec<String>, sources: &Source
     Ok(good)
 }
 
+/// What a file turned out to be.
+enum Content {
+    Configuration(File),
+    Template,
+    Other,
+}
+
 impl File {
-    fn read(world: &dyn World, root: &Path, path: String, sources: &Sources) -> Result<Option<Self>> {
+    fn read(
+        world: &dyn World,
+        root: &Path,
+        path: String,
+        sources: &Sources,
+        templates: Templates,
+    ) -> Result<Content> {
         let place = root.join(&path);
         // Shown as the user would write it: without the `./` in front.
         let shown = place.strip_prefix(".").unwrap_or(&place).display().to_string();
@@ -140,11 +175,14 @@ impl File {
         let source = sources
             .add_bytes(shown, bytes)
             .map_err(|d| d.help(format!("name it in {IGNORE} if it is not configuration")))?;
+        if templates == Templates::PassedOver && is_chart_template(world, &place, source.text()) {
+            return Ok(Content::Template);
+        }
         let parsed = krm_yaml::parse(&source);
         if !is_configuration(&path, &source, parsed.as_deref()) {
-            return Ok(None);
+            return Ok(Content::Other);
         }
-        Ok(Some(File { documents: parsed?, path }))
+        Ok(Content::Configuration(File { documents: parsed?, path }))
     }
 }
 
