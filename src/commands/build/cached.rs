@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krm_engine::runtime::Store;
-use krm_engine::{Diagnostic, Result, Session, emit};
+use krm_engine::{Diagnostic, Result, Session, emit, lint};
 use rayon::prelude::*;
 
 use super::output;
 use crate::cli::BuildArgs;
-use crate::os::Disk;
+use crate::os::{Disk, content};
 use crate::os::targets::{Found, Targets};
 use crate::report::{ErrorFormat, Report};
 
@@ -19,6 +19,8 @@ pub struct Built {
     pub texts: Vec<Vec<u8>>,
     /// Of those that were built now; others have been shown.
     pub warnings: Vec<Diagnostic>,
+    /// What went wrong; then texts are missing.
+    pub failed: Option<Diagnostic>,
 }
 
 /// In which form outputs are kept.
@@ -54,13 +56,14 @@ pub fn build(
     // Warnings are kept as text: programs, and those who make errors of them, need more.
     let takes_text = report.format() == ErrorFormat::Text && !args.flags.strict;
     let found = look_up_all(&args.targets, threads, look_up);
-    let found: Vec<Found> = found.into_iter().map(|found| with_warnings(found, takes_text)).collect();
+    let with_warnings = |(found, target): (Found, &String)| with_warnings(found, target, takes_text);
+    let found: Vec<Found> = found.into_iter().zip(&args.targets).map(with_warnings).collect();
     let is_open = |found: &Found| matches!(found, Found::Changed(_));
     let open = args.targets.iter().zip(&found).filter(|(_, found)| is_open(found));
     let open: Vec<String> = open.map(|(target, _)| target.clone()).collect();
     let built = if open.is_empty() { Vec::new() } else { session.build_each(&open) };
     let mut built = built.into_iter();
-    let mut result = Built { texts: Vec::new(), warnings: Vec::new() };
+    let mut result = Built { texts: Vec::new(), warnings: Vec::new(), failed: None };
     let (mut errors, mut shown) = (Vec::new(), BTreeSet::new());
     for (target, found) in args.targets.iter().zip(found) {
         let why = match found {
@@ -77,7 +80,7 @@ pub fn build(
         };
         explain(args, || format!("{target}: built, because {why}"));
         let one = built.next().expect("what is not kept was built");
-        let text: String = one.warnings.iter().map(|warning| warning.render(&report.sources)).collect();
+        let text = kept_warnings(target, &one.warnings, report);
         result.warnings.extend(one.warnings);
         let items = match one.result {
             Ok(items) => items,
@@ -99,13 +102,8 @@ pub fn build(
     }
     let mut known = BTreeSet::new();
     result.warnings.retain(|warning| known.insert(warning.render(&report.sources)));
-    match report.joined(errors) {
-        None => Ok(result),
-        Some(errors) => {
-            result.warnings.iter().for_each(|warning| report.show(warning));
-            Err(errors)
-        }
-    }
+    result.failed = report.joined(errors);
+    Ok(result)
 }
 
 /// How many look-ups may wait for a server at once.
@@ -138,13 +136,39 @@ fn look_up_all(
     found.into_iter().map(|(_, found)| found).collect()
 }
 
-fn with_warnings(found: Found, takes_text: bool) -> Found {
+/// Warnings as they are kept: the settings they were shown by, and what was shown.
+fn kept_warnings(target: &str, warnings: &[Diagnostic], report: &Report) -> String {
+    if warnings.is_empty() {
+        return String::new();
+    }
+    let shown = lint::strict::judge(&Disk::default(), &report.sources, warnings.to_vec(), false);
+    let text: String = shown.iter().map(|warning| warning.render(&report.sources)).collect();
+    format!("{}\n{text}", settings(target))
+}
+
+/// A target whose warnings are needed otherwise than they were kept counts as changed.
+fn with_warnings(found: Found, target: &str, takes_text: bool) -> Found {
     match found {
         Found::Kept { warnings, .. } if !warnings.is_empty() && !takes_text => {
             Found::Changed("its warnings are needed".into())
         }
+        Found::Kept { output, warnings, inputs, is_from_elsewhere } if !warnings.is_empty() => {
+            match warnings.split_once('\n') {
+                Some((by, text)) if by == settings(target) => {
+                    Found::Kept { output, warnings: text.to_owned(), inputs, is_from_elsewhere }
+                }
+                _ => Found::Changed("the settings for warnings changed".into()),
+            }
+        }
         other => other,
     }
+}
+
+/// A digest of each `krm.toml` that counts for a folder.
+fn settings(target: &str) -> String {
+    let here = std::fs::canonicalize(target).unwrap_or_default();
+    let files = here.ancestors().filter_map(|folder| crate::os::read(&folder.join("krm.toml")).ok());
+    files.map(|bytes| content::sha256(&bytes)).collect::<Vec<_>>().join(" ")
 }
 
 fn explain(args: &BuildArgs, text: impl FnOnce() -> String) {

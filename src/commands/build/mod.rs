@@ -68,9 +68,10 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
             Destination::FilePerResource(_) => cached::Form::FilePerResource,
             _ => cached::Form::Stream,
         };
-        let cached::Built { texts, warnings } = cached::build(&args, form, &disk, session, shared, report)?;
+        let cached::Built { texts, warnings, failed } =
+            cached::build(&args, form, &disk, session, shared, report)?;
         drop(spinner);
-        judge(&args, warnings, report)?;
+        judge(&args, warnings, failed, report)?;
         return match to {
             Destination::FilePerTarget(dir) => output::write_targets(dir, &args, &all, &texts),
             Destination::FilePerResource(dir) => {
@@ -82,15 +83,15 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     }
     let Built { targets: built, warnings } = session.build_once(&args.targets);
     drop(spinner);
-    if built.iter().any(Result::is_err) {
-        // What is merely odd goes first: the last line on the screen is the one that matters.
-        warnings.iter().for_each(|warning| report.show(warning));
-        let errors =
-            args.targets.iter().zip(built).filter_map(|(target, built)| Some((&**target, built.err()?)));
-        return Err(report.joined(errors).expect("there is an error"));
+    let mut done: Vec<Resources> = Vec::with_capacity(built.len());
+    let mut failed = Vec::new();
+    for (target, built) in args.targets.iter().zip(built) {
+        match built {
+            Ok(resources) => done.push(resources),
+            Err(error) => failed.push((&**target, error)),
+        }
     }
-    judge(&args, warnings, report)?;
-    let done: Vec<Resources> = built.into_iter().filter_map(Result::ok).collect();
+    judge(&args, warnings, report.joined(failed), report)?;
     match to {
         Destination::Printed => os::print_all(&emit(&done)?),
         Destination::FilePerTarget(dir) => {
@@ -108,16 +109,19 @@ pub fn run(mut args: Box<BuildArgs>, report: &Report) -> Result<()> {
     Ok(())
 }
 
-/// Shows warnings; under `--strict` they are errors.
-fn judge(args: &BuildArgs, warnings: Vec<Diagnostic>, report: &Report) -> Result<()> {
-    let (errors, warnings): (Vec<_>, Vec<_>) = match args.flags.strict {
-        true => lint::strict::judge(&Disk::default(), &report.sources, warnings),
-        false => warnings,
-    }
-    .into_iter()
-    .partition(|warning| warning.severity() == Severity::Error);
+/// Shows warnings, as `krm.toml` and comments want them; under `--strict` they are errors. Fails with these, and with what
+/// failed by itself, which goes last: the last line on the screen is the one that matters.
+fn judge(
+    args: &BuildArgs,
+    warnings: Vec<Diagnostic>,
+    failed: Option<Diagnostic>,
+    report: &Report,
+) -> Result<()> {
+    let judged = lint::strict::judge(&Disk::default(), &report.sources, warnings, args.flags.strict);
+    let (errors, warnings): (Vec<_>, Vec<_>) =
+        judged.into_iter().partition(|warning| warning.severity() == Severity::Error);
     warnings.iter().for_each(|warning| report.show(warning));
-    Diagnostic::join(errors).map_or(Ok(()), Err)
+    Diagnostic::join(errors.into_iter().chain(failed)).map_or(Ok(()), Err)
 }
 
 /// Texts of several targets as one stream.

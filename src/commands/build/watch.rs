@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::files::relative;
 use krm_engine::graph::changed_fields;
-use krm_engine::{BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit};
+use krm_engine::{BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit, lint};
 use rustc_hash::FxHashMap;
 
 use super::after_change::{self, Messenger, News};
@@ -182,11 +182,13 @@ impl Watching<'_> {
 
     /// Builds some targets again. Nothing is kept of the files that were read: they would add up.
     fn build(&mut self, which: &[usize]) -> Rebuilt {
-        let session = Session::new(self.world.clone(), report::sources(), self.options.clone());
+        let sources = report::sources();
+        let session = Session::new(self.world.clone(), sources.clone(), self.options.clone());
         let names: Vec<String> = which.iter().map(|at| self.targets[*at].name.clone()).collect();
         let built = session.build(&names);
         let mut warned = BTreeSet::new();
-        for warning in built.warnings {
+        let warnings = lint::strict::judge(&*self.world, &sources, built.warnings, false);
+        for warning in warnings {
             let text = format!("{}{:?}", warning.message(), warning.location());
             if !self.warned.contains(&text) {
                 self.report.show(&warning);

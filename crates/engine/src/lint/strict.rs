@@ -1,4 +1,4 @@
-//! Strict builds: every warning is an error, unless `krm.toml` or a comment says otherwise.
+//! What becomes of the warnings of a build, by `krm.toml` and by comments.
 
 use std::path::{Path, PathBuf};
 
@@ -9,9 +9,16 @@ use super::settings::{Level, Settings};
 use super::silence::Comments;
 use crate::files::world::{World, clean};
 
-/// Makes errors of warnings. Those that are off or silenced are left out, and those whose level is `warning` stay. What is
-/// wrong with the settings is an error too.
-pub fn judge(world: &dyn World, sources: &Sources, warnings: Vec<Diagnostic>) -> Vec<Diagnostic> {
+/// Leaves out warnings that are off or silenced. In strict mode the others are errors, apart from those whose level is
+/// `warning`; otherwise none is, since a build whose output is right does not fail. The same goes for what is wrong with
+/// the settings.
+pub fn judge(
+    world: &dyn World,
+    sources: &Sources,
+    warnings: Vec<Diagnostic>,
+    is_strict: bool,
+) -> Vec<Diagnostic> {
+    let counted = |warning: Diagnostic| if is_strict { warning.into_error() } else { warning.into_warning() };
     let here = world.real_path(Path::new(".")).unwrap_or_default();
     let mut known: FxHashMap<PathBuf, Settings> = FxHashMap::default();
     let mut judged = Vec::new();
@@ -19,13 +26,13 @@ pub fn judge(world: &dyn World, sources: &Sources, warnings: Vec<Diagnostic>) ->
         let source = sources.get(warning.place().file);
         let path = source.as_ref().and_then(|source| world.real_path(&clean(&here.join(source.name()))).ok());
         let (Some(source), Some(path)) = (source, path) else {
-            judged.push(warning.into_error());
+            judged.push(counted(warning));
             continue;
         };
         let folder = path.parent().unwrap_or(Path::new("/")).to_owned();
         let settings = known.entry(folder).or_insert_with_key(|folder| {
             let mut settings = Settings::around(world, sources, &here, folder);
-            judged.append(&mut settings.faults);
+            judged.extend(settings.faults.drain(..).map(counted));
             settings
         });
         let line = source.position(warning.place().start as usize).line;
@@ -37,10 +44,10 @@ pub fn judge(world: &dyn World, sources: &Sources, warnings: Vec<Diagnostic>) ->
         match settings.level(warning.code(), &path) {
             Some(Level::Off) => {}
             Some(Level::Warning) => judged.push(warning),
-            _ => judged.push(warning.into_error()),
+            _ => judged.push(counted(warning)),
         }
     }
-    let place = |fault: &Diagnostic| (fault.place().start, fault.message().to_owned());
+    let place = |fault: &Diagnostic| (fault.place(), fault.message().to_owned());
     judged.dedup_by(|a, b| place(a) == place(b));
     judged.into_iter().map(|one| one.located(sources)).collect()
 }
