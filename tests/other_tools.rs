@@ -58,6 +58,7 @@ fn a_release_is_made_with_everything_the_guides_name() {
     assert!(scripts.contains("gh release create"), "nothing else makes the release");
     assert!(scripts.contains(" wasm32-unknown-unknown"), "bindings/go embeds the module of a release");
     assert!(scripts.contains("packaging/images dist ghcr.io/krm-tools"));
+    assert!(scripts.contains("tag --force \"bindings/go/"), "`go get` takes a module in a folder by such a tag");
     let images = read("packaging/images");
     for (guide, image) in [("docs/guides/ci.md", "krm"), ("docs/guides/argo-cd.md", "krm-argocd")] {
         assert!(read(guide).contains(&format!("image: ghcr.io/krm-tools/{image}:{VERSION}\n")), "{guide}");
@@ -72,6 +73,8 @@ fn argo_cd_runs_the_functions_of_a_composition() {
     let command = plugin.at(["spec", "generate", "command"]).map(Node::items).unwrap();
     let words: Vec<&str> = command.iter().filter_map(Node::text).collect();
     assert_eq!(words, ["/usr/local/bin/krm", "build", ".", "--enable-alpha-plugins"]);
+    let glob = text(&plugin, &["spec", "discover", "find", "glob"]);
+    assert!(!glob.contains('/'), "a kustomization deep below an application is not the one it builds");
 }
 
 #[test]
@@ -79,4 +82,6 @@ fn the_hooks_of_pre_commit_can_be_read() {
     let hooks = documents(".pre-commit-hooks.yaml").remove(0);
     let ids = hooks.items().iter().map(|hook| text(hook, &["id"]));
     assert_eq!(ids.collect::<Vec<_>>(), ["krm-fmt", "krm-lint"]);
+    // pre-commit shows nothing of a hook that passes.
+    assert_eq!(text(&hooks.items()[1], &["entry"]), "krm lint --strict");
 }
