@@ -145,6 +145,14 @@ fn fish_offers_them() {
     assert!(words.contains(&"overlays/production") && words.contains(&"overlays/staging"), "{found}");
     let found = place.run("fish", &["-c", &ask("krm explain base Conf")]).unwrap();
     assert!(found.contains("ConfigMap/web"), "{found}");
+    let words = |line: &str| {
+        let found = place.run("fish", &["-c", &ask(line)]).unwrap();
+        found.lines().map(|line| line.split('\t').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(words("krm build "), ["base", "overlays/"], "nothing else");
+    assert_eq!(words("krm build oth"), ["other/"], "a folder if nothing else fits");
+    assert_eq!(words("krm edit add patc"), ["patch"]);
+    assert_eq!(words("krm edit add patch --annotation-s"), ["--annotation-selector"]);
     let found = place.run("fish", &["-c", &ask("krm bui")]).unwrap();
     assert!(found.starts_with("build"), "{found}");
 }
@@ -165,20 +173,29 @@ fn bash_offers_them() {
 fn zsh_offers_them() {
     let place = Place::new("zsh");
     // A terminal of its own, in which the tabulator is pressed.
-    let script = r#"
+    let press = |line: &str, end: &str| {
+        r#"
         zmodload zsh/zpty
         zpty shell 'PS1="" zsh -f -i'
         zpty -w shell 'unsetopt beep zle_bracketed_paste; autoload -Uz compinit; compinit -u -d ./.dump'
         zpty -w shell 'eval "$(krm completion zsh)"; compdef _krm krm; print R''EADY'
         zpty -r -m shell line '*READY*'
-        zpty -w -n shell $'krm build overlays/prod\t'
+        zpty -w -n shell $'LINE'
         sleep 3
-        zpty -w shell ''
+        zpty -w shell 'END'
         sleep 2
         zpty -r -t shell line '*'
         while zpty -r -t shell more; do line+=$more; done
         print -r -- "$line"
-    "#;
-    let Some(found) = place.run("zsh", &["-f", "-c", script]) else { return };
+        "#
+        .replace("LINE", line)
+        .replace("END", end)
+    };
+    let Some(found) = place.run("zsh", &["-f", "-c", &press(r"krm build overlays/prod\t", "")]) else {
+        return;
+    };
     assert!(found.contains("overlays/production"), "{found}");
+    // All that it offers, once each.
+    let found = place.run("zsh", &["-f", "-c", &press(r"krm build \t\t", "")]).unwrap();
+    assert!(found.contains("base") && !found.contains("other"), "{found}");
 }

@@ -58,7 +58,10 @@ fn a_release_is_made_with_everything_the_guides_name() {
     assert!(scripts.contains("gh release create"), "nothing else makes the release");
     assert!(scripts.contains(" wasm32-unknown-unknown"), "bindings/go embeds the module of a release");
     assert!(scripts.contains("packaging/images dist ghcr.io/krm-tools"));
-    assert!(scripts.contains("tag --force \"bindings/go/"), "`go get` takes a module in a folder by such a tag");
+    assert!(
+        scripts.contains("tag --force \"bindings/go/"),
+        "`go get` takes a module in a folder by such a tag"
+    );
     let images = read("packaging/images");
     for (guide, image) in [("docs/guides/ci.md", "krm"), ("docs/guides/argo-cd.md", "krm-argocd")] {
         assert!(read(guide).contains(&format!("image: ghcr.io/krm-tools/{image}:{VERSION}\n")), "{guide}");

@@ -368,7 +368,7 @@ pub struct FnSinkArgs {
 
 /// Make a function of a program that only prints resources
 ///
-/// Reads a ResourceList on standard input, runs the program with the scalars of the functionConfig's `metadata` and `spec`
+/// Reads a ResourceList on standard input, runs the program with the scalars of the functionConfig's `metadata`, `spec` and `data`
 /// as environment variables in upper case, merges what it prints into the resources, gives files to new ones
 /// (`config/NAME_KIND.yaml`), formats them and prints the list. So a function can be a shell script with a here-document.
 ///
@@ -391,7 +391,7 @@ pub struct FnWrapArgs {
 
 /// Run a program with the functionConfig as arguments and environment
 ///
-/// Reads a ResourceList on standard input. Every scalar of the functionConfig's `metadata` and `spec` becomes
+/// Reads a ResourceList on standard input. Every scalar of the functionConfig's `metadata`, `spec` and `data` becomes
 /// `--key=value` and a variable in upper case, every entry of its `items` an argument; the resources go to the program's
 /// standard input.
 #[derive(Debug, Args)]

@@ -10,8 +10,8 @@ use rayon::prelude::*;
 
 use super::output;
 use crate::cli::BuildArgs;
-use crate::os::{Disk, content};
 use crate::os::targets::{Found, Targets};
+use crate::os::{Disk, content};
 use crate::report::{ErrorFormat, Report};
 
 /// What came of all targets, built now or before.

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::files::relative;
 use krm_engine::graph::changed_fields;
-use krm_engine::{BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit, lint};
+use krm_engine::{
+    BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit, lint,
+};
 use rustc_hash::FxHashMap;
 
 use super::after_change::{self, Messenger, News};

@@ -23,7 +23,11 @@ pub fn completion(args: CompletionArgs) -> Result<()> {
         false => (Cli::command(), "krm"),
     };
     clap_complete::generate(args.shell, &mut without_hidden(&command), name, &mut script);
-    let script = with_candidates(args.shell, name, &String::from_utf8_lossy(&script));
+    let mut script = String::from_utf8_lossy(&script).into_owned();
+    if args.shell == Shell::Fish {
+        script += &third_level(&without_hidden(&command), name);
+    }
+    let script = with_candidates(args.shell, name, &script);
     os::print(script.as_bytes())
 }
 
@@ -44,13 +48,49 @@ fn without_hidden(command: &Command) -> Command {
     command.get_version().into_iter().fold(copy, |copy, version| copy.version(kept(version)))
 }
 
+/// What may follow the commands below those of `krm edit`, for fish: clap goes two levels deep.
+fn third_level(command: &Command, name: &str) -> String {
+    let mut lines = String::new();
+    let about = |text: Option<&clap::builder::StyledStr>| {
+        text.map(ToString::to_string).unwrap_or_default().replace('\\', "\\\\").replace('\'', "\\'")
+    };
+    let seen = |names: &str| format!("__fish_seen_subcommand_from {names}");
+    let below = command
+        .get_subcommands()
+        .flat_map(|first| first.get_subcommands().map(move |second| (first, second)));
+    for (first, second) in below.filter(|(_, second)| second.has_subcommands()) {
+        let using = format!("__fish_{name}_using_subcommand {}", first.get_name());
+        let using = format!("{using}; and {}", seen(second.get_name()));
+        let thirds: Vec<&Command> = second.get_subcommands().collect();
+        let names = thirds.iter().map(|third| third.get_name()).collect::<Vec<_>>().join(" ");
+        for third in thirds {
+            let (word, means) = (third.get_name(), about(third.get_about()));
+            lines += &format!(
+                "complete -c {name} -n \"{using}; and not {}\" -f -a \"{word}\" -d '{means}'\n",
+                seen(&names)
+            );
+            for flag in third.get_arguments().filter(|flag| !flag.is_hide_set()) {
+                let Some(long) = flag.get_long() else { continue };
+                let short = flag.get_short().map(|short| format!(" -s {short}")).unwrap_or_default();
+                let value = if flag.get_action().takes_values() { " -r" } else { "" };
+                let means = about(flag.get_help());
+                lines += &format!(
+                    "complete -c {name} -n \"{using}; and {}\"{short} -l {long} -d '{means}'{value}\n",
+                    seen(word)
+                );
+            }
+        }
+    }
+    lines
+}
+
 /// A script that asks for candidates if folders, resources or commands may follow.
 fn with_candidates(shell: Shell, name: &str, script: &str) -> String {
     match shell {
         Shell::Zsh => {
             let ask = format!(
                 "_{name}_words() {{\n    local -a found\n    found=(${{(f)\"$({name} __complete \"$LBUFFER\" 2>/dev/null)\"}})\n    \
-                 (( $#found )) && compadd -S '' -- $found\n}}\n\n_{name}_candidates() {{\n    _{name}_words\n    _files -/\n}}\n\n"
+                 (( $#found )) && compadd -S '' -- $found\n}}\n\n_{name}_candidates() {{\n    _{name}_words || _files -/\n}}\n\n"
             );
             // The first line says what the file is for, and stays the first.
             let (first, rest) = script.split_once('\n').unwrap_or((script, ""));
@@ -66,13 +106,15 @@ fn with_candidates(shell: Shell, name: &str, script: &str) -> String {
         }
         Shell::Fish => {
             let commands = [&WITH_FOLDERS[..], &WITH_COMMANDS].concat().join(" ");
-            let ask = |when: &str| {
-                format!(
-                    "complete -c {name} -n '{when}' -k -a '({name} __complete (commandline -cp) 2>/dev/null)'\n"
-                )
-            };
+            let ask =
+                |when: &str| format!("complete -c {name} -n '{when}' -f -k -a '(__fish_{name}_words)'\n");
+            let words = format!(
+                "function __fish_{name}_words\n    set -l found ({name} __complete (commandline -cp) 2>/dev/null)\n    \
+                 if set -q found[1]\n        printf '%s\\n' $found\n    else\n        \
+                 __fish_complete_directories (commandline -ct) ''\n    end\nend\n"
+            );
             format!(
-                "{script}{}{}",
+                "{script}{words}{}{}",
                 ask(&format!("__fish_seen_subcommand_from {commands}")),
                 ask("__fish_seen_subcommand_from edit; and __fish_seen_subcommand_from rename")
             )

@@ -125,9 +125,9 @@ impl FixArgs {
 /// Without its output, nobody knows whether a fix keeps it.
 fn not_built(dir: &str, error: &Diagnostic) -> Diagnostic {
     let message = format!("`{dir}` cannot be built here, so the fix cannot be checked");
-    Diagnostic::error("fix-not-checked", message)
-        .note(error.message(), krm_engine::Span::NONE)
-        .help("pass the flags that `krm build` needs, such as `--enable-helm`, or `--force` to write it unchecked")
+    Diagnostic::error("fix-not-checked", message).note(error.message(), krm_engine::Span::NONE).help(
+        "pass the flags that `krm build` needs, such as `--enable-helm`, or `--force` to write it unchecked",
+    )
 }
 
 /// What a fix moved, and the texts it changed: the name shown, before, and after.

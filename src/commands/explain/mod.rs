@@ -493,7 +493,8 @@ impl Answerer<'_> {
                     let name = ResourceName::parse(resource)?;
                     let has_resource = explain::resources(&one.trace, &name).is_ok();
                     // A field that is misspelled says more than a resource that is elsewhere.
-                    missing.insert(if has_resource { 0 } else { missing.len() }, (one.target.as_str(), error));
+                    missing
+                        .insert(if has_resource { 0 } else { missing.len() }, (one.target.as_str(), error));
                 }
                 Err(error) => errors.push((one.target.as_str(), error)),
             }

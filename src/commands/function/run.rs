@@ -11,8 +11,8 @@ use krm_engine::{Diagnostic, Node, Resource, Result, Scope, Source, Sources};
 use krm_function::{Object, ResourceList};
 
 use crate::cli::{FnOutput, FnRunArgs, ProgramArgs, is_pair, pair_advice};
-use crate::commands::input::tell_templates;
 use crate::commands::function::progress::{Progress, Written};
+use crate::commands::input::tell_templates;
 use crate::os::{self, Changes, Disk};
 use crate::report::Report;
 

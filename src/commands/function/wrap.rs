@@ -108,10 +108,16 @@ fn call(
     Ok((output.status, output.stdout))
 }
 
-/// What of a functionConfig can be in a variable: the scalars of its `metadata` and `spec`.
+/// The fields of a functionConfig whose scalars become variables; `key=value` on the command line is in `data`.
+const MAPS: [&str; 3] = ["metadata", "spec", "data"];
+
+/// What of a functionConfig can be in a variable. Keys of `data` may be names of files, which cannot.
 fn scalars(config: &Object) -> Vec<(&str, &str)> {
-    let maps = ["metadata", "spec"].into_iter().filter_map(|key| config.get(key)?.as_map());
-    maps.flatten().filter_map(|entry| Some((entry.key.text()?, entry.value.text()?))).collect()
+    let is_name = |key: &str| key.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let maps = MAPS.into_iter().filter_map(|map| Some((map, config.get(map)?.as_map()?)));
+    let entries = maps.flat_map(|(map, entries)| entries.into_iter().map(move |entry| (map, entry)));
+    let texts = entries.filter_map(|(map, entry)| Some((map, entry.key.text()?, entry.value.text()?)));
+    texts.filter(|(map, key, _)| *map != "data" || is_name(key)).map(|(_, key, value)| (key, value)).collect()
 }
 
 /// The variable a field becomes. A field must not change which programs run, or how they are linked.
@@ -134,7 +140,7 @@ fn variable(key: &str, config: &Object) -> Result<String> {
     let name = key.to_uppercase();
     if TAKEN.contains(&name.as_str()) || PREFIXES.iter().any(|prefix| name.starts_with(prefix)) {
         let message = format!("`{key}` would set the variable `{name}`, which means something to the system");
-        let field = ["metadata", "spec"].into_iter().find_map(|map| config.get(map)?.get(key));
+        let field = MAPS.into_iter().find_map(|map| config.get(map)?.get(key));
         return Err(Diagnostic::error("wrapped-variable", message)
             .at(field.map_or_else(Default::default, Node::span))
             .help("rename the field; the program can read the whole config from `KUST_FUNCTION_CONFIG`"));

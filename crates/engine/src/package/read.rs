@@ -5,8 +5,8 @@ use std::path::Path;
 use krm_yaml::{Diagnostic, Document, Node, Result, Source, Sources, decode_lossy};
 use rayon::prelude::*;
 
-use super::ignore::{BadPattern, Ignore};
 use super::chart::{is_chart, is_chart_template};
+use super::ignore::{BadPattern, Ignore};
 use super::{File, Package, Spot};
 use crate::files::world::{EntryKind, World};
 use crate::resource::wrapper::{ItemPath, for_each_resource};

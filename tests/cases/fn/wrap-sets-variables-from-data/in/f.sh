@@ -1,0 +1,7 @@
+#!/bin/sh
+cat <<END
+apiVersion: v1
+kind: ConfigMap
+metadata:
+  name: $TEAM
+END
