@@ -3,9 +3,9 @@
 #
 # The script runs itself again under `krm fn wrap`, which reads the ResourceList, puts the scalars of the functionConfig into
 # the environment (NAME, REPLICAS), and merges what the script prints into the resources there are.
-if [ -z ${WRAPPED} ]; then
+if [ -z "${WRAPPED}" ]; then
   export WRAPPED=true
-  krm fn wrap -- $0
+  krm fn wrap -- "$0"
   exit $?
 fi
 

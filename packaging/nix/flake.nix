@@ -19,6 +19,8 @@
             # The tests start containers, browsers and servers: the continuous integration runs them.
             doCheck = false;
             postInstall = ''
+              $out/bin/krm man --output man
+              installManPage man/*
               installShellCompletion --cmd krm \
                 --bash <($out/bin/krm completion bash) \
                 --zsh <($out/bin/krm completion zsh) \

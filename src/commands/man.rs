@@ -86,13 +86,13 @@ const SECTIONS: [(&str, &[Entry]); 2] = [
             (
                 Flag("offline"),
                 "GIT_TERMINAL_PROMPT",
-                "1 lets git ask for a login at the terminal; without it git fails instead",
+                "if `1`, git may ask for a login at the terminal; otherwise it fails instead",
             ),
             (Flag("enable-alpha-plugins"), "KUSTOMIZE_PLUGIN_HOME", "where plugins of the old kind are"),
             (
                 Flag("enable-managedby-label"),
                 "KUSTOMIZE_ENABLE_MANAGEDBY_LABEL",
-                "on labels every resource with the version of the program that built it",
+                "if `on`, every resource is labelled with the version of the program that built it",
             ),
             (
                 Commands(&["krm-fn-render", "krm-fn-eval"]),
@@ -102,7 +102,7 @@ const SECTIONS: [(&str, &[Entry]); 2] = [
             (
                 Commands(&["krm-fn-wrap"]),
                 "KUST_MERGE",
-                "false prints what the program prints, and does not merge it into the input",
+                "if `false`, what the program prints is not merged into the input",
             ),
             (Commands(&["krm-fn-wrap"]), "KUST_OVERRIDE_DIR", "a folder of patches to merge into the result"),
             (

@@ -96,7 +96,7 @@ fn marked(text: &str) -> Vec<(String, String)> {
 
 fn page(quirks: &BTreeMap<String, Quirk>, list: &str) -> String {
     let mut page = String::from(
-        "# Oddities that krm shares with kustomize\n\n\
+        "# Oddities of kustomize that krm reproduces\n\n\
          krm prints what `kustomize build` prints, byte for byte, even when that is surprising. Each of these is imitated on\n\
          purpose, marked in the code by `quirk(name)`, and has a case that shows it.\n\n\
          This page is written from those comments by `UPDATE=1 cargo test --test tidy`.\n",

@@ -133,11 +133,18 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
             ),
         ],
     ),
-    ("ImageTagTransformer", &[("imageTag", Field(&["images", "*"])), FIELD_SPECS]),
+    (
+        "ImageTagTransformer",
+        &[
+            ("imageTag", Holds(&["images", "*"], "The image, and what it becomes: an entry of `images`.")),
+            FIELD_SPECS,
+        ],
+    ),
     ("LabelTransformer", &[("labels", Field(&["labels", "*", "pairs"])), FIELD_SPECS]),
     (
         "NamespaceTransformer",
         &[
+            ("metadata", Own("object", "`metadata.namespace` is the namespace that is set.")),
             ("unsetOnly", Own("boolean", "Leaves resources alone that have a namespace.")),
             (
                 "setRoleBindingSubjects",
