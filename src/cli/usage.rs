@@ -10,9 +10,14 @@ use super::as_kustomize;
 use crate::report::{ColorChoice, ErrorFormat, Report};
 
 /// Commands of other tools, and of groups of krm, and what does the same here.
-const ELSEWHERE: [(&[&str], &str); 9] = [
+const ELSEWHERE: [(&[&str], &str); 12] = [
     (&["run", "source", "sink", "wrap", "xargs", "doc", "eval"], "it is `krm fn NAME`"),
-    (&["cat", "tree", "grep", "count", "fmt"], "it is `krm cfg NAME`"),
+    (&["cat", "grep", "count", "fmt"], "it is `krm cfg NAME`"),
+    (
+        &["tree"],
+        "files are shown by `krm cfg tree DIR`, packages by `krm pkg tree DIR`, and what a build is made of by `krm graph DIR`",
+    ),
+    (&["fix"], "one kustomization is fixed by `krm edit fix`, and a whole repository by `krm lint --fix`"),
     (&["add", "set", "remove"], "it is `krm edit NAME`"),
     (
         &["render"],
@@ -23,6 +28,10 @@ const ELSEWHERE: [(&[&str], &str); 9] = [
     (&["check", "validate", "verify"], "it is `krm lint`"),
     (&["describe", "why", "blame"], "it is `krm explain DIR Kind/name field`"),
     (&["apply", "get", "delete"], "krm does not talk to a cluster: `krm build DIR | kubectl NAME -f -`"),
+    (
+        &["live", "install", "upgrade"],
+        "krm does not talk to a cluster: `krm build DIR | kubectl apply -f -`, or leave it to Argo CD or Flux",
+    ),
 ];
 
 /// A command line that is not a command: a mistake, or a wish for help.

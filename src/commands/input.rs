@@ -36,6 +36,9 @@ pub fn read_but_templates(
     sources: &Sources,
 ) -> Result<(Vec<File>, Vec<PathBuf>)> {
     if path == "-" {
+        if std::io::stdin().is_terminal() {
+            eprintln!("waiting for resources on standard input; end it with Ctrl-D");
+        }
         let mut bytes = Vec::new();
         let read = std::io::stdin().lock().read_to_end(&mut bytes);
         read.map_err(|error| unreadable("standard input", &error))?;

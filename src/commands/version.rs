@@ -13,7 +13,8 @@ pub fn run(args: VersionArgs) -> Result<()> {
     let text = match args.output {
         None if args.short => format!("{version}\n"),
         None => {
-            format!("krm {version}{}, builds as kustomize {}\n", commit(" (", ")"), KUSTOMIZE_VERSION)
+            let kustomize = KUSTOMIZE_VERSION.trim_start_matches('v');
+            format!("krm {version}{}, kustomize {kustomize} compatible\n", commit(" (", ")"))
         }
         Some(format) => {
             let platform = format!("{}/{}", std::env::consts::OS, std::env::consts::ARCH);

@@ -169,7 +169,10 @@ fn output(program: &str, words: &[String], target: &str) -> Result<String> {
         true => Ok(String::from_utf8_lossy(&output.stdout).into_owned()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr);
-            let said = if said.trim().is_empty() { output.status.to_string() } else { said.into_owned() };
+            // kustomize warns ahead of saying what went wrong.
+            let said =
+                said.lines().skip_while(|line| line.starts_with("# Warning")).collect::<Vec<_>>().join("\n");
+            let said = if said.trim().is_empty() { output.status.to_string() } else { said };
             Err(failed(&shown, target, &said))
         }
     }

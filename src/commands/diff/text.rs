@@ -103,7 +103,8 @@ pub fn summary(diff: &Diff) -> String {
         }
     }
     if changed + added + removed == 0 {
-        return format!("{}; nothing is known to change.\n", parts.join(", "));
+        let others = if failed == total { "" } else { "; the others do not change" };
+        return format!("{}{others}.\n", parts.join(", "));
     }
     let resources: usize = diff.targets.iter().map(|target| target.resources).sum();
     let mut line = format!(
