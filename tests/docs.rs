@@ -43,6 +43,19 @@ fn every_page_runs_and_prints_what_it_shows() {
     assert!(failed.is_empty(), "{}", failed.join("\n\n"));
 }
 
+/// Readers find a page by the words of the summary.
+#[test]
+fn pages_are_called_as_in_the_summary() {
+    let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+    let summary = fs::read_to_string(docs.join("SUMMARY.md")).unwrap();
+    for line in summary.lines().filter_map(|line| line.trim_start().strip_prefix("- [")) {
+        let Some((title, path)) = line.split_once("](") else { continue };
+        // Others are made by `docs/build`.
+        let Ok(page) = fs::read_to_string(docs.join(path.trim_end_matches(')'))) else { continue };
+        assert_eq!(page.lines().next(), Some(format!("# {title}").as_str()), "{path}");
+    }
+}
+
 fn collect(dir: &Path, pages: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();

@@ -364,6 +364,10 @@ pub struct FnSinkArgs {
     /// The folder; it must not exist, or be empty
     #[arg(value_name = "DIR")]
     pub dir: PathBuf,
+
+    /// Do not say which files were written
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 /// Make a function of a program that only prints resources

@@ -97,6 +97,10 @@ pub struct PkgUpdateArgs {
     #[arg(long, value_name = "STRATEGY")]
     pub strategy: Option<String>,
 
+    /// Do not say which files were written
+    #[arg(short, long)]
+    pub quiet: bool,
+
     /// Show what would change, and write nothing
     #[arg(long)]
     pub diff: bool,
@@ -208,6 +212,10 @@ pub struct FnRenderArgs {
     /// Let functions in containers use the network
     #[arg(long, alias = "network")]
     pub allow_network: bool,
+
+    /// Do not say which files were written
+    #[arg(short, long)]
+    pub quiet: bool,
 
     /// Show what a render would change, write nothing, and fail if that is anything
     #[arg(long, conflicts_with = "output")]

@@ -51,7 +51,7 @@ enum Verb {
     Add(add::AddArgs),
     Set(set::SetArgs),
     Remove(remove::RemoveArgs),
-    Fix(fix::FixArgs),
+    Fix(Box<fix::FixArgs>),
     Move(moves::MoveArgs),
     Rename(rename::RenameArgs),
     Extract(extract::ExtractArgs),

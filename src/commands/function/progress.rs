@@ -206,7 +206,7 @@ fn call_object(call: &Call, answer: &Ran, results: Vec<Node>) -> Node {
     object
 }
 
-fn summary(changes: &[Change]) -> String {
+pub(super) fn summary(changes: &[Change]) -> String {
     let removed = changes.iter().filter(|change| change.text.is_none()).count();
     let names = names(changes.iter().map(|change| change.path.to_string()));
     match (changes.len() - removed, removed) {

@@ -10,6 +10,7 @@ use krm_engine::{Diagnostic, Result, Schema};
 
 use crate::cli::FnRenderArgs;
 use crate::commands::function::packages::{self, CallPrinter, Destination};
+use crate::commands::function::progress::summary;
 use crate::commands::function::run::write;
 use crate::os::{self, Changes, Disk};
 use crate::report::{Report, sanitize};
@@ -64,6 +65,7 @@ fn finish(
 ) -> Result<()> {
     let failed = outcome.failure.is_some();
     packages::report_calls(&outcome.calls, report);
+    let mut written = Vec::new();
     if to.is_in_place() {
         // A package that never had a status is rendered all the same if its resources are.
         let root = outcome.resources.iter().find(|r| kpt::path(r) == kpt::FILE);
@@ -76,6 +78,7 @@ fn finish(
         // What a failed run keeps is what it changed; nothing goes.
         changes.retain(|change| !failed || change.text.is_some());
         write(changing, tree.package().root(), &changes)?;
+        written = changes.clone();
         if !failed {
             packages::tell_removed(tree, &outcome.resources, &changes);
         }
@@ -94,6 +97,10 @@ fn finish(
         }
         true if outcome.saves => eprintln!("Failed to execute any functions in {packages} package(s)."),
         _ => {}
+    }
+    // A run that fails writes its status, and nothing else unless the Kptfile asks for it.
+    if !args.quiet && !written.is_empty() && (!failed || outcome.saves) {
+        eprintln!("{}", summary(&written));
     }
     packages::save_results(args.to.results_dir.as_deref(), &outcome.calls, failed)?;
     outcome.failure.map_or(Ok(()), |failure| Err(packages::without_stderr_shown(failure)))

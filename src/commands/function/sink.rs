@@ -8,6 +8,7 @@ use krm_engine::{Diagnostic, Home, Node, Resource, Result, kpt};
 use krm_function::ResourceList;
 
 use crate::cli::FnSinkArgs;
+use crate::commands::function::progress::summary;
 use crate::commands::function::run::stdin;
 use crate::os::{self, Changes, Disk};
 use crate::report::Report;
@@ -45,10 +46,15 @@ pub fn run(args: FnSinkArgs, report: &Report) -> Result<()> {
     count_missing_indexes_as_first(&mut items);
     package::give_homes(&mut items, "")?;
     let mut changes = Changes::to_output(&args.dir)?;
-    for change in Package::empty(&args.dir).changes(&items, &Disk::default())? {
-        changes.write(&args.dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;
+    let written = Package::empty(&args.dir).changes(&items, &Disk::default())?;
+    for change in &written {
+        let text = change.text.as_deref().unwrap_or_default();
+        changes.write(&args.dir.join(&change.path), text.as_bytes())?;
     }
     changes.commit()?;
+    if !args.quiet && !written.is_empty() {
+        eprintln!("{}", summary(&written));
+    }
     // There may have been nothing to write.
     os::make_dir(&args.dir)
 }

@@ -16,7 +16,7 @@ use crate::cli::{OnUpdateConflict, PkgUpdateArgs};
 use crate::commands::function::packages::tell_removed_names as tell_removed;
 use crate::commands::merge3::outcome_of_removal;
 use crate::os::{self, Changes, Disk};
-use crate::report::{Report, sanitize};
+use crate::report::{Report, counted, names, sanitize};
 
 pub fn run(args: &PkgUpdateArgs, report: &Report) -> Result<()> {
     let [package] = args.package.as_slice() else {
@@ -76,7 +76,14 @@ fn tell(args: &PkgUpdateArgs, dir: &Path, updated: &[Updated]) {
     match args.diff {
         _ if changed == 0 => {}
         true => eprintln!("Nothing was written: this is a preview of an update of {changed} package(s)."),
-        false => eprintln!("Updated {changed} package(s)."),
+        false => {
+            eprintln!("Updated {changed} package(s).");
+            let written: Vec<String> =
+                updated.iter().flat_map(Updated::written).map(|file| file.display().to_string()).collect();
+            if !args.quiet && !written.is_empty() {
+                eprintln!("wrote {}: {}", counted(written.len(), "file"), names(written.into_iter()));
+            }
+        }
     }
 }
 
@@ -269,6 +276,16 @@ impl Updated {
         gone.map(|path| self.shown(path))
     }
 
+    /// The files that get another content.
+    fn changed(&self) -> impl Iterator<Item = (&String, &Vec<u8>)> {
+        self.after.iter().filter(|(path, bytes)| self.before.get(*path) != Some(*bytes))
+    }
+
+    /// The same as the user would name them.
+    fn written(&self) -> impl Iterator<Item = PathBuf> {
+        self.changed().map(|(path, _)| self.shown(path))
+    }
+
     /// A file as the user would name it.
     fn shown(&self, path: &str) -> PathBuf {
         kpt::shown(&self.dir, path).into()
@@ -310,8 +327,7 @@ impl Updated {
     }
 
     fn prepare(&self, changing: &mut Changes) -> Result<()> {
-        for (path, bytes) in self.after.iter().filter(|(path, bytes)| self.before.get(*path) != Some(*bytes))
-        {
+        for (path, bytes) in self.changed() {
             changing.write(&self.dir.join(path), bytes)?;
         }
         self.gone().try_for_each(|file| changing.remove(&file, None))
