@@ -168,8 +168,8 @@ fn scripts_of_older_programs_run_as_they_are() {
         let programs = Folder::new("programs");
         std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_krm"), programs.0.join(name)).expect("a new name");
         let ours = fs::read_to_string(root().join(SCRIPT)).expect("it is there");
-        assert!(ours.contains("krm fn wrap -- $0"));
-        programs.write("nginx.sh", &ours.replace("krm fn wrap -- $0", words));
+        assert!(ours.contains("krm fn wrap -- \"$0\""));
+        programs.write("nginx.sh", &ours.replace("krm fn wrap -- \"$0\"", words));
         let script = programs.0.join("nginx.sh");
         fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).expect("the file is ours");
 
