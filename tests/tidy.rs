@@ -253,7 +253,7 @@ fn annotations_are_named_once() {
 }
 
 /// How code would look at what a diagnostic says to people.
-const COMPARISONS: [&str; 8] = [
+const COMPARISONS: [&str; 11] = [
     ".code() ==",
     ".code() !=",
     ".code().starts_with(",
@@ -262,6 +262,9 @@ const COMPARISONS: [&str; 8] = [
     ".message().starts_with(",
     ".message().ends_with(",
     ".message().contains(",
+    "message.starts_with(",
+    "message.ends_with(",
+    "message.contains(",
 ];
 
 /// Code that goes on differently after some failures asks for the [`Failure`](krm_yaml::Failure); codes and

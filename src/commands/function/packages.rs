@@ -4,11 +4,11 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use krm_engine::functions::is_stderr;
 use krm_engine::kpt::{self, Called, Observer, Tree, results_file};
 use krm_engine::package::Change;
 use krm_engine::{Diagnostic, Node, Resource, Result, World};
 use krm_function::ResourceList;
+use krm_yaml::Note;
 
 use crate::os::{self, Changes};
 use crate::report::{Report, is_for_programs, sanitize};
@@ -178,7 +178,7 @@ pub fn report_calls(calls: &[Called], report: &Report) {
 
 /// The failure of a function without its standard error, if that was shown when it ended.
 pub fn without_stderr_shown(failure: Diagnostic) -> Diagnostic {
-    if is_for_programs() { failure } else { failure.without_notes(is_stderr) }
+    if is_for_programs() { failure } else { failure.without_notes(Note::is_quote) }
 }
 
 /// Names the files that went, and the resources that went from files that stay: what a function does not return is removed.

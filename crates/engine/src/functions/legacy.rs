@@ -12,7 +12,7 @@ use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text, decode_lo
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 
-use super::{last_lines, transform};
+use super::{quoting, transform};
 use crate::files::world::{Loader, provide};
 use crate::pipeline::{Context, Role, Transformer};
 use crate::resource::list::Resources;
@@ -106,15 +106,9 @@ impl LegacyPlugin {
         })?;
         if !output.status.is_success() {
             let stderr = String::from_utf8_lossy(&output.stderr);
-            let said = match stderr.trim_end() {
-                "" => "it printed nothing to stderr".to_owned(),
-                text => format!("the end of its stderr:\n{}", last_lines(text)),
-            };
             let message = format!("the plugin `{name}` failed: {}", output.status);
-            return Err(Diagnostic::error("plugin-failed", message)
-                .failing(Failure::ProgramFailed)
-                .at(self.place)
-                .note(said, Span::NONE));
+            let failure = Diagnostic::error("plugin-failed", message).failing(Failure::ProgramFailed);
+            return Err(quoting(failure.at(self.place), &stderr));
         }
         Ok(output.stdout)
     }

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use krm_function::annotations::{self, LOCAL_CONFIG};
 use krm_function::{Format, FunctionResult, KIND, Object, ResourceList};
-use krm_yaml::{Diagnostic, Failure, Node, Note, Result, Sources, Span, Style};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Style};
 
 use crate::resource::{Home, Resource, read, wrapper};
 use crate::runtime::{Output, Program, Runtime, Status};
@@ -93,12 +93,12 @@ pub fn to_list(resource: Resource, tells: Tells) -> Object {
     object
 }
 
-/// The beginning of the note that quotes what a failed function wrote to standard error.
-const STDERR: &str = "the end of its stderr:";
-
-/// Whether a note is about what a failed function wrote to standard error.
-pub fn is_stderr(note: &Note) -> bool {
-    note.message.starts_with(STDERR)
+/// Adds the end of what a failed program wrote to standard error.
+fn quoting(failure: Diagnostic, stderr: &str) -> Diagnostic {
+    match stderr.trim_end() {
+        "" => failure.note("it printed nothing to stderr", Span::NONE),
+        text => failure.quote(format!("the end of its stderr:\n{}", last_lines(text))),
+    }
 }
 
 /// What came back from a call.
@@ -342,16 +342,12 @@ impl Function {
         if let Some(kind) = fault.failure() {
             failure = failure.failing(kind);
         }
-        for note in fault.notes() {
-            failure = failure.note(note.message.clone(), note.place);
+        failure = failure.notes_of(&fault);
+        // Results say what is wrong.
+        let says_why = answer.status.is_success() || !answer.results.is_empty();
+        if !(says_why && answer.stderr.trim_end().is_empty()) {
+            failure = quoting(failure, &answer.stderr);
         }
-        let said = match answer.stderr.trim_end() {
-            // Results say what is wrong.
-            "" if answer.status.is_success() || !answer.results.is_empty() => None,
-            "" => Some("it printed nothing to stderr".to_owned()),
-            text => Some(format!("{STDERR}\n{}", last_lines(text))),
-        };
-        failure = said.into_iter().fold(failure, |failure, said| failure.note(said, Span::NONE));
         if answer.status.is_success() {
             failure = failure.note(format!("{}", answer.status), Span::NONE);
         }
@@ -384,7 +380,7 @@ pub(crate) fn blamed(name: &str, fault: Diagnostic) -> Diagnostic {
     if let Some(kind) = fault.failure() {
         blamed = blamed.failing(kind);
     }
-    let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
+    let blamed = blamed.notes_of(&fault);
     fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
 }
 

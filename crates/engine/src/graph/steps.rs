@@ -1,6 +1,6 @@
 //! A build as a tree: the layers it consists of, and what each of their steps did, in the order they ran.
 
-use krm_yaml::{Diagnostic, Failure, Node, Sources, Span};
+use krm_yaml::{Diagnostic, Failure, Fix, Node, Sources, Span};
 
 use crate::compare::fields::differences;
 use crate::functions::FunctionSpec;
@@ -369,12 +369,9 @@ pub fn changed_fields(before: &Node, after: &Node) -> usize {
 
 /// Why nothing matched, in a few words.
 fn miss(warning: &Diagnostic, sources: &Sources) -> String {
-    let quoted = |text: &str| text.split('`').nth(1).map(str::to_owned);
-    let near = warning.advice().iter().find_map(|advice| {
-        let one = advice.starts_with("did you mean `") || advice.starts_with("there is only `");
-        one.then(|| quoted(advice)).flatten()
-    });
     let place = warning.place();
+    let edits = warning.fixes().iter().flat_map(Fix::edits);
+    let near = edits.filter(|edit| edit.span == place).map(|edit| &edit.text).next();
     let wanted = text_at(place, sources);
     let key = sources.get(place.file).and_then(|source| {
         let line = source.line(source.position(place.start as usize).line);

@@ -1,6 +1,6 @@
 //! What to do about a kustomization that does not have the shape of one.
 
-use krm_yaml::{Diagnostic, Failure, Node};
+use krm_yaml::{Diagnostic, Failure, Node, Span};
 
 /// What the items of a list look like, if there is a map in its place.
 const SHAPES: [(&str, &str); 5] = [
@@ -35,14 +35,13 @@ fn add(error: Diagnostic, root: &Node) -> Diagnostic {
 }
 
 fn unknown_field(error: Diagnostic, root: &Node) -> Diagnostic {
-    let message = error.message();
-    let in_generator =
-        message.contains("in `configMapGenerator[") || message.contains("in `secretGenerator[");
-    let is_option = |field: &&str| in_generator && message.contains(&format!("field `{field}` in"));
-    if let Some(option) = OPTIONS.into_iter().find(|field| is_option(field)) {
+    let way = way_to_key(root, error.place()).unwrap_or_default();
+    if let ["configMapGenerator" | "secretGenerator", option] = way[..]
+        && OPTIONS.contains(&option)
+    {
         return error.help(format!("`{option}` goes below `options:` of the generator"));
     }
-    if message.contains("field `apiVersion`") && message.contains("target") {
+    if let [.., "target" | "targets" | "select", "apiVersion"] = way[..] {
         return error
             .help("a target has `group` and `version`: of `apps/v1`, `group: apps` and `version: v1`");
     }
@@ -54,6 +53,21 @@ fn unknown_field(error: Diagnostic, root: &Node) -> Diagnostic {
         Some(meant) => error.without_help().help(format!("did you mean `{meant}`?")),
         None => error,
     }
+}
+
+/// The names on the way to a key that is written at this place, with its own as the last.
+fn way_to_key(node: &Node, place: Span) -> Option<Vec<&str>> {
+    for entry in node.as_map().into_iter().flatten() {
+        let Some(key) = entry.key.text() else { continue };
+        if entry.key.span() == place {
+            return Some(vec![key]);
+        }
+        if let Some(mut way) = way_to_key(&entry.value, place) {
+            way.insert(0, key);
+            return Some(way);
+        }
+    }
+    node.items().iter().find_map(|item| way_to_key(item, place))
 }
 
 /// The field of an entry of `images:` that is meant by a word that other tools use for it.

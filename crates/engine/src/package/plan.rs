@@ -248,7 +248,7 @@ impl Kept {
     fn blame(&self, fault: Diagnostic) -> Diagnostic {
         let message = format!("function `{}` failed: {fault}", self.function);
         let blamed = Diagnostic::error(fault.code(), message).at(fault.place()).at(self.place);
-        let blamed = fault.notes().iter().fold(blamed, |d, note| d.note(note.message.clone(), note.place));
+        let blamed = blamed.notes_of(&fault);
         fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
     }
 }

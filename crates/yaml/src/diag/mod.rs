@@ -119,13 +119,26 @@ pub struct Note {
     /// Where it belongs; [`Span::NONE`] if nowhere.
     pub place: Span,
     location: Option<Location>,
-    is_inclusion: bool,
+    kind: NoteKind,
+}
+
+/// What a note is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum NoteKind {
+    Fact,
+    Inclusion,
+    Quote,
 }
 
 impl Note {
     /// Whether it names the place a file is included from: see [`Diagnostic::included`].
     pub fn is_inclusion(&self) -> bool {
-        self.is_inclusion
+        self.kind == NoteKind::Inclusion
+    }
+
+    /// Whether it quotes what a program printed: see [`Diagnostic::quote`].
+    pub fn is_quote(&self) -> bool {
+        self.kind == NoteKind::Quote
     }
 
     /// Where the span is, once [`Diagnostic::located`] has looked it up.
@@ -192,7 +205,20 @@ impl Diagnostic {
 
     /// Adds a fact and its span (`Span::NONE` if it has none).
     pub fn note(mut self, message: impl Into<String>, place: Span) -> Self {
-        self.0.notes.push(Note { message: message.into(), place, location: None, is_inclusion: false });
+        self.0.notes.push(Note { message: message.into(), place, location: None, kind: NoteKind::Fact });
+        self
+    }
+
+    /// Adds what a program printed before it failed. Those who have shown that already can leave it out.
+    pub fn quote(mut self, message: impl Into<String>) -> Self {
+        let (message, place) = (message.into(), Span::NONE);
+        self.0.notes.push(Note { message, place, location: None, kind: NoteKind::Quote });
+        self
+    }
+
+    /// Adds the notes of another diagnostic, which this one replaces.
+    pub fn notes_of(mut self, other: &Diagnostic) -> Self {
+        self.0.notes.extend(other.notes().iter().cloned());
         self
     }
 
@@ -206,7 +232,7 @@ impl Diagnostic {
     pub fn included(mut self, place: Span) -> Self {
         if self.0.place != place && !place.is_none() {
             let message = "included here".into();
-            self.0.notes.push(Note { message, place, location: None, is_inclusion: true });
+            self.0.notes.push(Note { message, place, location: None, kind: NoteKind::Inclusion });
         }
         self.0.others = std::mem::take(&mut self.0.others).into_iter().map(|d| d.included(place)).collect();
         self
