@@ -104,7 +104,7 @@ impl Packages<'_> {
 /// Shows no progress: the explanation itself says what each function did.
 struct Silent;
 
-impl kpt::Observer for Silent {
+impl kpt::CallListener for Silent {
     fn package(&mut self, _: &str) {}
 
     fn starts(&mut self, _: &str, _: &str, _: Option<usize>) {}

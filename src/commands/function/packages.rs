@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use krm_engine::kpt::{self, Called, Observer, Tree, results_file};
+use krm_engine::kpt::{self, CallListener, Called, Tree, results_file};
 use krm_engine::package::Change;
 use krm_engine::{Diagnostic, Node, Resource, Result, World};
 use krm_function::ResourceList;
@@ -27,7 +27,7 @@ impl CallPrinter {
     }
 }
 
-impl Observer for CallPrinter {
+impl CallListener for CallPrinter {
     fn package(&mut self, shown: &str) {
         if std::mem::take(&mut self.spoke) {
             eprintln!("");

@@ -33,7 +33,7 @@ pub use kptfile::{
 };
 pub use krm::{check_all as check, check_type};
 pub use package_context::{CONTEXT_FILE, package_context};
-pub use progress::{Called, Observer};
+pub use progress::{CallListener, Called};
 pub use render::{Options, Outcome, Settings, evaluate, render};
 pub use select::{Selector, selects};
 pub use status::{record, results_file};

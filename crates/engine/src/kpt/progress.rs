@@ -10,8 +10,8 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::kptfile::Function;
 use crate::pipeline::Role;
 
-/// Hears what happens, in the order of the packages' turns.
-pub trait Observer: Send {
+/// Hears of calls in the order of the packages' turns, after the observer of each step has.
+pub trait CallListener: Send {
     /// The turn of a package has come.
     fn package(&mut self, shown: &str);
     /// A function starts; the count is of those it was given, if it has selectors.
@@ -111,7 +111,7 @@ pub(super) enum Event {
 pub(super) struct Recorder(Mutex<Said>);
 
 struct Said {
-    observer: Box<dyn Observer>,
+    listener: Box<dyn CallListener>,
     turn: usize,
     waiting: FxHashMap<usize, Vec<Event>>,
     finished: FxHashSet<usize>,
@@ -122,9 +122,9 @@ struct Said {
 }
 
 impl Recorder {
-    pub(crate) fn new(observer: Box<dyn Observer>) -> Self {
+    pub(crate) fn new(listener: Box<dyn CallListener>) -> Self {
         Self(Mutex::new(Said {
-            observer,
+            listener,
             turn: 0,
             waiting: FxHashMap::default(),
             finished: FxHashSet::default(),
@@ -183,11 +183,11 @@ impl Said {
         match event {
             Event::Package(shown) => {
                 self.packages += 1;
-                self.observer.package(&shown);
+                self.listener.package(&shown);
             }
-            Event::Starts { shown, package, count } => self.observer.starts(&shown, &package, count),
+            Event::Starts { shown, package, count } => self.listener.starts(&shown, &package, count),
             Event::Ended(called) => {
-                self.observer.ended(&called);
+                self.listener.ended(&called);
                 self.is_over |= called.exit_code != 0;
                 self.calls.push(called);
             }

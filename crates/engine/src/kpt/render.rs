@@ -11,7 +11,7 @@ use rustc_hash::FxHashSet;
 use super::call::{Asked, Evaluation};
 use super::image::{Images, Tags};
 use super::plan;
-use super::progress::{Called, Event, Observer, Recorder};
+use super::progress::{CallListener, Called, Event, Recorder};
 use super::tree::Tree;
 use crate::files::world::World;
 use crate::pipeline::{Context, Pipeline, Tracer};
@@ -59,12 +59,12 @@ pub struct Outcome {
 }
 
 /// Runs the pipelines of a tree.
-pub fn render(tree: &Arc<Tree>, options: &Options<'_>, observer: Box<dyn Observer>) -> Outcome {
+pub fn render(tree: &Arc<Tree>, options: &Options<'_>, listener: Box<dyn CallListener>) -> Outcome {
     let root = tree.members[0].kptfile.as_ref();
     let asks = |annotation| root.is_some_and(|kptfile| kptfile.asks(annotation));
     let (saves, by_level) = (asks(SAVE_ON_FAILURE), asks(BREADTH_FIRST));
     let turns = if by_level { turns_by_level(tree) } else { turns_children_first(tree) };
-    let run = Arc::new(Run::new(tree, options, observer, turns, saves));
+    let run = Arc::new(Run::new(tree, options, listener, turns, saves));
     let pipeline = if by_level { plan::level_by_level(&run) } else { plan::children_first(&run) };
     let mut items = Resources::new();
     let failure = run_on(pipeline, &mut items, options, tree.members.len()).err();
@@ -88,10 +88,10 @@ pub fn evaluate(
     evaluation: Evaluation,
     resources: Vec<Resource>,
     options: &Options<'_>,
-    observer: Box<dyn Observer>,
+    listener: Box<dyn CallListener>,
 ) -> (Result<Vec<Resource>>, Called) {
     let nothing_ran = Called::of(&evaluation.shown, evaluation.is_exec);
-    let run = Arc::new(Run::new(tree, options, observer, vec![0; tree.members.len()], false));
+    let run = Arc::new(Run::new(tree, options, listener, vec![0; tree.members.len()], false));
     let pipeline = plan::one(&run, Asked::ByHand(Box::new(evaluation)));
     let mut items = Resources::from_vec(resources);
     let ran = run_on(pipeline, &mut items, options, 1);
@@ -140,7 +140,7 @@ impl Run {
     fn new(
         tree: &Arc<Tree>,
         options: &Options<'_>,
-        observer: Box<dyn Observer>,
+        listener: Box<dyn CallListener>,
         turns: Vec<usize>,
         saves: bool,
     ) -> Self {
@@ -148,7 +148,7 @@ impl Run {
         Self {
             tree: tree.clone(),
             settings: options.settings.clone(),
-            recorder: Recorder::new(observer),
+            recorder: Recorder::new(listener),
             turns,
             added: (0..members).map(|_| AtomicUsize::new(0)).collect(),
             loose: Mutex::default(),
