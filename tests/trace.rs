@@ -457,11 +457,11 @@ fn what_is_gone_has_a_history() {
     // A patch says what it asked for.
     let events = trace.history(find("Deployment").0, &keys("spec.template.spec.containers.0.resources"));
     let removed = events.last().expect("it was removed");
-    let operations = removed.causes.iter().find_map(|cause| match cause {
-        Cause::Patched { operations } => Some(operations),
+    let operation = removed.causes.iter().find_map(|cause| match cause {
+        Cause::Patched { operation } => Some(operation),
         _ => None,
     });
-    let operation = &operations.expect("it was a JSON patch")[0];
+    let operation = operation.expect("it was a JSON patch");
     let path = "/spec/template/spec/containers/0/resources";
     assert_eq!((&*operation.name, &*operation.path), ("remove", path));
     let merged = |cause: &&Cause| match cause {

@@ -157,7 +157,9 @@ impl Asked {
             entry.read_from.as_ref().is_some_and(|file| self.is_at(answerer, file))
                 || self.is_at(answerer, &place)
                 || entry.because.iter().any(|because| match because {
-                    Because::Through { place, .. } => self.is_at(answerer, &Site::Text(*place)),
+                    Because::Through { place, .. } | Because::Also { place, .. } => {
+                        self.is_at(answerer, &Site::Text(*place))
+                    }
                     _ => false,
                 })
         };

@@ -257,7 +257,7 @@ struct Effect {
 
 impl Effect {
     fn collect(&mut self, trace: &Trace, entry: Span) {
-        for step in &trace.steps {
+        for step in trace.whole_steps() {
             if let Some(within) = &step.within {
                 self.collect(within, entry);
             }

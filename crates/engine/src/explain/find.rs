@@ -452,15 +452,6 @@ pub(super) fn in_patch<'n>(patch: &'n Node, path: &[Segment]) -> Vec<&'n Node> {
     })
 }
 
-/// The path as a JSON pointer.
-pub(super) fn pointer(path: &[Segment]) -> String {
-    let part = |segment: &Segment| match segment {
-        Segment::Key(key) => format!("/{}", path::to_pointer(key)),
-        Segment::Index(index) => format!("/{index}"),
-    };
-    path.iter().map(part).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,13 +7,13 @@ use std::sync::{Arc, Mutex};
 use krm_yaml::{Node, Source, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::find::{FieldPath, each_scalar, pointer};
+use super::find::{FieldPath, each_scalar};
 use super::text::MASK;
 use crate::compare::lines;
 use crate::files::world::clean;
 use crate::patch;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut};
+use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut, pointer};
 use crate::resource::{LAST_APPLIED, SECRET_DATA as DATA, Track};
 
 /// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
@@ -202,14 +202,13 @@ impl Hidden {
                         inputs.iter().for_each(|input| self.input(input, step));
                     }
                     Cause::Merged { patch } => self.patch(patch, tree(trace, index, note.resource)),
-                    Cause::Patched { operations } => {
+                    Cause::Patched { operation } => {
                         let Some(root) = tree(trace, index, note.resource) else { continue };
                         let covered: Vec<String> =
                             self.covered(root, root).iter().map(|way| pointer(way)).collect();
                         let touches =
                             |path: &str| covered.iter().any(|way| is_at(path, way) || is_at(way, path));
-                        let values = operations.iter().filter(|operation| touches(&operation.path));
-                        for value in values.filter_map(|operation| operation.value.as_ref()) {
+                        if let Some(value) = operation.value.as_ref().filter(|_| touches(&operation.path)) {
                             self.hide_all(value);
                         }
                     }

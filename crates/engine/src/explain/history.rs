@@ -1,10 +1,10 @@
 //! The history of a field: every event with its place, the entry that asked for it, and its cause.
 
 use krm_function::annotations::LOCAL_CONFIG;
-use krm_yaml::{Node, Sources, Span, Text};
+use krm_yaml::{Node, Sources, Span, Tag, Text};
 use rustc_hash::FxHashSet;
 
-use super::find::{FieldPath, Where, each_scalar, key_of, pointer, shown};
+use super::find::{FieldPath, Where, each_scalar, key_of, shown};
 use super::hidden::Hidden;
 use super::labels::Labels;
 use super::patched::{merged_at, removed_by, why_moved};
@@ -12,7 +12,7 @@ use super::references::references;
 use super::sites::{Part, Site};
 use super::text::MASK;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Segment, at};
+use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Operation, Segment, at, pointer};
 use crate::resource::{Gvk, ResourceId, Track};
 
 /// Everything there is to say about a field.
@@ -157,6 +157,11 @@ pub enum Because {
     Hash {
         inputs: Vec<Input>,
     },
+    /// The same entry sets another part of the value here.
+    Also {
+        label: String,
+        place: Span,
+    },
     /// It came to its field through a merge key or an alias.
     Through {
         what: &'static str,
@@ -255,7 +260,25 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
     }
     let origin = events.first().map_or(Span::NONE, |first| origin_of(first));
     let value = place.value().map(|value| with.hidden.shown(&root, &place.path, value));
-    let (value, masked) = value.map_or((None, false), |(value, masked)| (Some(value), masked));
+    let (mut value, masked) = value.map_or((None, false), |(value, masked)| (Some(value), masked));
+    if let (Some(now), Some(last)) = (&mut value, history.last().filter(|_| state == State::Present).cloned())
+        && let Some(printed) = printed(now)
+    {
+        let is_written = now.text().is_some_and(|text| !text.is_empty());
+        let before = std::mem::replace(now, printed.clone());
+        history.extend(is_written.then(|| HistoryEntry {
+            event: EventKind::Normalised,
+            before: Some(before),
+            after: Some(printed),
+            changed: true,
+            read_from: None,
+            label: "normalised".to_owned(),
+            because: Vec::new(),
+            opaque: None,
+            decides: false,
+            ..last
+        }));
+    }
     Explanation {
         field: shown(&root, &place.path),
         pointer: pointer(&place.path),
@@ -276,18 +299,38 @@ pub fn explain(place: &Where, with: HistoryOptions) -> Explanation {
     }
 }
 
+/// A scalar as the build prints it, if that is another text than the one that was written.
+fn printed(node: &Node) -> Option<Node> {
+    let is_rewritten =
+        matches!(node.tag(), Tag::Int | Tag::Float | Tag::Bool | Tag::Null | Tag::Timestamp | Tag::Binary);
+    if !node.is_scalar() || !is_rewritten {
+        return None;
+    }
+    let mut text = String::new();
+    krm_yaml::try_canonical_into(node, &mut text).ok()?;
+    let printed = krm_yaml::parse_str(&text).ok()?.into_iter().next()?.root;
+    (printed.text() != node.text()).then(|| printed.with_span(node.span()))
+}
+
 /// The steps that did nothing to a field, in the order in which they ran.
 pub fn left_alone(place: &Where) -> Vec<(String, Span)> {
     fn collect(trace: &Trace, until: usize, track: Track, events: &[Event], all: &mut Vec<(String, Span)>) {
+        // What one of its entries changed, a step did not leave alone.
+        let mut acted = false;
         for (index, step) in trace.steps.iter().enumerate().take(until) {
             let from = step.change(track).and_then(|change| change.from);
             if let (Some(within), Some(from)) = (&step.within, from) {
                 collect(within, within.steps.len(), from, events, all);
             }
             let is_in = |event: &Event| std::ptr::eq(event.trace, trace) && event.index == index;
-            if !step.role.loads() && !step.place.is_none() && !events.iter().any(is_in) {
+            acted |= events.iter().any(is_in);
+            if step.is_part {
+                continue;
+            }
+            if !step.role.loads() && !step.place.is_none() && !acted {
                 all.push((step.name.to_string(), step.place));
             }
+            acted = false;
         }
     }
     let mut all = Vec::new();
@@ -344,12 +387,15 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
     };
     let through = references(event, with.labels).into_iter();
     let through = through.map(|(what, place)| Because::Through { what, place });
-    let because = because.filter(is_new).chain(through).collect();
+    let because = also_set(event, with.labels).into_iter().chain(because.filter(is_new)).chain(through);
+    let because = because.collect();
     let copied_at = event.causes.iter().find_map(|cause| match cause {
         Cause::Copied { path, .. } => Some(*path),
         Cause::Expanded { .. } => Some(event.written),
         _ => None,
     });
+    let copying = copying(event);
+    let copied_at = copied_at.or(copying.map(|operation| operation.span));
     let removed_by = removed_by(event);
     let place = match event.kind {
         EventKind::Removed | EventKind::Deleted => {
@@ -372,7 +418,10 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         EventKind::Removed => gone("removed"),
         EventKind::Deleted => gone("deleted"),
         EventKind::Dropped => format!("{}, dropped", entry_name()),
-        EventKind::Copied => entry_name(),
+        EventKind::Copied => match copying {
+            Some(operation) => format!("{}, op: {}", entry_name(), operation.name),
+            None => entry_name(),
+        },
         EventKind::Followed => followed_label(event),
         EventKind::Hashed => "the hash of its content".to_owned(),
         _ => with.labels.field(place).unwrap_or_else(entry_name),
@@ -411,6 +460,29 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
         opaque,
         decides: false,
     }
+}
+
+/// What else an entry of `images:` sets: one part of an image is its name, another its tag or digest.
+fn also_set(event: &Event, labels: &Labels) -> Vec<Because> {
+    if event.step.name.field != "images" || event.written.is_none() {
+        return Vec::new();
+    }
+    let Some(entry) = labels.entry(event.written) else { return Vec::new() };
+    let set = |key: &&str| entry.get(key).and_then(Node::text).is_some_and(|text| !text.is_empty());
+    let tail = ["newTag", "digest"].iter().any(|key| set(&key));
+    let keys = ["newName", "newTag", "digest", "tagSuffix"].into_iter();
+    let keys = keys.filter(set).filter(|key| *key != "tagSuffix" || !tail);
+    let places = keys.filter_map(|key| entry.get(key)).map(Node::span);
+    let others = places.filter(|place| *place != event.written);
+    others.map(|place| Because::Also { label: labels.field(place).unwrap_or_default(), place }).collect()
+}
+
+/// The operation of a JSON patch that copied or moved a field here.
+fn copying<'t>(event: &Event<'t>) -> Option<&'t Operation> {
+    event.causes.iter().filter(|_| event.kind == EventKind::Copied).find_map(|cause| match cause {
+        Cause::Patched { operation } => operation.source_of(&event.path).map(|_| operation),
+        _ => None,
+    })
 }
 
 /// Where the program is configured that made a value, or else the entry that asked for it.
@@ -518,6 +590,21 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
         let changes = events.iter().filter(|e| changes_value(e));
         changes.map(|e| entry(e, HistoryOptions { depth, ..with })).collect()
     };
+    let copied = |track: Track, field: &str| {
+        let seen = seen_before(trace, step, track);
+        let resource =
+            seen.map_or_else(String::new, |id| format!("{} {}", id.gvk.kind, first_name(trace, track, id)));
+        let root = tree_before(trace, step, track);
+        let path = FieldPath::parse(field).ok();
+        let way = root.zip(path).and_then(|(root, path)| Some((root, path.ways(root).into_iter().next()?)));
+        // A pointer is shown as other paths are.
+        let field = match &way {
+            Some((root, way)) if field.starts_with('/') => shown(root, way).into(),
+            _ => field.into(),
+        };
+        let history = way.map(|(_, way)| history(track, &way, step)).unwrap_or_default();
+        Because::Copied { resource, field, history }
+    };
     match cause {
         Cause::Followed { kind, field, rule, target, before, .. } => {
             let is_namespace = matches!(event.path.last(), Some(Segment::Key(key)) if key == "namespace");
@@ -540,16 +627,13 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
             })
         }
         Cause::Copied { source: Some((track, field)), .. } | Cause::Expanded { source: track, field, .. } => {
-            let seen = seen_before(trace, step, *track);
-            let resource = seen
-                .map_or_else(String::new, |id| format!("{} {}", id.gvk.kind, first_name(trace, *track, id)));
-            let root = tree_before(trace, step, *track);
-            let path = FieldPath::parse(field).ok();
-            let way = root.zip(path).and_then(|(root, path)| path.ways(root).into_iter().next());
-            let history = way.map(|way| history(*track, &way, step)).unwrap_or_default();
-            Some(Because::Copied { resource, field: field.clone(), history })
+            Some(copied(*track, field))
         }
-        Cause::Copied { source: None, .. } | Cause::Merged { .. } | Cause::Patched { .. } => None,
+        Cause::Patched { operation } => {
+            let from = operation.source_of(&event.path).filter(|_| event.kind == EventKind::Copied);
+            from.map(|from| copied(event.resource, &from))
+        }
+        Cause::Copied { source: None, .. } | Cause::Merged { .. } => None,
         Cause::Rejected { .. } => None,
         // The place and the label of the event say it.
         Cause::Generated { .. } => None,

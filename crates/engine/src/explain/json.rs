@@ -140,6 +140,10 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     if !conditions.is_empty() {
         object.set("conditions", Node::from(conditions));
     }
+    let also: Vec<Node> = entry.because.iter().filter_map(|because| also(because, sources)).collect();
+    if !also.is_empty() {
+        object.set("also", Node::from(also));
+    }
     let through: Vec<Node> = entry.because.iter().filter_map(|because| through(because, sources)).collect();
     if !through.is_empty() {
         object.set("through", Node::from(through));
@@ -154,6 +158,14 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
         object.set("decides", true);
     }
     object
+}
+
+fn also(because: &Because, sources: &Sources) -> Option<Node> {
+    let Because::Also { label, place } = because else { return None };
+    let mut object = Node::map();
+    object.set("label", label.as_str());
+    set_place(&mut object, "place", *place, sources);
+    Some(object)
 }
 
 fn through(because: &Because, sources: &Sources) -> Option<Node> {
@@ -215,7 +227,7 @@ fn reason(object: &mut Node, because: &Because, sources: &Sources, hidden: &Hidd
             object.set("program", &**program);
             set_place(object, "probablyFrom", guess.unwrap_or(Span::NONE), sources);
         }
-        Because::Condition { .. } | Because::Through { .. } => {}
+        Because::Condition { .. } | Because::Through { .. } | Because::Also { .. } => {}
     }
 }
 

@@ -2,8 +2,8 @@
 
 use krm_yaml::{Node, Span};
 
-use super::find::{in_patch, key_of, pointer};
-use crate::pipeline::trace::{Cause, Elements, Event, Operation, Segment, at, nodes_in_patch};
+use super::find::{in_patch, key_of};
+use crate::pipeline::trace::{Cause, Elements, Event, Operation, Segment, at, nodes_in_patch, pointer};
 
 /// What removed a field, or the resource it was in.
 pub(super) struct Removal {
@@ -17,11 +17,10 @@ pub(super) fn removed_by(event: &Event) -> Option<Removal> {
     let change = event.step.change(event.resource)?;
     // Only what was there can go.
     let tree = event.after.is_none().then_some(&change.before.as_ref()?.node)?;
+    if let Some(operation) = remover(&operations(&event.causes), &event.path) {
+        return Some(Removal { place: operation.span, how: format!("op: {}", operation.name) });
+    }
     event.causes.iter().find_map(|cause| match cause {
-        Cause::Patched { operations } => {
-            let operation = remover(operations, &event.path)?;
-            Some(Removal { place: operation.span, how: format!("op: {}", operation.name) })
-        }
         Cause::Merged { patch } => removed_in(patch, tree, &event.path),
         _ => None,
     })
@@ -31,11 +30,12 @@ pub(super) fn removed_by(event: &Event) -> Option<Removal> {
 pub(super) fn merged_at(event: &Event) -> Option<Span> {
     let change = event.step.change(event.resource)?;
     let tree = &change.after.as_ref()?.node;
+    let field = pointer(&event.path);
+    let touches = |operation: &&Operation| holds(&operation.path, &field) || holds(&field, &operation.path);
+    if let Some(operation) = operations(&event.causes).into_iter().rfind(touches) {
+        return Some(operation.span);
+    }
     event.causes.iter().find_map(|cause| match cause {
-        Cause::Patched { operations } => {
-            let touches = |operation: &&Operation| holds(&operation.path, &pointer(&event.path));
-            operations.iter().rfind(touches).map(|operation| operation.span)
-        }
         Cause::Merged { patch } => {
             let nodes = nodes_in_patch(patch, tree, &event.path);
             match (&nodes[..], event.path.last()?) {
@@ -49,6 +49,15 @@ pub(super) fn merged_at(event: &Event) -> Option<Span> {
     })
 }
 
+/// The operations of JSON patches among some causes.
+fn operations<'t>(causes: &[&'t Cause]) -> Vec<&'t Operation> {
+    let operation = |cause: &&'t Cause| match cause {
+        Cause::Patched { operation } => Some(operation),
+        _ => None,
+    };
+    causes.iter().filter_map(operation).collect()
+}
+
 fn key_in(map: &Node, key: &str) -> Option<Span> {
     map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
 }
@@ -59,10 +68,15 @@ fn holds(path: &str, field: &str) -> bool {
 }
 
 /// The operation of a JSON patch that removed a field.
-fn remover<'o>(operations: &'o [Operation], path: &[Segment]) -> Option<&'o Operation> {
+fn remover<'o>(operations: &[&'o Operation], path: &[Segment]) -> Option<&'o Operation> {
     let mut path = path.to_vec();
     for operation in operations {
-        if operation.name == "remove" && holds(&operation.path, &pointer(&path)) {
+        let gone = match &*operation.name {
+            "remove" => Some(&operation.path),
+            "move" => operation.from.as_ref(),
+            _ => None,
+        };
+        if gone.is_some_and(|gone| holds(gone, &pointer(&path))) {
             return Some(operation);
         }
         for depth in 0..path.len() {
@@ -73,17 +87,28 @@ fn remover<'o>(operations: &'o [Operation], path: &[Segment]) -> Option<&'o Oper
         }
     }
     // One that put something else there.
-    operations.iter().rfind(|operation| holds(&operation.path, &pointer(&path)))
+    operations.iter().rfind(|operation| holds(&operation.path, &pointer(&path))).copied()
 }
 
 /// Where an element of a list is after an operation; `None` if the operation removes it.
 fn shifted(operation: &Operation, list: &[Segment], position: usize) -> Option<usize> {
-    let place = operation.path.rsplit_once('/').filter(|(above, _)| *above == pointer(list));
-    let Some(at) = place.and_then(|(_, last)| last.parse::<usize>().ok()) else { return Some(position) };
-    match &*operation.name {
-        "add" | "copy" if at <= position => Some(position + 1),
-        "remove" if at < position => Some(position - 1),
-        "remove" if at == position => None,
+    let place = |path: &str| {
+        let (_, last) = path.rsplit_once('/').filter(|(above, _)| *above == pointer(list))?;
+        last.parse::<usize>().ok()
+    };
+    let without = |path: &str| match place(path) {
+        Some(at) if at == position => None,
+        Some(at) if at < position => Some(position - 1),
+        _ => Some(position),
+    };
+    let with = |position: usize| match place(&operation.path) {
+        Some(at) if at <= position => position + 1,
+        _ => position,
+    };
+    match (&*operation.name, &operation.from) {
+        ("add" | "copy", _) => Some(with(position)),
+        ("remove", _) => without(&operation.path),
+        ("move", Some(from)) => without(from).map(with),
         _ => Some(position),
     }
 }
@@ -128,7 +153,8 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
             Segment::Index(_) => of.items(),
         })
     });
-    for cause in event.step.causes(event.resource, event.written) {
+    let causes: Vec<&Cause> = event.step.causes(event.resource, event.written).collect();
+    for cause in &causes {
         match cause {
             Cause::Merged { patch } => {
                 let Some((before, after)) = lists else { continue };
@@ -158,26 +184,25 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
                     return (first.span(), format!("puts {} in front", names.join(", ")));
                 }
             }
-            Cause::Patched { operations } => {
-                let mut position = was;
-                let mut by = None;
-                for operation in operations {
-                    let next = shifted(operation, list, position);
-                    if next != Some(position) {
-                        by = Some(operation);
-                    }
-                    position = next.unwrap_or(position);
-                }
-                let list = pointer(list);
-                let within = |operation: &&Operation| {
-                    operation.path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'))
-                };
-                if let Some(operation) = by.or_else(|| operations.iter().find(within)) {
-                    return (operation.span, format!("op: {} {}", operation.name, operation.path));
-                }
-            }
             _ => {}
         }
+    }
+    let operations = operations(&causes);
+    let mut position = was;
+    let mut by = None;
+    for operation in &operations {
+        let next = shifted(operation, list, position);
+        if next != Some(position) {
+            by = Some(operation);
+        }
+        position = next.unwrap_or(position);
+    }
+    let list = pointer(list);
+    let within = |operation: &&&Operation| {
+        operation.path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'))
+    };
+    if let Some(operation) = by.or_else(|| operations.iter().find(within)) {
+        return (operation.span, format!("op: {} {}", operation.name, operation.path));
     }
     (Span::NONE, event.step.name_of(event.written).entry())
 }

@@ -17,6 +17,9 @@ use crate::pipeline::trace::{EventKind, Input, InputKind, at};
 /// What is shown in the place of a value that is hidden.
 pub const MASK: &str = "•••";
 
+/// What follows a place that decides the value.
+const EDIT: &str = "   ← edit here to change it\n";
+
 /// `file:line:column`.
 pub fn place(span: Span, sources: &Sources) -> Option<String> {
     let source = sources.get(span.file)?;
@@ -77,11 +80,15 @@ pub fn explanation(answer: &Explanation, sources: &Sources, most: usize) -> Stri
         text.push_str(&line(entry, &shown, &lead, width, sources));
         if entry.decides && answer.history.len() > 1 && is_editable(entry) {
             text.pop();
-            text.push_str("   ← edit here to change it\n");
+            text.push_str(EDIT);
         }
         text.push_str(&values(entry, &shown, most));
         for because in &entry.because {
             text.push_str(&reason(because, 7, sources));
+            if matches!(because, Because::Also { .. }) && entry.decides {
+                text.pop();
+                text.push_str(EDIT);
+            }
         }
     }
     for moves in &answer.elements {
@@ -359,6 +366,10 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
                 entries(renames)
             )
         }
+        // Causes are followed only so far.
+        Because::Copied { resource, field, history } if history.is_empty() => {
+            format!("{pad}copied from {resource}, {field} (`--depth 0` follows it)\n")
+        }
         Because::Copied { resource, field, history } => {
             format!("{pad}copied from {resource}, {field}, which at this point was\n{}", entries(history))
         }
@@ -376,6 +387,9 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
                 _ => format!("{pad}{at:<width$}  {} ({})\n", self::input(input), named(input)),
             };
             inputs.iter().zip(&places).map(line).collect()
+        }
+        Because::Also { label, place: at } => {
+            place(*at, sources).map_or_else(String::new, |at| format!("{pad}and {at}  {label}\n"))
         }
         Because::Through { what, place: at } => {
             place(*at, sources).map_or_else(String::new, |at| format!("{pad}through the {what} at {at}\n"))

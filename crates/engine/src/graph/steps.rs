@@ -130,7 +130,7 @@ pub fn outline(trace: &Trace, folder: &str, around: &Surroundings) -> Branch {
     let is_own = |step: &Traced| own.contains(&&*step.name.folder);
     // The steps of components join those of the layer that names them, right before its step `components`.
     let mut open: Vec<Branch> = Vec::new();
-    for step in trace.steps.iter().filter(|step| !step.name.folder.is_empty()) {
+    for step in trace.whole_steps().iter().filter(|step| !step.name.folder.is_empty()) {
         if step.name.field == "components" {
             let named = named_layer(step, around);
             let label =

@@ -144,8 +144,13 @@ impl<'t> Flattening<'t, '_> {
         self.flat.runs.push(Run { trace, rows: vec![0; trace.steps.len()] });
         let mut chains = FxHashMap::default();
         let mut layers: FxHashMap<Arc<str>, u32> = FxHashMap::default();
+        let mut parts = Vec::new();
         for index in in_order(trace) {
             let step = &trace.steps[index];
+            if step.is_part {
+                parts.push(index);
+                continue;
+            }
             let within = step.within.as_deref().map(|within| self.run(within, depth + 1));
             // What a base gives is what it had at its end: there is nothing more to see.
             let is_all = within.is_some() && step.role.loads() && self.flat.rows.len() as u32 > since;
@@ -153,10 +158,12 @@ impl<'t> Flattening<'t, '_> {
                 true => (self.flat.rows.len() as u32).saturating_sub(1),
                 false => self.row(step, run as u32, since, depth, &mut layers),
             };
-            self.flat.runs[run].rows[index] = row;
-            for change in &step.changes {
-                let from = change.from.and_then(|from| within.as_ref()?.get(&from).copied());
-                self.change(change, from, (run, index, row), &mut chains);
+            for index in parts.drain(..).chain([index]) {
+                self.flat.runs[run].rows[index] = row;
+                for change in &trace.steps[index].changes {
+                    let from = change.from.and_then(|from| within.as_ref()?.get(&from).copied());
+                    self.change(change, from, (run, index, row), &mut chains);
+                }
             }
         }
         chains
@@ -272,6 +279,8 @@ impl<'t> Flattening<'t, '_> {
             Some(after) => {
                 let last = chain.versions.last();
                 if last.is_none_or(|(_, last)| !last.node.same(&after.node) || last.id != after.id) {
+                    // Of what the entries of one step did, the page shows where it ends.
+                    chain.versions.pop_if(|(last, _)| *last == row);
                     chain.versions.push((row, after));
                 }
                 chain.gone = None;

@@ -12,7 +12,8 @@ use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
 use crate::explain::text::{input, is_editable};
 use crate::explain::{Because, Explanation, HistoryEntry, HistoryOptions, Where, explain};
-use crate::pipeline::trace::{Input, Segment, at};
+use crate::pipeline::Trace;
+use crate::pipeline::trace::{Change, Input, Segment, at};
 use crate::resource::ResourceId;
 
 /// A resource whose texts and places are not yet numbered.
@@ -193,9 +194,15 @@ impl Drafting<'_> {
             let (row, _) = self.chain.versions[number + 1];
             for (run, track) in &self.chain.lineage {
                 let trace = self.flat.runs[*run].trace;
-                let step = trace
+                let mut steps = trace
                     .touching(*track, trace.steps.len())
-                    .find(|(index, _)| self.flat.row_of(*run, *index) == row);
+                    .filter(|(index, _)| self.flat.row_of(*run, *index) == row)
+                    .peekable();
+                let first = steps.peek().copied();
+                // Of the entries of a step, the one after which the field is no longer there.
+                let step = steps
+                    .find(|(_, step)| step.change(*track).is_some_and(|change| takes(trace, change, &path)));
+                let step = step.or(first);
                 if let Some((index, step)) = step
                     && step.change(*track).is_some_and(|change| change.before.is_some())
                 {
@@ -267,6 +274,9 @@ impl Drafting<'_> {
                 };
                 let text = "the hash is made from".to_owned();
                 DraftWhy { text, place: Span::NONE, events: inputs.iter().map(event).collect() }
+            }
+            Because::Also { label, place } => {
+                DraftWhy { text: format!("and {label}"), place: *place, events: Vec::new() }
             }
             Because::Through { what, place } => {
                 DraftWhy { text: format!("through the {what}"), place: *place, events: Vec::new() }
@@ -366,5 +376,15 @@ impl DraftEvent {
             why,
         };
         tables.event(event)
+    }
+}
+
+/// Whether a field is not where it was after a step.
+fn takes(trace: &Trace, change: &Change, path: &[Segment]) -> bool {
+    match (&change.before, &change.after) {
+        (Some(before), Some(after)) => {
+            at(&after.node, path).is_none() || trace.path_before(before, after, path).as_deref() != Some(path)
+        }
+        _ => true,
     }
 }

@@ -4,6 +4,7 @@ use krm_yaml::path::{self, Children, Edits, Rules, Segment, Signs};
 use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Span, Style, Tag, Text};
 
 use crate::limits;
+use crate::pipeline::trace;
 
 /// The operations of a JSON patch.
 ///
@@ -87,27 +88,40 @@ impl JsonPatch {
         })
     }
 
-    /// The operations in order: what they do, where, with what value, and where that is written.
-    pub(crate) fn operations(&self) -> impl Iterator<Item = (&Text, Option<&Text>, Option<&Node>, Span)> {
-        self.0.iter().map(|operation| {
-            (&operation.op, operation.path.as_ref(), operation.value.as_ref(), operation.op_span)
-        })
+    /// An operation for a trace. Of a value that it copied to the end of a list, the path has the position there.
+    pub(crate) fn operation(&self, number: usize, after: &Node) -> trace::Operation {
+        let operation = &self.0[number];
+        let written = operation.path.clone().unwrap_or_default();
+        let list = written.strip_suffix("/-").filter(|_| operation.from.is_some());
+        let last = list.and_then(|list| get(after, list).ok()??.items().len().checked_sub(1));
+        let path = list.zip(last).map(|(list, last)| Text::from(format!("{list}/{last}")));
+        let tested = operation.value.as_ref().filter(|_| operation.op == "test").map(Node::span);
+        let spans = [operation.op_span, operation.span, operation.from_span];
+        trace::Operation {
+            name: operation.op.clone(),
+            path: path.unwrap_or(written),
+            from: operation.from.clone(),
+            span: operation.op_span,
+            value: operation.value.clone(),
+            asked: spans.into_iter().chain(tested).filter(|span| !span.is_none()).collect(),
+        }
     }
 
-    /// For each operation, the texts that say what to do, and on what.
-    pub(crate) fn asked(&self) -> impl Iterator<Item = Vec<Span>> {
-        self.0.iter().map(|operation| {
-            let tested = operation.value.as_ref().filter(|_| operation.op == "test").map(Node::span);
-            let spans = [operation.op_span, operation.span, operation.from_span];
-            spans.into_iter().chain(tested).filter(|span| !span.is_none()).collect()
-        })
+    /// How many operations there are.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     /// Applies the operations in order, with a warning for those that do not do what they say. The first that does not
-    /// apply is an error.
-    pub(crate) fn apply(&self, root: &mut Node, warn: &mut dyn FnMut(Diagnostic)) -> Result<()> {
+    /// apply is an error. `done` sees what each left, if someone wants to know.
+    pub(crate) fn apply(
+        &self,
+        root: &mut Node,
+        warn: &mut dyn FnMut(Diagnostic),
+        mut done: Option<&mut dyn FnMut(usize, &Node)>,
+    ) -> Result<()> {
         let mut copies = limits::Copies::default();
-        for operation in &self.0 {
+        for (number, operation) in self.0.iter().enumerate() {
             if let Some(path) =
                 operation.path.as_deref().filter(|path| operation.op == "replace" && !path.is_empty())
                 && let Ok(None) = get(root, path)
@@ -121,6 +135,9 @@ impl JsonPatch {
                 warn(warning.help("write `op: add` if that is meant, which replaces too"));
             }
             operation.apply(root, &mut copies).map_err(|d| how_far(d, operation, root).at(operation.span))?;
+            if let Some(done) = &mut done {
+                done(number, root);
+            }
         }
         as_json(root);
         string_annotations(root);
@@ -614,7 +631,7 @@ mod tests {
     fn apply(patch: &str, to: &str) -> Result<String> {
         let parse = |text: &str| krm_yaml::parse_str(text).unwrap().remove(0).root;
         let mut root = parse(to);
-        JsonPatch::read(&parse(patch))?.apply(&mut root, &mut |_| {})?;
+        JsonPatch::read(&parse(patch))?.apply(&mut root, &mut |_| {}, None)?;
         Ok(krm_yaml::json::compact(&root))
     }
 

@@ -10,11 +10,11 @@ pub(crate) mod trace;
 
 use std::sync::Mutex;
 
-use krm_yaml::{Diagnostic, Result, Sources, Span};
+use krm_yaml::{Diagnostic, Node, Result, Sources, Span};
 
 use crate::files::world::World;
 use crate::resource::list::Resources;
-use crate::resource::{Resource, Track};
+use crate::resource::{Resource, ResourceId, Track};
 use crate::runtime::Runtime;
 use crate::schema::Schema;
 
@@ -83,6 +83,20 @@ impl Context<'_> {
     pub(crate) fn note(&self, resource: Track, written: Span, cause: impl FnOnce() -> Cause) {
         if let Some(tracer) = self.trace {
             tracer.note(Note { resource, written, cause: cause() });
+        }
+    }
+
+    /// Says that one of several entries of a step is done with a resource, so that what each of them did can be told apart.
+    pub(crate) fn part(&self, entry: usize, r: &Resource) {
+        if let Some(tracer) = self.trace {
+            tracer.part(entry, r.track, r.node(), r.id());
+        }
+    }
+
+    /// The same while the resource is being changed.
+    pub(crate) fn part_of(&self, entry: usize, resource: Track, node: &Node, id: &ResourceId) {
+        if let Some(tracer) = self.trace {
+            tracer.part(entry, resource, node, id);
         }
     }
 

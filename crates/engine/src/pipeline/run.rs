@@ -99,8 +99,14 @@ fn run_group(group: &mut [Step], items: &mut Resources, cx: &Context) -> Result<
             }
             Ok(())
         }
-        Role::Validate => validate(&group[0], items, cx).map_err(|d| d.at(place)),
-        Role::Inspect => group[0].apply(&mut items.clone(), cx).map_err(|d| d.at(place)),
+        // Nothing comes of what these two do to the resources.
+        Role::Validate => {
+            validate(&group[0], items, &Context { trace: None, ..*cx }).map_err(|d| d.at(place))
+        }
+        Role::Inspect => {
+            let cx = &Context { trace: None, ..*cx };
+            group[0].apply(&mut items.clone(), cx).map_err(|d| d.at(place))
+        }
     }
 }
 

@@ -147,6 +147,9 @@ impl ImageTag {
                 };
                 self.field_specs.edit(&gvk, root, None, change)
             })?;
+            if self.images.len() > 1 {
+                cx.part(at, r);
+            }
             next = at + 1;
         }
         if null_list {

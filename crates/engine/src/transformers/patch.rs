@@ -7,7 +7,7 @@ use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_oddities
 use super::{Setup, read_config};
 use crate::files::world::Loader;
 use crate::patch::JsonPatch;
-use crate::pipeline::trace::{Cause, Operation};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -145,8 +145,7 @@ impl Transformer for Patch {
                 let chosen = target.find(items, cx)?;
                 items.edit_some(&chosen, |r| {
                     r.remember_id();
-                    target.note(r, cx);
-                    apply_json(patch, r, self.place, cx)
+                    apply_json(patch, r, target, cx)
                 })?;
                 drop_deleted(items, &chosen);
                 Ok(())
@@ -154,15 +153,20 @@ impl Transformer for Patch {
             (PatchForm::Json(_), None) => {
                 unreachable!("a JSON patch without a target is refused when it is read")
             }
-            (PatchForm::Merge(patches), None) => patches.iter().try_for_each(|patch| {
-                let at = find_target(items, patch, cx)?;
-                // The reference notes these two in the patch's annotations.
-                let annotated = self.may_change.name || self.may_change.kind;
-                let patch = as_text(patch.node(), if annotated { &["annotations"] } else { &[] }, cx);
-                items.edit_at(at, |r| apply(&patch, r, self.may_change, cx))?;
-                drop_deleted(items, &[at]);
-                Ok(())
-            }),
+            (PatchForm::Merge(patches), None) => {
+                patches.iter().enumerate().try_for_each(|(number, patch)| {
+                    let at = find_target(items, patch, cx)?;
+                    // The reference notes these two in the patch's annotations.
+                    let annotated = self.may_change.name || self.may_change.kind;
+                    let patch = as_text(patch.node(), if annotated { &["annotations"] } else { &[] }, cx);
+                    items.edit_at(at, |r| apply(&patch, r, self.may_change, cx))?;
+                    if patches.len() > 1 && !items.as_slice()[at].node().is_empty() {
+                        cx.part(number, &items.as_slice()[at]);
+                    }
+                    drop_deleted(items, &[at]);
+                    Ok(())
+                })
+            }
             (PatchForm::Merge(patches), Some(target)) => {
                 let patch = patches.first().expect("one without any is `Empty`");
                 let chosen = target.find(items, cx)?;
@@ -231,26 +235,29 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 }
 
 /// Applies a JSON patch to a resource.
-pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &Context) -> Result<()> {
-    let (id, span) = (r.id().clone(), r.span());
-    cx.note(r.track, Span::NONE, || {
-        let operations = patch.operations().zip(patch.asked());
-        let operations = operations.map(|((name, path, value, span), asked)| Operation {
-            name: name.clone(),
-            path: path.cloned().unwrap_or_default(),
-            span,
-            value: value.cloned(),
-            asked,
-        });
-        Cause::Patched { operations: operations.collect() }
-    });
+pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, chosen: &Chosen, cx: &Context) -> Result<()> {
+    let (id, span, track) = (r.id().clone(), r.span(), r.track);
     // The reference remembers things in annotations, so a resource it remembers anything about always has some to add to.
     let has_some = r.is_remembered();
     let patched = r.edit(cx.schema, |root| {
         let made = has_some && make_annotations(root);
-        patch.apply(root, &mut |warning| cx.warn(warning.note(format!("patching {id}"), span)))?;
-        if made && root.at(["metadata", "annotations"]).is_some_and(Node::is_empty) {
-            root.get_mut("metadata").and_then(|meta| meta.remove("annotations"));
+        let mut done = |number: usize, root: &Node| {
+            cx.note(track, Span::NONE, || Cause::Matched { asked: chosen.place, met: span });
+            cx.note(track, Span::NONE, || Cause::Patched { operation: patch.operation(number, root) });
+            // What the last one left is what the step left.
+            if number + 1 < patch.len() {
+                let mut root = root.clone();
+                if made {
+                    without_empty_annotations(&mut root);
+                }
+                cx.part_of(number, track, &root, &id);
+            }
+        };
+        let done: Option<&mut dyn FnMut(usize, &Node)> =
+            if cx.trace.is_some() { Some(&mut done) } else { None };
+        patch.apply(root, &mut |warning| cx.warn(warning.note(format!("patching {id}"), span)), done)?;
+        if made {
+            without_empty_annotations(root);
         }
         Ok(())
     });
@@ -267,7 +274,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, place: Span, cx: &
             "json-patch-identity",
             format!("the patch leaves {id} without a kind or a name"),
         )
-        .at(place)
+        .at(chosen.place)
         .note("it is this one", span)
         .help("to remove a resource, use a strategic merge patch with `$patch: delete`")),
     }
@@ -281,6 +288,12 @@ fn make_annotations(root: &mut Node) -> bool {
         meta.map_at("annotations");
     }
     missing
+}
+
+fn without_empty_annotations(root: &mut Node) {
+    if root.at(["metadata", "annotations"]).is_some_and(Node::is_empty) {
+        root.get_mut("metadata").and_then(|meta| meta.remove("annotations"));
+    }
 }
 
 /// A target, ready for use.

@@ -86,7 +86,7 @@ impl Transformer for PatchJson6902 {
         self.patch.paths_without_slash().for_each(|warning| cx.warn(warning));
         let chosen = self.chosen.find(items, cx)?;
         for at in &chosen {
-            items.edit_at(*at, |r| super::patch::apply_json(&self.patch, r, self.chosen.place, cx))?;
+            items.edit_at(*at, |r| super::patch::apply_json(&self.patch, r, &self.chosen, cx))?;
         }
         super::patch::drop_deleted(items, &chosen);
         Ok(())

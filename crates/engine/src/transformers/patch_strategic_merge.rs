@@ -110,11 +110,14 @@ fn read_entry(entry: &Node, loader: &dyn Loader) -> Result<Vec<Resource>> {
 
 impl Transformer for PatchStrategicMerge {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        for patch in &self.patches {
+        for (number, patch) in self.patches.iter().enumerate() {
             warn_of_oddities(patch.node(), cx);
             let at = find_target(items, patch, cx)?;
             let patch = as_text(patch.node(), &["labels", "annotations"], cx);
             items.edit_at(at, |r| apply(&patch, r, Changes::default(), cx))?;
+            if self.patches.len() > 1 && !items.as_slice()[at].node().is_empty() {
+                cx.part(number, &items.as_slice()[at]);
+            }
             drop_deleted(items, &[at]);
         }
         Ok(())

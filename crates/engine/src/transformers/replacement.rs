@@ -199,7 +199,11 @@ fn not_replacements(path: &Spanned<Text>, place: Span, found: &str) -> Diagnosti
 
 impl Transformer for Replacements {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        self.0.iter().try_for_each(|rule| rule.apply(items, cx).map_err(|d| d.at(rule.span)))
+        let rules = self.0.iter().enumerate();
+        rules.into_iter().try_for_each(|(at, rule)| {
+            let entry = (self.0.len() > 1).then_some(at);
+            rule.apply(entry, items, cx).map_err(|d| d.at(rule.span))
+        })
     }
 }
 
@@ -279,7 +283,8 @@ impl Rule {
         Ok(Self { from, targets, span })
     }
 
-    fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+    /// Copies the value. `entry` says which of several it is.
+    fn apply(&self, entry: Option<usize>, items: &mut Resources, cx: &Context) -> Result<()> {
         let (mut value, source_at) = match &self.from {
             From::Value(node) => (node.clone(), None),
             From::Field(field) => {
@@ -326,6 +331,9 @@ impl Rule {
                     {
                         value = now;
                     }
+                }
+                if let Some(entry) = entry {
+                    cx.part(entry, &items.as_slice()[at]);
                 }
             }
         }

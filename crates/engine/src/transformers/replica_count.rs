@@ -88,6 +88,9 @@ impl Transformer for ReplicaCount {
             entries.dedup();
             for at in entries {
                 found[at] |= self.set(r, &self.replicas[at], cx)?;
+                if self.replicas.len() > 1 {
+                    cx.part(at, r);
+                }
             }
             Ok(())
         })?;

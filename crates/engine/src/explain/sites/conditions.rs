@@ -31,9 +31,8 @@ impl Sites<'_> {
         for cause in &causes {
             match cause {
                 Cause::Merged { patch } => of_patch(patch, &event.path, conditions),
-                Cause::Patched { operations } => {
-                    let asked = operations.iter().flat_map(|operation| &operation.asked);
-                    conditions.extend(asked.map(|span| Site::Text(*span)));
+                Cause::Patched { operation } => {
+                    conditions.extend(operation.asked.iter().map(|span| Site::Text(*span)));
                 }
                 Cause::Matched { asked, .. } => {
                     let is_patch =

@@ -1,5 +1,6 @@
 //! What an event makes of the places that decide a value.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use krm_yaml::{Node, Sources, Span};
@@ -53,7 +54,6 @@ impl Sites<'_> {
         });
         let image = matched.filter(|_| !causes.iter().any(&by_patch));
         if let Some(entry) = image.and_then(|asked| self.entry_with(asked, "name")) {
-            self.earlier_images(event, found);
             let sets =
                 |key: &str| entry.get(key).filter(|value| value.text().is_some_and(|text| !text.is_empty()));
             if ["newName", "newTag", "digest", "tagSuffix"].into_iter().any(|key| sets(key).is_some()) {
@@ -105,36 +105,6 @@ impl Sites<'_> {
             });
         }
         first
-    }
-
-    /// Entries of `images:` work one after the other, each on what the one before it left: takes in those before the last.
-    pub(super) fn earlier_images(&self, event: &Event, found: &mut Found) {
-        let notes = event.step.notes.iter().filter(|note| note.resource == event.resource);
-        let matched: Vec<(Span, Span, Span)> = notes
-            .filter_map(|note| match note.cause {
-                Cause::Matched { asked, met } => Some((note.written, asked, met)),
-                _ => None,
-            })
-            .collect();
-        let before = event.before.map_or(Span::NONE, Node::span);
-        let mut now = event.written;
-        for _ in 0..matched.len() {
-            let Some((_, asked, met)) = matched.iter().rfind(|(written, ..)| *written == now) else { return };
-            if now != event.written {
-                found.conditions.extend(
-                    self.entry_with(*asked, "name").iter().flat_map(|entry| self.within(entry.span())),
-                );
-            }
-            if *met == before {
-                break;
-            }
-            now = *met;
-        }
-        if now != event.written {
-            // Which part of the first text is left depends on all of them.
-            let own = std::mem::take(&mut found.decides);
-            found.conditions.extend(own.into_iter().map(|(site, _)| site));
-        }
     }
 
     /// An entry of `images:` replaces the name, or the tag and digest, or both.
@@ -263,12 +233,12 @@ impl Sites<'_> {
 
     pub(super) fn copied(&self, event: &Event, found: &mut Found) {
         let mut is_part = false;
-        let mut sources: Vec<(Track, &str)> = Vec::new();
+        let mut sources: Vec<(Track, Cow<str>)> = Vec::new();
         let mut values = Vec::new();
         for cause in &event.causes {
             match cause {
                 Cause::Copied { source, entry, path } => {
-                    sources.extend(source.as_ref().map(|(track, field)| (*track, field.as_str())));
+                    sources.extend(source.as_ref().map(|(track, field)| (*track, field.as_str().into())));
                     let text = |span: Span| {
                         self.labels.sources.get(span.file).map(|source| source.slice(span).to_owned())
                     };
@@ -284,30 +254,14 @@ impl Sites<'_> {
                     }
                 }
                 Cause::Expanded { source, field, .. } => {
-                    sources.push((*source, field.as_str()));
+                    sources.push((*source, field.as_str().into()));
                     is_part = true;
                 }
-                _ => {}
-            }
-        }
-        // Entries work one after the other, and several may write parts of one text.
-        let others = event.step.notes.iter().filter(|note| note.resource == event.resource);
-        for note in others.filter(|note| note.written != event.written) {
-            let Cause::Copied { source, entry, path } = &note.cause else { continue };
-            let text = self.labels.sources.get(path.file).map(|source| source.slice(*path).to_owned());
-            let field = text.and_then(|text| FieldPath::parse(text.trim_matches(['"', '\''])).ok());
-            let root = event.step.change(event.resource).and_then(|change| change.after.as_ref());
-            let is_near = field.zip(root).is_some_and(|(field, root)| {
-                let ways = field.ways(&root.node);
-                ways.is_empty()
-                    || ways.iter().any(|way| way.starts_with(&event.path) || event.path.starts_with(way))
-            });
-            if is_near {
-                found.conditions.extend(self.within(*entry));
-                is_part = true;
-                if let Some((track, field)) = source {
-                    self.source(event, *track, field, true, found);
+                Cause::Patched { operation } => {
+                    let from = operation.source_of(&event.path);
+                    sources.extend(from.map(|from| (event.resource, from.into())));
                 }
+                _ => {}
             }
         }
         match is_part {
@@ -323,7 +277,7 @@ impl Sites<'_> {
             }
         }
         for (track, field) in sources {
-            self.source(event, track, field, is_part, found);
+            self.source(event, track, &field, is_part, found);
         }
     }
 

@@ -16,10 +16,10 @@ use krm_function::elements::ASSOCIATIVE_KEYS;
 use krm_yaml::{Node, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::find::{FieldPath, Where, each_scalar, in_patch, pointer};
+use super::find::{FieldPath, Where, each_scalar, in_patch};
 use super::labels::Labels;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, EventKind, Segment, at};
+use crate::pipeline::trace::{Cause, EventKind, Segment, at, pointer};
 use crate::resource::Track;
 
 use conditions::of_patch;
@@ -296,9 +296,8 @@ impl<'s> Sites<'s> {
                         }
                         of_patch(patch, &path[..=depth], &mut found.conditions);
                     }
-                    Cause::Patched { operations } => {
-                        let asked = operations.iter().flat_map(|operation| &operation.asked);
-                        found.conditions.extend(asked.map(|span| Site::Text(*span)));
+                    Cause::Patched { operation } => {
+                        found.conditions.extend(operation.asked.iter().map(|span| Site::Text(*span)));
                     }
                     _ => continue,
                 }

@@ -156,6 +156,14 @@ impl Trace {
                     events.extend(before.map(|before| gone(step, resource, before, path.clone())));
                 }
                 (Some(before), Some(after)) => {
+                    if let Some((after, of_list)) = copied_by(step, resource, &after.node, &path) {
+                        let before = at(&before.node, &path).filter(|_| !of_list);
+                        events.push(set(step, resource, before, after, path.clone()));
+                        match before {
+                            Some(_) => continue,
+                            None => return,
+                        }
+                    }
                     let Some(was) = self.path_before(before, after, &path) else {
                         // An element of a list that this step added, with everything in it.
                         let after = at(&after.node, &path);
@@ -273,6 +281,7 @@ fn set<'t>(
     let by_cause = causes.iter().find_map(|cause| match cause {
         Cause::Followed { .. } => Some(EventKind::Followed),
         Cause::Copied { .. } | Cause::Expanded { .. } => Some(EventKind::Copied),
+        Cause::Patched { operation } if operation.source_of(&path).is_some() => Some(EventKind::Copied),
         Cause::Hashed { .. } if is_name => Some(EventKind::Hashed),
         Cause::Called { .. } => Some(EventKind::ByFunction),
         Cause::Generated { inputs } if inputs.iter().any(|input| input.entry == after.span()) => {
@@ -292,6 +301,23 @@ fn set<'t>(
         None => EventKind::Set,
     };
     Event { before, after: Some(after), written: after.span(), causes, ..event(step, resource, kind, path) }
+}
+
+/// A field that an operation of a JSON patch copied or moved here, and whether that put in an element of a list: then it has
+/// the history of where it came from, though the element is the very same.
+fn copied_by<'t>(
+    step: Place<'t>,
+    resource: Track,
+    tree: &'t Node,
+    path: &[Segment],
+) -> Option<(&'t Node, bool)> {
+    let operation = step.causes(resource, Span::NONE).find_map(|cause| match cause {
+        Cause::Patched { operation } => operation.source_of(path).map(|_| operation),
+        _ => None,
+    })?;
+    let depth = operation.path.matches('/').count();
+    let of_list = path.get(..depth).is_some_and(|way| matches!(way.last(), Some(Segment::Index(_))));
+    Some((at(tree, path)?, of_list))
 }
 
 /// A patch that gives a field the value it already has. It will matter once the value is changed elsewhere.

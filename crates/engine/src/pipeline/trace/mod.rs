@@ -14,6 +14,7 @@ mod history;
 mod positions;
 mod resolved;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use krm_yaml::{Node, Span, Text};
@@ -21,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::step::{Made, entry_of};
 use super::{Role, Step, StepName, Work};
+use crate::patch;
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
 use crate::schema::Schema;
@@ -31,8 +33,8 @@ pub(crate) use elements::Elements;
 pub(crate) use history::nodes_in_patch;
 pub use history::{Event, EventKind};
 pub(crate) use positions::{Position, positions};
-pub(crate) use resolved::at_mut;
 pub use resolved::{Segment, at};
+pub(crate) use resolved::{at_mut, pointer};
 
 /// Takes note of what steps change while they run.
 #[derive(Debug, Default)]
@@ -45,8 +47,10 @@ struct State {
     now: Vec<Option<Seen>>,
     /// Those that the running steps do not see.
     aside: FxHashSet<Track>,
-    /// What transformers said since the last step ended.
-    notes: Vec<Note>,
+    /// What transformers said since the last step ended, by resource.
+    notes: FxHashMap<Track, Vec<Note>>,
+    /// What the entries of the running step have done so far, in the order of the entries.
+    parts: BTreeMap<(usize, Track), (Change, Vec<Note>)>,
     /// What the running step has made, if it is a pipeline itself: its trace, and which resource is which in it.
     made: Option<(Arc<Trace>, FxHashMap<Track, Track>)>,
 }
@@ -71,6 +75,8 @@ pub struct Trace {
     lists: Lists,
     /// Which steps changed which resource: a history asks for these, and a run may have thousands of steps.
     touched: OnceLock<FxHashMap<Track, Vec<u32>>>,
+    /// The steps with all that their parts did; empty if no step has parts.
+    whole: OnceLock<Vec<Traced>>,
     /// Which steps changed a resource or merged a patch into it, whether or not that changed anything.
     concerned: OnceLock<FxHashMap<Track, Vec<u32>>>,
 }
@@ -84,6 +90,8 @@ pub struct Traced {
     pub role: Role,
     /// The entries it represents: see [`Step::entries`].
     pub entries: Arc<[Span]>,
+    /// One of several entries of a step did this. The parts of a step come right before it, and it has what the last entry did.
+    pub is_part: bool,
     /// How many resources it was given.
     pub given: usize,
     /// For a base: what happened in it.
@@ -108,24 +116,31 @@ pub struct Change {
     pub from: Option<Track>,
 }
 
-/// Calls a function with every step, those of bases included, each base once.
+/// Calls a function with every step, those of bases included, each base once. Steps are [whole](Trace::whole_steps).
 pub fn each_step<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) {
-    fn visit<'t>(
-        trace: &'t Arc<Trace>,
-        known: &mut FxHashSet<*const Trace>,
-        call: &mut dyn FnMut(&'t Traced),
-    ) {
-        if !known.insert(Arc::as_ptr(trace)) {
-            return;
-        }
-        for step in &trace.steps {
-            if let Some(within) = &step.within {
-                visit(within, known, call);
-            }
-            call(step);
-        }
+    visit(trace, &Trace::whole_steps, &mut FxHashSet::default(), call);
+}
+
+/// The same with the parts of steps.
+fn each_part<'t>(trace: &'t Arc<Trace>, call: &mut dyn FnMut(&'t Traced)) {
+    visit(trace, &|trace| &trace.steps, &mut FxHashSet::default(), call);
+}
+
+fn visit<'t>(
+    trace: &'t Arc<Trace>,
+    steps: &dyn Fn(&'t Trace) -> &'t [Traced],
+    known: &mut FxHashSet<*const Trace>,
+    call: &mut dyn FnMut(&'t Traced),
+) {
+    if !known.insert(Arc::as_ptr(trace)) {
+        return;
     }
-    visit(trace, &mut FxHashSet::default(), call);
+    for step in steps(trace) {
+        if let Some(within) = &step.within {
+            visit(within, steps, known, call);
+        }
+        call(step);
+    }
 }
 
 /// A cause that cannot be seen from what changed.
@@ -174,8 +189,8 @@ pub enum Cause {
     Inflated { chart: Text, version: Text, repository: Text },
     /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it.
     Merged { patch: Node },
-    /// A JSON patch was applied to the resource, operation by operation.
-    Patched { operations: Vec<Operation> },
+    /// An operation of a JSON patch was applied to the resource.
+    Patched { operation: Operation },
     /// A program returned it. Parts of its configuration may come from other places than the whole: overrides.
     Called { program: Text, config: Option<Node>, place: Span },
     /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
@@ -191,10 +206,26 @@ pub struct Operation {
     pub name: Text,
     /// The JSON pointer, as it is written: positions in lists are those at this step.
     pub path: Text,
+    /// Where it takes the value from, if it copies or moves one.
+    pub from: Option<Text>,
     pub span: Span,
     pub value: Option<Node>,
     /// Where it says what to do, and on what: its `op`, its path, and more if there is more.
     pub asked: Vec<Span>,
+}
+
+impl Operation {
+    /// Where it took a field from, as a JSON pointer, if it copied or moved it or what holds it.
+    pub fn source_of(&self, path: &[Segment]) -> Option<String> {
+        let from = self.from.as_ref().filter(|_| matches!(&*self.name, "copy" | "move"))?;
+        let names: Vec<Text> = patch::names(&self.path).ok()?.collect();
+        let fits = |(name, segment): (&Text, &Segment)| match segment {
+            Segment::Key(key) => key == name,
+            Segment::Index(index) => name.parse() == Ok(*index),
+        };
+        let is_within = names.len() <= path.len() && names.iter().zip(path).all(fits);
+        is_within.then(|| format!("{from}{}", pointer(&path[names.len()..])))
+    }
 }
 
 /// Where data of a generated resource comes from.
@@ -220,7 +251,23 @@ const HELD: &str = "no one panics while holding a trace";
 impl Tracer {
     /// Keeps what a transformer says.
     pub(super) fn note(&self, note: Note) {
-        self.0.lock().expect(HELD).notes.push(note);
+        self.0.lock().expect(HELD).notes.entry(note.resource).or_default().push(note);
+    }
+
+    /// Keeps what one of several entries of the running step left of a resource, before the next one goes on with it.
+    pub(super) fn part(&self, entry: usize, resource: Track, node: &Node, id: &ResourceId) {
+        let state = &mut *self.0.lock().expect(HELD);
+        let now = if resource == Track::NONE { None } else { state.now.get_mut(resource.index()) };
+        let Some(now) = now.and_then(Option::as_mut) else { return };
+        if now.node.same(node) && now.node.span() == node.span() {
+            return;
+        }
+        let after = Seen { node: node.clone(), id: id.clone(), position: now.position };
+        let before = std::mem::replace(now, after.clone());
+        let change = Change { resource, before: Some(before), after: Some(after.clone()), from: None };
+        let (change, notes) = state.parts.entry((entry, resource)).or_insert((change, Vec::new()));
+        change.after = Some(after);
+        notes.extend(state.notes.remove(&resource).unwrap_or_default());
     }
 
     /// The steps that run now know these types.
@@ -246,8 +293,24 @@ impl Tracer {
         let (within, from) = state.made.take().unzip();
         state.compare(items, &mut traced, &from.unwrap_or_default());
         traced.within = within;
-        traced.notes = std::mem::take(&mut state.notes);
+        traced.notes = std::mem::take(&mut state.notes).into_values().flatten().collect();
         traced.notes.sort_by_key(|note| note.resource);
+        let mut parts: Vec<Traced> = Vec::new();
+        let mut last = None;
+        for ((entry, _), (change, notes)) in std::mem::take(&mut state.parts) {
+            if last != Some(entry) {
+                parts.push(Traced { is_part: true, ..Traced::new(step, given) });
+                last = Some(entry);
+            }
+            if let Some(part) = parts.last_mut() {
+                part.changes.push(change);
+                part.notes.extend(notes);
+            }
+        }
+        if traced.changes.is_empty() && traced.notes.is_empty() && traced.within.is_none() {
+            traced = parts.pop().map_or(traced, |part| Traced { is_part: false, ..part });
+        }
+        state.trace.steps.extend(parts);
         state.trace.steps.push(traced);
     }
 
@@ -296,6 +359,10 @@ impl Tracer {
     pub fn finish_failed(&self) -> Trace {
         let state = &mut *self.0.lock().expect(HELD);
         let mut trace = std::mem::take(&mut state.trace);
+        // What the step that failed had done by then is as if it had not been.
+        for ((_, resource), (change, _)) in std::mem::take(&mut state.parts).into_iter().rev() {
+            state.now[resource.index()] = change.before;
+        }
         let now = state.now.iter().enumerate();
         trace.result = now.filter_map(|(at, seen)| Some((Track::new(at), seen.clone()?))).collect::<Vec<_>>();
         trace.result.sort_by_key(|(_, seen)| seen.position);
@@ -360,6 +427,17 @@ impl State {
 }
 
 impl Trace {
+    /// The steps as they are written: what the entries of one did one after the other is together.
+    pub fn whole_steps(&self) -> &[Traced] {
+        if !self.steps.iter().any(|step| step.is_part) {
+            return &self.steps;
+        }
+        self.whole.get_or_init(|| {
+            let steps = self.steps.chunk_by(|step, _| step.is_part);
+            steps.filter_map(|parts| parts.iter().cloned().reduce(Traced::then)).collect()
+        })
+    }
+
     /// The steps before one that changed a resource, oldest first.
     pub fn touching(
         &self,
@@ -415,12 +493,31 @@ impl Traced {
             place: step.place,
             role: step.role,
             entries: step.entries.clone(),
+            is_part: false,
             given,
             within: None,
             changes: Vec::new(),
             notes: Vec::new(),
             by_resource: OnceLock::new(),
         }
+    }
+
+    /// A step and what comes after it as one.
+    fn then(mut self, next: Traced) -> Traced {
+        let mut at: FxHashMap<Track, usize> =
+            self.changes.iter().enumerate().map(|(at, change)| (change.resource, at)).collect();
+        for change in next.changes {
+            match at.get(&change.resource) {
+                Some(at) => self.changes[*at].after = change.after,
+                None => {
+                    at.insert(change.resource, self.changes.len());
+                    self.changes.push(change);
+                }
+            }
+        }
+        self.notes.extend(next.notes);
+        self.notes.sort_by_key(|note| note.resource);
+        Traced { changes: self.changes, notes: self.notes, by_resource: OnceLock::new(), ..next }
     }
 
     /// What the entry is called that wrote a value, given where the value was written.

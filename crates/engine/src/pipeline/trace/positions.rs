@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Node, Span, path};
 
-use super::{Cause, Operation, Trace, each_step};
+use super::{Cause, Operation, Trace, each_part};
 use crate::patch::{self, Pointer};
 
 /// What the position in the path of an operation means in one build.
@@ -25,27 +25,20 @@ pub(crate) struct Position {
 /// The positions in all JSON patches of a build that are in lists of named elements.
 pub(crate) fn positions(trace: &Arc<Trace>) -> Vec<Position> {
     let mut found = Vec::new();
-    each_step(trace, &mut |step| {
+    each_part(trace, &mut |step| {
         for note in &step.notes {
-            let Cause::Patched { operations } = &note.cause else { continue };
+            let Cause::Patched { operation } = &note.cause else { continue };
             let Some(before) = step.change(note.resource).and_then(|change| change.before.as_ref()) else {
                 continue;
             };
-            let resource = format!("{} `{}`", before.id.gvk.kind, before.id.name);
-            for operation in operations {
-                if let Some((path, element)) = element(&before.node, operation) {
-                    found.push(Position {
-                        operation: operation.span,
-                        written: operation.asked.get(1).copied().unwrap_or(Span::NONE),
-                        resource: resource.clone(),
-                        path,
-                        element,
-                    });
-                }
-                // What comes after it sees other positions.
-                if !matches!(&*operation.name, "replace" | "test") {
-                    break;
-                }
+            if let Some((path, element)) = element(&before.node, operation) {
+                found.push(Position {
+                    operation: operation.span,
+                    written: operation.asked.get(1).copied().unwrap_or(Span::NONE),
+                    resource: format!("{} `{}`", before.id.gvk.kind, before.id.name),
+                    path,
+                    element,
+                });
             }
         }
     });

@@ -1,7 +1,7 @@
 //! Where a field is at one moment: names and positions, with nothing left to look for. What people write are
 //! [paths](krm_yaml::path), which may match several fields or none.
 
-use krm_yaml::{Node, Text};
+use krm_yaml::{Node, Text, path};
 
 /// One step down into a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -25,4 +25,13 @@ pub(crate) fn at_mut<'n>(root: &'n mut Node, path: &[Segment]) -> Option<&'n mut
         Segment::Key(key) => node.get_mut(key),
         Segment::Index(index) => node.as_seq_mut()?.get_mut(*index),
     })
+}
+
+/// The path as a JSON pointer.
+pub(crate) fn pointer(path: &[Segment]) -> String {
+    let part = |segment: &Segment| match segment {
+        Segment::Key(key) => format!("/{}", path::to_pointer(key)),
+        Segment::Index(index) => format!("/{index}"),
+    };
+    path.iter().map(part).collect()
 }
