@@ -4,6 +4,7 @@ mod blame;
 mod colour;
 mod forwards;
 mod html;
+mod misses;
 mod packages;
 
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use krm_engine::explain::{
     self, Explanation, FieldPath, Found, Hidden, HistoryOptions, Labels, ResourceName, Sites, json, text,
 };
 use krm_engine::graph::{Inputs, InputsOptions};
-use krm_engine::split_image;
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace, World, kpt};
-use krm_yaml::{Failure, nearest};
+use krm_yaml::Failure;
 
+use self::misses::About;
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::affected::real_paths;
 use crate::commands::diff::is_layer;
@@ -184,7 +185,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     let mut answers = Vec::new();
     for found in &found {
         match fields.is_empty() {
-            true => answers.push(answerer.whole(one, found)),
+            true => answers.push(answerer.whole_in_full(one, found)),
             false => {
                 for field in fields {
                     answers.extend(answerer.field(one, found, field)?);
@@ -308,39 +309,8 @@ impl Answerer<'_> {
         if self.steps {
             answer.left_alone = explain::left_alone(place);
         }
-        if let Ok(field) = FieldPath::parse(&answer.field) {
-            let misses = self.misses(one, &field).into_iter().chain(self.near_images(one, &answer));
-            answer.misses = misses.map(|miss| (miss.message().to_owned(), miss.place())).collect();
-        }
+        answer.misses = self.all_misses(one, place, &answer);
         answer
-    }
-
-    /// Warnings of entries under `images:` that match nothing, but name almost the image that is explained.
-    fn near_images(&self, one: &Traced, answer: &Explanation) -> Vec<Diagnostic> {
-        if !answer.pointer.ends_with("/image") {
-            return Vec::new();
-        }
-        let values = answer.history.iter().flat_map(|entry| entry.before.iter().chain(&entry.after));
-        let names: Vec<&str> = values.filter_map(|value| Some(split_image(value.text()?).0)).collect();
-        let mut warnings = self.session.warnings_of(&one.target);
-        warnings.retain(|warning| {
-            let field = self.labels.field(warning.place());
-            let is_image =
-                field.is_some_and(|field| field.starts_with("images[") && field.ends_with("].name"));
-            let entry = self.labels.entry(warning.place()).filter(|_| is_image);
-            let name = entry.as_ref().and_then(|entry| entry.get("name")?.text());
-            name.is_some_and(|name| nearest(name, names.iter().copied()).is_some())
-        });
-        warnings
-    }
-
-    /// Warnings of patches that would have written a field, if they had matched.
-    fn misses(&self, one: &Traced, field: &FieldPath) -> Vec<Diagnostic> {
-        let mut warnings = self.session.warnings_of(&one.target);
-        warnings.retain(|warning| {
-            warning.failure() == Some(Failure::NoMatch) && self.would_write(warning.place(), field)
-        });
-        warnings
     }
 
     /// The history of a resource as a whole.
@@ -348,11 +318,20 @@ impl Answerer<'_> {
         self.explain(&explain::Where::whole(&one.trace, found))
     }
 
+    /// The same with what almost happened to it.
+    fn whole_in_full(&self, one: &Traced, found: &Found) -> Explanation {
+        let mut answer = self.whole(one, found);
+        answer.misses = self.all_misses(one, &explain::Where::whole(&one.trace, found), &answer);
+        answer
+    }
+
     fn no_field(&self, one: &Traced, found: &Found, field: &FieldPath) -> Diagnostic {
         let id = &found.seen.id;
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
+        let names = one.trace.ids(found.track).iter().map(|id| id.name.as_str()).collect();
+        let about = About { kind: &id.gvk.kind, namespace: &id.namespace, names, field: field.text() };
         let error = Diagnostic::error("explain-no-field", message).failing(Failure::NoMatch);
-        let error = self.misses(one, field).iter().fold(error, |error, miss| {
+        let error = self.misses(one, &about).iter().fold(error, |error, miss| {
             let note = format!("this patch would have written it: {}", miss.message());
             let error = error.note(note, miss.place());
             miss.advice().iter().fold(error, |error, advice| error.help(advice.clone()))
@@ -363,32 +342,6 @@ impl Answerer<'_> {
             (true, true) => error.help("check the spelling; leave out the field to see the whole resource"),
             (true, false) => error,
         }
-    }
-
-    /// Whether a patch that an entry of a kustomization holds or names writes a field.
-    fn would_write(&self, target: Span, field: &FieldPath) -> bool {
-        let Some(entry) = self.labels.entry(target) else { return false };
-        let texts = [("patch", false), ("path", true)].into_iter().filter_map(|(key, is_file)| {
-            let text = entry.get(key)?.as_str()?.to_owned();
-            match is_file {
-                false => Some(text),
-                true => {
-                    let source = self.report.sources.get(target.file)?;
-                    let folder = std::path::Path::new(source.name()).parent()?.to_owned();
-                    std::fs::read_to_string(folder.join(text)).ok()
-                }
-            }
-        });
-        texts.flat_map(|text| krm_yaml::parse_str(&text).unwrap_or_default()).any(|document| {
-            let root = &document.root;
-            match root.is_seq() {
-                true => root.items().iter().any(|op| {
-                    let path = op.get("path").and_then(krm_engine::Node::as_str).unwrap_or_default();
-                    FieldPath::parse(path).is_ok_and(|path| path.leads_to(field))
-                }),
-                false => !field.ways(root).is_empty(),
-            }
-        })
     }
 
     fn print(&self, one: &Traced, answers: &[Explanation], format: Format) -> Result<()> {

@@ -7,6 +7,7 @@ use rustc_hash::FxHashSet;
 use super::find::{FieldPath, Where, each_scalar, key_of, shown};
 use super::hidden::Hidden;
 use super::labels::Labels;
+use super::misses::Miss;
 use super::patched::{merged_at, removed_by, why_moved};
 use super::references::references;
 use super::sites::{Part, Site};
@@ -42,8 +43,8 @@ pub struct Explanation {
     pub parts: Vec<Site>,
     /// The steps that left it alone, if they were asked for.
     pub left_alone: Vec<(String, Span)>,
-    /// Patches that would have written it, and what they miss.
-    pub misses: Vec<(String, Span)>,
+    /// Entries that would have changed it, and what they miss.
+    pub misses: Vec<Miss>,
 }
 
 /// Whether there is anything to be seen in the result.
@@ -634,7 +635,7 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
             from.map(|from| copied(event.resource, &from))
         }
         Cause::Copied { source: None, .. } | Cause::Merged { .. } => None,
-        Cause::Rejected { .. } => None,
+        Cause::Rejected { .. } | Cause::Elsewhere { .. } => None,
         // The place and the label of the event say it.
         Cause::Generated { .. } => None,
         Cause::Matched { asked, .. } => {

@@ -51,11 +51,15 @@ pub fn explanation(answer: &Explanation, target: &str, sources: &Sources, hidden
         "elements",
         Node::from(answer.elements.iter().map(|moves| element(moves, sources)).collect::<Vec<_>>()),
     );
-    let misses = answer.misses.iter().map(|(message, at)| {
-        let mut miss = Node::map();
-        miss.set("message", message.as_str());
-        set_place(&mut miss, "place", *at, sources);
-        miss
+    let misses = answer.misses.iter().map(|miss| {
+        let mut object = Node::map();
+        object.set("message", miss.message.as_str());
+        if !miss.advice.is_empty() {
+            let advice = miss.advice.iter().map(|advice| Node::from(advice.as_str()));
+            object.set("advice", Node::from(advice.collect::<Vec<_>>()));
+        }
+        set_place(&mut object, "place", miss.place, sources);
+        object
     });
     object.set("misses", Node::from(misses.collect::<Vec<_>>()));
     if !answer.sites.is_empty() {

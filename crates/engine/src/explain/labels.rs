@@ -71,6 +71,13 @@ impl<'s> Labels<'s> {
         Some(node.clone())
     }
 
+    /// The same in any file: also in one that is a list of entries, or one entry.
+    pub fn entry_of_any(&self, place: Span) -> Option<Node> {
+        let root = self.root(place.file)?;
+        let item = || root.items().iter().find(|item| item.span().holds(place)).cloned();
+        self.entry(place).or_else(item).or_else(|| root.is_map().then(|| root.clone()))
+    }
+
     /// The entry of a list in a kustomization that holds a place.
     pub fn entry(&self, place: Span) -> Option<Node> {
         let root = self.kustomization(place.file)?;

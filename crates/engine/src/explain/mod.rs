@@ -9,6 +9,7 @@ mod history;
 pub mod json;
 mod labels;
 pub mod lines;
+mod misses;
 mod patched;
 mod references;
 mod removed;
@@ -26,5 +27,6 @@ pub use history::{
     changes_value, configured_at, explain, left_alone, read_from,
 };
 pub use labels::Labels;
+pub use misses::{Miss, misses};
 pub use removed::removed_fields;
 pub use sites::{Part, Site, Sites};

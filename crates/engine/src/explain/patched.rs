@@ -63,7 +63,7 @@ fn key_in(map: &Node, key: &str) -> Option<Span> {
 }
 
 /// Whether a pointer leads to a field or to something that holds it.
-fn holds(path: &str, field: &str) -> bool {
+pub(super) fn holds(path: &str, field: &str) -> bool {
     field.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 

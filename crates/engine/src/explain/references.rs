@@ -1,37 +1,115 @@
 //! The merge keys, aliases and anchors through which a value comes to its field.
 
-use krm_yaml::{Node, Span, Tag};
+use krm_yaml::{Node, Span, Tag, embedded};
 
 use super::labels::Labels;
-use crate::pipeline::trace::{Event, EventKind, Segment};
+use super::patched::holds;
+use crate::pipeline::trace::{Cause, Event, EventKind, Segment, at, is_meant, pointer};
 
-/// What a value that is written in a file came through, the outermost first.
+/// What a value that is written in a file or in a patch came through, the outermost first.
 pub(super) fn references(event: &Event, labels: &Labels) -> Vec<(&'static str, Span)> {
     let change = event.step.change(event.resource);
-    let resource =
-        change.and_then(|change| change.after.as_ref()).map_or(Span::NONE, |seen| seen.node.span());
-    // Only the text of the resource is looked through: a file may have thousands of them.
-    let has_alias = || labels.sources.get(resource.file).is_some_and(|s| s.slice(resource).contains('*'));
-    if event.kind != EventKind::Written || !has_alias() {
-        return Vec::new();
+    let tree = change.and_then(|change| change.after.as_ref()).map(|seen| &seen.node);
+    let mut found = match event.kind {
+        EventKind::Written => {
+            let resource = tree.map_or(Span::NONE, Node::span);
+            let root = document(labels, resource, &|root| root.span() == resource);
+            root.map_or_else(Vec::new, |root| on_the_way(&root, &root, None, &event.path))
+        }
+        EventKind::Set => {
+            event.causes.iter().find_map(|cause| in_patch(cause, event, tree, labels)).unwrap_or_default()
+        }
+        _ => Vec::new(),
+    };
+    found.retain(|(_, place)| *place != event.written);
+    found
+}
+
+/// The same for the value that a patch has for a field.
+fn in_patch(
+    cause: &Cause,
+    event: &Event,
+    tree: Option<&Node>,
+    labels: &Labels,
+) -> Option<Vec<(&'static str, Span)>> {
+    match cause {
+        Cause::Merged { patch } => {
+            let root = document(labels, patch.span(), &|root| root.span() == patch.span())?;
+            Some(on_the_way(&root, &root, tree, &event.path))
+        }
+        Cause::Patched { operation } => {
+            let is_it = |op: &&Node| op.get("op").is_some_and(|name| name.span() == operation.span);
+            let written = operation.value.as_ref()?.span();
+            let root = document(labels, written, &|root| root.items().iter().any(|op| is_it(&op)))?;
+            let value = root.items().iter().find(is_it)?.get("value")?;
+            let depth = operation.path.matches('/').count();
+            let rest = event.path.get(depth..).filter(|_| holds(&operation.path, &pointer(&event.path)))?;
+            Some(on_the_way(&root, value, None, rest))
+        }
+        _ => None,
     }
-    let documents = labels.documents(resource.file);
-    let Some(root) = documents.iter().find(|root| root.span() == resource) else { return Vec::new() };
+}
+
+/// The document around a place that is meant, of a file or of a text in it, if there may be references in it.
+fn document(labels: &Labels, place: Span, is_it: &dyn Fn(&Node) -> bool) -> Option<Node> {
+    let source = labels.sources.get(place.file)?;
+    // Only the text of the resource is looked through: a file may have thousands of them.
+    let text = source.slice(place);
+    if !text.contains('*') && !text.contains("<<") {
+        return None;
+    }
+    let documents = labels.documents(place.file);
+    if let Some(root) = documents.iter().find(|root| is_it(root)) {
+        return Some(root.clone());
+    }
+    let text = documents.iter().find_map(|root| text_around(root, place))?;
+    let documents = embedded::parse_trimmed(text, Some(&source)).ok()?;
+    documents.into_iter().find(|root| is_it(root))
+}
+
+/// The scalar that holds a place.
+fn text_around(node: &Node, place: Span) -> Option<&Node> {
+    if node.is_scalar() {
+        return node.span().holds(place).then_some(node);
+    }
+    let values = node.as_map().into_iter().flatten().map(|entry| &entry.value);
+    values.chain(node.items()).find_map(|node| text_around(node, place))
+}
+
+/// What the values on the way to a field came through. Elements of a patch are those that it means by their keys: then there
+/// is the tree that it was merged into.
+fn on_the_way(
+    root: &Node,
+    from: &Node,
+    merged_into: Option<&Node>,
+    path: &[Segment],
+) -> Vec<(&'static str, Span)> {
     let mut found = Vec::new();
-    let mut node = root;
-    for segment in &event.path {
-        let below = match segment {
-            Segment::Key(key) => field(node, key, &mut found),
-            Segment::Index(index) => node.items().get(*index),
-        };
-        let Some(below) = below else { break };
-        node = below;
+    let (mut node, mut tree) = (from, merged_into);
+    let add = |node: &Node, found: &mut Vec<(&'static str, Span)>| {
         if let Some(name) = &node.trivia().alias {
             found.push(("alias", node.span()));
             found.extend(anchor(root, name, node.span()).map(|span| ("anchor", span)));
         }
+    };
+    if !std::ptr::eq(root, from) {
+        add(node, &mut found);
     }
-    found.retain(|(_, place)| *place != event.written);
+    for segment in path {
+        let below = match segment {
+            Segment::Key(key) => field(node, key, &mut found),
+            Segment::Index(index) => match tree.map(|tree| tree.items().get(*index)) {
+                None => node.items().get(*index),
+                Some(element) => {
+                    element.and_then(|element| node.items().iter().find(|item| is_meant(item, element)))
+                }
+            },
+        };
+        tree = tree.and_then(|tree| at(tree, std::slice::from_ref(segment)));
+        let Some(below) = below else { break };
+        node = below;
+        add(node, &mut found);
+    }
     found
 }
 

@@ -95,9 +95,10 @@ pub fn explanation(answer: &Explanation, sources: &Sources, most: usize) -> Stri
         text.push_str(&element(moves, sources));
     }
     text.push_str(&dead_writes(answer));
-    for (message, at) in &answer.misses {
-        let at = place(*at, sources).map(|at| format!("{at}  ")).unwrap_or_default();
-        let _ = writeln!(text, "  near: {at}{message}");
+    for miss in &answer.misses {
+        let at = place(miss.place, sources).map(|at| format!("{at}  ")).unwrap_or_default();
+        let said = [std::slice::from_ref(&miss.message), &miss.advice].concat().join("; ");
+        let _ = writeln!(text, "  near: {at}{said}");
     }
     text
 }

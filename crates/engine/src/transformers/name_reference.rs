@@ -201,7 +201,13 @@ impl<'r> Referrer<'r> {
             });
         }
         match field.text() {
-            Some(name) => Ok(self.by_name(name, kind, spec)?.is_some_and(|target| target.name() != name)),
+            Some(name) => {
+                let target = self.by_name(name, kind, spec)?;
+                if target.is_none() && self.cx.trace.is_some() {
+                    self.note_elsewhere(field, name, kind);
+                }
+                Ok(target.is_some_and(|target| target.name() != name))
+            }
             None => {
                 let (name, target) = self.by_name_and_namespace(field, kind, spec)?;
                 Ok(target.is_some_and(|t| t.name() != name || !t.namespace().is_empty()))
@@ -262,6 +268,24 @@ impl<'r> Referrer<'r> {
             before: before.into(),
             after: target.name().into(),
         });
+    }
+
+    /// Says which resources of other namespaces had a name.
+    fn note_elsewhere(&self, field: &Node, name: &str, kind: &Gvk) {
+        for (_, at) in self.names.by_name.get(name).into_iter().flatten() {
+            let other = &self.names.all[*at as usize];
+            let was = other.previous_ids().iter().any(|id| id.name == name && id.gvk.fits(kind));
+            if was && other.name() != name && other.track != self.resource.track {
+                self.cx.note(self.resource.track, field.span(), || Cause::Elsewhere {
+                    kind: other.gvk().clone(),
+                    target: other.track,
+                    name: name.into(),
+                    now: other.name().into(),
+                    namespace: other.id().effective_namespace().into(),
+                    place: other.span(),
+                });
+            }
+        }
     }
 
     /// What a name alone means.

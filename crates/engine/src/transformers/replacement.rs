@@ -497,7 +497,7 @@ impl Place {
             if r.all_ids().any(|id| self.select.fits_id(id)) && self.rejects(r)? {
                 cx.note(r.track, Span::NONE, || Cause::Rejected {
                     asked: self.span,
-                    paths: self.paths.iter().map(FieldPath::span).collect(),
+                    paths: self.paths.iter().map(|path| (path.span(), path.text().into())).collect(),
                 });
             }
         }

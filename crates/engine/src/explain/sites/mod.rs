@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use krm_function::annotations::LOCAL_CONFIG;
 use krm_function::elements::ASSOCIATIVE_KEYS;
-use krm_yaml::{Node, Span};
+use krm_yaml::{Node, Span, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::find::{FieldPath, Where, each_scalar, in_patch};
@@ -290,7 +290,10 @@ impl<'s> Sites<'s> {
                     Cause::Merged { patch } => {
                         let nodes = in_patch(patch, path);
                         let is_named = |node: &&Node| value.is_some() && node.text() == value;
-                        if path.len() == depth + 2 && nodes.iter().any(is_named) {
+                        let is_key = path.last().is_some_and(|last| {
+                            ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS).any(|key| last.is_key(key))
+                        });
+                        if is_key && path.len() == depth + 2 && nodes.iter().any(is_named) {
                             let own = std::mem::take(&mut found.decides);
                             found.conditions.extend(own.into_iter().map(|(site, _)| site));
                         }
@@ -321,14 +324,15 @@ impl<'s> Sites<'s> {
             found.conditions.extend(self.field(trace, until, track, &local, Elements::Without).all());
         }
         for step in trace.steps.iter().take(until) {
-            for cause in step.causes(track, Span::NONE) {
+            let value = at(root, path).map_or(Span::NONE, Node::span);
+            for cause in step.causes(track, value) {
+                if let Cause::Elsewhere { target, .. } = cause {
+                    self.identity(trace, until, *target, found);
+                    self.identity(trace, until, track, found);
+                }
                 let Cause::Rejected { asked, paths } = cause else { continue };
-                let text = |span: &Span| {
-                    self.labels.sources.get(span.file).map(|source| source.slice(*span).to_owned())
-                };
-                let leads = |span: &Span| {
-                    let field =
-                        text(span).and_then(|text| FieldPath::parse(text.trim_matches(['"', '\''])).ok());
+                let leads = |(_, text): &(Span, Text)| {
+                    let field = FieldPath::parse(text).ok();
                     field.is_some_and(|field| {
                         field.ways(root).iter().any(|way| way.starts_with(path) || path.starts_with(way))
                     })

@@ -375,7 +375,7 @@ fn is_key(key: &str) -> bool {
 }
 
 /// Whether an element of a patch is about an element of a list: all keys that both have are equal.
-fn is_meant(element: &Node, of: &Node) -> bool {
+pub(crate) fn is_meant(element: &Node, of: &Node) -> bool {
     let keys = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS);
     let mut shared = keys.filter_map(|key| Some((element.get(key)?.text(), of.get(key)?.text()))).peekable();
     shared.peek().is_some() && shared.all(|(a, b)| a == b)

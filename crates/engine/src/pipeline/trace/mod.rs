@@ -30,8 +30,8 @@ use crate::schema::Schema;
 use elements::Lists;
 
 pub(crate) use elements::Elements;
-pub(crate) use history::nodes_in_patch;
 pub use history::{Event, EventKind};
+pub(crate) use history::{is_meant, nodes_in_patch};
 pub(crate) use positions::{Position, positions};
 pub use resolved::{Segment, at};
 pub(crate) use resolved::{at_mut, pointer};
@@ -194,7 +194,9 @@ pub enum Cause {
     /// A program returned it. Parts of its configuration may come from other places than the whole: overrides.
     Called { program: Text, config: Option<Node>, place: Span },
     /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
-    Rejected { asked: Span, paths: Vec<Span> },
+    Rejected { asked: Span, paths: Vec<(Span, Text)> },
+    /// A name did not follow a resource that once was called so, since that is in another namespace.
+    Elsewhere { kind: Gvk, target: Track, name: Text, now: Text, namespace: Text, place: Span },
     /// A condition under which the step acted: what was asked for, and the text that met it.
     Matched { asked: Span, met: Span },
 }

@@ -11,6 +11,13 @@ pub enum Segment {
     Index(usize),
 }
 
+impl Segment {
+    /// Whether it leads to a field of this name.
+    pub fn is_key(&self, name: &str) -> bool {
+        matches!(self, Segment::Key(key) if key == name)
+    }
+}
+
 /// The node that is there.
 pub fn at<'n>(root: &'n Node, path: &[Segment]) -> Option<&'n Node> {
     path.iter().try_fold(root, |node, segment| match segment {
