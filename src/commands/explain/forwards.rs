@@ -9,7 +9,7 @@ use krm_engine::explain::{
 use krm_engine::files::{clean, relative};
 use krm_engine::trace::{EventKind, each_step};
 use krm_engine::{Diagnostic, Node, Result, Source};
-use krm_yaml::decode_lossy;
+use krm_yaml::{Failure, decode_lossy};
 
 use super::{Answerer, Format, Traced};
 use crate::os;
@@ -96,6 +96,7 @@ impl Asked {
         let wrong = |message: String| Diagnostic::error("explain-source-line", message);
         let no_line = || {
             wrong(format!("`{place}` does not name a line of a file"))
+                .failing(Failure::CommandLine)
                 .help("write `FILE:LINE`, as in `base/web.yaml:17`")
         };
         let (file, last) = place.rsplit_once(':').ok_or_else(no_line)?;

@@ -188,7 +188,12 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
             true => answers.push(answerer.whole_in_full(one, found)),
             false => {
                 for field in fields {
-                    answers.extend(answerer.field(one, found, field)?);
+                    // That there is no such field may be because the build did not get so far.
+                    let answer = answerer.field(one, found, field).map_err(|error| {
+                        Diagnostic::join([error.clone()].into_iter().chain(one.failure().err()))
+                            .unwrap_or(error)
+                    });
+                    answers.extend(answer?);
                 }
             }
         }
@@ -419,7 +424,8 @@ impl Answerer<'_> {
     fn side_by_side(&self, all: &[Traced], rest: &[String], format: Format) -> Result<()> {
         let [resource, field] = rest else {
             let error =
-                Diagnostic::error("explain-side-by-side", "several folders are compared by one field");
+                Diagnostic::error("explain-side-by-side", "several folders are compared by one field")
+                    .failing(Failure::CommandLine);
             return Err(match all.iter().find_map(|one| two_words(one, rest)) {
                 Some(error) => error,
                 None => error.help(

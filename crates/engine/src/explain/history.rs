@@ -13,7 +13,9 @@ use super::references::references;
 use super::sites::{Part, Site};
 use super::text::MASK;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Event, EventKind, Input, InputKind, Operation, Segment, at, pointer};
+use crate::pipeline::trace::{
+    Cause, Event, EventKind, Inflation, Input, InputKind, Operation, Segment, at, pointer,
+};
 use crate::resource::{Gvk, ResourceId, Track};
 
 /// Everything there is to say about a field.
@@ -175,12 +177,11 @@ pub enum Because {
         text: Span,
     },
     Chart {
-        chart: Text,
-        version: Text,
-        repository: Text,
+        chart: Box<Inflation>,
     },
     Program {
         program: Text,
+        digest: Option<Text>,
         /// Where its configuration says the same as the new value: probably that is where it comes from.
         guess: Option<Span>,
     },
@@ -641,12 +642,8 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
         Cause::Matched { asked, .. } => {
             Some(Because::Condition { what: with.labels.path(*asked), text: *asked })
         }
-        Cause::Inflated { chart, version, repository } => Some(Because::Chart {
-            chart: chart.clone(),
-            version: version.clone(),
-            repository: repository.clone(),
-        }),
-        Cause::Called { program, config, place } => {
+        Cause::Inflated { chart } => Some(Because::Chart { chart: chart.clone() }),
+        Cause::Called { program, digest, config, place } => {
             let written = Some(*place).filter(|place| !place.is_none()).unwrap_or(event.asked);
             let guess = event.after.and_then(|value| {
                 let configured = config.as_ref().and_then(|config| same_in(config, value, |_| true));
@@ -655,7 +652,7 @@ fn reason(cause: &Cause, event: &Event, with: HistoryOptions) -> Option<Because>
                     documents.iter().find_map(|root| same_in(root, value, |span| written.holds(span)))
                 })
             });
-            Some(Because::Program { program: program.clone(), guess })
+            Some(Because::Program { program: program.clone(), digest: digest.clone(), guess })
         }
         Cause::Hashed { .. } => Some(Because::Hash { inputs: inputs_of(trace, event.resource) }),
     }

@@ -220,15 +220,21 @@ fn reason(object: &mut Node, because: &Because, sources: &Sources, hidden: &Hidd
             object
                 .set("inputs", Node::from(inputs.iter().map(|one| input(one, sources)).collect::<Vec<_>>()));
         }
-        Because::Chart { chart, version, repository } => {
+        Because::Chart { chart } => {
             let mut data = Node::map();
-            data.set("name", &**chart);
-            data.set("version", &**version);
-            data.set("repository", &**repository);
+            data.set("name", &*chart.chart);
+            data.set("version", &*chart.version);
+            data.set("repository", &*chart.repository);
+            data.set("template", &*chart.template);
+            let values = chart.values.iter().map(|path| Node::from(&**path));
+            data.set("values", Node::from(values.collect::<Vec<_>>()));
             object.set("chart", data);
         }
-        Because::Program { program, guess } => {
+        Because::Program { program, digest, guess } => {
             object.set("program", &**program);
+            if let Some(digest) = digest {
+                object.set("digest", &**digest);
+            }
             set_place(object, "probablyFrom", guess.unwrap_or(Span::NONE), sources);
         }
         Because::Condition { .. } | Because::Through { .. } | Because::Also { .. } => {}
@@ -249,6 +255,9 @@ fn input(input: &Input, sources: &Sources) -> Node {
             data.set("path", &**path);
             data.set("line", *line as i64);
         }
+    }
+    if input.merged {
+        data.set("merged", true);
     }
     set_place(&mut data, "place", input.entry, sources);
     data

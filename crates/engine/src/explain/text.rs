@@ -396,12 +396,21 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
             place(*at, sources).map_or_else(String::new, |at| format!("{pad}through the {what} at {at}\n"))
         }
         Because::Condition { .. } => String::new(),
-        Because::Chart { chart, version, repository } => {
-            let version = if version.is_empty() { String::new() } else { format!(" {version}") };
-            let repository = if repository.is_empty() { String::new() } else { format!(" of {repository}") };
-            format!("{pad}by the chart {chart}{version}{repository}; what happens inside is not known here\n")
+        Because::Chart { chart: one } => {
+            let said = |before: &str, text: &str| match text.is_empty() {
+                true => String::new(),
+                false => format!("{before}{text}"),
+            };
+            let mut chart = format!("{}{}", one.chart, said(" ", &one.version));
+            chart.push_str(&said(" of ", &one.repository));
+            chart.push_str(&said(", template ", &one.template));
+            chart.push_str(&said(", values of ", &one.values.join(", ")));
+            let chart = sanitize::inert(&chart);
+            format!("{pad}by the chart {chart}; what happens inside is not known here\n")
         }
-        Because::Program { program, guess } => {
+        Because::Program { program, digest, guess } => {
+            let digest = digest.as_ref().map(|digest| format!(" ({})", digest.get(..19).unwrap_or(digest)));
+            let program = format!("{program}{}", digest.unwrap_or_default());
             let guess = guess.and_then(|at| place(at, sources));
             let guess = guess.map(|at| format!("{pad}probably from {at}, which says the same\n"));
             let guess = guess.unwrap_or_default();
@@ -412,10 +421,11 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
 
 /// An input of a generator in words.
 pub(crate) fn input(input: &Input) -> String {
+    let merged = if input.merged { " (merged)" } else { "" };
     match &input.kind {
-        InputKind::Literal => format!("literal {}", input.key),
-        InputKind::File(path) => format!("file {path}"),
-        InputKind::Env(path, line) => format!("{} in line {line} of {path}", input.key),
+        InputKind::Literal => format!("literal {}{merged}", input.key),
+        InputKind::File(path) => format!("file {path}{merged}"),
+        InputKind::Env(path, line) => format!("{} in line {line} of {path}{merged}", input.key),
     }
 }
 

@@ -1,8 +1,10 @@
 //! A function in a build.
 
+use std::path::PathBuf;
+
 use krm_function::annotations::{PLUGIN_BEHAVIOR as BEHAVIOR, PLUGIN_NEEDS_HASH as NEEDS_HASH};
 use krm_function::{FunctionResult, Severity};
-use krm_yaml::{Diagnostic, Node, Result, Span, Style};
+use krm_yaml::{Diagnostic, Node, Result, Span, Style, Text};
 
 use super::{Answer, Form, Function, Locator, Sent, each_node};
 use crate::files::world::provide;
@@ -11,6 +13,8 @@ use crate::pipeline::{Call, Context, Ran, Transformer};
 use crate::resource::history;
 use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource, Track};
+use crate::runtime::Program;
+use crate::runtime::reapi::Digest;
 
 impl Transformer for Function {
     fn is_program(&self) -> bool {
@@ -20,6 +24,7 @@ impl Transformer for Function {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
         cx.note(Track::NONE, Span::NONE, || Cause::Called {
             program: self.name().into(),
+            digest: self.digest(cx),
             config: self.config().cloned(),
             place: self.config().map_or(self.place, Node::span),
         });
@@ -31,6 +36,17 @@ impl Transformer for Function {
 }
 
 impl Function {
+    /// The digest of an executable or a module. An image says its own, if it has one.
+    fn digest(&self, cx: &Context) -> Option<Text> {
+        let path = match self.program() {
+            Program::Exec(exec) => exec.path.contains('/').then(|| exec.dir.join(&exec.path))?,
+            Program::Wasm(module) => PathBuf::from(&module.path),
+            Program::Image(_) | Program::Tool(_) => return None,
+        };
+        let content = cx.world.read(&path).ok()?;
+        Some(format!("sha256:{}", Digest::of(&content).hash).into())
+    }
+
     /// Runs on what is there; on nothing, the program is given its own configuration as the only resource, since some
     /// expect one.
     fn transform_plain(&self, items: &mut Resources, cx: &Context) -> Result<()> {

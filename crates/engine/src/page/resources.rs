@@ -284,13 +284,18 @@ impl Drafting<'_> {
             Because::Condition { text, .. } => {
                 DraftWhy { text: "it acts because this matched".to_owned(), place: *text, events: Vec::new() }
             }
-            Because::Chart { chart, version, repository } => {
-                let version = if version.is_empty() { String::new() } else { format!(" {version}") };
-                let from = if repository.is_empty() { String::new() } else { format!(" from {repository}") };
+            Because::Chart { chart: one } => {
+                let said = |before: &str, text: &str| match text.is_empty() {
+                    true => String::new(),
+                    false => format!("{before}{text}"),
+                };
+                let (chart, version) = (&one.chart, said(" ", &one.version));
+                let from = said(" from ", &one.repository) + &said(", template ", &one.template);
+                let from = from + &said(", values of ", &one.values.join(", "));
                 let text = format!("the chart {chart}{version}{from}; krm cannot look inside");
                 DraftWhy { text, place: Span::NONE, events: Vec::new() }
             }
-            Because::Program { program, guess } => {
+            Because::Program { program, guess, .. } => {
                 let guessed = if guess.is_some() { ", but its configuration says the same here" } else { "" };
                 let text = format!("the function {program}; krm cannot look inside{guessed}");
                 DraftWhy { text, place: guess.unwrap_or(Span::NONE), events: Vec::new() }

@@ -187,7 +187,8 @@ impl Generator {
     /// Where the data comes from. What cannot be read was refused before.
     fn inputs(&self) -> Vec<Input> {
         let mut inputs = Vec::new();
-        let mut add = |key: &str, kind, entry| inputs.push(Input { key: key.into(), kind, entry });
+        let merged = self.args.behavior.value == "merge";
+        let mut add = |key: &str, kind, entry| inputs.push(Input { key: key.into(), kind, entry, merged });
         for path in &self.args.envs {
             let content = self.loader.load_bytes(path, path.span).unwrap_or_default();
             let text = String::from_utf8_lossy(&content);

@@ -12,7 +12,7 @@ use super::{Setup, read_config};
 use crate::files::world::{ChartAddress, EntryKind, Loader, World, clean, provide};
 use crate::merge::{self, Merged};
 use crate::pipeline::policy::Helm;
-use crate::pipeline::trace::Cause;
+use crate::pipeline::trace::{Cause, Inflation};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::read;
@@ -185,9 +185,14 @@ impl Transformer for HelmCharts {
         for (chart, resources) in self.charts.iter().zip(inflated) {
             for mut r in resources? {
                 cx.note(Track::NONE, r.span(), || Cause::Inflated {
-                    chart: chart.name.value.clone(),
-                    version: chart.version.clone(),
-                    repository: chart.repo.clone(),
+                    chart: Box::new(Inflation {
+                        chart: chart.name.value.clone(),
+                        version: chart.version.clone(),
+                        repository: chart.repo.clone(),
+                        template: template_of(r.span(), cx),
+                        values: chart.values_files(),
+                        entry: chart.span,
+                    }),
                 });
                 r.from_helm = true;
                 items.push(r)?;
@@ -197,7 +202,23 @@ impl Transformer for HelmCharts {
     }
 }
 
+/// The template that a resource comes from: helm names it in a comment before each.
+fn template_of(resource: Span, cx: &Context) -> Text {
+    const MARK: &str = "# Source: ";
+    let Some(output) = cx.sources.get(resource.file) else { return Text::new() };
+    let before = &output.text()[..resource.start as usize];
+    let name = before.rfind(MARK).and_then(|at| before[at + MARK.len()..].lines().next());
+    name.unwrap_or_default().trim().into()
+}
+
 impl Chart {
+    /// The files with values that the entry names.
+    fn values_files(&self) -> Vec<Text> {
+        let own = [&self.values_file.value].into_iter();
+        let all = own.chain(self.additional_values_files.iter().map(|path| &path.value));
+        all.filter(|path| !path.is_empty()).cloned().collect()
+    }
+
     /// Where it is pulled from; `None` for one that must be in the tree.
     pub(crate) fn address(&self) -> Option<ChartAddress> {
         let Chart { name, version, repo, .. } = self;

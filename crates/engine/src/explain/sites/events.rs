@@ -29,7 +29,15 @@ impl Sites<'_> {
             EventKind::Moved | EventKind::Merged | EventKind::Normalised => {}
             EventKind::Removed | EventKind::Deleted | EventKind::Dropped => found.overwrite(),
             // What a program printed is nowhere to be found.
-            EventKind::ByFunction | EventKind::Inflated => found.overwrite(),
+            EventKind::ByFunction | EventKind::Inflated => {
+                found.overwrite();
+                // All that a chart makes may depend on any of its values.
+                for cause in &event.causes {
+                    let Cause::Inflated { chart } = cause else { continue };
+                    let files = chart.values.iter().filter_map(|path| self.file(chart.entry, path));
+                    found.conditions.extend(files);
+                }
+            }
             EventKind::Followed => self.followed(event, found),
             EventKind::Copied => self.copied(event, found),
             EventKind::Hashed => {

@@ -186,19 +186,33 @@ pub enum Cause {
     /// Data of a generated resource.
     Generated { inputs: Vec<Input> },
     /// It came out of a helm chart.
-    Inflated { chart: Text, version: Text, repository: Text },
+    Inflated { chart: Box<Inflation> },
     /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it.
     Merged { patch: Node },
     /// An operation of a JSON patch was applied to the resource.
     Patched { operation: Operation },
     /// A program returned it. Parts of its configuration may come from other places than the whole: overrides.
-    Called { program: Text, config: Option<Node>, place: Span },
+    Called { program: Text, digest: Option<Text>, config: Option<Node>, place: Span },
     /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
     Rejected { asked: Span, paths: Vec<(Span, Text)> },
     /// A name did not follow a resource that once was called so, since that is in another namespace.
     Elsewhere { kind: Gvk, target: Track, name: Text, now: Text, namespace: Text, place: Span },
     /// A condition under which the step acted: what was asked for, and the text that met it.
     Matched { asked: Span, met: Span },
+}
+
+/// A chart that was inflated, and what went into it.
+#[derive(Clone, Debug)]
+pub struct Inflation {
+    pub chart: Text,
+    pub version: Text,
+    pub repository: Text,
+    /// The template that the resource comes from, as helm names it.
+    pub template: Text,
+    /// The files with values, as they are written in the entry.
+    pub values: Vec<Text>,
+    /// The entry.
+    pub entry: Span,
 }
 
 /// An operation of a JSON patch.
@@ -237,6 +251,8 @@ pub struct Input {
     pub kind: InputKind,
     /// The entry that names it.
     pub entry: Span,
+    /// The generator adds it to what is there.
+    pub merged: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
