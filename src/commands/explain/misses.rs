@@ -35,9 +35,10 @@ impl Answerer<'_> {
     /// Warnings of patches and replacements that would have written a field, if one thing about them were otherwise.
     pub(super) fn misses(&self, one: &Traced, about: &About) -> Vec<Diagnostic> {
         let mut warnings = self.session.warnings_of(&one.target);
-        warnings.retain(|warning| match warning.code() {
-            "replacement-no-target" => self.would_copy(warning.place(), about),
-            _ => warning.failure() == Some(Failure::NoMatch) && self.would_write(warning.place(), about),
+        warnings.retain(|warning| {
+            let place = warning.place();
+            warning.failure() == Some(Failure::NoMatch)
+                && (self.would_write(place, about) || self.would_copy(place, about))
         });
         warnings
     }
@@ -60,7 +61,10 @@ impl Answerer<'_> {
         }
         let mut warnings = self.session.warnings_of(&one.target);
         warnings.retain(|warning| {
-            let entry = self.labels.entry(warning.place()).filter(|_| warning.code() == "image-no-match");
+            let field = self.labels.field(warning.place());
+            let is_image =
+                field.is_some_and(|field| field.starts_with("images[") && field.ends_with("].name"));
+            let entry = self.labels.entry(warning.place()).filter(|_| is_image);
             let name = entry.as_ref().and_then(|entry| entry.get("name")?.text());
             name.is_some_and(|name| nearest(name, images.iter().map(String::as_str)).is_some())
         });

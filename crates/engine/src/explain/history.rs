@@ -471,7 +471,7 @@ fn also_set(event: &Event, labels: &Labels) -> Vec<Because> {
     }
     let Some(entry) = labels.entry(event.written) else { return Vec::new() };
     let set = |key: &&str| entry.get(key).and_then(Node::text).is_some_and(|text| !text.is_empty());
-    let tail = ["newTag", "digest"].iter().any(|key| set(&key));
+    let tail = ["newTag", "digest"].iter().any(set);
     let keys = ["newName", "newTag", "digest", "tagSuffix"].into_iter();
     let keys = keys.filter(set).filter(|key| *key != "tagSuffix" || !tail);
     let places = keys.filter_map(|key| entry.get(key)).map(Node::span);

@@ -155,36 +155,26 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
     });
     let causes: Vec<&Cause> = event.step.causes(event.resource, event.written).collect();
     for cause in &causes {
-        match cause {
-            Cause::Merged { patch } => {
-                let Some((before, after)) = lists else { continue };
-                let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
-                let name = |index: usize| key_of(after, after.items().get(index)?);
-                let in_patch = |index: usize| {
-                    let (key, value) = name(index)?;
-                    items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
-                };
-                let elements = Elements::new(before.items(), after.items(), of);
-                if now < was
-                    && let Some((item, (_, own))) = in_patch(now).zip(name(now))
-                {
-                    return (item.span(), format!("names `{own}`, which puts it in front"));
-                }
-                // Those in front of it that were after it, or were not there.
-                let is_new = |index: &usize| elements.place_before(*index).is_none_or(|at| at > was);
-                let new: Vec<usize> = (0..now).filter(is_new).collect();
-                let names: Vec<String> = new
-                    .iter()
-                    .filter_map(|index| name(*index))
-                    .map(|(_, name)| format!("`{name}`"))
-                    .collect();
-                if let (Some(first), false) =
-                    (new.iter().find_map(|index| in_patch(*index)), names.is_empty())
-                {
-                    return (first.span(), format!("puts {} in front", names.join(", ")));
-                }
-            }
-            _ => {}
+        let (Cause::Merged { patch }, Some((before, after))) = (cause, lists) else { continue };
+        let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
+        let name = |index: usize| key_of(after, after.items().get(index)?);
+        let in_patch = |index: usize| {
+            let (key, value) = name(index)?;
+            items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
+        };
+        let elements = Elements::new(before.items(), after.items(), of);
+        if now < was
+            && let Some((item, (_, own))) = in_patch(now).zip(name(now))
+        {
+            return (item.span(), format!("names `{own}`, which puts it in front"));
+        }
+        // Those in front of it that were after it, or were not there.
+        let is_new = |index: &usize| elements.place_before(*index).is_none_or(|at| at > was);
+        let new: Vec<usize> = (0..now).filter(is_new).collect();
+        let names: Vec<String> =
+            new.iter().filter_map(|index| name(*index)).map(|(_, name)| format!("`{name}`")).collect();
+        if let (Some(first), false) = (new.iter().find_map(|index| in_patch(*index)), names.is_empty()) {
+            return (first.span(), format!("puts {} in front", names.join(", ")));
         }
     }
     let operations = operations(&causes);

@@ -4,7 +4,6 @@ use krm_yaml::path::{self, Children, Edits, Rules, Segment, Signs};
 use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Span, Style, Tag, Text};
 
 use crate::limits;
-use crate::pipeline::trace;
 
 /// The operations of a JSON patch.
 ///
@@ -39,6 +38,20 @@ const OTHER_WORDS: [(&str, &str); 10] = [
     ("delete", "remove"),
     ("unset", "remove"),
 ];
+
+/// Sees the number of an operation, and the tree that it left.
+pub(crate) type Done<'d> = &'d mut dyn FnMut(usize, &Node);
+
+/// An operation that was applied.
+pub(crate) struct Applied {
+    pub name: Text,
+    pub path: Text,
+    pub from: Option<Text>,
+    pub span: Span,
+    pub value: Option<Node>,
+    /// The texts that say what to do, and on what.
+    pub asked: Vec<Span>,
+}
 
 #[derive(Clone, Debug)]
 struct Operation {
@@ -88,8 +101,9 @@ impl JsonPatch {
         })
     }
 
-    /// An operation for a trace. Of a value that it copied to the end of a list, the path has the position there.
-    pub(crate) fn operation(&self, number: usize, after: &Node) -> trace::Operation {
+    /// What an operation says, given what it left. Of a value that it copied to the end of a list, the path has the
+    /// position there.
+    pub(crate) fn applied(&self, number: usize, after: &Node) -> Applied {
         let operation = &self.0[number];
         let written = operation.path.clone().unwrap_or_default();
         let list = written.strip_suffix("/-").filter(|_| operation.from.is_some());
@@ -97,7 +111,7 @@ impl JsonPatch {
         let path = list.zip(last).map(|(list, last)| Text::from(format!("{list}/{last}")));
         let tested = operation.value.as_ref().filter(|_| operation.op == "test").map(Node::span);
         let spans = [operation.op_span, operation.span, operation.from_span];
-        trace::Operation {
+        Applied {
             name: operation.op.clone(),
             path: path.unwrap_or(written),
             from: operation.from.clone(),
@@ -118,7 +132,7 @@ impl JsonPatch {
         &self,
         root: &mut Node,
         warn: &mut dyn FnMut(Diagnostic),
-        mut done: Option<&mut dyn FnMut(usize, &Node)>,
+        mut done: Option<Done>,
     ) -> Result<()> {
         let mut copies = limits::Copies::default();
         for (number, operation) in self.0.iter().enumerate() {

@@ -86,7 +86,7 @@ impl Context<'_> {
         }
     }
 
-    /// Says that one of several entries of a step is done with a resource, so that what each of them did can be told apart.
+    /// Says that one of several entries of a step is done with a resource, so that what each of them did is known.
     pub(crate) fn part(&self, entry: usize, r: &Resource) {
         if let Some(tracer) = self.trace {
             tracer.part(entry, r.track, r.node(), r.id());

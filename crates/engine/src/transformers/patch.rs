@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_oddities};
 use super::{Setup, read_config};
 use crate::files::world::Loader;
-use crate::patch::JsonPatch;
-use crate::pipeline::trace::Cause;
+use crate::patch::{Applied, Done, JsonPatch};
+use crate::pipeline::trace::{Cause, Operation};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -243,7 +243,10 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, chosen: &Chosen, c
         let made = has_some && make_annotations(root);
         let mut done = |number: usize, root: &Node| {
             cx.note(track, Span::NONE, || Cause::Matched { asked: chosen.place, met: span });
-            cx.note(track, Span::NONE, || Cause::Patched { operation: patch.operation(number, root) });
+            cx.note(track, Span::NONE, || {
+                let Applied { name, path, from, span, value, asked } = patch.applied(number, root);
+                Cause::Patched { operation: Operation { name, path, from, span, value, asked } }
+            });
             // What the last one left is what the step left.
             if number + 1 < patch.len() {
                 let mut root = root.clone();
@@ -253,8 +256,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, chosen: &Chosen, c
                 cx.part_of(number, track, &root, &id);
             }
         };
-        let done: Option<&mut dyn FnMut(usize, &Node)> =
-            if cx.trace.is_some() { Some(&mut done) } else { None };
+        let done: Option<Done> = if cx.trace.is_some() { Some(&mut done) } else { None };
         patch.apply(root, &mut |warning| cx.warn(warning.note(format!("patching {id}"), span)), done)?;
         if made {
             without_empty_annotations(root);

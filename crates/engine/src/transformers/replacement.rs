@@ -5,7 +5,7 @@ mod field;
 
 use krm_yaml::de::{from_node_with, strict};
 use krm_yaml::path::{self, Path, Rules, Segment};
-use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Style, Text, resolve};
+use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Style, Text, resolve};
 use serde::Deserialize;
 
 use self::embedded::Outcome;
@@ -304,7 +304,8 @@ impl Rule {
                     "kind, name and namespace are regular expressions that must match the whole text",
                     items,
                 );
-                let warning = Diagnostic::warning("replacement-no-target", miss.message);
+                let warning =
+                    Diagnostic::warning("replacement-no-target", miss.message).failing(Failure::NoMatch);
                 let warning = warning.at(miss.place).at(place.span).help(miss.help);
                 cx.warn(miss.fix.into_iter().fold(warning, Diagnostic::fix));
             }

@@ -19,7 +19,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::find::{FieldPath, Where, each_scalar, in_patch};
 use super::labels::Labels;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, EventKind, Segment, at, pointer};
+use crate::pipeline::trace::{Cause, EventKind, Segment, at, nodes_in_patch, pointer};
 use crate::resource::Track;
 
 use conditions::of_patch;
@@ -211,7 +211,7 @@ impl<'s> Sites<'s> {
     ) -> Rc<Found> {
         // Steps that left the resource alone make no difference to its history.
         let all = until;
-        let until = trace.touching(resource, until).next_back().map_or(0, |(step, _)| step + 1);
+        let until = trace.concerning(resource, until).next_back().map_or(0, |(step, _)| step + 1);
         let trace_id = std::ptr::from_ref(trace) as usize;
         let key = Key {
             trace: trace_id,
@@ -269,7 +269,12 @@ impl<'s> Sites<'s> {
         let Some(depth) = path.iter().rposition(|segment| matches!(segment, Segment::Index(_))) else {
             return;
         };
-        let value = tree(trace, until, track).and_then(|root| at(root, path)).and_then(Node::text);
+        let root = tree(trace, until, track);
+        let node = root.and_then(|root| at(root, path));
+        let (value, written) = (node.and_then(Node::text), node.map(Node::span));
+        let is_key = path
+            .last()
+            .is_some_and(|last| ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS).any(|key| last.is_key(key)));
         for (_, step) in trace.touching(track, until) {
             if let (Some(within), Some(from)) =
                 (&step.within, step.change(track).and_then(|change| change.from))
@@ -288,12 +293,14 @@ impl<'s> Sites<'s> {
             for cause in step.causes(track, Span::NONE) {
                 match cause {
                     Cause::Merged { patch } => {
-                        let nodes = in_patch(patch, path);
                         let is_named = |node: &&Node| value.is_some() && node.text() == value;
-                        let is_key = path.last().is_some_and(|last| {
-                            ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS).any(|key| last.is_key(key))
-                        });
-                        if is_key && path.len() == depth + 2 && nodes.iter().any(is_named) {
+                        let meant = root.map(|root| nodes_in_patch(patch, root, path));
+                        let brings = match meant.and_then(|nodes| nodes.get(path.len()).copied()) {
+                            // The element by its usual key: of its other fields, the patch may write what they are.
+                            Some(node) => is_named(&node) && (is_key || Some(node.span()) != written),
+                            None => in_patch(patch, path).iter().any(is_named),
+                        };
+                        if path.len() == depth + 2 && brings {
                             let own = std::mem::take(&mut found.decides);
                             found.conditions.extend(own.into_iter().map(|(site, _)| site));
                         }

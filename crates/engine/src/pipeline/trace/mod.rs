@@ -475,7 +475,11 @@ impl Trace {
     }
 
     /// The steps before one that changed a resource or had a patch for it, oldest first.
-    fn concerning(&self, resource: Track, until: usize) -> impl DoubleEndedIterator<Item = (usize, &Traced)> {
+    pub(crate) fn concerning(
+        &self,
+        resource: Track,
+        until: usize,
+    ) -> impl DoubleEndedIterator<Item = (usize, &Traced)> {
         let index = || {
             let mut concerned: FxHashMap<Track, Vec<u32>> = FxHashMap::default();
             for (at, step) in self.steps.iter().enumerate() {
