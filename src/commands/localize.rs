@@ -101,7 +101,7 @@ fn mode(copy: &Localized, path: &Path) -> Result<u32> {
     copy.originals.get(path).map_or(Ok(os::NEW_FILE), |original| os::mode_for_copy(original))
 }
 
-/// As the reference calls it.
+/// As `kustomize localize` calls it, if it is given no name.
 fn default_name(args: &LocalizeArgs) -> Result<String> {
     let name = |path: &str| Path::new(path).file_name().unwrap_or_default().to_string_lossy().into_owned();
     if let Some(repository) = Repository::parse(&args.target) {

@@ -257,7 +257,8 @@ impl Checkout {
         Ok(Self { folder: Place::Cloned(folder), revision })
     }
 
-    /// Fetches a commit. Servers that give none by its name give the reference, which is as good if it has not moved.
+    /// Fetches a commit. Servers that give none by its name give the branch or tag, which is as good if it has not
+    /// moved.
     fn at(repository: &Repository, commit: &str) -> Result<Self> {
         let by_name = Repository { reference: commit.to_owned(), ..repository.clone() };
         let no_commit = match Self::of(&by_name, SAME_EVERYWHERE) {

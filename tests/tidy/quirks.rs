@@ -6,9 +6,11 @@
 //! // quirk(name-of-it): What happens. (the function it comes from)
 //! ```
 //!
+//! Comments elsewhere refer to it by `See quirk(name-of-it)`.
+//!
 //! `tests/tidy/quirks` names a case for each, and `docs/quirks.md` is written from both: `UPDATE=1 cargo test --test tidy`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
 use super::{all_sources, root};
@@ -94,11 +96,66 @@ fn marked(text: &str) -> Vec<(String, String)> {
     found
 }
 
+/// A comment about what the reference does leaves open whether that is right, or an oddity that is imitated on purpose. It
+/// marks the oddity, names the mark, or says what happens and why without the reference.
+#[test]
+fn imitations_are_marked() {
+    let sources = all_sources();
+    let marks = sources.iter().flat_map(|file| marked(&file.text));
+    let known: BTreeSet<String> = marks.map(|(name, _)| name).collect();
+    let mut faults = Vec::new();
+    for file in &sources {
+        for (number, text) in paragraphs(&file.text) {
+            let names = text.split("quirk(").skip(1).filter_map(|after| after.split(')').next());
+            let names: Vec<&str> = names.collect();
+            let unknown = names.iter().filter(|name| !known.contains(**name));
+            faults.extend(unknown.map(|name| format!("{}:{number}: nothing marks quirk({name})", file.path)));
+            if names.is_empty() && says_reference(&text) {
+                faults.push(format!("{}:{number}: \"the reference\", but no quirk(name)", file.path));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}
+
+fn says_reference(text: &str) -> bool {
+    let text = text.to_lowercase();
+    text.split("the reference").skip(1).any(|after| !after.starts_with(char::is_alphanumeric))
+}
+
+/// Comment lines that follow each other, as one text, and the number of the first.
+fn paragraphs(text: &str) -> Vec<(usize, String)> {
+    let mut found: Vec<(usize, String)> = Vec::new();
+    let mut within = false;
+    for (at, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            within = false;
+            continue;
+        };
+        let comment = comment.trim_start_matches(['/', '!']).trim();
+        match found.last_mut().filter(|_| within) {
+            Some((_, text)) => *text = format!("{text} {comment}"),
+            None => found.push((at + 1, comment.to_owned())),
+        }
+        within = true;
+    }
+    found
+}
+
+#[test]
+fn comments_are_read_by_paragraphs() {
+    let text = "/// As the\n/// reference does.\n// quirk(a): b. (c)\nfn d() {}\n    // The references.\n";
+    let found = paragraphs(text);
+    assert_eq!(found[0], (1, "As the reference does. quirk(a): b. (c)".to_owned()));
+    assert_eq!(found[1], (5, "The references.".to_owned()));
+    assert_eq!(found.iter().map(|(_, text)| says_reference(text)).collect::<Vec<_>>(), [true, false]);
+}
+
 fn page(quirks: &BTreeMap<String, Quirk>, list: &str) -> String {
     let mut page = String::from(
         "# Oddities of kustomize that krm reproduces\n\n\
          krm prints what `kustomize build` prints, byte for byte, even when that is surprising. Each of these is imitated on\n\
-         purpose, marked in the code by `quirk(name)`, and has a case that shows it.\n\n\
+         purpose, marked in the code by `quirk(name)`, and has a case that shows it. The few that are of kpt say so.\n\n\
          This page is written from those comments by `UPDATE=1 cargo test --test tidy`.\n",
     );
     for (name, quirk) in quirks {

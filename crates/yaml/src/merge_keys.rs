@@ -92,8 +92,8 @@ fn resolved_map(map: &Map) -> Result<Option<Map>> {
             }
         }
     }
-    // The reference comes to what the sources themselves merge when all else has its place, and has by then forgotten all
-    // but that of the first of them.
+    // quirk(nested-merge-keys-count-once): If what a `<<` names has a `<<` of its own, that is followed after all else
+    // has its place. Of several, only that of the first is. (kyaml `mergeAll`)
     let mut fields = sources.iter().copied().flatten();
     if let Some(nested) = fields.find(|field| field.key.tag() == Tag::Merge) {
         let nested = resolved_map(&Map::from_entries(vec![nested.clone()]))?;

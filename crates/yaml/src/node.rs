@@ -44,7 +44,7 @@ pub enum Value {
 /// A sequence.
 pub type Seq = Vec<Node>;
 
-/// The type of a node, as the reference resolves it.
+/// The type of a node, as go-yaml resolves it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Tag {
     /// `null`, `~`, or nothing at all.

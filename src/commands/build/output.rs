@@ -13,7 +13,7 @@ use crate::cli::{BuildArgs, as_kustomize};
 use crate::os;
 use crate::report::{counted, names};
 
-/// A file per resource, named as the reference names them.
+/// A file per resource, named as `kustomize build --output` names them.
 pub fn resource_files(dir: &Path, items: &Resources) -> Result<Vec<(PathBuf, String)>> {
     let namespaced = || items.iter().filter(|r| !r.id().cluster_scoped);
     let namespaces: FxHashSet<&str> = namespaced().map(|r| r.id().effective_namespace()).collect();

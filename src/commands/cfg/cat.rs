@@ -113,7 +113,8 @@ pub fn cat(args: &CatArgs, report: &Report) -> Result<()> {
 fn restyle(node: &mut Node, style: YamlStyle) {
     let style = match style {
         YamlStyle::Tagged => {
-            // As in the reference, of the resource alone.
+            // quirk(tagged-style-tags-resources-alone): `--style TaggedStyle` writes the tag of a resource, and of
+            // nothing in it. (kyaml `kio.ByteWriter`)
             if node.is_map() {
                 node.trivia_mut().tag = Some("!!map".into());
             }

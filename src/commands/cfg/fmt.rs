@@ -123,7 +123,7 @@ pub fn fmt(args: &FmtArgs, report: &Report) -> Result<()> {
             eprintln!("passed over what `{}` names: {shown}", package::IGNORE);
         }
     }
-    // The reference says nothing, and a diff says it all.
+    // Called as `kustomize` it says nothing, and a diff says it all.
     if seen > 0 && !args.diff && !args.quiet && !as_kustomize::is_called() {
         eprintln!("{}", summary(&changed, seen));
     }
@@ -261,7 +261,7 @@ pub fn formatted(documents: &[Document]) -> Result<String> {
     Ok(format!("{lead}{}", join(texts.iter().filter(|text| !text.is_empty()).cloned())))
 }
 
-/// A document as the reference formats it: fields in their order, indented by two, lists not further than their keys.
+/// A document as `kustomize cfg fmt` formats it: fields in their order, indented by two, lists not further than their keys.
 fn document(document: &Document) -> Result<String> {
     let mut item = Item::of(document.root.clone());
     if document.root.is_null() || cfg::format::is_left_alone(&item) || is_json(document) {

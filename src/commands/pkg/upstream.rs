@@ -97,7 +97,7 @@ impl Upstream {
         Repository { address, url, path, reference: reference.to_owned(), timeout, submodules: false }
     }
 
-    /// Fetches the package; without a reference, from the default branch, whose name is then the reference.
+    /// Fetches the package; without a branch, tag or commit, from the default branch, whose name it then notes.
     pub fn fetch(&mut self, disk: &Disk) -> Result<Fetched> {
         if self.reference.is_empty() {
             self.reference = disk.default_branch(&self.repository("HEAD"))?;

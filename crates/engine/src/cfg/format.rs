@@ -9,7 +9,8 @@ use crate::resource::comments::has_comments;
 
 pub use crate::resource::comments::strip_comments;
 
-/// The fields that come first, in this order; all others follow by name. The order of the reference.
+/// The fields that come first, in this order; all others follow by name. The order of kyaml's
+/// formatter.
 const FIELD_ORDER: &[&str] = &[
     "name",
     "generateName",
@@ -123,7 +124,7 @@ const FIELD_ORDER: &[&str] = &[
     "secretRef",
 ];
 
-/// Where a field is in the order of the reference; unknown fields come last.
+/// Where a field is in this order; unknown fields come last.
 pub fn rank(field: &str) -> usize {
     FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
 }

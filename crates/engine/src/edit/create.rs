@@ -24,7 +24,7 @@ pub struct New {
 }
 
 impl New {
-    /// The text of the file: fields in the order of the reference, without those that say nothing.
+    /// The text of the file: fields in the order `kustomize create` writes, without those that say nothing.
     pub fn text(&self) -> String {
         let list = Node::from(self.resources.iter().map(Node::from).collect::<Vec<_>>());
         let pairs = |all: &[Pair]| all.iter().map(|pair| (pair.key.clone(), pair.value.clone())).collect();
@@ -111,7 +111,7 @@ fn walk(
     Ok(())
 }
 
-/// Whether all of a file is resources; one that holds nothing passes, as in the reference.
+/// Whether all of a file is resources; one that holds nothing passes: a build takes it, too.
 fn holds_resources(bytes: Vec<u8>, schema: &Schema) -> bool {
     let Ok(text) = krm_yaml::decode(bytes) else { return false };
     read::read(&Source::detached("", text), schema).is_ok()

@@ -36,7 +36,7 @@ pub(crate) fn set(node: &mut Node, name: &str, value: Node) {
     }
 }
 
-/// Sets a text, or removes the field if the text is empty, as the reference writes no empty ones.
+/// Sets a text, or removes the field if the text is empty: it then says nothing.
 pub(crate) fn set_text(node: &mut Node, name: &str, value: &str) {
     match (value.is_empty(), get(node, name)) {
         (true, _) => drop(remove(node, name)),
@@ -74,8 +74,8 @@ pub(crate) fn push(node: &mut Node, name: &str, item: Node) {
     insert(node, name, end, item);
 }
 
-/// Adds an item that has a `name` to a list. The reference sorts such lists; one that is sorted stays so, and any other gets
-/// the item at its end.
+/// Adds an item that has a `name` to a list. `kustomize edit` sorts such lists, so one that is sorted
+/// stays so; any other is in an order somebody chose, and gets the item at its end.
 pub(crate) fn push_by_name(node: &mut Node, name: &str, item: Node) {
     let list = items(node, name);
     let at = match list.is_sorted_by_key(|item| text(item, "name")) {

@@ -39,7 +39,7 @@ impl ImageChange {
         Ok(Self { name: name.into(), new_name: new_name.into(), new_tag: tag.into(), digest: digest.into() })
     }
 
-    /// What is probably wrong with it. The reference takes it without a word, and scripts rely on what it writes.
+    /// What is probably wrong with it. No more than a warning: scripts rely on what is written.
     fn doubt(&self) -> Option<Diagnostic> {
         let Self { name, new_name, new_tag, digest } = self;
         let warning = |message: String| Diagnostic::warning("edit-image", message);

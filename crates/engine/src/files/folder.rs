@@ -337,7 +337,7 @@ impl Folder {
             Some(Ok(file)) => Ok(Resolved::File(file)),
             None => fetch().map(|_| Resolved::Folder),
             Some(Err(no_file)) if known == Some(AddressKind::File) => Err(no_file),
-            // An address that is not a file may be a repository: the reference tries both, so must we.
+            // An address that is not a file may be a repository: only trying both tells.
             Some(Err(no_file)) => match fetch() {
                 Ok(_) => Ok(Resolved::Folder),
                 // Its name says that it is a file: git is not needed.

@@ -1,7 +1,7 @@
 //! Addresses: which are git repositories, and what they say of themselves.
 //!
-//! Only reading them happens here; fetching is the [`World`](crate::World)'s. The rules are the reference's, down to what
-//! it accepts by accident, since addresses of all these forms are in use:
+//! Only reading them happens here; fetching is the [`World`](crate::World)'s. The rules are kustomize's, down to what it
+//! accepts by accident, since addresses of all these forms are in use:
 //!
 //! ```text
 //! https://github.com/org/repo/path?ref=v1      github.com/org/repo     git@github.com:org/repo.git/path
@@ -219,7 +219,10 @@ struct Query {
 }
 
 impl Query {
-    /// What it does not understand it passes over, as the reference does.
+    /// What it does not understand it passes over.
+    // quirk(options-of-addresses-are-passed-over): An option of an address that is unknown or has no valid value is
+    // passed over in silence, and a semicolon among them makes all of them so: `?ref=v1;timeout=1` is the default
+    // branch. (`git.parseQuery`)
     fn parse(query: &str) -> Self {
         let mut parsed = Self { reference: String::new(), timeout: TIMEOUT, submodules: true };
         let pairs: Option<Vec<(String, String)>> = query

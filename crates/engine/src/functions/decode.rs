@@ -12,7 +12,7 @@ use super::{Returned, Sent};
 use crate::files::paths::within;
 use crate::resource::Home;
 
-/// Internal annotations that the reference's own library may leave behind. They mean nothing here.
+/// Internal annotations that kyaml, which many functions use, may leave behind. They mean nothing here.
 const LEFT_BEHIND: [&str; 2] = [annotations::SEQUENCE_INDENT, annotations::MIGRATION_ID];
 
 /// Makes what came back into edits of what was sent.

@@ -46,8 +46,8 @@ pub struct Function {
 /// How resources are written for a program, and how what it returns is taken.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Form {
-    /// As the reference's build writes them: without comments, quotes and braces, keys in order. They are not in files, keep
-    /// their order, and no two may have the same name.
+    /// As a build writes them: without comments, quotes and braces, keys in order. They are not in files, keep their order,
+    /// and no two may have the same name. See quirk(functions-see-plain-text).
     #[default]
     Plain,
     /// As they are in the files of a package, which annotations name. What comes back are edits, in the order it came.
@@ -429,7 +429,7 @@ fn with_home(node: Node, home: &Home) -> Object {
     object
 }
 
-/// Sets an annotation as the reference does: in quotes.
+/// Sets an annotation in quotes, as kyaml does.
 fn annotate(object: &mut Object, key: &str, value: &str) {
     if let Some(annotations) = object.map_at("metadata").and_then(|metadata| metadata.map_at("annotations")) {
         annotations.set(key, Node::from(value).with_style(Style::SingleQuoted));

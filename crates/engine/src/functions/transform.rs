@@ -88,7 +88,7 @@ impl Function {
                 None => added.push(made(node, cx)?),
             }
         }
-        // In the order they had, new ones last: as the reference does it.
+        // In the order they had, new ones last.
         *items = Resources::from_vec(kept.into_iter().flatten().chain(added).collect());
         items.refuse_duplicates().map_err(|d| {
             Diagnostic::error("function-twins", format!("function `{}` failed: {d}", self.name()))

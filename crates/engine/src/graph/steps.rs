@@ -237,7 +237,7 @@ impl Branch {
             }
             (Role::Generate, _) => self.content.push(Content::Generated(view(step, around))),
             (Role::Transform | Role::Validate | Role::Inspect, _) => {
-                // A step that the reference always has there.
+                // Some steps are always there, whether they are asked for or not.
                 let layer = (around.layer)(&step.name.folder).and_then(|layer| layer.root.as_ref());
                 let is_written = layer.is_none_or(|root| root.get(&step.name.field).is_some());
                 if is_written || !step.changes.is_empty() {

@@ -368,7 +368,8 @@ fn check_config_path(field: &str, path: &Spanned<Text>) -> Result<()> {
     if path.starts_with('/') {
         return wrong("is absolute");
     }
-    // As kpt: two dots anywhere, `la..bels.yaml` too.
+    // quirk(two-dots-are-refused-anywhere): A `configPath` with two dots in a row is refused, also when they are within
+    // a name, such as `la..bels.yaml`. (kpt `kptfile.validateFnConfigPathSyntax`)
     if path.contains("..") {
         return wrong("has `..` in it");
     }

@@ -361,7 +361,8 @@ fn whole(
             clash(Did::Remove, Did::Change, kept);
             (kept == Kept::Upstream).then(|| theirs.clone())
         }
-        // As kpt: one that was removed here comes back.
+        // quirk(removed-files-come-back): An update of a package brings back a file that was removed from the copy, if
+        // it is not one of resources. (kpt `update.ReplaceNonKRMFiles`)
         (_, theirs, None) => theirs.cloned(),
         (was, theirs, Some(ours)) if was == Some(ours) => theirs.cloned(),
         (was, theirs, Some(ours)) if theirs != was && theirs != Some(ours) => {

@@ -119,7 +119,8 @@ impl Plan<'_> {
                 });
             };
             let loader: Arc<dyn Loader> = folder.clone();
-            // `fieldSpecs: default` asks for the fields a kustomization's own field would change; the reference refuses it.
+            // `fieldSpecs: default` asks for the fields a kustomization's own field would change; kustomize
+            // refuses it, so it cannot have another meaning.
             let mut node = config.node().clone();
             let wants_defaults = node.get("fieldSpecs").and_then(Node::text) == Some("default");
             if wants_defaults {
@@ -138,7 +139,9 @@ impl Plan<'_> {
             let unknown = transformers::unknown_fields(&node, &noticed);
             self.warn(odd_values::field_case(noticed));
             return match is_composed.then_some(()) {
-                // The reference passes over what it does not know, and so must a kustomization.
+                // quirk(built-ins-ignore-unknown-fields): A field that a built-in does not know, in a configuration of
+                // its own, is ignored; in a kustomization it is a mistake.
+                // (`builtins.AnnotationsTransformerPlugin.Config`)
                 None => {
                     self.warn(unknown);
                     made

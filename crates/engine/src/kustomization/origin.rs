@@ -9,7 +9,8 @@ use crate::resource::{Origin, Resource, ResourceRef};
 /// An origin one step further.
 pub(crate) fn append(origin: &Origin, path: &str) -> Origin {
     if let Some(repository) = Repository::parse(path) {
-        // The reference shows the root of a repository under this name.
+        // quirk(root-of-a-repository-is-not-cloned): The path of what comes from the root of a repository begins with
+        // `notCloned`, the name of a folder that stands for one that is yet to be fetched. (`resource.Origin.Append`)
         let path = if repository.path.is_empty() { "notCloned" } else { &repository.path };
         let path = clean(std::path::Path::new(path)).display().to_string().into();
         return Origin {

@@ -175,7 +175,9 @@ impl<'s> Plan<'s> {
                 let source = folder.load(path, path.span())?;
                 let document = krm_yaml::parse(&source)?.into_iter().next();
                 let document = document.map_or_else(Node::null, |document| document.root);
-                // If the reference already had to look for a kind it does not know, it later has both schemas.
+                // quirk(openapi-beside-the-built-in): A file in `openapi:` replaces the built-in schema, unless a kind
+                // the built-in one does not know was read before: then both count. (kyaml `openapi.SetSchema`,
+                // `openapi.IsNamespaceScoped`)
                 let read = match self.strangers {
                     true => Schema::from_openapi_beside_builtin,
                     false => Schema::from_openapi,
@@ -424,7 +426,9 @@ impl<'s> Plan<'s> {
         self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
         let name = here.name("components", Some(at));
         self.steps.push(Step::new(name, place, Role::Transform, Work::new(Unique)));
-        // The reference merges all rules again after a component, which may drop a spec for every kind.
+        // quirk(component-drops-fields-of-every-kind): After a component all field specs are merged again, into none.
+        // One for every kind that comes after one for a certain kind with the same path is then taken for the same, and
+        // dropped. (`ResAccumulator.MergeAccumulator`, `types.FsSlice.MergeOne`)
         let config = std::mem::take(&mut self.config);
         self.config.merge(&config)
     }
@@ -441,7 +445,7 @@ impl<'s> Plan<'s> {
             .help("a folder that is reached in several ways counts as often: name it once"))
     }
 
-    /// The generators, built-in ones first, in the reference's order.
+    /// The generators, built-in ones first, in a fixed order, which shows in the output.
     fn generate(&mut self, here: &Here) -> Result<()> {
         let k = &here.file.kustomization;
         let loader: Arc<dyn Loader> = here.folder.clone();
@@ -471,7 +475,7 @@ impl<'s> Plan<'s> {
         self.external(here, Role::Generate, "generators", &k.generators)
     }
 
-    /// The transformers, built-in ones first, in the reference's order: that of the fields in the file does not matter.
+    /// The transformers, built-in ones first, in a fixed order: that of the fields in the file does not matter.
     fn transform(&mut self, here: &Here) -> Result<()> {
         let k = &here.file.kustomization;
         let config = self.config.clone();
@@ -564,7 +568,7 @@ impl<'s> Plan<'s> {
         self.steps.push(Step { origin, entries, ..Step::new(name, place, role, work) });
     }
 
-    /// A built-in that does the work of several of the reference's, which shows in transformer annotations.
+    /// A built-in that does the work of several of kustomize's, which shows in transformer annotations.
     fn builtins(&mut self, here: &Here, asked: Asked, kind: &str, transformer: impl Transformer + 'static) {
         let more = here.scope.origin.as_ref().map_or(0, |_| asked.entries.len().saturating_sub(1));
         let again = asked.clone();

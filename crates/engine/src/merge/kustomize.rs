@@ -1,6 +1,6 @@
-//! How the reference merges lists whose elements cannot be distinguished by their keys.
+//! How kustomize merges lists whose elements cannot be distinguished by their keys.
 //!
-//! An element without its key, the same key twice, or one of several keys on some elements only: the reference has no rule
+//! An element without its key, the same key twice, or one of several keys on some elements only: kustomize has no rule
 //! for these, but what its procedure makes of them is what people's builds print, so it is followed step by step. It
 //! compares every element with every other; lists people mean to write go through [`lists`](super::lists).
 
@@ -155,7 +155,7 @@ fn merge_element(
             node.set(key, Node::scalar(*value, tag, Default::default(), Default::default()));
         }
     }
-    // The reference merges in place, so the list sees it too.
+    // The merge is one in place, so the list sees it too. See quirk(element-without-its-key).
     match (dest_at, origin_at) {
         (Some(at), _) if !replaced => lists.dest[at] = node.clone(),
         (None, Some(at)) => lists.origin()[at] = node.clone(),

@@ -1,7 +1,7 @@
 //! Lists merged element by element.
 //!
 //! Pairing here is not `krm_function::elements`, which knows two lists: there are three, an element that only the
-//! updated list has goes where that list has it, and the reference says by which of a schema's keys.
+//! updated list has goes where that list has it, and of a schema's keys only those count that some element has.
 
 use std::borrow::Cow;
 
@@ -22,7 +22,7 @@ fn lists<'n>(s: &Sources<'n>) -> Lists<'n> {
     [s.dest, s.origin, s.updated].map(|node| node.map_or(&[][..], Node::items))
 }
 
-/// The value of an element's key: empty if it has none, as for the reference.
+/// The value of an element's key: empty if it has none, or a null.
 pub(super) fn key_value<'n>(element: &'n Node, key: &str) -> &'n str {
     element.get(key).filter(|value| !value.is_null()).and_then(Node::text).unwrap_or_default()
 }
@@ -33,8 +33,8 @@ pub(super) fn used_keys<'k>(lists: &Lists, keys: &'k [Cow<'static, str>]) -> Vec
     keys.iter().map(|key| key.as_ref()).filter(used).collect()
 }
 
-/// Whether every element is distinguished from the others of its list by its keys: what people write. The reference treats
-/// other lists in ways [of their own](super::kustomize).
+/// Whether every element is distinguished from the others of its list by its keys: what people write. Other
+/// lists are treated in ways [of their own](super::kustomize). See quirk(element-without-its-key).
 pub(super) fn is_regular(s: &Sources, keys: &[Cow<'static, str>]) -> bool {
     let lists = lists(s);
     let used = used_keys(&lists, keys);
@@ -85,7 +85,9 @@ pub(super) fn merge(
         let [dest, origin, updated] = std::array::from_fn(|i| pair[i].map(|at| &lists[i][at as usize]));
         let s = Sources { dest, origin, updated };
         if w.options.as_reference && w.options.prepend && is_replaced(&s) {
-            // The reference puts the destination's own element back over the one that was to replace it.
+            // quirk(replacing-an-element-has-no-effect): `$patch: replace` in an element of a list that has keys, such
+            // as a container, changes nothing: the element there was is put back over the new one. (kyaml
+            // `Walker.setAssociativeSequenceElements`, `appendListNode`)
             merged.push(dest.cloned());
             continue;
         }

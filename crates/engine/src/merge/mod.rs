@@ -23,14 +23,14 @@ pub use two_way::two_way;
 
 use krm_yaml::Node;
 
-/// How lists are merged, and how closely the reference is followed.
+/// How lists are merged, and how closely kustomize is followed.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Options {
     /// Merge lists that no schema describes if every element has one of the [keys](krm_function::elements::ASSOCIATIVE_KEYS).
     pub infer: bool,
     /// Put elements that are new to the destination first, not last.
     pub prepend: bool,
-    /// Follow the reference also where it does not do what its documents say: how patches of a build are applied. Refuse
+    /// Follow kustomize also where it does not do what its documents say: how patches of a build are applied. Refuse
     /// to merge a map with a list or a scalar, where otherwise the newer value wins.
     pub as_reference: bool,
 }

@@ -127,7 +127,7 @@ impl Visitor for ThreeWay {
         {
             return Ok(Start::Keep);
         }
-        // As in the reference, what the update changed in it is added; but it was removed on purpose.
+        // By default, what the update changed in it is added; but it was removed on purpose.
         if s.dest.is_none() && s.origin.is_some() && s.updated.is_some() && self.keeps_ours(s, walk) {
             return Ok(Start::Keep);
         }

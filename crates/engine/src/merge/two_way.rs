@@ -93,7 +93,9 @@ impl Visitor for TwoWay {
         }
         let Some(dest) = s.dest.filter(|dest| !dest.is_null()) else {
             return Ok(match list_directive(origin)? {
-                // The reference does not look for directives in a list it adds.
+                // quirk(directive-in-a-new-list-stays): In a list that the resource does not have yet, an element with
+                // a directive is one like any other, but without a key: it stays, and the others go. (kyaml
+                // `merge2.Merger.VisitList`)
                 Some(_) if walk.options.as_reference => into_nothing(Cow::Borrowed(origin)),
                 Some(Directive::Delete) => Start::Clear,
                 Some(which) => into_nothing(without_list_directive(origin, which)),
@@ -119,7 +121,8 @@ impl Visitor for TwoWay {
             (Some(dest), Some(origin))
                 if walk.options.as_reference && origin.is_scalar() && is_quoted(dest) =>
             {
-                // The reference writes the new value in the quotes of the old one, and quotes make it a string.
+                // quirk(patched-values-keep-quotes): A value that a patch puts in place of one in quotes is written in
+                // these quotes, which make it a string. (kyaml `FieldSetter.Filter`)
                 let text = origin.text().unwrap_or_default();
                 Outcome::Set(Node::scalar(text, Tag::Str, dest.style(), origin.span()))
             }
@@ -162,8 +165,7 @@ impl Visitor for TwoWay {
     }
 
     fn element(&mut self, s: &Sources, keys: &[&str], outcome: Outcome) -> Outcome {
-        // The reference takes the field that names an element as the source writes it: its comment too, or that it has
-        // none.
+        // The field that names an element is taken as the source writes it: its comment too, or that it has none.
         let now = match (&outcome, s.dest) {
             (Outcome::Keep, Some(dest)) => dest,
             (Outcome::Set(node), Some(_)) => node,

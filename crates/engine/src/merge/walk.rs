@@ -322,7 +322,7 @@ fn walk_field(
     Ok((key, value))
 }
 
-/// The fields the destination lacks, in alphabetical order: where the reference puts them.
+/// The fields the destination lacks, in alphabetical order, as kyaml adds them.
 fn new_fields<'n>(s: &Sources<'n>) -> Vec<Entries<'n>> {
     let map = |node: Option<&'n Node>| node.and_then(Node::as_map);
     let (dest, origin) = (map(s.dest), map(s.origin));

@@ -1,4 +1,4 @@
-//! JSON patches (RFC 6902), read from JSON or YAML, with the reference's reading of the standard.
+//! JSON patches (RFC 6902), read from JSON or YAML, with kustomize's reading of the standard.
 
 use krm_yaml::path::{self, Children, Edits, Rules, Segment, Signs};
 use krm_yaml::{Diagnostic, Failure, Map, Node, Result, Span, Style, Tag, Text};
@@ -67,7 +67,8 @@ struct Operation {
 }
 
 impl JsonPatch {
-    /// Reads a patch; each operation is only checked when it is applied, as in the reference.
+    /// Reads a patch; each operation is only checked when it is applied, and so never if no resource
+    /// matches.
     pub(crate) fn read(patch: &Node) -> Result<Self> {
         let Some(items) = patch.as_seq() else {
             let message = format!("a JSON patch is a list of operations, not {}", patch.kind_name());
@@ -382,7 +383,7 @@ fn missing(path: &str) -> Diagnostic {
         .help("all of a path must be there, but for the last part of an `add`")
 }
 
-/// JSON pointers as the reference follows them: an index may count from the end.
+/// JSON pointers in which an index may count from the end. See quirk(json-patch-is-lax).
 pub(crate) struct Pointer;
 
 impl Rules for Pointer {

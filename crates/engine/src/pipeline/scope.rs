@@ -21,7 +21,9 @@ pub enum Scope {
     #[default]
     Everything,
     /// What is in a folder and those below; with slashes, relative to the package. What the step did not see comes after
-    /// what it gave, as in the reference.
+    /// what it gave.
+    // quirk(out-of-scope-comes-last): Resources outside the folder of a function come after those in it, wherever they
+    // were before. (kyaml `FunctionFilter.Filter`)
     Folder(Arc<str>),
     /// What a package and those below it hold. What the step did not see comes after what it gave.
     Part(Choice),

@@ -48,7 +48,7 @@ impl Role {
 /// What a step does.
 #[derive(Clone, Default)]
 pub(crate) enum Work {
-    /// Nothing: the reference has a step here, which shows in transformer annotations.
+    /// Nothing: kustomize has a step here, which shows in transformer annotations.
     #[default]
     Nothing,
     /// A built-in, a function, a Composition.

@@ -1,4 +1,4 @@
-//! What a build remembers of a resource, as annotations: how the reference hands it to functions, and gets it back.
+//! What a build remembers of a resource, as annotations: how kustomize hands it to functions, and gets it back.
 //!
 //! Within the engine these are fields. They become annotations only when a resource leaves for another program, and
 //! fields again when one comes in.

@@ -1,6 +1,6 @@
 //! Labels and annotations that change together.
 //!
-//! The reference puts a label that it adds to a resource in several places, say to metadata, selector and pod template,
+//! Kustomize puts a label that it adds to a resource in several places, say to metadata, selector and pod template,
 //! there as one and the same node. A later change to any of them, by a patch, a replacement or another label, therefore
 //! changes them all. People's builds depend on it, so we remember which fields are one, and let them follow each other.
 //! A JSON patch and a function give the resource a new tree, and with it end what was shared.

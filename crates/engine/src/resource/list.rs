@@ -288,8 +288,8 @@ impl Resources {
         }
     }
 
-    /// Notes that a transformer saw every resource; those without an origin are taken to come from it. The reference
-    /// notes it in the annotations, and makes all of them texts on the way.
+    /// Notes that a transformer saw every resource; those without an origin are taken to come from it. This is
+    /// noted in the annotations, which makes all of them texts: see quirk(annotations-become-strings).
     pub(crate) fn stamp_transformation(&mut self, origin: &Origin, schema: &Schema) {
         for r in &mut self.items {
             if r.node().get("metadata").is_some_and(|meta| !are_strings(meta, "annotations")) {
@@ -304,7 +304,8 @@ impl Resources {
                 None => r.origin = Some(Box::new(origin.clone())),
                 Some(_) => r.transformations.push(origin.clone()),
             }
-            // The reference writes this into the annotations, all of which it writes anew.
+            // All annotations are written anew for this, and so end what was shared. See
+            // quirk(labels-put-at-once-change-together).
             r.shared.leave("metadata/annotations");
         }
     }

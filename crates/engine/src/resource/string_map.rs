@@ -1,4 +1,5 @@
-//! Maps of strings, such as labels, annotations and data: whatever was written, the reference reads text.
+//! Maps of strings, such as labels, annotations and data: whatever was written is taken as text. See
+//! quirk(annotations-become-strings).
 
 use krm_yaml::{Entry, Map, Node, Style, Tag, Text, Value};
 

@@ -137,7 +137,8 @@ pub struct Mount {
 }
 
 impl Mount {
-    /// Reads `type=bind,src=/data,dst=/data,rw=true`. Unknown options are ignored, as in the reference.
+    /// Reads `type=bind,src=/data,dst=/data,rw=true`. Unknown options are ignored:
+    /// configurations that have some run with kustomize.
     pub fn parse(text: &str) -> Self {
         let mut mount = Mount::default();
         for (key, value) in text.split(',').filter_map(|option| option.split_once('=')) {

@@ -35,7 +35,7 @@ pub struct Schema {
 /// A version of Kubernetes whose types are built in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Kubernetes {
-    /// The version whose types the reference knows.
+    /// The version whose types kustomize knows.
     #[default]
     V1_21,
     V1_37,
@@ -62,7 +62,7 @@ impl Default for Schema {
 }
 
 impl Schema {
-    /// The types the reference knows: those of Kubernetes 1.21.
+    /// The types kustomize knows: those of Kubernetes 1.21.
     pub fn builtin() -> Self {
         Self::of(Kubernetes::V1_21)
     }

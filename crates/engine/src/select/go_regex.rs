@@ -1,6 +1,6 @@
 //! Go's regular expressions.
 //!
-//! People write patterns for the reference, whose engine is Go's. It and the `regex` crate agree on most; where they do
+//! People write patterns for kustomize, whose engine is Go's. It and the `regex` crate agree on most; where they do
 //! not, a pattern must mean what it means in Go, or be refused as Go refuses it. [`compile`] therefore reads the pattern
 //! as Go would, and writes it out anew in terms both understand alike: `\d`, `\s`, `\w` and `\b` are ASCII, `\Q..\E`
 //! quotes, `[a&&b]` is three characters, `a{,2}` is plain text, `a**`, `x{2}{3}` and `x{1001}` are mistakes.

@@ -70,12 +70,14 @@ fn encode(root: &Node) -> String {
     let (texts, extra): (&[&str], _) = match kind {
         "ConfigMap" => (&[], "binaryData"),
         "Secret" => (&["type"], "stringData"),
-        // The reference takes its own tree, lines and columns included; the content is what matters.
+        // Not as kustomize, which hashes the tree it has read, lines and columns included: there a hash changes with
+        // the layout of a file. The content is what matters.
         _ => return json::compact(root),
     };
     let mut content = Node::map();
     content.set("kind", kind);
-    // The reference asks for a field called `metadata/name`, which there is not.
+    // quirk(hash-ignores-the-name): The name of a ConfigMap or Secret does not count for its hash: what is read is a
+    // field called `metadata/name`, which there is not. (`hasher.encodeConfigMap`, `hasher.getNodeValues`)
     content.set("name", root.get("metadata/name").map_or(Node::from(""), value));
     for field in texts.iter().chain(&["data"]) {
         content.set(field, root.get(field).map_or(Node::from(""), value));

@@ -49,7 +49,7 @@ impl IamPolicy {
             let place = if policy.cloud.span.is_none() { config.span() } else { policy.cloud.span };
             return Err(Diagnostic::error("iam-policy-cloud", message).at(place).help("write `cloud: gke`"));
         }
-        // The reference writes an address that begins with `@` into a text, and cannot read that.
+        // An address that begins with `@` cannot be read. See quirk(iam-policy-names-are-read-again).
         if policy.service_account.name.is_empty() {
             let place = config.get("serviceAccount").unwrap_or(config).span();
             return Err(Diagnostic::error(
@@ -65,7 +65,8 @@ impl IamPolicy {
 
 impl Transformer for IamPolicy {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        // The reference writes the names into a text and reads it: a name of digits alone is a number.
+        // quirk(iam-policy-names-are-read-again): An IAMPolicyGenerator writes its names into a text, without quotes,
+        // and reads that as YAML: a name of digits alone is a number. (`iampolicygenerator.Filter`)
         let written = |text: &Spanned<Text>| {
             Node::scalar(text.value.clone(), resolve::plain(text), Style::Any, text.span)
         };

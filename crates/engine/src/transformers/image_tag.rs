@@ -30,8 +30,8 @@ use crate::select::go_regex;
 ///   tagSuffix: -alpine
 /// ```
 ///
-/// `name` is the image without tag and digest; it is read as a regular expression, as the reference does. A new tag or digest
-/// replaces both the old tag and the old digest. `tagSuffix` is put after the tag there is, and counts only without them.
+/// `name` is the image without tag and digest; it is read as a regular expression. A new tag or digest replaces both the old
+/// tag and the old digest. `tagSuffix` is put after the tag there is, and counts only without them.
 ///
 /// Images are found in the items of every list called `containers` or `initContainers`, at any depth, and in the fields that
 /// `configurations:` name. CustomResourceDefinitions are left alone. A name that matches no image is a warning.
@@ -270,7 +270,9 @@ enum NamePattern {
     /// No special characters, apart from dots.
     Plain,
     Regex(Regex),
-    /// The reference takes what is not a valid regular expression to match nothing.
+    /// Matches nothing.
+    // quirk(invalid-image-patterns-match-nothing): The `name` of an image that is not a valid regular expression is not
+    // a mistake: it matches no image, not even one of that name. (`image.IsImageMatched`)
     Invalid,
 }
 

@@ -68,8 +68,8 @@ pub(crate) use value_add::ValueAdd;
 pub(crate) struct Setup<'a> {
     /// Reads the files the configuration names.
     pub loader: &'a Arc<dyn Loader>,
-    /// Field specs for configurations that name none. In `transformers:` of a kustomization there are no defaults, as in
-    /// the reference; a Composition has them.
+    /// Field specs for configurations that name none. In `transformers:` of a kustomization there are no defaults: each
+    /// lists its own, or changes nothing. A Composition has them.
     pub defaults: Option<&'a TransformerConfig>,
     /// Takes warnings about the configuration.
     pub warn: &'a dyn Fn(Diagnostic),
@@ -122,7 +122,7 @@ const TABLE: &[(&str, Make)] = &[
     ("ValueAddTransformer", ValueAdd::make),
 ];
 
-/// Reads a built-in's configuration as loosely as the reference does.
+/// Reads a built-in's configuration, loosely: see quirk(built-in-configuration-goes-through-json).
 fn read_config<'n, T: Deserialize<'n>>(config: &'n Node) -> Result<T> {
     de::from_node_with(config, lenient::CONFIGURATION)
 }

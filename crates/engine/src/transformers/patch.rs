@@ -156,7 +156,8 @@ impl Transformer for Patch {
             (PatchForm::Merge(patches), None) => {
                 patches.iter().enumerate().try_for_each(|(number, patch)| {
                     let at = find_target(items, patch, cx)?;
-                    // The reference notes these two in the patch's annotations.
+                    // What it may change is noted in the patch's annotations.
+                    // See quirk(patch-with-a-target-makes-null-text).
                     let annotated = self.may_change.name || self.may_change.kind;
                     let patch = as_text(patch.node(), if annotated { &["annotations"] } else { &[] }, cx);
                     items.edit_at(at, |r| apply(&patch, r, self.may_change, cx))?;
@@ -201,8 +202,10 @@ pub(super) fn drop_deleted(items: &mut Resources, changed: &[usize]) {
     }
 }
 
-/// The patch with all values of these maps made text. The reference does so with a patch it copies first or marks with
-/// options, and then a null removes nothing: it is the text `null`.
+/// The patch with all values of these maps made text.
+// quirk(patch-with-a-target-makes-null-text): In a patch with a `target`, all labels and annotations become texts, and
+// in one with `options` all annotations: a null there removes nothing, and is the text `null`.
+// (`resource.Resource.CopyMergeMetaDataFieldsFrom`, kyaml `RNode.SetAnnotations`)
 pub(super) fn as_text(patch: &Node, maps: &[&str], cx: &Context) -> Node {
     let mut patch = patch.clone();
     let Some(meta) = patch.get_mut("metadata").filter(|_| !maps.is_empty()) else { return patch };
@@ -237,7 +240,9 @@ fn aimed(patch: &Node, r: &Resource) -> Node {
 /// Applies a JSON patch to a resource.
 pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, chosen: &Chosen, cx: &Context) -> Result<()> {
     let (id, span, track) = (r.id().clone(), r.span(), r.track);
-    // The reference remembers things in annotations, so a resource it remembers anything about always has some to add to.
+    // quirk(json-patch-finds-annotations): While it is built, a resource has annotations that say what it was called. A
+    // JSON patch can therefore add to `/metadata/annotations` even if the resource has none of its own.
+    // (`resource.Resource.StorePreviousId`)
     let has_some = r.is_remembered();
     let patched = r.edit(cx.schema, |root| {
         let made = has_some && make_annotations(root);

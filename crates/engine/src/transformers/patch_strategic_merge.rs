@@ -231,7 +231,8 @@ pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Co
         r.remember_id();
     }
     if let Some(directive) = patch.get("$patch").filter(|directive| directive.text() == Some("replace")) {
-        // The reference makes a new tree of the patch, and then goes on with the old one.
+        // quirk(replacing-a-resource-has-no-effect): A patch with `$patch: replace` at its top changes nothing: what
+        // comes of it is a new tree, and the build goes on with the old one. (`resource.Resource.ApplyFilter`)
         cx.warn(
             Diagnostic::warning(
                 "patch-replaces-nothing",

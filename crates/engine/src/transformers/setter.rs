@@ -1,4 +1,4 @@
-//! Writing values the way the reference does: what it makes of types, quotes and nulls.
+//! Writing values: what becomes of types, quotes and nulls.
 
 use krm_yaml::{Diagnostic, Node, Result, Span, Style, Tag, Text};
 

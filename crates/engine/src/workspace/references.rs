@@ -312,7 +312,7 @@ impl Finder<'_> {
     }
 }
 
-/// A field, whatever the case of its letters: the reference reads them so.
+/// A field, whatever the case of its letters: a build reads it so. See quirk(maps-in-several-spellings-are-joined).
 fn child<'n>(node: &'n Node, name: &str) -> Option<&'n Node> {
     node.get(name).or_else(|| {
         let mut fields = node.as_map()?.iter();

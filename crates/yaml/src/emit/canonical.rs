@@ -23,7 +23,7 @@ pub fn canonical_into(node: &Node, out: &mut String) {
     Emitter::new(out).root(node);
 }
 
-/// The same, with an error for what the reference would refuse to write.
+/// The same, with an error for what JSON cannot express.
 ///
 /// The text is appended all the same, and is the best YAML there is for the tree.
 // quirk(json-limits-what-can-be-written): What JSON cannot express is an error: infinities, and keys that are lists or
@@ -34,7 +34,7 @@ pub fn try_canonical_into(node: &Node, out: &mut String) -> Result<()> {
     emitter.refusal.map_or(Ok(()), Err)
 }
 
-/// As [`try_canonical_into`], with folded texts as they are: what the reference writes into a file of each resource.
+/// As [`try_canonical_into`], with folded texts as they are: what kyaml writes if each tree has its own file.
 pub fn try_canonical_whole_into(node: &Node, out: &mut String) -> Result<()> {
     let mut emitter = Emitter { keeps_folded: true, ..Emitter::new(out) };
     emitter.root(node);
@@ -43,13 +43,14 @@ pub fn try_canonical_whole_into(node: &Node, out: &mut String) -> Result<()> {
 
 struct Emitter<'o> {
     out: &'o mut String,
-    /// Folded texts are written as they are, and not as the reference reads them back.
+    /// Folded texts are written as they are, and not as go-yaml reads them back. See
+    /// quirk(folded-text-loses-breaks).
     keeps_folded: bool,
     /// Where the present line begins in `out`.
     line_start: usize,
     /// The order of keys of all maps under way, each after that of the map around it.
     positions: Vec<u32>,
-    /// The first thing the reference would refuse.
+    /// The first thing that JSON cannot express.
     refusal: Option<Diagnostic>,
 }
 
@@ -175,7 +176,8 @@ impl<'o> Emitter<'o> {
         };
         match node.tag() {
             Tag::Str if node.style() != Style::Folded => return self.string(text, node, indent),
-            // The reference writes an empty value between braces or brackets as an empty string.
+            // quirk(nothing-between-braces-is-text): A value that is left out between braces or brackets, as in
+            // `{a: }`, is an empty string; anywhere else it is null. (go-yaml `yaml_emitter_select_scalar_style`)
             Tag::Null if flow && text.is_empty() && node.trivia().tag.is_none() => self.out.push_str("\"\""),
             Tag::Null => self.out.push_str("null"),
             Tag::Bool => self.out.push_str(if node.as_bool() == Some(true) { "true" } else { "false" }),
@@ -232,8 +234,8 @@ impl<'o> Emitter<'o> {
 
     #[cold]
     fn check_key(&mut self, key: &Node, of_root: bool) {
-        // The reference reads the outermost map as one with strings for keys, but no other. A key that is simply left out
-        // it writes as an empty string.
+        // quirk(keys-of-the-outermost-map-become-text): A key that is a number or a boolean is a text in the outermost
+        // map, and refused in any other. One that is left out is an empty text everywhere. (kyaml `RNode.MarshalJSON`)
         if of_root && key.is_scalar() && !key.is_null() || key.is_null() && key.text() == Some("") {
             return;
         }

@@ -41,7 +41,7 @@ fn starts_blank(text: &str) -> bool {
     text.starts_with([' ', '\t'])
 }
 
-/// Whether the reference keeps the style; else it takes double quotes, which are faithful.
+/// Whether go-yaml keeps the style; else it takes double quotes, which are faithful.
 fn is_written_folded(text: &str) -> bool {
     let printable = |c| matches!(c, '\t' | '\n' | ' '..='~' | '\u{A0}'..='\u{FFFD}') && c != '\u{FEFF}';
     !text.ends_with(' ') && !text.contains(" \n") && text.chars().all(printable)

@@ -1,6 +1,6 @@
 //! Tree to bytes.
 //!
-//! [`canonical`] writes what the reference would print: sorted keys, no comments, one look for everything.
+//! [`canonical`] writes one look for everything: sorted keys, no comments, the habits of go-yaml's emitter.
 //! [`preserve`] writes what was read, except where the tree was edited.
 
 mod canonical;

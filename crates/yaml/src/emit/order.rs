@@ -1,7 +1,7 @@
 //! The order of keys in the canonical form.
 //!
-//! Numbers within keys count by their value (`a2` before `a10`), letters come after everything else. The order is the
-//! reference's and has circles (`1a` before `2` before `10` before `1a`), which the library's sort may refuse; so this
+//! Numbers within keys count by their value (`a2` before `a10`), letters come after everything else. The order is
+//! go-yaml's and has circles (`1a` before `2` before `10` before `1a`), which the library's sort may refuse; so this
 //! file sorts by itself.
 
 use std::cmp::Ordering;

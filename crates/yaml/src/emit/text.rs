@@ -1,6 +1,6 @@
 //! How the canonical form writes a string: bare if that is safe, else quoted or as a block, folded past 80 columns.
 //!
-//! These are the habits of the reference's emitter, its oddities included, since its bytes are the measure.
+//! These are the habits of go-yaml's emitter, its oddities included, since its bytes are the measure.
 
 /// Where a scalar is.
 #[derive(Clone, Copy)]

@@ -1,4 +1,4 @@
-//! Which characters are letters and which are digits, as the reference's key order has it: the general categories L and
+//! Which characters are letters and which are digits, as go-yaml's key order has it: the general categories L and
 //! Nd of Unicode 15. What the standard library calls alphabetic and numeric is more than that.
 
 /// Whether a character is of category L.

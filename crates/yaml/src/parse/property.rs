@@ -116,7 +116,9 @@ impl Parser<'_> {
                 (None, _) => true,
                 (Some(means), Value::Scalar(text)) => fits(text, means),
                 (Some(Tag::Seq), Value::Seq(_)) | (Some(Tag::Map), Value::Map(_)) => true,
-                // go-yaml takes any other core tag of a collection as a word of no consequence.
+                // quirk(tag-of-a-collection-is-ignored): A list or map stays one, whatever type of YAML its tag names,
+                // such as `!!str`; a scalar whose tag does not match is refused. (go-yaml `decoder.sequence`,
+                // `decoder.mapping`)
                 (Some(_), Value::Seq(_)) => return self.keep_tag(tag, node, Tag::Seq),
                 (Some(_), Value::Map(_)) => return self.keep_tag(tag, node, Tag::Map),
             };

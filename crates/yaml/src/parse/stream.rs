@@ -130,7 +130,9 @@ impl Parser<'_> {
         let marker = self.pos;
         self.pos += 3;
         self.key_allowed = false;
-        // The reference cuts a stream at every `---` below another line, and reads each piece by itself.
+        // quirk(comment-below-the-first-marker): A stream is cut at every `---` below another line, and each piece is
+        // read by itself. A comment below a `---` is thus about the document, but one below a `---` that begins a file
+        // is about the first field. (kyaml `splitDocuments`)
         let is_cut = marker > 0 && self.bytes[marker - 1] == b'\n';
         if is_cut {
             let line_end = self.line_end(marker);

@@ -1,4 +1,4 @@
-//! Floating-point numbers as text, the way the reference writes them.
+//! Floating-point numbers as text, the way Go writes them.
 
 // quirk(numbers-pass-through-json): Numbers are written as JSON has them: `1.50` becomes `1.5`, `0777` becomes `511`,
 // `1e3` becomes `1000`, and large ones get an exponent. (kyaml `RNode.MarshalJSON`, Go `strconv.FormatFloat`)

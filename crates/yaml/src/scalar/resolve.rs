@@ -1,6 +1,6 @@
 //! What a plain scalar means.
 //!
-//! The rules are those of the reference: YAML 1.2's words for null and booleans, YAML 1.1's notations for numbers
+//! The rules are those of go-yaml: YAML 1.2's words for null and booleans, YAML 1.1's notations for numbers
 //! (`0777` is octal, underscores separate digits), and timestamps.
 
 use std::borrow::Cow;
@@ -81,7 +81,7 @@ pub(crate) fn is_ambiguous(text: &str) -> bool {
 
 /// Whether some other YAML reader, of any version, would refuse the plain text or take it for anything but this string.
 ///
-/// Wider than [`is_ambiguous`], which is the reference's view and decides the canonical form. The rules are those of the
+/// Wider than [`is_ambiguous`], which is go-yaml's view and decides the canonical form. The rules are those of the
 /// YAML 1.1 types as their implementations match them: loosely, so that `2024-13-45` is an invalid date to some and `0x_`
 /// an invalid number, where a string was meant.
 pub(crate) fn is_read_otherwise(text: &str) -> bool {

@@ -26,7 +26,7 @@
 //! Every edited text is read again before it is given out. Should it ever not mean what the tree means, the document is
 //! written anew.
 //!
-//! [`fresh`] writes a tree that has no text, the way the reference's lossless writer does, except where that would not
+//! [`fresh`] writes a tree that has no text, the way go-yaml does, except where that would not
 //! read back as it was: nulls without a text within brackets, folded scalars with lines that begin with blanks, block
 //! scalars read from a text that begin with a tab.
 //!
@@ -67,7 +67,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// Sequences as deep as their key: what the reference and most tools around it write.
+    /// Sequences as deep as their key: what kyaml and most tools around it write.
     pub const COMPACT: Layout = Layout { step: 2, seq: 0 };
     /// Sequences deeper than their key.
     pub const WIDE: Layout = Layout { step: 2, seq: 2 };

@@ -78,7 +78,8 @@ impl<'w> Writer<'_, 'w> {
     pub(super) fn flow_end(&mut self, bracket: &'static str, outer: isize, node: &'w Node) {
         self.flow_level -= 1;
         self.indent = outer;
-        // The reference does not look where it puts a brace.
+        // quirk(closing-brace-at-the-margin): After a comment, a closing brace is at the beginning of its line, however
+        // deep its map is; a bracket is indented. (go-yaml `yaml_emitter_emit_flow_mapping_key`)
         if self.column() == 0 && bracket == "]" {
             self.write_indent();
         }

@@ -1,6 +1,6 @@
 //! Trees without a text of their own.
 //!
-//! This is a port in spirit of the habits of the reference's emitter: where it puts comments, when it breaks a line,
+//! This is a port in spirit of the habits of go-yaml's emitter: where it puts comments, when it breaks a line,
 //! which quotes it takes. It keeps the same few facts about the line being written, because its blank lines around
 //! comments follow from them.
 

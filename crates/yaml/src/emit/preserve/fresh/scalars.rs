@@ -145,7 +145,9 @@ impl<'w> Writer<'_, 'w> {
     }
 }
 
-/// Whether a text ends in one line break. The reference puts an empty line after it where it folds.
+/// Whether a text ends in one line break.
+// quirk(empty-line-after-folded-text): A folded (`>`) text that ends in one line break gets an empty line after it.
+// (go-yaml `yaml_emitter_write_folded_scalar`)
 fn ends_once(text: &str) -> bool {
     text.strip_suffix('\n').is_some_and(|rest| !rest.ends_with(is_break))
 }
