@@ -828,3 +828,168 @@ fn the_point_at_which_branches_parted_has_a_short_name() {
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert_eq!(said, format!("no differences between {} and HEAD (2 overlays)\n", &id[..12]));
 }
+
+/// What `krm diff` prints for programs.
+fn json(repository: &Repository, args: &[&str]) -> serde_json::Value {
+    let text = repository.diff(&[args, &["--format", "json"]].concat());
+    serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+#[test]
+fn programs_get_the_values_of_each_overlay() {
+    let web = DEPLOYMENT.to_owned() + "        envFrom:\n        - configMapRef: {name: settings}\n";
+    let overlay = |name: &str| format!("namePrefix: {name}-\nresources:\n- ../../base\n");
+    let repository = Repository::new(&[
+        (
+            "base/kustomization.yaml",
+            "resources: [web.yaml]\nconfigMapGenerator:\n- {name: settings, literals: [a=1]}\n",
+        ),
+        ("base/web.yaml", &web),
+        ("overlays/x/kustomization.yaml", &overlay("x")),
+        ("overlays/y/kustomization.yaml", &overlay("y")),
+    ]);
+    repository.replace("base/kustomization.yaml", "a=1", "a=2");
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    let text = repository.diff(&[]);
+    assert_eq!(text.matches("and follows: name …-").count(), 1, "{text}");
+    let answer = json(&repository, &[]);
+    let changes = answer["changes"].as_array().unwrap();
+    for (at, change) in changes.iter().enumerate() {
+        assert_eq!(change["id"], at, "{change}");
+    }
+    let follows: Vec<_> = changes.iter().filter(|change| !change["follows"].is_null()).collect();
+    assert_eq!(follows.len(), 4, "a name and a reference in each: {answer}");
+    for change in follows {
+        let target = change["targets"][0].as_str().unwrap();
+        assert_eq!(change["targets"].as_array().unwrap().len(), 1, "{change}");
+        let prefix = format!("{}-", target.trim_start_matches("overlays/"));
+        let values = ["/before", "/after", "/resource/from/name", "/resource/to/name"];
+        for value in values.map(|value| change.pointer(value).unwrap().as_str().unwrap()) {
+            assert!(value.starts_with(&prefix), "{change}");
+        }
+        // A reference follows the name of its own overlay.
+        let cause = &changes[change["follows"].as_u64().unwrap() as usize];
+        let is_reference = change["resource"]["kind"] == "Deployment";
+        assert_eq!(cause["targets"] == change["targets"], is_reference, "{change} {cause}");
+    }
+    // What is the same in both is there once, with the names of both.
+    let replicas: Vec<_> = changes.iter().filter(|change| change["field"] == "spec.replicas").collect();
+    assert_eq!(replicas.len(), 1, "{answer}");
+    let names = replicas[0]["resource"]["names"].as_array().unwrap();
+    let names: Vec<_> = names.iter().map(|one| (&one["target"], &one["from"]["name"])).collect();
+    assert_eq!(
+        format!("{names:?}"),
+        r#"[(String("overlays/x"), String("x-web")), (String("overlays/y"), String("y-web"))]"#
+    );
+    let ids: Vec<_> = answer["causes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .flat_map(|cause| cause["changes"].as_array().unwrap())
+        .collect();
+    assert_eq!(ids.len(), changes.len(), "{answer}");
+}
+
+#[test]
+fn each_line_of_an_env_file_is_a_cause() {
+    let repository = Repository::new(&[
+        ("kustomization.yaml", "configMapGenerator:\n- {name: settings, envs: [app.env]}\n"),
+        ("app.env", "A=1\nB=2\nC=4\n"),
+    ]);
+    repository.write("app.env", "A=9\nB=2\nC=5\n");
+    let text = repository.diff(&[]);
+    let wanted =
+        ["app.env:1                       A=1   →   A=9", "app.env:3                       C=4   →   C=5"];
+    assert_eq!(causes(&text), wanted, "{text}");
+    repository.write("app.env", "A=1\nNEW=x\nB=2\nC=6\n");
+    let text = repository.diff(&[]);
+    let wanted =
+        ["app.env:2                       added   NEW=x", "app.env:4                       C=4   →   C=6"];
+    assert_eq!(causes(&text), wanted, "{text}");
+    // A line beside a new one.
+    repository.write("app.env", "A=1\nB=2\nNEW=x\nC=6\n");
+    let text = repository.diff(&[]);
+    let wanted =
+        ["app.env:3                       added   NEW=x", "app.env:4                       C=4   →   C=6"];
+    assert_eq!(causes(&text), wanted, "{text}");
+    repository.write("app.env", "A=1\nC=4\n");
+    let text = repository.diff(&[]);
+    assert_eq!(causes(&text), ["app.env:2                       removed   B=2"], "{text}");
+}
+
+#[test]
+fn a_changed_order_is_led_back_to_the_elements() {
+    let base = DEPLOYMENT.to_owned()
+        + "        env:\n        - name: A\n          value: a\n        - name: B\n          value: b\n";
+    let head = "apiVersion: apps/v1\nkind: Deployment\nmetadata:\n  name: web\nspec:\n  replicas: 2\n  template:\n    spec:\n      containers:\n      - name: web\n        env:\n        - name: P1\n          value: one\n";
+    let more = "        - name: P2\n          value: two\n        - name: B\n          value: bb\n";
+    let repository = Repository::new(&[
+        ("kustomization.yaml", "resources: [web.yaml]\npatches:\n- path: patch.yaml\n"),
+        ("web.yaml", &base),
+        ("patch.yaml", &format!("{head}{more}")),
+    ]);
+    repository.write("patch.yaml", &head.replace("replicas: 2", "replicas: 1"));
+    let text = repository.diff(&[]);
+    let order = text.split("\n\n").find(|part| part.contains("[P1, P2, B, A]")).unwrap_or_default();
+    assert!(order.starts_with("patch.yaml:16 ") && order.contains("removed   - name: B"), "{text}");
+    // And the other way round.
+    repository.commit("fewer");
+    repository.write("patch.yaml", &format!("{head}{more}"));
+    let text = repository.diff(&[]);
+    let order = text.split("\n\n").find(|part| part.contains("[P1, P2, B, A]")).unwrap_or_default();
+    assert!(order.starts_with("patch.yaml:1") && order.contains("added   - name: "), "{text}");
+}
+
+#[test]
+fn a_door_that_opens_is_seen_wherever_it_is_written() {
+    let repository = Repository::shop();
+    let open = "        securityContext:\n          privileged: true\n";
+    repository.write("base/web.yaml", &(DEPLOYMENT.to_owned() + open));
+    let text = repository.diff(&[]);
+    let flag = "base/web.yaml:19   Deployment web: a container becomes privileged (a, b)";
+    assert_eq!(flags(&text), [flag], "{text}");
+    repository.write(
+        "base/web.yaml",
+        &(DEPLOYMENT.to_owned() + "      - name: other\n        image: example.com/other:1\n" + open),
+    );
+    let text = repository.diff(&[]);
+    assert!(
+        flags(&text).iter().any(|flag| flag.ends_with("a container becomes privileged (a, b)")),
+        "{text}"
+    );
+    repository.write("base/web.yaml", DEPLOYMENT);
+    repository.write("base/new.yaml", &(DEPLOYMENT.replace("name: web\nspec", "name: new\nspec") + open));
+    repository.replace("base/kustomization.yaml", "- web.yaml\n", "- web.yaml\n- new.yaml\n");
+    let text = repository.diff(&[]);
+    let flag = "base/kustomization.yaml:3   Deployment new is new, with a privileged container (a, b)";
+    assert_eq!(flags(&text), [flag], "{text}");
+}
+
+#[test]
+fn a_folder_that_is_not_there_did_not_build() {
+    let repository = Repository::shop();
+    repository.write("overlays/new/kustomization.yaml", "resources: [missing.yaml]\n");
+    let output = repository.krm(&["diff"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("overlays/new   fails in the working tree, and is not in HEAD\n"), "{text}");
+    repository.commit("broken");
+    fs::remove_dir_all(repository.0.join("overlays/new")).unwrap();
+    let output = repository.krm(&["diff"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("overlays/new   failed in HEAD, and is not in the working tree\n"), "{text}");
+}
+
+#[test]
+fn of_an_overlay_that_fails_nothing_is_said() {
+    let repository = Repository::shop();
+    for name in ["c", "d", "e", "f", "g", "h"] {
+        let text = format!("namePrefix: {name}-\nresources:\n- ../../base\n");
+        repository.write(&format!("overlays/{name}/kustomization.yaml"), &text);
+    }
+    repository.commit("more");
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.replace("overlays/b/kustomization.yaml", "- ../../base", "- ../../gone");
+    let output = repository.krm(&["diff"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("7 of 8 overlays, 1 cannot be built\n"), "{text}");
+}

@@ -296,8 +296,22 @@ pub fn values(change: &Change) -> (String, String) {
         let key = inferred_key(&[before.items(), after.items()]);
         return (order(before, key), order(after, key));
     }
-    let shown = |node: &Option<Node>| node.as_ref().map_or("–".to_owned(), inline);
+    // Names that end in the same hash in every overlay, and begin otherwise.
+    let is_ending = change.elided && change.own.iter().any(|own| own.after != change.after);
+    let shown = |node: &Option<Node>| match node.as_ref().map(inline) {
+        None => "–".to_owned(),
+        Some(name) if is_ending => ending(name),
+        Some(value) => value,
+    };
     (shown(&change.before), shown(&change.after))
+}
+
+/// The hash that a name ends in.
+fn ending(name: String) -> String {
+    match name.rsplit_once('-') {
+        Some((_, hash)) => format!("…-{hash}"),
+        None => name,
+    }
 }
 
 /// A value in a line: of a map every scalar with the way to it, of a list its elements.
@@ -402,10 +416,7 @@ fn follow(all: &[&Change]) -> String {
         .iter()
         .map(|change| {
             let (before, after) = values(change);
-            let end = |name: String| match (change.elided, name.rsplit_once('-')) {
-                (true, Some((_, hash))) => format!("…-{hash}"),
-                _ => name,
-            };
+            let end = |name: String| if change.elided { ending(name) } else { name };
             format!("name {} → {}", end(before), end(after))
         })
         .collect();
@@ -439,7 +450,8 @@ pub fn targets(of: &[usize], diff: &Diff, names: &[String]) -> String {
         .targets
         .iter()
         .enumerate()
-        .filter(|(_, target)| target.status != Status::Same)
+        // Of one that cannot be built nobody knows.
+        .filter(|(_, target)| !matches!(target.status, Status::Same | Status::Failed))
         .map(|(at, _)| at)
         .collect();
     if of.len() <= MOST {
@@ -448,8 +460,11 @@ pub fn targets(of: &[usize], diff: &Diff, names: &[String]) -> String {
     let mut of = of.to_vec();
     of.sort_unstable();
     let missing: Vec<usize> = compared.iter().filter(|at| !of.contains(at)).copied().collect();
-    let head = format!("{} of {} overlays", of.len(), diff.targets.len());
+    let failed = super::count(diff, Status::Failed);
+    let but = if failed == 0 { String::new() } else { format!(", {failed} cannot be built") };
+    let head = format!("{} of {} overlays{but}", of.len(), diff.targets.len());
     match missing.len() {
+        0 if failed > 0 && of.len() + failed == diff.targets.len() => head,
         0 if of.len() == diff.targets.len() => format!("all {} overlays", of.len()),
         1..=3 => format!("{head}; not in {}", list(&missing, names)),
         _ => format!("{head}: {} …", list(&of[..3], names)),
@@ -510,7 +525,11 @@ fn failures(diff: &Diff) -> String {
         let side = match &target.errors {
             [Some(a), Some(b)] if a.message() == b.message() => "fails on both sides alike".to_owned(),
             [Some(_), Some(_)] => "fails on both sides".to_owned(),
+            [Some(_), None] if !target.there[1] => {
+                format!("failed in {}, and is not in {}", diff.from, diff.to)
+            }
             [Some(_), None] => format!("failed in {}, and builds in {}", diff.from, diff.to),
+            _ if !target.there[0] => format!("fails in {}, and is not in {}", diff.to, diff.from),
             _ => format!("fails in {}, and built in {}", diff.to, diff.from),
         };
         format!("{}   {side}\n", target.directory)

@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use super::compare::Side;
 use super::{Cause, Place};
 use crate::compare::lines::{Hunk, hunks};
-use crate::explain::{Because, Hidden, HistoryEntry, HistoryOptions, Labels};
+use crate::explain::{Because, Hidden, HistoryEntry, HistoryOptions, Labels, Site};
 use crate::files::KUSTOMIZATION_FILES;
 use crate::files::world::clean;
 use crate::pipeline::trace::{EventKind, InputKind};
@@ -63,6 +63,8 @@ struct Hit {
 pub(crate) struct Histories {
     pub from: Vec<HistoryEntry>,
     pub to: Vec<HistoryEntry>,
+    /// They are about the order of a list: of all its elements.
+    pub order: bool,
 }
 
 impl Histories {
@@ -73,7 +75,7 @@ impl Histories {
             let is_end = |entry: &&HistoryEntry| entry.before.is_none() || entry.after.is_none();
             history.iter().filter(is_end).cloned().collect()
         };
-        Histories { from: ends(&self.from), to: ends(&self.to) }
+        Histories { from: ends(&self.from), to: ends(&self.to), order: self.order }
     }
 }
 
@@ -107,9 +109,24 @@ impl<'a> Causes<'a> {
 
     /// Why a field differs, given its history on both sides.
     pub(crate) fn of(&self, histories: &Histories) -> Option<Cause> {
-        let new = self.latest(Which::To, &histories.to);
-        let old = self.latest(Which::From, &histories.from);
-        let hits = match (old, new) {
+        let precise = |which, history: &[HistoryEntry]| {
+            history
+                .iter()
+                .rev()
+                .find_map(|entry| self.precise_hit(which, entry).map(|hit| self.including(hit)))
+        };
+        let lines = match histories.order {
+            // An element that a patch names, rather than anything else in the patch.
+            true => (precise(Which::From, &histories.from), precise(Which::To, &histories.to)),
+            false => (None, None),
+        };
+        let lines = match lines {
+            (None, None) => {
+                (self.latest(Which::From, &histories.from), self.latest(Which::To, &histories.to))
+            }
+            found => found,
+        };
+        let hits = match lines {
             (None, None) => {
                 (self.included(Which::From, &histories.from), self.included(Which::To, &histories.to))
             }
@@ -197,13 +214,19 @@ impl<'a> Causes<'a> {
 
     fn hit(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
         let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
-        // A step that only this side has: the entry that asks for it.
-        let added = self.changed(which, first_line(asked)).filter(|hit| self.is_only_here(hit));
-        let value = || self.changed(which, entry.place);
-        let found = added.or_else(value).or_else(|| self.input(which, entry));
+        let found = self.precise_hit(which, entry);
         let found = found.or_else(|| entry.because.iter().find_map(|because| self.reason(which, because)));
         let found = found.or_else(|| self.changed(which, asked).filter(|_| entry.event != EventKind::Merged));
         found.map(|hit| self.including(hit))
+    }
+
+    /// The changed line that an event wrote the value from, or the entry that asked for it if only this side has it.
+    fn precise_hit(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
+        let asked = entry.step.as_ref().map_or(Span::NONE, |step| step.place);
+        // A step that only this side has: the entry that asks for it.
+        let added = self.changed(which, first_line(asked)).filter(|hit| self.is_only_here(hit));
+        let value = || self.changed(which, entry.place);
+        added.or_else(value).or_else(|| self.input(which, entry))
     }
 
     fn reason(&self, which: Which, because: &Because) -> Option<Hit> {
@@ -230,13 +253,14 @@ impl<'a> Causes<'a> {
 
     /// A changed line of the file that a generator read for this value.
     fn input(&self, which: Which, entry: &HistoryEntry) -> Option<Hit> {
-        if entry.event != EventKind::Generated {
-            return None;
+        match entry.read_from.as_ref()? {
+            Site::Text(span) => self.changed(which, *span),
+            Site::File(path) => self.line_of(which, path.to_string_lossy().into_owned(), |_, _| true, true),
+            Site::Line(path, number) => {
+                let is_it = |line: usize, _: &str| line + 1 == *number;
+                self.line_of(which, path.to_string_lossy().into_owned(), is_it, false)
+            }
         }
-        let source = self.sides[which as usize].sources.get(entry.place.file)?;
-        let text = source.slice(entry.place);
-        let path = text.split_once('=').map_or(text, |(_, path)| path);
-        self.file_line(which, entry.place, path.trim_matches(['"', '\'']), None)
     }
 
     /// A changed line of a file that another one names; in an env file the line of the key, if it is known.
@@ -244,23 +268,32 @@ impl<'a> Causes<'a> {
         let source = self.sides[which as usize].sources.get(named.file)?;
         let folder = Path::new(source.name()).parent().unwrap_or(Path::new(""));
         let name = clean(&folder.join(path)).to_string_lossy().into_owned();
+        let of_key = |_: usize, line: &str| {
+            key.is_none_or(|key| line.trim_start().strip_prefix(&**key).is_some_and(|l| l.starts_with('=')))
+        };
+        self.line_of(which, name, of_key, key.is_none())
+    }
+
+    /// The first changed line of a file that is one of those wanted; of a whole file also one that only the other side has.
+    fn line_of(
+        &self,
+        which: Which,
+        name: String,
+        is_wanted: impl Fn(usize, &str) -> bool,
+        whole: bool,
+    ) -> Option<Hit> {
         let file = self.file(&name)?;
         let lines = file.lines[which as usize].as_ref()?;
-        let of_key = |line: &usize| {
-            key.is_none_or(|key| {
-                lines[*line].trim_start().strip_prefix(&**key).is_some_and(|l| l.starts_with('='))
-            })
-        };
         let changed =
             file.hunks.iter().enumerate().flat_map(|(hunk, part)| {
                 range(part, which).map(move |line| (hunk, line)).collect::<Vec<_>>()
             });
-        let first = changed.into_iter().find(|(_, line)| of_key(line));
+        let first = changed.into_iter().find(|(_, line)| is_wanted(*line, &lines[*line]));
         // Lines that only the other side has leave an empty range here.
         let gap = || file.hunks.iter().position(|part| range(part, which).is_empty());
         let (which, hunk, line) = match first {
             Some((hunk, line)) => (which, hunk, line),
-            None if key.is_none() => {
+            None if whole => {
                 let hunk = gap()?;
                 (other(which), hunk, range(&file.hunks[hunk], other(which)).start)
             }

@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::causes::{Causes, Histories, Which};
 use super::pair::{Item, Pair, pairs, split_hash};
-use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Status, Tail, TargetDiff, flags, images};
+use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Own, Status, Tail, TargetDiff, flags, images};
 use crate::compare::fields::{Difference, differences};
 use crate::explain::{self, FieldPath, Found, Hidden, HistoryEntry, HistoryOptions, ResourceName, Where};
 use crate::files::world::World;
@@ -120,7 +120,8 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
     for (number, one) in compared.into_iter().enumerate() {
         diff.ignored += one.ignored;
         diff.targets.push(one.target);
-        let mut ids: Vec<Option<usize>> = vec![None; one.changes.len()];
+        // The change that each became, and which of its own.
+        let mut ids: Vec<Option<(usize, usize)>> = vec![None; one.changes.len()];
         let mut restarting: Vec<String> = Vec::new();
         // Those that others follow from come first.
         let mut order: Vec<usize> = (0..one.changes.len()).collect();
@@ -146,7 +147,8 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
                 diff.causes.len() - 1
             });
             let mut change = local.change.clone();
-            change.follows = local.follows.and_then(|at| ids[at]);
+            let follows = local.follows.and_then(|at| ids[at]);
+            change.follows = follows.map(|(id, _)| id);
             let value = |node: &Option<Node>| node.as_ref().map(krm_yaml::json::compact).unwrap_or_default();
             let shown = |node: &Option<Node>| match (change.elided, change.field.is_empty()) {
                 (true, _) => ending(&value(node)),
@@ -175,8 +177,12 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
             if !diff.changes[id].targets.contains(&number) {
                 diff.changes[id].targets.push(number);
             }
-            diff.changes[id].replaced &= local.change.replaced;
-            ids[at] = Some(id);
+            let known = &mut diff.changes[id];
+            known.replaced &= local.change.replaced;
+            let [before, after] = local.shown.clone();
+            let Change { resource, from, to, .. } = local.change.clone();
+            known.own.push(Own { target: number, resource, before, after, from, to, follows });
+            ids[at] = Some((id, known.own.len() - 1));
         }
         restarting.sort();
         restarting.dedup();
@@ -234,6 +240,9 @@ fn order(diff: &mut Diff) {
     for (at, change) in diff.changes.iter_mut().enumerate() {
         change.id = at;
         change.follows = change.follows.map(|id| new_ids[id]);
+        for (id, _) in change.own.iter_mut().filter_map(|own| own.follows.as_mut()) {
+            *id = new_ids[*id];
+        }
     }
 }
 
@@ -288,15 +297,17 @@ impl Comparison<'_> {
         };
         let errors = [failed(&self.given.from), failed(&self.given.to)];
         let is_there = |outcome: &Outcome| !matches!(outcome, Outcome::Missing);
-        let status = match (is_there(&self.given.from), is_there(&self.given.to)) {
+        let there = [is_there(&self.given.from), is_there(&self.given.to)];
+        let status = match there {
             _ if errors.iter().any(Option::is_some) => Status::Failed,
-            (false, true) => Status::Added,
-            (true, false) => Status::Removed,
+            [false, true] => Status::Added,
+            [true, false] => Status::Removed,
             _ => Status::Same,
         };
         let mut target = TargetDiff {
             directory: self.given.directory.clone(),
             status,
+            there,
             errors,
             resources: 0,
             whole: 0,
@@ -444,6 +455,7 @@ impl Comparison<'_> {
             after: difference.after.clone(),
             elided,
             targets: Vec::new(),
+            own: Vec::new(),
             from: tail(Which::From, &histories.from),
             to: tail(Which::To, &histories.to),
             follows: None,
@@ -556,6 +568,7 @@ impl Comparison<'_> {
         Histories {
             from: self.history(Which::From, from, to, difference, field),
             to: self.history(Which::To, to, from, difference, field),
+            order: difference.kind == ChangeKind::Moved,
         }
     }
 
@@ -603,24 +616,25 @@ impl Comparison<'_> {
     }
 }
 
-/// How the order of a list came about: what moved its elements, or else where it was written.
+/// How the order of a list came about: what moved its elements, and what made them.
 fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -> Vec<HistoryEntry> {
     let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
     // The first elements say what came before what.
-    let explained = (0..count.min(4)).map(|index| {
+    const MOST: usize = 32;
+    let explained = (0..count.min(MOST)).map(|index| {
         let path = path.iter().cloned().chain([Segment::Index(index)]).collect();
         explain::explain(&Where::in_result(trace, found, path), with)
     });
     let mut entries = Vec::new();
     for answer in explained {
-        let own = answer.history.first().cloned();
         let last = answer.elements.last().and_then(|element| element.moves.last().cloned());
-        entries.extend(own.map(|entry| match last {
-            Some(moved) => {
-                HistoryEntry { event: EventKind::Moved, place: moved.place, label: moved.step, ..entry }
-            }
-            None => entry,
-        }));
+        let moved = answer.history.first().cloned().zip(last).map(|(entry, moved)| HistoryEntry {
+            event: EventKind::Moved,
+            place: moved.place,
+            label: moved.step,
+            ..entry
+        });
+        entries.extend(answer.history.into_iter().chain(moved));
     }
     // What moved an element decides over what wrote one.
     entries.sort_by_key(|entry| entry.event == EventKind::Moved);

@@ -30,9 +30,17 @@ pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
             }
             _ => {}
         }
+        if change.kind == ChangeKind::Added && privileged(&change.after, "") > 0 {
+            flags.push(("privileged", format!("{name} is new, with a privileged container")));
+        }
         return flags;
     }
     if change.kind == ChangeKind::Renamed && change.follows.is_none() {
+        // One that is only alike is another one.
+        if kind == "ClusterRoleBinding" && change.guessed {
+            let message = format!("{name} is new: it grants rights everywhere");
+            flags.push(("new-cluster-role-binding", message));
+        }
         flags.extend(replaced(kind).map(|how| ("replaced", format!("{name} is renamed: {how}"))));
         return flags;
     }
@@ -57,7 +65,7 @@ pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
         flags.push(("volume-shrinks", format!("{name}: a volume cannot shrink")));
     }
     let is = |node: &Option<Node>, text: &str| node.as_ref().and_then(Node::text) == Some(text);
-    if field.ends_with("securityContext.privileged") && is(&change.after, "true") {
+    if privileged(&change.after, field) > privileged(&change.before, field) {
         flags.push(("privileged", format!("{name}: a container becomes privileged")));
     }
     if field == "spec.replicas" && is(&change.after, "0") {
@@ -71,6 +79,23 @@ pub(crate) fn of(change: &Change) -> Vec<(&'static str, String)> {
         flags.push(("major-version", format!("{name}: the image goes from version {old} to {new}")));
     }
     flags
+}
+
+/// How many containers in the value of a field are privileged.
+fn privileged(node: &Option<Node>, field: &str) -> usize {
+    fn count(node: &Node, in_context: bool) -> usize {
+        let entries = node.as_map().into_iter().flat_map(|map| map.iter());
+        let of_entries = entries.map(|entry| match entry.key.text() {
+            Some("privileged") if in_context => usize::from(entry.value.text() == Some("true")),
+            key => count(&entry.value, key == Some("securityContext")),
+        });
+        of_entries.sum::<usize>() + node.items().iter().map(|item| count(item, false)).sum::<usize>()
+    }
+    match (node, field.ends_with("securityContext.privileged")) {
+        (None, _) => 0,
+        (Some(node), true) => usize::from(node.text() == Some("true")),
+        (Some(node), false) => count(node, field.ends_with("securityContext")),
+    }
 }
 
 fn text(node: &Option<Node>) -> Option<&str> {
@@ -92,6 +117,7 @@ fn replaced(kind: &str) -> Option<&'static str> {
     match kind {
         "PersistentVolumeClaim" => Some("the new one is empty, and the data of the old one may be lost"),
         "Namespace" => Some("the old one is deleted with everything in it"),
+        "CustomResourceDefinition" => Some("the old one is deleted with every resource of that kind"),
         _ => is_workload(kind).then_some("the old one is deleted and a new one made"),
     }
 }
@@ -147,8 +173,14 @@ fn top(field: &str) -> String {
 /// The major version of a tag.
 fn major(tag: &str) -> Option<u64> {
     let tag = tag.split('@').next()?.trim_start_matches(['v', 'V']);
-    let (first, rest) = tag.split_once('.')?;
-    rest.starts_with(|c: char| c.is_ascii_digit()).then_some(())?;
+    let end = tag.find(|c: char| !c.is_ascii_digit()).unwrap_or(tag.len());
+    let (first, rest) = tag.split_at(end);
+    let mut rest = rest.chars();
+    match (rest.next(), rest.next()) {
+        (None | Some('-' | '_' | '+'), _) => {}
+        (Some('.'), Some(next)) if next.is_ascii_digit() => {}
+        _ => return None,
+    }
     // A year or a date is not a version that breaks things.
     first.parse().ok().filter(|number| *number < 1000)
 }
@@ -197,6 +229,7 @@ mod tests {
             after: node(after),
             elided: false,
             targets: vec![0],
+            own: Vec::new(),
             from: None,
             to: None,
             follows: None,
@@ -235,6 +268,12 @@ mod tests {
             ("Deployment", "spec.x.image", Some("a:1.9"), Some("a:2.0"), "major-version"),
             ("Deployment", "spec.x.image", Some("a:1.9"), Some("a:1.10"), ""),
             ("Deployment", "spec.x.image", Some("a:2024.1"), Some("a:2025.1"), ""),
+            ("Deployment", "spec.x.image", Some("a:v1"), Some("a:v3"), "major-version"),
+            ("Deployment", "spec.x.image", Some("a:1"), Some("a:2"), "major-version"),
+            ("Deployment", "spec.x.image", Some("a:v1.9"), Some("a:v2"), "major-version"),
+            ("Deployment", "spec.x.image", Some("a:15-alpine"), Some("a:16-alpine"), "major-version"),
+            ("Deployment", "spec.x.image", Some("a:2024-01-31"), Some("a:2025-01-31"), ""),
+            ("Deployment", "spec.x.image", Some("a:4e21f00"), Some("a:5bc1f00"), ""),
             (
                 "Pod",
                 "spec.containers[name=a].securityContext.privileged",
@@ -242,6 +281,29 @@ mod tests {
                 Some("true"),
                 "privileged",
             ),
+            (
+                "Pod",
+                "spec.containers[name=a].securityContext",
+                None,
+                Some("{privileged: true}"),
+                "privileged",
+            ),
+            (
+                "Pod",
+                "spec.containers[name=a]",
+                None,
+                Some("{name: a, securityContext: {privileged: true}}"),
+                "privileged",
+            ),
+            (
+                "Pod",
+                "",
+                None,
+                Some("{spec: {containers: [{securityContext: {privileged: true}}]}}"),
+                "privileged",
+            ),
+            ("Pod", "spec.containers[name=a]", Some("{securityContext: {privileged: true}}"), None, ""),
+            ("Pod", "spec.containers[name=a].securityContext", None, Some("{privileged: false}"), ""),
         ] {
             assert_eq!(rules(kind, field, before, after).join(" "), wanted, "{kind} {field}");
         }

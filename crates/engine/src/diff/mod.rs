@@ -46,6 +46,8 @@ pub struct Diff {
 pub struct TargetDiff {
     pub directory: String,
     pub status: Status,
+    /// Whether there is such a folder: on the first side, on the second.
+    pub there: [bool; 2],
     /// Why it cannot be compared: on the first side, on the second.
     pub errors: [Option<Diagnostic>; 2],
     /// How many resources differ.
@@ -120,6 +122,8 @@ pub struct Change {
     pub elided: bool,
     /// The targets it is in, by their numbers.
     pub targets: Vec<usize>,
+    /// What it is in each of them: names, and values that follow from a name, may be others there.
+    pub own: Vec<Own>,
     /// The last thing that happened to the field on either side.
     pub from: Option<Tail>,
     pub to: Option<Tail>,
@@ -135,6 +139,19 @@ pub struct Change {
     pub replaced: bool,
 }
 
+/// A change as it is in one target.
+#[derive(Clone, Debug)]
+pub struct Own {
+    pub target: usize,
+    pub resource: Named,
+    pub before: Option<Node>,
+    pub after: Option<Node>,
+    pub from: Option<Tail>,
+    pub to: Option<Tail>,
+    /// The change it follows from, and which of that one's own.
+    pub follows: Option<(usize, usize)>,
+}
+
 /// A resource, by the names it has on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Named {
@@ -148,7 +165,7 @@ pub struct Named {
 }
 
 /// The last event of a history.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
     pub event: &'static str,
     pub label: String,
@@ -211,6 +228,7 @@ mod tests {
         let target = |directory: &&str| TargetDiff {
             directory: (*directory).to_owned(),
             status: Status::Same,
+            there: [true, true],
             errors: [None, None],
             resources: 0,
             whole: 0,
