@@ -993,3 +993,61 @@ fn of_an_overlay_that_fails_nothing_is_said() {
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("7 of 8 overlays, 1 cannot be built\n"), "{text}");
 }
+
+#[test]
+fn a_unified_difference_is_of_what_was_asked_for() {
+    let repository = Repository::shop();
+    let service = "apiVersion: v1\nkind: Service\nmetadata:\n  name: web\nspec:\n  ports:\n  - port: 80\n";
+    repository.write("base/service.yaml", service);
+    repository.replace("base/kustomization.yaml", "- web.yaml\n", "- web.yaml\n- service.yaml\n");
+    repository.commit("a service");
+    assert!(repository.krm(&["build", "-o", "rendered", "overlays/a", "overlays/b"]).status.success());
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    repository.replace("base/web.yaml", "web:1.0.0", "web:1.0.1");
+    repository.replace("base/service.yaml", "port: 80", "port: 81");
+    let changed = |args: &[&str]| -> Vec<String> {
+        let text = repository.diff(&[&["--format", "unified"], args, &["HEAD", "overlays/a"]].concat());
+        repository.write("patch", &text);
+        repository.git(&["apply", "--check", "--directory=rendered", "patch"]);
+        let lines = text.lines().filter(|line| !line.starts_with("+++") && !line.starts_with("---"));
+        let lines = lines.filter(|line| line.starts_with(['+', '-']));
+        lines.map(|line| format!("{}{}", &line[..1], line[1..].trim_start_matches(['-', ' ']))).collect()
+    };
+    let port = ["-port: 80", "+port: 81"];
+    let image = ["-image: example.com/web:1.0.0", "+image: example.com/web:1.0.1"];
+    let replicas = "Deployment/spec.replicas";
+    assert_eq!(changed(&["--only", "Service/web"]), port);
+    assert_eq!(changed(&["--only", "Deployment/web", "--ignore", replicas]), image);
+    assert_eq!(changed(&["--ignore", "*/spec.template", "--ignore", replicas]), port);
+}
+
+#[test]
+fn two_folders_are_compared_alike_in_every_form() {
+    let repository = Repository::shop();
+    let two = ["--overlays", "overlays/a", "overlays/b"];
+    repository.replace(
+        "overlays/b/kustomization.yaml",
+        "namePrefix: b-\n",
+        "namePrefix: b-\nnamespace: two\nreplicas:\n- name: web\n  count: 3\n",
+    );
+    let text = repository.diff(&two);
+    assert!(text.contains("base/web.yaml:6") && text.contains("b/kustomization.yaml:5"), "{text}");
+    for format in ["markdown", "html", "github", "json"] {
+        let text = repository.diff(&[&two[..], &["--format", format]].concat());
+        let said = ["overlays/b/kustomization.yaml:5", "overlays/b/kustomization.yaml,line=5", "\"line\": 5"];
+        assert!(said.iter().any(|place| text.contains(place)), "{format}: {text}");
+        for wrong in ["the two folders differ", "renamed:", "restart:", "overlay changes", "::warning"] {
+            assert!(!text.contains(wrong), "{format}: {wrong}\n{text}");
+        }
+    }
+    let answer = json(&repository, &two);
+    assert_eq!(answer["flags"], serde_json::json!([]));
+    assert_eq!(answer["restarts"], serde_json::json!([]));
+    let causes = answer["causes"].as_array().unwrap();
+    assert_eq!(causes[0]["before"], "replicas: 1 (base/web.yaml:6)");
+    assert_eq!(causes[0]["after"], "count: 3");
+    assert_eq!(
+        (&causes[1]["what"], &causes[1]["changes"]),
+        (&"prefix and namespace".into(), &serde_json::json!([1, 2]))
+    );
+}

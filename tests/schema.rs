@@ -49,6 +49,41 @@ fn examples_and_cases_fit_their_schemas() {
 }
 
 #[test]
+fn what_commands_print_for_programs_fits_its_schema() {
+    let krm = |args: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_krm"))
+            .args(args)
+            .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/shop"))
+            .output()
+            .expect("krm starts");
+        assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
+        String::from_utf8(output.stdout).expect("UTF-8")
+    };
+    let web = ["overlays/production", "Deployment/web"];
+    let image = "spec.template.spec.containers[0].image";
+    let commands: &[&[&str]] = &[
+        &["diff", "--overlays", "base", "overlays/production"],
+        &["explain", web[0], web[1], image],
+        &["explain", web[0], web[1], image, "spec.replicas"],
+        &["explain", web[0], "base", web[1], image],
+        &["explain", web[0]],
+        &["explain", web[0], "--blame"],
+        &["explain", "--source", "base/web.yaml:6", web[0]],
+        &["graph", web[0]],
+        &["affected", "--files", "base/web.yaml"],
+    ];
+    for command in commands {
+        let answer = parse(&krm(&[command, &["--format", "json"][..]].concat()));
+        let schema = parse(&krm(&["schema", command[0]]));
+        if let Err(fault) = check(&answer, &schema, &schema) {
+            panic!("{command:?}: {fault}");
+        }
+        let format = answer.get("format").and_then(Node::as_str);
+        assert_eq!(format, Some(format!("krm.{}/1", command[0]).as_str()), "{command:?}");
+    }
+}
+
+#[test]
 fn the_schema_of_a_composition_refuses_what_krm_refuses() {
     let schema = parse(krm_engine::json_schema::COMPOSITION);
     for text in [

@@ -1,32 +1,46 @@
-//! `krm schema`: JSON Schemas of the files krm reads.
+//! `krm schema`: JSON Schemas of the files krm reads, and of what it prints for programs.
 
 use clap::{Args, ValueEnum};
 use krm_engine::Result;
 
 use crate::os;
 
-/// Print the JSON Schema of a Component, Composition, Kptfile or kustomization, for editors
+/// Print the JSON Schema of a Component, Composition, Kptfile or kustomization, or of the JSON that a command prints
 #[derive(Debug, Args)]
 #[command(after_help = crate::cli::examples::SCHEMA)]
 pub struct SchemaArgs {
     /// Whose schema
     #[arg(value_enum)]
-    kind: FileKind,
+    kind: Kind,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum FileKind {
+enum Kind {
     /// That of a kustomization, which has the same fields
     Component,
     Composition,
     Kptfile,
     Kustomization,
+    /// What `krm affected --format json` prints
+    Affected,
+    /// What `krm diff --format json` prints
+    Diff,
+    /// What `krm explain --format json` prints
+    Explain,
+    /// What `krm graph --format json` prints
+    Graph,
 }
 
 pub fn run(args: &SchemaArgs) -> Result<()> {
-    os::print(match args.kind {
-        FileKind::Composition => krm_engine::json_schema::COMPOSITION.as_bytes(),
-        FileKind::Kptfile => krm_engine::json_schema::KPTFILE.as_bytes(),
-        FileKind::Component | FileKind::Kustomization => krm_engine::json_schema::KUSTOMIZATION.as_bytes(),
-    })
+    use krm_engine::json_schema::{AFFECTED, COMPOSITION, DIFF, EXPLAIN, GRAPH, KPTFILE, KUSTOMIZATION};
+    let text = match args.kind {
+        Kind::Composition => COMPOSITION,
+        Kind::Kptfile => KPTFILE,
+        Kind::Component | Kind::Kustomization => KUSTOMIZATION,
+        Kind::Affected => AFFECTED,
+        Kind::Diff => DIFF,
+        Kind::Explain => EXPLAIN,
+        Kind::Graph => GRAPH,
+    };
+    os::print(text.as_bytes())
 }

@@ -60,7 +60,11 @@ pub fn text(diff: &Diff, most: usize) -> String {
 
 fn comment(diff: &Diff, detail: Detail) -> String {
     let names: Vec<String> = diff.short_names();
-    let mut out = format!("### What changes from {} to {}\n\n", code(&diff.from), code(&diff.to));
+    let (from, to) = (code(&diff.from), code(&diff.to));
+    let mut out = match diff.overlays {
+        true => format!("### How {from} and {to} differ\n\n"),
+        false => format!("### What changes from {from} to {to}\n\n"),
+    };
     let _ = writeln!(out, "{}", escaped(summary(diff).trim_end()));
     let overlays = |of: &[usize]| match detail >= Detail::NoOverlays {
         true => counted(of.len(), "overlay", "overlays"),

@@ -166,7 +166,9 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",
         Format::Markdown => markdown::text(&diff, args.max_size),
         Format::Github => github::text(&diff),
-        Format::Unified => unified::text(&given, args.overlays.as_deref(), args.context, &hidden)?,
+        Format::Unified => {
+            unified::text(&given, args.overlays.as_deref(), args.context, &options(&args)?, &hidden)?
+        }
         Format::Text if args.stat => text::stat(&diff),
         Format::Text if args.overlays.is_some() => overlays::text(&diff, form),
         Format::Text => text::diff(&diff, form),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use krm_engine::diff::{self, Change, ChangeKind, Diff, Given, Outcome, Side, Tail, TargetDiff};
+use krm_engine::diff::{Change, ChangeKind, Diff, Given, Outcome, Side, Tail, TargetDiff};
 use krm_engine::{Result, Session};
 
 use super::columns::Columns;
@@ -24,9 +24,7 @@ pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result
     let given = Given { directory: to.to_owned(), from: outcome(from), to: outcome(to), changed, lock };
     let sources = &report.sources;
     let side = |name: &str| Side { name: name.to_owned(), world: &*disk, sources, root: None };
-    let options =
-        diff::Options { opaque: Some("the two folders differ".to_owned()), ..super::options(args)? };
-    Ok(Compared::new(&side(from), &side(to), vec![given], &options))
+    Ok(Compared::new(&side(from), &side(to), vec![given], &super::options(args)?))
 }
 
 /// A row: the field, the value and its place on both sides.

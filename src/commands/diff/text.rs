@@ -107,9 +107,12 @@ pub fn summary(diff: &Diff) -> String {
         return format!("{}{others}.\n", parts.join(", "));
     }
     let resources: usize = diff.targets.iter().map(|target| target.resources).sum();
+    let head = match diff.overlays {
+        true => format!("{} and {} differ", diff.from, diff.to),
+        false => parts.join(", "),
+    };
     let mut line = format!(
-        "{}: {}, {}.",
-        parts.join(", "),
+        "{head}: {}, {}.",
         counted(resources, "resource", "resources"),
         counted(diff.causes.len(), "cause", "causes")
     );

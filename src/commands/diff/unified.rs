@@ -1,7 +1,7 @@
 //! The rendered texts as `diff -u` compares them: a file for each target, named as `krm build -o` names it.
 
 use krm_engine::diff::lines::unified;
-use krm_engine::diff::{Given, Outcome};
+use krm_engine::diff::{Given, Options, Outcome, narrowed};
 use krm_engine::explain::text::MASK;
 use krm_engine::explain::{Hidden, replaced};
 use krm_engine::trace::at;
@@ -13,6 +13,7 @@ pub fn text(
     given: &[Given],
     overlays: Option<&[String]>,
     context: usize,
+    options: &Options,
     hidden: &[Hidden; 2],
 ) -> Result<String> {
     let folders: Vec<&str> = match overlays {
@@ -27,7 +28,11 @@ pub fn text(
     let names: Vec<String> = folders.iter().map(name).collect();
     let mut out = String::new();
     for (at, one) in given.iter().enumerate() {
-        let (old, new) = (nodes(&one.from), nodes(&one.to));
+        // What cannot be built is not gone.
+        if matches!((&one.from, &one.to), (Outcome::Failed(_), _) | (_, Outcome::Failed(_))) {
+            continue;
+        }
+        let [old, new] = narrowed(one, options);
         let [of_old, of_new] = hidden;
         let before = rendered(&masked((&old[..], of_old), (&new[..], of_new), "before"))?;
         let after = rendered(&masked((&new[..], of_new), (&old[..], of_old), "after"))?;
@@ -48,14 +53,6 @@ pub fn text(
         out.push_str(&hunks);
     }
     Ok(out)
-}
-
-fn nodes(outcome: &Outcome) -> Vec<Node> {
-    match outcome {
-        Outcome::Built(trace) => trace.result.iter().map(|(_, seen)| seen.node.clone()).collect(),
-        Outcome::Rendered(all) => all.iter().map(|one| one.node.clone()).collect(),
-        Outcome::Failed(_) | Outcome::Missing => Vec::new(),
-    }
 }
 
 fn rendered(nodes: &[Node]) -> Result<String> {

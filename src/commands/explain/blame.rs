@@ -2,15 +2,15 @@
 
 use krm_engine::explain::lines::{key_place, lines};
 use krm_engine::explain::text::line_of;
-use krm_engine::explain::{Site, changes_value, configured_at, read_from};
+use krm_engine::explain::{Site, changes_value, configured_at, json, read_from};
 use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
-use super::{Answerer, Traced, colour};
+use super::{Answerer, Format, Traced, colour};
 use crate::report::columns::{padded, width};
 use crate::report::{self, sanitize};
 
-pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
+pub fn print(answerer: &Answerer, one: &Traced, format: Format) -> Result<()> {
     let mut rows: Vec<(String, String)> = Vec::new();
     for (number, (track, seen)) in one.trace.result.iter().enumerate() {
         if number > 0 {
@@ -19,6 +19,17 @@ pub fn print(answerer: &Answerer, one: &Traced) -> Result<()> {
         for line in lines(&answerer.hidden.tree(&seen.node))? {
             rows.push((origin(answerer, one, *track, &seen.node, &line.path), line.text));
         }
+    }
+    if format == Format::Json {
+        let line = |(origin, text): &(String, String)| {
+            let mut object = Node::map();
+            object.set("text", text.as_str());
+            object.set("origin", origin.as_str());
+            object
+        };
+        let text = json::list(Some(("directory", &one.target)), "lines", rows.iter().map(line));
+        answerer.show(&sanitize::inert(&text), format)?;
+        return one.failure();
     }
     let column = rows.iter().map(|(place, _)| width(place)).max().unwrap_or(0);
     let line = |(place, line): &(String, String)| format!("{} │ {line}\n", padded(place, column));

@@ -64,15 +64,19 @@ pub(super) fn explain(answerer: &Answerer, asked: &Asked, all: &[Traced], format
             };
             format!("{}  reaches\n{lines}", asked.written(answerer))
         }
-        Format::Json => json::list(arrivals.iter().map(|a| {
-            let mut object = Node::map();
-            object.set("directory", a.target.as_str());
-            object.set("resource", a.resource.as_str());
-            object.set("field", a.field.as_str());
-            object.set("outcome", a.outcome.as_str());
-            object.set("reached", a.reached);
-            object
-        })),
+        Format::Json => json::list(
+            Some(("source", &asked.written(answerer))),
+            "reaches",
+            arrivals.iter().map(|a| {
+                let mut object = Node::map();
+                object.set("directory", a.target.as_str());
+                object.set("resource", a.resource.as_str());
+                object.set("field", a.field.as_str());
+                object.set("outcome", a.outcome.as_str());
+                object.set("reached", a.reached);
+                object
+            }),
+        ),
     };
     answerer.show(&sanitize::inert(&text), format)?;
     Diagnostic::join(all.iter().filter_map(|one| one.failure().err())).map_or(Ok(()), Err)

@@ -165,7 +165,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
     }
     let [one] = &traced[..] else { return answerer.side_by_side(&traced, rest, args.output.format) };
     if args.blame {
-        return blame::print(&answerer, one);
+        return blame::print(&answerer, one, args.output.format);
     }
     if let Some(line) = args.line {
         one.failure()?;
@@ -370,7 +370,7 @@ impl Answerer<'_> {
                 .join("\n"),
             Format::Json => match answers {
                 [answer] => json::pretty(&self.json_of(one, answer)),
-                _ => json::list(answers.iter().map(|answer| self.json_of(one, answer))),
+                _ => json::list(None, "answers", answers.iter().map(|answer| self.json_of(one, answer))),
             },
         };
         let text = sanitize::inert(&text);
@@ -414,7 +414,9 @@ impl Answerer<'_> {
             .collect();
         let text = match format {
             Format::Text => text::table(&rows),
-            Format::Json => json::list(rows.iter().map(json::row)),
+            Format::Json => {
+                json::list(Some(("directory", &one.target)), "resources", rows.iter().map(json::row))
+            }
         };
         self.show(&sanitize::inert(&text), format)?;
         one.failure()
@@ -465,11 +467,15 @@ impl Answerer<'_> {
         }
         let text = match format {
             Format::Text => text::side_by_side(&answers, &self.report.sources),
-            Format::Json => json::list(answers.iter().map(|(target, cell)| match cell {
-                text::Cell::Answer(answer) => self.json(answer, target),
-                text::Cell::Absent => json::without_answer(target, "absent"),
-                text::Cell::Fails => json::without_answer(target, "fails"),
-            })),
+            Format::Json => json::list(
+                None,
+                "answers",
+                answers.iter().map(|(target, cell)| match cell {
+                    text::Cell::Answer(answer) => self.json(answer, target),
+                    text::Cell::Absent => json::without_answer(target, "absent"),
+                    text::Cell::Fails => json::without_answer(target, "fails"),
+                }),
+            ),
         };
         self.show(&sanitize::inert(&text), format)?;
         self.report.joined(errors).map_or(Ok(()), Err)

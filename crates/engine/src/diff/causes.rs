@@ -103,8 +103,14 @@ impl<'a> Causes<'a> {
     /// The location of a span.
     pub(crate) fn place(&self, which: Which, span: Span) -> Option<Place> {
         let source = self.sides[which as usize].sources.get(span.file)?;
-        let position = source.position(span.start as usize);
-        Some(Place { file: source.name().to_owned(), line: position.line, column: position.column })
+        let (from, to) = (source.position(span.start as usize), source.position(span.end as usize));
+        Some(Place {
+            file: source.name().to_owned(),
+            line: from.line,
+            column: from.column,
+            end_line: to.line,
+            end_column: to.column,
+        })
     }
 
     /// Why a field differs, given its history on both sides.
@@ -137,6 +143,35 @@ impl<'a> Causes<'a> {
             (old, Some(new)) => Some(self.cause(new, old)),
             (Some(old), None) => Some(self.cause(old, None)),
         }
+    }
+
+    /// Of two folders of one tree: the lines that decide in each, the second as the cause.
+    pub(crate) fn between(&self, histories: &Histories) -> Cause {
+        let decides = |which: Which, history: &[HistoryEntry]| {
+            let entry = history.last()?;
+            let place = self.place(which, entry.place)?;
+            let source = self.sides[which as usize].sources.get(entry.place.file)?;
+            let line = self.hidden[which as usize].lines(&source).line(&source, place.line);
+            Some((place, line.trim().to_owned()))
+        };
+        let from = decides(Which::From, &histories.from);
+        let to = decides(Which::To, &histories.to);
+        let said = |history: &[HistoryEntry]| history.last().map(|entry| entry.label.clone());
+        let removed = to.is_none() && from.is_some();
+        let what = match (&from, &to) {
+            (None, None) => said(&histories.to).or_else(|| said(&histories.from)),
+            _ => None,
+        };
+        let (before, after, place) = match (from, to) {
+            (Some((at, line)), Some((place, after))) => {
+                (Some(format!("{line} ({}:{})", at.file, at.line)), Some(after), Some(place))
+            }
+            (from, to) => {
+                let place = to.as_ref().or(from.as_ref()).map(|(place, _)| place.clone());
+                (from.map(|(_, line)| line), to.map(|(_, line)| line), place)
+            }
+        };
+        Cause { place, removed, before, after, what, changes: Vec::new() }
     }
 
     /// A changed file as the cause, if nothing more is known than that a target reads it.
@@ -192,7 +227,15 @@ impl<'a> Causes<'a> {
         };
         let own = text(hit.which, hit.line);
         let other = counterpart(&file, &hit).and_then(|line| text(other(hit.which), line));
-        let place = Some(Place { file: hit.file.clone(), line: hit.line + 1, column: hit.column });
+        let lines = file.lines[hit.which as usize].as_deref().unwrap_or_default();
+        let end = lines.get(hit.line).map_or(0, |line| line.chars().count()) + 1;
+        let place = Some(Place {
+            file: hit.file.clone(),
+            line: hit.line + 1,
+            column: hit.column,
+            end_line: hit.line + 1,
+            end_column: end.max(hit.column),
+        });
         let (before, after) = match hit.which {
             Which::From => (own, other),
             Which::To => (other, own),

@@ -104,14 +104,15 @@ pub fn compare(from: &Side, to: &Side, given: &[Given], options: &Options, hidde
     let causes = Causes::new(from, to, hidden, folders);
     let one = |given: &Given| Comparison { causes: &causes, options, given }.run();
     let compared: Vec<Compared> = given.par_iter().map(one).collect();
-    let mut diff = Diff { from: from.name.clone(), to: to.name.clone(), ..Diff::default() };
-    merge(compared, &mut diff);
+    let (from, to) = (from.name.clone(), to.name.clone());
+    let mut diff = Diff { from, to, overlays: options.overlays, ..Diff::default() };
+    merge(compared, options, &mut diff);
     diff.images = images::of(&diff.changes);
     diff
 }
 
 /// Puts together what is the same in several targets, for the same cause.
-fn merge(compared: Vec<Compared>, diff: &mut Diff) {
+fn merge(compared: Vec<Compared>, options: &Options, diff: &mut Diff) {
     // A line is one cause, whatever part of it differs.
     type CauseKey = (Option<(String, usize)>, bool, Option<String>);
     let mut causes: FxHashMap<CauseKey, usize> = FxHashMap::default();
@@ -132,7 +133,9 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
             let cause = one.changes[root].cause.as_ref();
             let cause_key = cause.map_or((None, false, None), |cause| {
                 let line = cause.place.as_ref().map(|place| (place.file.clone(), place.line));
-                (line, cause.removed, cause.what.clone())
+                // Of two folders it is two lines, one of each.
+                let other = cause.before.clone().filter(|_| options.overlays);
+                (line, cause.removed, cause.what.clone().or(other))
             });
             let cause_id = *causes.entry(cause_key).or_insert_with(|| {
                 let unknown = || Cause {
@@ -197,6 +200,10 @@ fn merge(compared: Vec<Compared>, diff: &mut Diff) {
         }
     }
     order(diff);
+    // Nobody is about to replace one folder by the other.
+    if options.overlays {
+        return;
+    }
     diff.restarts = restarts.into_iter().collect();
     diff.restarts.sort();
     for change in &diff.changes {
@@ -319,18 +326,10 @@ impl Comparison<'_> {
         }
         let (old, new) = (items(&self.given.from), items(&self.given.to));
         let pairs = pairs(&old, &new, self.options.overlays);
-        let is_meant = |pair: &Pair| {
-            let Some(only) = &self.options.only else { return true };
-            let means = |item: &Item| match item.track {
-                Some((trace, track)) => only.means(&trace.ids(track)),
-                None => only.means(&[item.id, &item.original()]),
-            };
-            pair.old.is_some_and(|at| means(&old[at])) || pair.new.is_some_and(|at| means(&new[at]))
-        };
         let (mut changes, mut wanted) = (Vec::new(), Vec::new());
         let found: Vec<(Pair, Vec<Difference>)> = pairs
             .into_iter()
-            .map(|pair| (pair, self.differences(&pair, &old, &new)))
+            .map(|pair| (pair, differences_of(&pair, &old, &new)))
             .filter(|(_, differences)| !differences.is_empty())
             .collect();
         let mut places = Places::default();
@@ -349,17 +348,10 @@ impl Comparison<'_> {
             let first = changes.len();
             let change = |difference| self.change(&resource, &named, difference, differences, first, &places);
             changes.extend(differences.iter().map(change));
-            wanted.resize(changes.len(), is_meant(pair));
+            wanted.resize(changes.len(), is_meant(self.options, pair, &old, &new));
         }
-        let is_ignored = |local: &Local| {
-            let Change { resource, field, .. } = &local.change;
-            self.options.ignore.iter().any(|(kind, ignored)| {
-                (kind == "*" || *kind == resource.kind)
-                    && field
-                        .strip_prefix(ignored.as_str())
-                        .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-            })
-        };
+        let is_ignored =
+            |local: &Local| is_ignored(self.options, &local.change.resource.kind, &local.change.field);
         let ignored: Vec<bool> = changes.iter().map(is_ignored).collect();
         let kept: Vec<bool> =
             ignored.iter().zip(&wanted).map(|(ignored, wanted)| !ignored && *wanted).collect();
@@ -376,28 +368,6 @@ impl Comparison<'_> {
             target.status = Status::Changed;
         }
         Compared { target, changes, ignored }
-    }
-
-    fn differences(&self, pair: &Pair, old: &[Item], new: &[Item]) -> Vec<Difference> {
-        let whole = |kind, before: Option<&Item>, after: Option<&Item>| Difference {
-            kind,
-            old_path: Vec::new(),
-            new_path: Vec::new(),
-            before: before.map(|item| item.node.clone()),
-            after: after.map(|item| item.node.clone()),
-        };
-        match (pair.old.map(|at| &old[at]), pair.new.map(|at| &new[at])) {
-            (Some(a), Some(b)) => {
-                let mut found = differences(a.node, b.node);
-                for difference in found.iter_mut().filter(|d| is_name(&d.new_path)) {
-                    difference.kind = ChangeKind::Renamed;
-                }
-                found
-            }
-            (None, Some(item)) => vec![whole(ChangeKind::Added, None, Some(item))],
-            (Some(item), None) => vec![whole(ChangeKind::Removed, Some(item), None)],
-            (None, None) => Vec::new(),
-        }
     }
 
     fn change(
@@ -423,6 +393,10 @@ impl Comparison<'_> {
         let cause = match (follows, self.given_status()) {
             (Some(_), _) => None,
             (None, Some(cause)) => Some(cause),
+            (None, None) if self.options.overlays => {
+                let by_name = is_name(&difference.new_path) || is_namespace(&difference.new_path);
+                Some(if by_name { by_names() } else { self.causes.between(&histories) })
+            }
             (None, None) => {
                 let is_whole = difference.old_path.is_empty() && difference.new_path.is_empty();
                 let came_or_went = is_whole.then(|| self.causes.of(&histories.ends())).flatten();
@@ -616,6 +590,49 @@ impl Comparison<'_> {
     }
 }
 
+/// Whether the user asked for a resource.
+pub(super) fn is_meant(options: &Options, pair: &Pair, old: &[Item], new: &[Item]) -> bool {
+    let Some(only) = &options.only else { return true };
+    let means = |item: &Item| match item.track {
+        Some((trace, track)) => only.means(&trace.ids(track)),
+        None => only.means(&[item.id, &item.original()]),
+    };
+    pair.old.is_some_and(|at| means(&old[at])) || pair.new.is_some_and(|at| means(&new[at]))
+}
+
+/// Whether the user does not want to see a field.
+pub(super) fn is_ignored(options: &Options, kind: &str, field: &str) -> bool {
+    options.ignore.iter().any(|(of, ignored)| {
+        (of == "*" || of == kind)
+            && field
+                .strip_prefix(ignored.as_str())
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    })
+}
+
+/// What differs between two resources.
+pub(super) fn differences_of(pair: &Pair, old: &[Item], new: &[Item]) -> Vec<Difference> {
+    let whole = |kind, before: Option<&Item>, after: Option<&Item>| Difference {
+        kind,
+        old_path: Vec::new(),
+        new_path: Vec::new(),
+        before: before.map(|item| item.node.clone()),
+        after: after.map(|item| item.node.clone()),
+    };
+    match (pair.old.map(|at| &old[at]), pair.new.map(|at| &new[at])) {
+        (Some(a), Some(b)) => {
+            let mut found = differences(a.node, b.node);
+            for difference in found.iter_mut().filter(|d| is_name(&d.new_path)) {
+                difference.kind = ChangeKind::Renamed;
+            }
+            found
+        }
+        (None, Some(item)) => vec![whole(ChangeKind::Added, None, Some(item))],
+        (Some(item), None) => vec![whole(ChangeKind::Removed, Some(item), None)],
+        (None, None) => Vec::new(),
+    }
+}
+
 /// How the order of a list came about: what moved its elements, and what made them.
 fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -> Vec<HistoryEntry> {
     let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
@@ -692,10 +709,10 @@ fn keep(changes: Vec<Local>, kept: &[bool]) -> Vec<Local> {
 }
 
 /// Two resources that are one.
-struct Matched<'r> {
-    pair: &'r Pair,
-    old: Option<&'r Item<'r>>,
-    new: Option<&'r Item<'r>>,
+pub(super) struct Matched<'r> {
+    pub pair: &'r Pair,
+    pub old: Option<&'r Item<'r>>,
+    pub new: Option<&'r Item<'r>>,
 }
 
 impl Matched<'_> {
@@ -715,7 +732,7 @@ impl Matched<'_> {
     }
 
     /// The field as it is shown: with the keys of the side it is on.
-    fn field(&self, difference: &Difference) -> String {
+    pub(super) fn field(&self, difference: &Difference) -> String {
         let on_new = difference.after.is_some() || difference.before.is_none();
         let (item, path) = match on_new {
             true => (self.new, &difference.new_path),
@@ -729,11 +746,27 @@ fn is_name(path: &[Segment]) -> bool {
     matches!(path, [Segment::Key(a), Segment::Key(b)] if a == "metadata" && b == "name")
 }
 
+fn is_namespace(path: &[Segment]) -> bool {
+    matches!(path, [Segment::Key(a), Segment::Key(b)] if a == "metadata" && b == "namespace")
+}
+
+/// What two overlays differ in by design.
+fn by_names() -> Cause {
+    Cause {
+        place: None,
+        removed: false,
+        before: None,
+        after: None,
+        what: Some("prefix and namespace".to_owned()),
+        changes: Vec::new(),
+    }
+}
+
 fn is_metadata(path: &[Segment]) -> bool {
     matches!(path.first(), Some(Segment::Key(key)) if key == "metadata")
 }
 
-fn items(outcome: &Outcome) -> Vec<Item<'_>> {
+pub(super) fn items(outcome: &Outcome) -> Vec<Item<'_>> {
     match outcome {
         Outcome::Built(trace) => {
             let all = trace.result.iter();

@@ -150,6 +150,8 @@ pub fn place(place: &Place) -> Node {
     object.set("file", place.file.as_str());
     object.set("line", place.line as i64);
     object.set("column", place.column as i64);
+    object.set("endLine", place.end_line as i64);
+    object.set("endColumn", place.end_column as i64);
     object
 }
 

@@ -9,12 +9,14 @@ mod compare;
 mod flags;
 mod images;
 pub mod json;
+mod narrow;
 mod pair;
 
 use krm_yaml::{Diagnostic, Node};
 
 pub use crate::compare::ChangeKind;
 pub use compare::{Given, Options, Outcome, Rendered, Side, compare, hidden};
+pub use narrow::narrowed;
 
 /// Which lines of a text differ from another's.
 pub mod lines {
@@ -27,6 +29,8 @@ pub struct Diff {
     /// What the two sides are called.
     pub from: String,
     pub to: String,
+    /// They are two folders of one tree, not one as it was and as it is.
+    pub overlays: bool,
     /// Every target that was looked at, in the order of their names.
     pub targets: Vec<TargetDiff>,
     /// By file and line.
@@ -88,7 +92,12 @@ pub struct Place {
     pub file: String,
     pub line: usize,
     pub column: usize,
+    pub end_line: usize,
+    pub end_column: usize,
 }
+
+/// The JSON Schema of [`json::diff`].
+pub const JSON_SCHEMA: &str = include_str!("../../data/diff.schema.json");
 
 /// Why something changed.
 #[derive(Clone, Debug)]

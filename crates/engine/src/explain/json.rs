@@ -14,8 +14,15 @@ pub fn pretty(node: &Node) -> String {
     krm_yaml::json::pretty(node) + "\n"
 }
 
-pub fn list(all: impl Iterator<Item = Node>) -> String {
-    pretty(&Node::from(all.collect::<Vec<_>>()))
+/// Several answers of one kind, and what they are about.
+pub fn list(about: Option<(&str, &str)>, key: &str, all: impl Iterator<Item = Node>) -> String {
+    let mut object = Node::map();
+    object.set("format", FORMAT);
+    if let Some((key, value)) = about {
+        object.set(key, value);
+    }
+    object.set(key, Node::from(all.collect::<Vec<_>>()));
+    pretty(&object)
 }
 
 /// A target that has no such resource or field, or does not build, beside others that have an answer.

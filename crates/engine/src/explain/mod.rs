@@ -30,3 +30,6 @@ pub use labels::Labels;
 pub use misses::{Miss, misses};
 pub use removed::removed_fields;
 pub use sites::{Part, Site, Sites};
+
+/// The JSON Schema of what [`json`] makes.
+pub const JSON_SCHEMA: &str = include_str!("../../data/explain.schema.json");

@@ -19,6 +19,10 @@ pub use steps::{
 };
 pub use ways::{Hop, Users, ways};
 
+/// The JSON Schema of a graph as data, and of the list of what a change reaches.
+pub const JSON_SCHEMA: &str = include_str!("../../data/graph.schema.json");
+pub const AFFECTED_SCHEMA: &str = include_str!("../../data/affected.schema.json");
+
 /// Nodes and edges, each in a fixed order: the same files give the same graph.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
