@@ -634,6 +634,10 @@ fn markdown_fits_into_a_comment() {
         assert_eq!(text.matches("````").count() % 2, 0);
         assert!(text.trim_end().ends_with("`krm diff --full` shows everything."), "{text}");
     }
+    let args = ["HEAD", "overlays/o*", "--only", "Deployment/web", "--format=markdown", "--max-size", "900"];
+    let text = repository.diff(&args);
+    let command = "`krm diff --full HEAD 'overlays/o*' --only Deployment/web` shows everything.";
+    assert!(text.trim_end().ends_with(command), "{text}");
 }
 
 #[test]
@@ -1050,4 +1054,120 @@ fn two_folders_are_compared_alike_in_every_form() {
         (&causes[1]["what"], &causes[1]["changes"]),
         (&"prefix and namespace".into(), &serde_json::json!([1, 2]))
     );
+}
+
+#[test]
+fn how_much_is_built_at_once_and_what_changes_nothing() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "replicas: 1", "replicas: 2");
+    let wanted = repository.diff(&[]);
+    for args in [&["-j", "1"][..], &["--jobs", "2"], &["--roots"], &["HEAD", "--roots", "overlays"]] {
+        assert_eq!(repository.diff(args), wanted, "{args:?}");
+    }
+    let affected = |args: &[&str]| repository.krm(&[&["affected"], args].concat()).stdout;
+    assert_eq!(affected(&["--roots"]), affected(&[]));
+    assert_eq!(status(&repository.krm(&["diff", "-j", "0"])), Some(2));
+}
+
+#[test]
+fn a_guess_is_marked_everywhere() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "name: web\nspec", "name: site\nspec");
+    for format in ["text", "markdown", "html", "github"] {
+        let text = repository.diff(&["--format", format]);
+        assert!(text.contains("(similar)"), "{format}: {text}");
+    }
+}
+
+#[test]
+fn what_may_not_be_seen_hides_no_more_than_that() {
+    let secret = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  a: one\n  b: two\n";
+    let patch = "apiVersion: v1\nkind: Secret\nmetadata:\n  name: s\nstringData:\n  c: three\n";
+    let repository = Repository::new(&[
+        ("kustomization.yaml", "resources:\n- s.yaml\n"),
+        ("s.yaml", secret),
+        ("patch.yaml", patch),
+    ]);
+    // Lines that look the same are not the same edit.
+    repository.write("s.yaml", &secret.replace("one", "uno").replace("two", "dos"));
+    let text = repository.diff(&[]);
+    assert_eq!(causes(&text).len(), 2, "{text}");
+    assert!(!text.contains("uno") && !text.contains("two"), "{text}");
+    // The name of a file is none of the values in it.
+    repository.write("s.yaml", secret);
+    repository.write("kustomization.yaml", "resources:\n- s.yaml\npatches:\n- path: patch.yaml\n");
+    let text = repository.diff(&[]);
+    assert_eq!(causes(&text), ["kustomization.yaml:4            added   - path: patch.yaml"], "{text}");
+    assert!(!text.contains("three"), "{text}");
+}
+
+#[test]
+fn a_variable_beside_a_secret_one_is_shown() {
+    let vars = "resources: [all.yaml]\nvars:\n- {name: SVC, objref: {kind: Service, name: svc, apiVersion: v1}}\n- name: PASS\n  objref: {kind: Secret, name: s, apiVersion: v1}\n  fieldref: {fieldpath: stringData.pw}\n";
+    let all = "apiVersion: v1\nkind: Service\nmetadata: {name: svc}\n---\napiVersion: v1\nkind: Secret\nmetadata: {name: s}\nstringData: {pw: hunter2}\n---\n";
+    let pod = |command: &str| {
+        format!(
+            "{all}apiVersion: v1\nkind: Pod\nmetadata: {{name: p}}\nspec:\n  containers:\n  - name: c\n    command: {command}\n"
+        )
+    };
+    let apart = pod(r#"["/bin/sh", "$(SVC)", "--p=$(PASS)"]"#);
+    let repository = Repository::new(&[("kustomization.yaml", vars), ("all.yaml", &apart)]);
+    let shown = |repository: &Repository| {
+        let output = repository.krm(&["explain", ".", "Pod/p", "spec.containers[0].command"]);
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let text = shown(&repository);
+    assert!(text.contains("svc") && !text.contains("hunter2"), "{text}");
+    // In one text they cannot be told apart.
+    repository.write("all.yaml", &pod(r#"["/bin/sh", "--p=$(PASS)@$(SVC)"]"#));
+    let text = shown(&repository);
+    assert!(!text.contains("hunter2"), "{text}");
+}
+
+#[test]
+fn annotations_of_lines_that_are_gone_are_where_they_were() {
+    let repository = Repository::shop();
+    repository.replace("base/web.yaml", "  replicas: 1\n", "");
+    let text = repository.diff(&["--format", "github"]);
+    assert!(text.starts_with("::notice file=base/web.yaml,line=6,"), "{text}");
+    // Of a folder that is gone there is a place, too.
+    let repository = Repository::shop();
+    repository.write("overlays/b/guarded.yaml", GUARDED);
+    repository.replace("overlays/b/kustomization.yaml", "- ../../base\n", "- ../../base\n- guarded.yaml\n");
+    repository.commit("guarded");
+    fs::remove_dir_all(repository.0.join("overlays/b")).unwrap();
+    let text = repository.diff(&[]);
+    let flag = "overlays/b/kustomization.yaml:1   NetworkPolicy deny is removed";
+    assert!(flags(&text).iter().any(|line| line.starts_with(flag)), "{text}");
+}
+
+#[test]
+fn other_lines_of_a_file_that_is_one_value_are_counted() {
+    let repository = Repository::new(&[
+        ("kustomization.yaml", "configMapGenerator:\n- {name: settings, files: [app.conf]}\n"),
+        ("app.conf", "a\nb\nc\nd\ne\n"),
+    ]);
+    repository.write("app.conf", "a\nB\nc\nD\nE\n");
+    let text = repository.diff(&[]);
+    assert_eq!(
+        causes(&text),
+        ["app.conf:2                      b   →   B   (and in 2 more lines)"],
+        "{text}"
+    );
+}
+
+#[test]
+fn a_table_is_as_wide_as_it_may_be() {
+    let repository = Repository::shop();
+    repository.replace(
+        "overlays/b/kustomization.yaml",
+        "- ../../base\n",
+        "- ../../base\nimages:\n- name: example.com/web\n  newName: registry.example.com/a/much/longer/name\n",
+    );
+    let two = ["--overlays", "overlays/a", "overlays/b"];
+    let wide = repository.diff(&two);
+    assert!(wide.lines().any(|line| line.chars().count() > 100), "a pipe gets all of it: {wide}");
+    let narrow = repository.diff(&[&two[..], &["--width", "80"]].concat());
+    assert!(narrow.lines().all(|line| line.chars().count() <= 80), "{narrow}");
+    assert!(narrow.contains("yaml:6") && narrow.contains('…'), "{narrow}");
 }

@@ -311,3 +311,13 @@ fn nothing_runs_that_was_not_allowed() {
     assert_eq!(status(&krm.page()), "200");
     assert!(!dir.join("app/ran").exists() && !dir.join("ran").exists());
 }
+
+#[test]
+fn fields_that_are_masked_are_not_in_the_page() {
+    // Whether there is a browser makes no difference.
+    let krm = Serving::start("mask", &["app", "--mask", "spec.replicas", "--open"]);
+    write(&krm.dir, &[("app/web.yaml", &DEPLOYMENT.replace("replicas: 1", "replicas: 4321"))]);
+    let mut events = krm.events();
+    next_event(&mut events, "changed");
+    assert!(!krm.page().contains("4321"));
+}

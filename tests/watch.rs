@@ -331,3 +331,42 @@ fn it_ends_at_once_and_leaves_nothing_half_written() {
     let left: Vec<_> = std::fs::read_dir(&dir).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(left.iter().all(|name| !name.to_string_lossy().starts_with('.')), "{left:?}");
 }
+
+#[test]
+fn one_resource_of_several_overlays_is_one_row() {
+    let dir = tree("rows");
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "exec $krm build --watch --diff --once a b > shown"]);
+    let mut krm = Watching::start(&dir, shell.env("krm", env!("CARGO_BIN_EXE_krm")));
+    write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
+    krm.wait_for("base/web.yaml → 2 of 2 targets, 2 fields, ");
+    assert!(krm.child.wait().unwrap().success());
+    let shown = std::fs::read_to_string(dir.join("shown")).unwrap();
+    assert_eq!(shown.matches("NodePort").count(), 1, "{shown}");
+    assert!(shown.contains("Service web ") && shown.contains(" a, b\n"), "{shown}");
+}
+
+#[test]
+fn only_what_is_read_is_named_and_an_error_is_shown_once() {
+    let dir = tree("named");
+    let mut krm = Watching::krm(&dir, &["a", "b", "-o", "out"]);
+    // An editor that writes another file first.
+    write(&dir, &[("base/.web.yaml.swp", "x"), ("base/4913", "")]);
+    write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
+    let line = krm.wait_for(" → 2 of 2 targets");
+    assert!(line.contains(" base/web.yaml → "), "{line}");
+    write(&dir, &[("base/web.yaml", "a: [\n")]);
+    krm.wait_for("does not build");
+    let errors = krm.said.iter().filter(|line| line.starts_with("error[")).count();
+    assert_eq!(errors, 1, "{:#?}", krm.said);
+}
+
+#[test]
+fn a_page_is_kept_up_to_date() {
+    let dir = tree("page");
+    let mut krm = Watching::krm(&dir, &["a", "--html", "page.html"]);
+    assert!(std::fs::read_to_string(dir.join("page.html")).unwrap().contains("a-web"));
+    write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
+    krm.wait_for(" → 1 of 1 target");
+    assert!(std::fs::read_to_string(dir.join("page.html")).unwrap().contains("NodePort"));
+}

@@ -216,6 +216,10 @@ pub struct BuildArgs {
     #[arg(long, value_name = "COMMAND", requires = "watch")]
     pub exec: Option<String>,
 
+    /// With `--watch`: write the page of the build to this file, again after each change; for one folder
+    #[arg(long, value_name = "FILE", requires = "watch", conflicts_with = "output")]
+    pub html: Option<PathBuf>,
+
     /// With `--watch`: show what each change does to the results, and not the results themselves
     #[arg(long, requires = "watch")]
     pub diff: bool,

@@ -38,6 +38,10 @@ pub struct AffectedArgs {
     #[arg(long, value_name = "FILE", num_args = 1..)]
     files: Vec<String>,
 
+    /// Look at all targets that no other includes, in the current folder or below those named; so it is without folders too
+    #[arg(long)]
+    roots: bool,
+
     #[command(flatten)]
     output: FormatArg<Format>,
 }

@@ -18,6 +18,7 @@ pub mod localize;
 pub mod lock;
 pub mod lsp;
 pub mod man;
+mod masks;
 pub mod merge;
 pub mod merge3;
 pub mod openapi;

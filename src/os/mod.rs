@@ -1,5 +1,6 @@
 //! The machine: standard output and error, changes to files, and a [`World`] of real files.
 
+mod browser;
 pub mod certificates;
 mod changes;
 pub mod content;
@@ -37,6 +38,7 @@ use std::sync::Mutex;
 use krm_engine::files::{near_path, unreadable_because};
 use krm_engine::{Diagnostic, Result};
 
+pub use browser::open as open_in_browser;
 pub use changes::Changes;
 pub use disk::Disk;
 pub use environment::{

@@ -1,12 +1,13 @@
 //! `krm build --watch`: builds again what a change reaches.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use krm_engine::files::relative;
 use krm_engine::graph::changed_fields;
+use krm_engine::page::{Wanted, page};
 use krm_engine::{
     BuildOptions, Dependencies, Diagnostic, Resource, Resources, Result, Session, World, emit, lint,
 };
@@ -17,6 +18,7 @@ use super::{files, output, world_and_options};
 use crate::cli::BuildArgs;
 use crate::commands::diff;
 use crate::os::{self, Disk, Watch};
+use crate::page::{Mode, html};
 use crate::report::{self, Report};
 
 /// A target as it was last built.
@@ -58,6 +60,10 @@ struct Rebuilt {
 /// Builds, and builds again whenever a file changes that matters; never returns unless something is wrong with the command
 /// itself.
 pub fn run(args: &BuildArgs, report: &Report) -> Result<()> {
+    if args.html.is_some() && args.targets.len() > 1 {
+        let message = format!("a page shows one folder, and {} are named", args.targets.len());
+        return Err(Diagnostic::error("watch-html", message).help("watch one folder, or use `krm serve`"));
+    }
     std::thread::scope(|scope| {
         let start = |command: &String| after_change::start(scope, command, report);
         watch(args, report, args.exec.as_ref().map(start).transpose()?)
@@ -120,7 +126,12 @@ impl Watching<'_> {
             return Ok(false);
         }
         let failed_before = self.targets.iter().any(|target| target.fails);
+        let mut inputs = self.paths();
         let Rebuilt { fields, changed: results, before } = self.build(&reached);
+        inputs.extend(self.paths());
+        // Of what came and went in a folder, only what a build looks at.
+        let read: Vec<PathBuf> = changed.iter().filter(|path| inputs.contains(*path)).cloned().collect();
+        let changed = if read.is_empty() { changed } else { &read[..] };
         let fails = self.targets.iter().any(|target| target.fails);
         let is_new = fields > 0 || (failed_before && !fails);
         let files = if is_new { self.publish()? } else { 0 };
@@ -199,6 +210,7 @@ impl Watching<'_> {
         }
         self.warned = warned;
         let mut rebuilt = Rebuilt::default();
+        let mut errors = Vec::new();
         for (at, result) in which.iter().zip(built.targets) {
             let target = &mut self.targets[*at];
             target.dependencies = session.dependencies(&target.name);
@@ -214,10 +226,14 @@ impl Watching<'_> {
                     target.fails = false;
                 }
                 Err(error) => {
-                    self.report.show(&error);
+                    errors.push((*at, error));
                     target.fails = true;
                 }
             }
+        }
+        let errors = errors.into_iter().map(|(at, error)| (self.targets[at].name.as_str(), error));
+        if let Some(error) = self.report.joined(errors) {
+            self.report.show(&error);
         }
         rebuilt
     }
@@ -225,6 +241,10 @@ impl Watching<'_> {
     /// Prints or writes the results, unless a target fails: then the last ones stay. Gives how many files were written.
     fn publish(&mut self) -> Result<usize> {
         if self.targets.iter().any(|target| target.fails) {
+            return Ok(0);
+        }
+        if let Some(file) = &self.args.html {
+            self.write_page(file)?;
             return Ok(0);
         }
         let done: Vec<Resources> = self.targets.iter().filter_map(|target| target.good.clone()).collect();
@@ -249,6 +269,29 @@ impl Watching<'_> {
         }
         self.written = all;
         Ok(count)
+    }
+}
+
+impl Watching<'_> {
+    /// Writes the page of the one target, as `krm explain --html` does.
+    fn write_page(&self, file: &Path) -> Result<()> {
+        let sources = report::sources();
+        let session = Session::new(self.world.clone(), sources.clone(), self.options.clone());
+        for target in &self.targets {
+            let (built, trace) = session.trace(&target.name);
+            let wanted = Wanted {
+                target: &target.name,
+                home: &self.here(),
+                depth: 3,
+                show_secrets: false,
+                mask: &[],
+                warnings: &session.warnings_of(&target.name),
+                failure: built.as_ref().err(),
+                start: None,
+            };
+            os::write(file, html(&page(&trace, &sources, &wanted), Mode::File).as_bytes())?;
+        }
+        Ok(())
     }
 }
 

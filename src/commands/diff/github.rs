@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use krm_engine::diff::{Change, Diff};
+use krm_engine::diff::{Cause, Change, Diff, Place};
 
-use super::text::{counted, label, targets, values};
+use super::text::{counted, label, similar, targets, values};
 use crate::report::{annotation_data, annotation_property};
 
 /// A notice for each cause, and a warning for each flag.
@@ -29,8 +29,7 @@ pub fn text(diff: &Diff) -> String {
         if follow > 0 {
             lines.push(format!("{} by this", counted(follow, "more changes", "more change")));
         }
-        // A line that is gone cannot be annotated; its file can.
-        let line = if cause.removed { 1 } else { at.line };
+        let line = line_now(cause, at);
         let _ = writeln!(
             out,
             "::notice file={},line={line},title=krm diff::{}",
@@ -39,8 +38,11 @@ pub fn text(diff: &Diff) -> String {
         );
     }
     for flag in &diff.flags {
-        let at =
-            flag.place.as_ref().map(|at| format!("file={},line={},", annotation_property(&at.file), at.line));
+        let cause = diff.causes.iter().find(|cause| cause.changes.contains(&flag.change));
+        let at = flag.place.as_ref().map(|at| {
+            let line = cause.map_or(at.line, |cause| line_now(cause, at));
+            format!("file={},line={line},", annotation_property(&at.file))
+        });
         let reached = targets(&diff.changes[flag.change].targets, diff, &names);
         let message = format!("{} ({reached})", flag.message);
         let title = format!("title=krm diff {}", annotation_property(flag.rule));
@@ -49,11 +51,17 @@ pub fn text(diff: &Diff) -> String {
     out
 }
 
+/// Where an annotation can be. A line that is gone has none: the one that took its place does.
+fn line_now(cause: &Cause, at: &Place) -> usize {
+    if cause.removed { cause.line_now.unwrap_or(1) } else { at.line }
+}
+
 fn line(change: &Change, diff: &Diff, names: &[String]) -> String {
     let reached = targets(&change.targets, diff, names);
     if change.field.is_empty() {
         return format!("{} {} ({reached})", label(change), change.kind.name());
     }
     let (before, after) = values(change);
-    format!("{} {}: {before} → {after} ({reached})", label(change), change.field)
+    let similar = similar(change);
+    format!("{} {}: {before} → {after}{similar} ({reached})", label(change), change.field)
 }

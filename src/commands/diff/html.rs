@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status, TargetDiff};
 
-use super::text::{heading, label, place, summary, values};
+use super::text::{heading, label, place, similar, summary, values};
 use crate::page::{counted, escaped, plain_page};
 use crate::report::sanitize;
 
@@ -154,6 +154,7 @@ fn write_change(change: &Change, names: &[String], out: &mut String) {
     );
     if !change.field.is_empty() {
         let (before, after) = values(change);
+        let after = after + similar(change);
         let given = |text: String, there: bool| there.then_some(text);
         let (before, after) = (given(before, change.before.is_some()), given(after, change.after.is_some()));
         out.push_str(&two(before.as_deref(), after.as_deref()));

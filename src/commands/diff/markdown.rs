@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use krm_engine::diff::{Cause, Change, Diff};
 
-use super::text::{counted, label, place, summary, targets, values};
+use super::text::{counted, label, place, similar, summary, targets, values};
 use crate::report::sanitize;
 
 /// How much is shown. What costs most and says least goes first.
@@ -38,7 +38,9 @@ impl Detail {
 }
 
 /// The whole comment, no longer than `most` bytes as long as the summary fits.
-pub fn text(diff: &Diff, most: usize) -> String {
+///
+/// `in_full` is the command that shows what is left out.
+pub fn text(diff: &Diff, most: usize, in_full: &str) -> String {
     let all = [
         Detail::Everything,
         Detail::ShortValues,
@@ -47,7 +49,7 @@ pub fn text(diff: &Diff, most: usize) -> String {
         Detail::NoOverlays,
         Detail::Summary,
     ];
-    let texts = all.into_iter().map(|detail| sanitize::inert(&comment(diff, detail)).into_owned());
+    let texts = all.into_iter().map(|detail| sanitize::inert(&comment(diff, detail, in_full)).into_owned());
     let mut last = String::new();
     for text in texts {
         last = text;
@@ -58,7 +60,7 @@ pub fn text(diff: &Diff, most: usize) -> String {
     last
 }
 
-fn comment(diff: &Diff, detail: Detail) -> String {
+fn comment(diff: &Diff, detail: Detail, in_full: &str) -> String {
     let names: Vec<String> = diff.short_names();
     let (from, to) = (code(&diff.from), code(&diff.to));
     let mut out = match diff.overlays {
@@ -123,7 +125,8 @@ fn comment(diff: &Diff, detail: Detail) -> String {
         let _ = writeln!(out, "\nCannot be built: {}", shown.join(", "));
     }
     if detail != Detail::Everything {
-        let _ = writeln!(out, "\n{} `krm diff --full` shows everything.", detail.left_out());
+        let command = if in_full.contains('`') { code(in_full) } else { format!("`{in_full}`") };
+        let _ = writeln!(out, "\n{} {command} shows everything.", detail.left_out());
     }
     out
 }
@@ -172,7 +175,7 @@ fn details(cause: &Cause, diff: &Diff, detail: Detail, overlays: &dyn Fn(&[usize
                     true => (String::new(), change.kind.name().to_owned()),
                     false => {
                         let (before, after) = values(change);
-                        (code(&cut(&before, detail)), code(&cut(&after, detail)))
+                        (code(&cut(&before, detail)), code(&cut(&after, detail)) + similar(change))
                     }
                 };
                 let _ = writeln!(

@@ -13,14 +13,15 @@ mod unified;
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use krm_engine::diff::{self, Diff, Given, Side, Status};
 use krm_engine::edit::expand;
-use krm_engine::explain::{FieldPath, Hidden, ResourceName};
+use krm_engine::explain::{Hidden, ResourceName};
 use krm_engine::files::KUSTOMIZATION_FILES;
 use krm_engine::{COMPOSITION_FILES, Diagnostic, Result, Sources, World};
 
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
+use crate::commands::masks::masked_fields;
 use crate::commands::targets::Targets;
 use crate::os;
 use crate::report::{self, Report};
@@ -36,6 +37,7 @@ pub use rendered::of_results;
 /// below it. Only those that a changed file reaches are built.
 #[derive(Debug, Args)]
 #[command(after_help = examples::DIFF)]
+#[command(group(ArgGroup::new("tables").args(["side_by_side", "overlays"]).multiple(true)))]
 pub struct DiffArgs {
     /// A revision, `A..B` or `A...B`; then folders with a kustomization or a Composition, or patterns of such
     #[arg(value_name = "REVISION | DIR")]
@@ -75,6 +77,14 @@ pub struct DiffArgs {
     #[arg(long)]
     all: bool,
 
+    /// Compare all folders that no other includes, in the current folder or below those named; so it is without folders too
+    #[arg(long, conflicts_with = "overlays")]
+    roots: bool,
+
+    /// How many folders to build at once; as many as there are cores without it
+    #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    jobs: Option<u16>,
+
     /// Show everything, also what is left out for brevity
     #[arg(long)]
     full: bool,
@@ -97,8 +107,10 @@ pub struct DiffArgs {
     #[arg(long, conflicts_with_all = ["html", "stat"])]
     side_by_side: bool,
 
-    /// How many columns to use for `--side-by-side`; those of the terminal without it, or 120 in a pipe
-    #[arg(long, value_name = "COLUMNS", requires = "side_by_side", value_parser = clap::value_parser!(u16).range(40..))]
+    /// How many columns to use for `--side-by-side` and for the table of `--overlays`
+    ///
+    /// Those of the terminal without it. In a pipe 120 for `--side-by-side`, and as many as it takes for a table.
+    #[arg(long, value_name = "COLUMNS", requires = "tables", value_parser = clap::value_parser!(u16).range(40..))]
     width: Option<u16>,
 
     /// Lines around each change of a unified difference, or of one side by side
@@ -153,6 +165,10 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         return Err(Diagnostic::error("diff-side-by-side", "only text can be shown side by side")
             .help("leave out `--format`, or leave out `--side-by-side`"));
     }
+    if let Some(jobs) = args.jobs {
+        // It fails only if there are threads already, and then these do.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(usize::from(jobs)).build_global();
+    }
     let Compared { diff, given, hidden } = match (&args.overlays, &args.against, &args.with) {
         (Some(two), _, _) => overlays::compare(&args, &two[0], &two[1], report)?,
         (_, Some(path), _) => rendered::against(&args, path, report)?,
@@ -164,13 +180,16 @@ pub fn run(args: DiffArgs, report: &Report) -> Result<i32> {
         _ if args.html.is_some() => html::page(&diff),
         Format::Html => html::page(&diff),
         Format::Json => krm_yaml::json::pretty(&diff::json::diff(&diff)) + "\n",
-        Format::Markdown => markdown::text(&diff, args.max_size),
+        Format::Markdown => markdown::text(&diff, args.max_size, &in_full()),
         Format::Github => github::text(&diff),
         Format::Unified => {
             unified::text(&given, args.overlays.as_deref(), args.context, &options(&args)?, &hidden)?
         }
         Format::Text if args.stat => text::stat(&diff),
-        Format::Text if args.overlays.is_some() => overlays::text(&diff, form),
+        Format::Text if args.overlays.is_some() => {
+            let width = args.width.map(usize::from).or_else(os::terminal_width);
+            overlays::text(&diff, form, width)
+        }
         Format::Text => text::diff(&diff, form),
     };
     let text = match args.output.format {
@@ -291,10 +310,34 @@ fn options(args: &DiffArgs) -> Result<diff::Options> {
         overlays: args.overlays.is_some(),
         only: args.only.as_deref().map(ResourceName::parse).transpose()?,
         ignore: ignore.collect::<Result<_>>()?,
-        mask: args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<_>>()?,
+        mask: masked_fields(&args.mask)?,
         show_secrets: args.show_secrets,
         opaque: None,
     })
+}
+
+/// The command that shows everything of what is left out: this one, as text.
+fn in_full() -> String {
+    let mut words = std::env::args().skip(1).peekable();
+    let mut kept = vec!["krm".to_owned()];
+    while let Some(word) = words.next() {
+        let is_value_apart = matches!(word.as_str(), "--format" | "-o" | "--max-size");
+        let is_joined = ["--format=", "--max-size=", "-o"].iter().any(|flag| word.starts_with(flag));
+        match () {
+            () if is_value_apart => drop(words.next()),
+            () if is_joined || word == "--full" => {}
+            () => {
+                kept.push(word.clone());
+                if word == "diff" {
+                    kept.push("--full".to_owned());
+                }
+            }
+        }
+    }
+    // Very many folders say less than none.
+    const MOST: usize = 300;
+    let command = shlex::try_join(kept.iter().map(String::as_str)).unwrap_or_default();
+    if command.is_empty() || command.len() > MOST { "krm diff --full".to_owned() } else { command }
 }
 
 /// How many targets there are of a kind.

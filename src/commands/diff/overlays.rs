@@ -9,7 +9,7 @@ use super::columns::Columns;
 use super::text::Form;
 use super::{Compared, DiffArgs, text};
 use crate::commands::build;
-use crate::report::columns::{padded, width};
+use crate::report::columns::{self, padded, width};
 use crate::report::{Report, sanitize};
 
 pub fn compare(args: &DiffArgs, from: &str, to: &str, report: &Report) -> Result<Compared> {
@@ -35,8 +35,8 @@ struct Row {
     place: String,
 }
 
-/// A table for each resource that differs.
-pub fn text(diff: &Diff, Form { full, columns }: Form) -> String {
+/// A table for each resource that differs, in so many columns if the room is limited.
+pub fn text(diff: &Diff, Form { full, columns }: Form, room: Option<usize>) -> String {
     let mut out = String::new();
     let mut changes: Vec<&Change> = diff.changes.iter().collect();
     changes.sort_by(|a, b| {
@@ -58,7 +58,7 @@ pub fn text(diff: &Diff, Form { full, columns }: Form) -> String {
         }
         out.push_str(&match columns {
             Some(columns) => beside_each_other(own, diff, columns, full),
-            None => table(own, diff, full),
+            None => table(own, diff, full, room),
         });
     }
     if !as_expected.is_empty() {
@@ -107,13 +107,24 @@ fn beside_each_other(changes: &[&Change], diff: &Diff, columns: Columns, full: b
     out + &more
 }
 
-fn table(changes: &[&Change], diff: &Diff, full: bool) -> String {
+fn table(changes: &[&Change], diff: &Diff, full: bool, room: Option<usize>) -> String {
     let name = text::label(changes[0]);
     let (shown, more) = shown(changes, full);
     let mut rows: Vec<Row> = shown.into_iter().map(row).collect();
     rows.insert(0, Row { field: name, from: diff.from.clone(), to: diff.to.clone(), place: String::new() });
     let column = |of: &dyn Fn(&Row) -> &str| rows.iter().map(|row| width(of(row))).max().unwrap_or(0);
-    let (first, second, third) = (column(&|r| &r.field) + 2, column(&|r| &r.from), column(&|r| &r.to));
+    let mut widths = [column(&|r| &r.field), column(&|r| &r.from), column(&|r| &r.to), column(&|r| &r.place)];
+    if let Some(room) = room {
+        fit(&mut widths, room.saturating_sub(AROUND));
+        let short = |text: &str, columns: usize| columns::folded(text, columns, 0..0);
+        for row in &mut rows {
+            let Row { field, from, to, place } = row;
+            (*field, *from) = (short(field, widths[0]), short(from, widths[1]));
+            (*to, *place) = (short(to, widths[2]), short(place, widths[3]));
+        }
+    }
+    let [first, second, third, _] = widths;
+    let first = first + 2;
     let mut out = String::new();
     for (at, Row { field, from, to, place }) in rows.iter().enumerate() {
         let field = if at == 0 { field.clone() } else { format!("  {field}") };
@@ -123,6 +134,18 @@ fn table(changes: &[&Change], diff: &Diff, full: bool) -> String {
         out.push('\n');
     }
     out + &more
+}
+
+/// Before the fields, and between the columns.
+const AROUND: usize = 11;
+
+/// Makes the widest columns narrower until all of them fit, as far as there is something left to read.
+fn fit(widths: &mut [usize; 4], room: usize) {
+    const NARROWEST: usize = 8;
+    while widths.iter().sum::<usize>() > room {
+        let Some(widest) = widths.iter_mut().max().filter(|widest| **widest > NARROWEST) else { return };
+        *widest -= 1;
+    }
 }
 
 /// What differs by the names of the two folders alone is what one expects.

@@ -61,7 +61,10 @@ pub fn of_results(
     report: &Report,
 ) -> String {
     let rendered = |resources: &Resources| {
-        let of = |r: &Resource| Rendered { id: r.id().clone(), node: r.node().clone() };
+        let of = |r: &Resource| {
+            let original = Some(r.original_id().clone());
+            Rendered { id: r.id().clone(), original, node: r.node().clone() }
+        };
         Outcome::Rendered(resources.iter().map(of).collect())
     };
     let given = |(directory, [from, to]): (String, [Resources; 2])| {
@@ -182,7 +185,7 @@ fn resources<'n>(roots: impl Iterator<Item = &'n Node>, schema: &Schema) -> Vec<
     let mut all = Vec::new();
     for root in roots.filter(|root| !root.is_empty()) {
         for_each_resource(root, &mut |_, node, _| {
-            all.push(Rendered { id: ResourceId::of(node, schema), node: node.clone() });
+            all.push(Rendered { id: ResourceId::of(node, schema), original: None, node: node.clone() });
         });
     }
     all

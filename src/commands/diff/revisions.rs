@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use krm_engine::diff::{Given, Outcome, Side};
+use krm_engine::files::clean;
 use krm_engine::workspace::Workspace;
 use krm_engine::{Diagnostic, Result, Session, Sources, World};
 use rayon::prelude::*;
@@ -12,7 +13,7 @@ use rayon::prelude::*;
 use super::{Compared, DiffArgs, is_layer, meant, no_target};
 use crate::commands::build;
 use crate::os;
-use crate::os::git::{Git, Range, SideFiles};
+use crate::os::git::{Git, Range, Revision, SideFiles};
 use crate::os::lockfile;
 use crate::report::{self, Report};
 
@@ -26,6 +27,8 @@ struct Built {
     session: Session,
     /// All targets with everything they name.
     workspace: OnceLock<Workspace>,
+    /// The revision, if it is one.
+    revision: Option<Arc<Revision>>,
 }
 
 pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
@@ -34,11 +37,12 @@ pub fn compare(args: &DiffArgs, report: &Report) -> Result<Compared> {
     let (range, folders) = words(args, &git)?;
     let fetching = args.flags.fetch.fetching(&plain_parts(&folders));
     let side = |side: &os::git::Side, sources: Sources| -> Result<Built> {
-        let SideFiles { world, root, disk } = git.files(side, fetching.clone())?;
+        let SideFiles { world, root, disk, revision } = git.files(side, fetching.clone())?;
         let options = build::options_for(&args.flags, &disk)?;
         let session = Session::new(world.clone(), sources.clone(), options);
         let workspace = OnceLock::new();
-        Ok(Built { name: short(side.name()).to_owned(), world, root, sources, session, workspace })
+        let name = short(side.name()).to_owned();
+        Ok(Built { name, world, root, sources, session, workspace, revision })
     };
     let from = side(&range.from, report::sources())?;
     let to = side(&range.to, report.sources.clone())?;
@@ -201,8 +205,28 @@ impl Built {
         }
         match self.session.trace(target) {
             (Ok(_), trace) => Outcome::Built(trace),
-            (Err(error), _) => Outcome::Failed(error.located(&self.sources)),
+            (Err(error), _) => {
+                let error = self.in_submodule(&error).unwrap_or(error);
+                Outcome::Failed(error.located(&self.sources))
+            }
         }
+    }
+
+    /// What is wrong with an entry that names something in a submodule.
+    fn in_submodule(&self, error: &Diagnostic) -> Option<Diagnostic> {
+        let place = error.place();
+        let source = self.sources.get(place.file)?;
+        let named = source.slice(place).trim_matches(['"', '\'']);
+        let path = clean(&Path::new(source.name()).parent()?.join(named));
+        let folder = self.revision.as_ref()?.submodule(&path)?;
+        let message = format!(
+            "`{named}` is in the submodule `{}`, whose files are not in {}",
+            folder.display(),
+            self.name
+        );
+        Some(Diagnostic::error("git-submodule", message).at(place).help(
+            "a revision holds the commit of a submodule, not its files; include them by the address of their repository, with `?ref=`, to compare revisions",
+        ))
     }
 
     /// The changed files that a target looked at or names, as seen from the current folder.

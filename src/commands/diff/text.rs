@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use krm_engine::Node;
 use krm_engine::diff::lines::unified;
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff};
-use krm_engine::explain::text::value;
+use krm_engine::explain::text::{MASK, value};
 use krm_function::elements::inferred_key;
 
 use super::columns::Columns;
@@ -64,9 +64,10 @@ pub fn diff(diff: &Diff, form: Form) -> String {
         let all: Vec<usize> =
             alike.iter().flat_map(|other| diff.causes[*other].changes.iter().copied()).collect();
         out.push('\n');
+        let more = alike.len() - 1 + alike.iter().map(|other| diff.causes[*other].more).sum::<usize>();
         out.push_str(&match form.columns {
-            Some(columns) => cause_rows(cause, columns, alike.len() - 1),
-            None => cause_line(cause, aligned[at], of_lines, alike.len() - 1),
+            Some(columns) => cause_rows(cause, columns, more),
+            None => cause_line(cause, aligned[at], of_lines, more),
         });
         out.push_str(&shown.changes(&all));
     }
@@ -135,7 +136,9 @@ pub fn counted(number: usize, one: &str, many: &str) -> String {
 /// Whether two causes are the same edit of one file.
 fn is_same_edit(a: &Cause, b: &Cause) -> bool {
     let file = |cause: &Cause| cause.place.as_ref().map(|place| place.file.clone());
-    let is_edit = a.before.is_some() && a.after.is_some();
+    // What may not be seen looks the same, and is not.
+    let is_seen = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.contains(MASK));
+    let is_edit = is_seen(&a.before) && is_seen(&a.after);
     is_edit && file(a).is_some() && file(a) == file(b) && (&a.before, &a.after) == (&b.before, &b.after)
 }
 
@@ -258,7 +261,7 @@ impl Shown<'_> {
             Some(columns) => return out + &columns.change(change, full),
             None => {}
         }
-        let guessed = if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" };
+        let guessed = similar(change);
         let (before, after) = values(change);
         let hidden = if change.masked && before == after { " (changed)" } else { "" };
         let pair = format!("{before} → {after}{hidden}{guessed}");
@@ -291,6 +294,11 @@ fn is_alike(a: &Change, b: &Change) -> bool {
 /// A resource as people call it.
 pub fn label(change: &Change) -> String {
     sanitize::inert(&format!("{} {}", change.resource.kind, change.resource.name)).into_owned()
+}
+
+/// Says that two resources are taken for one because they are alike.
+pub fn similar(change: &Change) -> &'static str {
+    if change.guessed && change.kind == ChangeKind::Renamed { " (similar)" } else { "" }
 }
 
 /// The two values as text.

@@ -7,7 +7,8 @@ use krm_engine::trace::{EventKind, Segment, at};
 use krm_engine::{Node, Result};
 
 use super::{Answerer, Format, Traced, colour};
-use crate::report::columns::{padded, width};
+use crate::os;
+use crate::report::columns::{folded, padded, width};
 use crate::report::{self, sanitize};
 
 pub fn print(answerer: &Answerer, one: &Traced, format: Format) -> Result<()> {
@@ -32,6 +33,16 @@ pub fn print(answerer: &Answerer, one: &Traced, format: Format) -> Result<()> {
         return one.failure();
     }
     let column = rows.iter().map(|(place, _)| width(place)).max().unwrap_or(0);
+    // At a terminal that is too narrow for both, the line matters more than the way to its file.
+    let longest = rows.iter().map(|(_, line)| width(line)).max().unwrap_or(0);
+    let column = match os::terminal_width() {
+        Some(room) if column + 3 + longest > room => {
+            let most = room.saturating_sub(longest + 3).max(room * 2 / 5).min(column);
+            rows.iter_mut().for_each(|(place, _)| *place = shortened(place, most));
+            most
+        }
+        _ => column,
+    };
     let line = |(place, line): &(String, String)| format!("{} │ {line}\n", padded(place, column));
     let text: String = rows.iter().map(line).collect();
     let text = sanitize::inert(&text);
@@ -41,6 +52,19 @@ pub fn print(answerer: &Answerer, one: &Traced, format: Format) -> Result<()> {
         false => report::show(&text, answerer.no_pager)?,
     }
     one.failure()
+}
+
+/// A place without the first folders of its path, as far as there is no room for them.
+fn shortened(place: &str, room: usize) -> String {
+    let mut rest = place;
+    while width(rest) + 2 > room
+        && width(place) > room
+        && let Some((_, shorter)) = rest.split_once('/')
+    {
+        rest = shorter;
+    }
+    let short = if rest.len() == place.len() { place.to_owned() } else { format!("…/{rest}") };
+    folded(&short, room, 0..0)
 }
 
 /// Where a line comes from: the last place that set it, and how many steps did before.
@@ -95,5 +119,19 @@ fn origin(
     match more {
         0 => place,
         more => format!("{place} *{more}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::shortened;
+
+    #[test]
+    fn a_place_is_shortened_from_the_left() {
+        let place = "overlays/production/kustomization.yaml:43 *2";
+        assert_eq!(shortened(place, 50), place);
+        assert_eq!(shortened(place, 37), "…/production/kustomization.yaml:43 *2");
+        assert_eq!(shortened(place, 30), "…/kustomization.yaml:43 *2");
+        assert_eq!(shortened(place, 12), "…/kus…:43 *2");
     }
 }

@@ -22,6 +22,7 @@ use self::misses::About;
 use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::affected::real_paths;
 use crate::commands::diff::is_layer;
+use crate::commands::masks::masked_fields;
 use crate::commands::targets::Targets;
 use crate::commands::{build, patterns};
 use crate::os::Disk;
@@ -136,7 +137,7 @@ pub fn run(args: ExplainArgs, report: &Report) -> Result<()> {
         Some(asked) if args.words.is_empty() => (readers(&disk, asked, report)?, &args.words[..]),
         _ => split(&args.words, asked.is_some())?,
     };
-    let mask = args.mask.iter().map(|field| FieldPath::parse(field)).collect::<Result<Vec<_>>>()?;
+    let mask = masked_fields(&args.mask)?;
     let packages = packages::Packages { disk: &disk, policy: &options.policy, report };
     let trace = |target: String| match packages.trace(&target) {
         Some((built, trace)) => Traced { target, built, trace },

@@ -110,6 +110,13 @@ pub fn run(args: GraphArgs, report: &Report) -> Result<()> {
         return affected_by(&args, range, report);
     }
     let targets = Targets::find(&disk, &report.sources, &args.dirs)?;
+    if targets.names.is_empty() {
+        let folders = if args.dirs.is_empty() { ".".to_owned() } else { args.dirs.join("`, `") };
+        let message = format!("there is no kustomization in or below `{folders}`");
+        return Err(Diagnostic::error("graph-no-target", message).help(
+            "name folders with a kustomization or a Composition, or folders that have such below them",
+        ));
+    }
     let problems = graph::cycles(&targets.workspace, &targets.layers());
     if let Some(path) = &args.why {
         return why(&args, path, &targets, &disk, &here, report);

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use clap::Args;
+use krm_engine::explain::FieldPath;
 use krm_engine::files::Offline;
 use krm_engine::page::{Wanted, page};
 use krm_engine::runtime::Runtime;
@@ -18,6 +19,7 @@ use rustc_hash::FxHashMap;
 use self::server::{Server, View};
 use crate::cli::{BuildFlags, examples};
 use crate::commands::build;
+use crate::commands::masks::masked_fields;
 use crate::commands::targets::Targets;
 use crate::os::{self, Disk, Watch};
 use crate::page::{Mode, html};
@@ -47,6 +49,14 @@ pub struct ServeArgs {
     #[arg(long)]
     show_secrets: bool,
 
+    /// Do not show the values of this field; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    mask: Vec<String>,
+
+    /// Open the page in a browser
+    #[arg(long)]
+    open: bool,
+
     /// Look at files every MS milliseconds, for file systems that do not say when a file changes
     #[arg(long, value_name = "MS")]
     poll: Option<u64>,
@@ -63,6 +73,7 @@ struct Serving<'a> {
     names: Vec<String>,
     dependencies: Vec<Option<Arc<Dependencies>>>,
     home: PathBuf,
+    mask: Vec<FieldPath>,
 }
 
 pub fn run(args: &ServeArgs, report: &Report) -> Result<()> {
@@ -76,6 +87,7 @@ pub fn run(args: &ServeArgs, report: &Report) -> Result<()> {
         dependencies: vec![None; names.len()],
         names,
         home: os::absolute(&os::current_dir()?)?,
+        mask: masked_fields(&args.mask)?,
     };
     let server = Server::bind(args.port, &serving.names)?;
     let mut started = SystemTime::now();
@@ -84,6 +96,9 @@ pub fn run(args: &ServeArgs, report: &Report) -> Result<()> {
     let address = server.address().to_owned();
     let views = server.start();
     os::print(format!("{address}\n").as_bytes())?;
+    if args.open {
+        os::open_in_browser(&address);
+    }
     let (mut watch, warning) = Watch::new(args.poll.map(Duration::from_millis));
     warning.iter().for_each(|warning| report.show(warning));
     loop {
@@ -122,7 +137,7 @@ impl Serving<'_> {
                 home: &self.home,
                 depth: 3,
                 show_secrets: self.args.show_secrets,
-                mask: &[],
+                mask: &self.mask,
                 warnings: &warnings,
                 failure: failure.as_ref(),
                 start: None,

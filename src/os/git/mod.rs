@@ -55,6 +55,8 @@ pub struct SideFiles {
     pub root: PathBuf,
     /// What is fetched for it, and the lock file that says what that is.
     pub disk: Arc<Disk>,
+    /// The revision, if it is one.
+    pub revision: Option<Arc<Revision>>,
 }
 
 impl Side {
@@ -148,13 +150,14 @@ impl Git {
         match side {
             Side::WorkTree => {
                 let disk = Arc::new(Disk::fetching(fetching));
-                Ok(SideFiles { world: disk.clone(), root: self.top.clone(), disk })
+                Ok(SideFiles { world: disk.clone(), root: self.top.clone(), disk, revision: None })
             }
             Side::Revision { tree, .. } => {
                 let objects = self.objects.clone();
                 let revision = Revision::new(objects, tree.clone(), &self.top, &self.prefix, fetching)?;
                 let (root, disk) = (revision.root().to_owned(), revision.disk());
-                Ok(SideFiles { world: Arc::new(revision), root, disk })
+                let revision = Arc::new(revision);
+                Ok(SideFiles { world: revision.clone(), root, disk, revision: Some(revision) })
             }
         }
     }

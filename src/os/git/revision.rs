@@ -163,6 +163,14 @@ impl Revision {
         Ok(Place::Here(way.into_iter().map(|(name, _)| name).collect(), entry))
     }
 
+    /// The submodule that a path leads to or into, as seen from the top.
+    pub fn submodule(&self, path: &Path) -> Option<PathBuf> {
+        path.ancestors().find_map(|path| match self.find(path) {
+            Ok(Place::Here(inside, entry)) if entry.kind == ObjectKind::Submodule => Some(inside),
+            _ => None,
+        })
+    }
+
     /// Writes a file or a folder to the disk, once.
     fn write(&self, inside: &Path, entry: &TreeEntry) -> io::Result<()> {
         let mut written = self.written.lock().expect(HELD);

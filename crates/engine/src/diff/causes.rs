@@ -47,6 +47,13 @@ struct FileChange {
     hunks: Vec<Hunk>,
 }
 
+impl FileChange {
+    /// How many lines changed, came or went.
+    fn lines_changed(&self) -> usize {
+        self.hunks.iter().map(|hunk| hunk.old.len().max(hunk.new.len())).sum::<usize>().max(1)
+    }
+}
+
 /// A changed line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Hit {
@@ -56,6 +63,8 @@ struct Hit {
     line: usize,
     hunk: usize,
     column: usize,
+    /// How many other lines changed with it.
+    more: usize,
 }
 
 /// The histories of a field on both sides, oldest event first; empty on a side that never had it.
@@ -171,7 +180,7 @@ impl<'a> Causes<'a> {
                 (from.map(|(_, line)| line), to.map(|(_, line)| line), place)
             }
         };
-        Cause { place, removed, before, after, what, changes: Vec::new() }
+        Cause { place, removed, before, after, what, ..Cause::default() }
     }
 
     /// A changed file as the cause, if nothing more is known than that a target reads it.
@@ -180,7 +189,10 @@ impl<'a> Causes<'a> {
         let hunk = file.hunks.first()?;
         let which = if hunk.new.is_empty() { Which::From } else { Which::To };
         let line = if hunk.new.is_empty() { hunk.old.start } else { hunk.new.start };
-        Some(self.cause(Hit { which, file: name.to_owned(), line, hunk: 0, column: 1 }, None))
+        Some(self.cause(
+            Hit { which, file: name.to_owned(), line, hunk: 0, column: 1, more: file.lines_changed() - 1 },
+            None,
+        ))
     }
 
     /// A change of a lock file as a cause: its entries now resolve to something else.
@@ -210,7 +222,7 @@ impl<'a> Causes<'a> {
         let (hunk, line) = first?;
         let moved: Vec<String> = moved.iter().map(|(entry, now)| format!("{entry} is now {now}")).collect();
         let what = format!("remote base moved: {}", moved.join(", "));
-        let hit = Hit { which: Which::To, file: name.to_owned(), line, hunk, column: 1 };
+        let hit = Hit { which: Which::To, file: name.to_owned(), line, hunk, column: 1, more: 0 };
         Some(Cause { what: Some(what), ..self.cause(hit, None) })
     }
 
@@ -247,7 +259,27 @@ impl<'a> Causes<'a> {
             let line = file.shown[0].get(old.line)?.trim();
             Some(format!("{line} ({}:{})", old.file, old.line + 1))
         });
-        Cause { place, removed: hit.which == Which::From, before, after, what: None, changes: Vec::new() }
+        let removed = hit.which == Which::From;
+        let last = file.lines[1].as_ref().map_or(1, |lines| lines.len().max(1));
+        let line_now = removed.then(|| (file.hunks[hit.hunk].new.start + 1).min(last));
+        let names_file = self.names_file(&hit, &file);
+        Cause { place, removed, line_now, before, after, more: hit.more, names_file, ..Cause::default() }
+    }
+
+    /// Whether a line of a kustomization says where a file or a folder is, and nothing else.
+    fn names_file(&self, hit: &Hit, file: &FileChange) -> bool {
+        let path = Path::new(&hit.file);
+        let is_kustomization =
+            path.file_name().is_some_and(|name| KUSTOMIZATION_FILES.iter().any(|it| name == *it));
+        let named = |which: Which, line: usize| {
+            let line = file.lines[which as usize].as_ref()?.get(line)?.trim().trim_start_matches("- ");
+            let text = line.split_once(": ").map_or(line, |(_, text)| text).trim_matches(['"', '\'']);
+            let world = self.sides[which as usize].world;
+            let path = clean(&path.parent()?.join(text));
+            Some(!text.is_empty() && (world.is_file(&path) || world.is_dir(&path)))
+        };
+        let other = counterpart(file, hit).map(|line| named(other(hit.which), line) == Some(true));
+        is_kustomization && named(hit.which, hit.line) == Some(true) && other.unwrap_or(true)
     }
 
     /// The latest event of a history that is on a changed line.
@@ -342,7 +374,8 @@ impl<'a> Causes<'a> {
             }
             None => return None,
         };
-        Some(Hit { which, file: name, line, hunk, column: 1 })
+        let more = if whole { file.lines_changed() - 1 } else { 0 };
+        Some(Hit { which, file: name, line, hunk, column: 1, more })
     }
 
     /// The first changed line of a span.
@@ -360,7 +393,7 @@ impl<'a> Causes<'a> {
             let line = range.start.max(first);
             let is_in = line <= last && line < range.end;
             let column = if line == first { start.column } else { 1 };
-            is_in.then(|| Hit { which, file: source.name().to_owned(), line, hunk, column })
+            is_in.then(|| Hit { which, file: source.name().to_owned(), line, hunk, column, more: 0 })
         })
     }
 

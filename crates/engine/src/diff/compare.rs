@@ -51,6 +51,8 @@ pub enum Outcome {
 pub struct Rendered {
     pub node: Node,
     pub id: ResourceId,
+    /// The id it was first written with, if that is known.
+    pub original: Option<ResourceId>,
 }
 
 /// What to compare, and what to show.
@@ -138,14 +140,8 @@ fn merge(compared: Vec<Compared>, options: &Options, diff: &mut Diff) {
                 (line, cause.removed, cause.what.clone().or(other))
             });
             let cause_id = *causes.entry(cause_key).or_insert_with(|| {
-                let unknown = || Cause {
-                    place: None,
-                    removed: false,
-                    before: None,
-                    after: None,
-                    what: Some("no changed line explains this".to_owned()),
-                    changes: Vec::new(),
-                };
+                let unknown =
+                    || Cause { what: Some("no changed line explains this".to_owned()), ..Cause::default() };
                 diff.causes.push(cause.cloned().unwrap_or_else(unknown));
                 diff.causes.len() - 1
             });
@@ -193,7 +189,7 @@ fn merge(compared: Vec<Compared>, options: &Options, diff: &mut Diff) {
     }
     // A line that holds a secret is as secret.
     for cause in &mut diff.causes {
-        if cause.changes.iter().any(|id| diff.changes[*id].masked) {
+        if !cause.names_file && cause.changes.iter().any(|id| diff.changes[*id].masked) {
             for text in [&mut cause.before, &mut cause.after].into_iter().flatten() {
                 *text = explain::text::MASK.to_owned();
             }
@@ -209,6 +205,9 @@ fn merge(compared: Vec<Compared>, options: &Options, diff: &mut Diff) {
     for change in &diff.changes {
         let cause = diff.causes.iter().find(|cause| cause.changes.contains(&change.id));
         let place = cause.and_then(|cause| cause.place.clone());
+        // Of a folder that is new or gone it is where the value is written.
+        let written = || change.to.as_ref().or(change.from.as_ref()).and_then(|tail| tail.place.clone());
+        let place = place.or_else(written);
         diff.flags.extend(flags::of(change).into_iter().map(|(rule, message)| Flag {
             rule,
             change: change.id,
@@ -443,14 +442,7 @@ impl Comparison<'_> {
 
     /// What explains everything in a target that is on one side only, or of which nobody knows how it came about.
     fn given_status(&self) -> Option<Cause> {
-        let cause = |what: String| Cause {
-            place: None,
-            removed: false,
-            before: None,
-            after: None,
-            what: Some(what),
-            changes: Vec::new(),
-        };
+        let cause = |what: String| Cause { what: Some(what), ..Cause::default() };
         match (&self.given.from, &self.given.to) {
             (Outcome::Missing, _) => Some(cause(format!("{} is new", self.given.directory))),
             (_, Outcome::Missing) => Some(cause(format!("{} is gone", self.given.directory))),
@@ -464,12 +456,8 @@ impl Comparison<'_> {
             [] => None,
             [one] => self.causes.of_file(one),
             several => Some(Cause {
-                place: None,
-                removed: false,
-                before: None,
-                after: None,
                 what: Some(format!("one of the changed files {}", several.join(", "))),
-                changes: Vec::new(),
+                ..Cause::default()
             }),
         }
     }
@@ -752,14 +740,7 @@ fn is_namespace(path: &[Segment]) -> bool {
 
 /// What two overlays differ in by design.
 fn by_names() -> Cause {
-    Cause {
-        place: None,
-        removed: false,
-        before: None,
-        after: None,
-        what: Some("prefix and namespace".to_owned()),
-        changes: Vec::new(),
-    }
+    Cause { what: Some("prefix and namespace".to_owned()), ..Cause::default() }
 }
 
 fn is_metadata(path: &[Segment]) -> bool {
@@ -770,11 +751,17 @@ pub(super) fn items(outcome: &Outcome) -> Vec<Item<'_>> {
     match outcome {
         Outcome::Built(trace) => {
             let all = trace.result.iter();
-            all.map(|(track, seen)| Item { node: &seen.node, id: &seen.id, track: Some((trace, *track)) })
-                .collect()
+            all.map(|(track, seen)| Item {
+                node: &seen.node,
+                id: &seen.id,
+                written: None,
+                track: Some((trace, *track)),
+            })
+            .collect()
         }
         Outcome::Rendered(all) => {
-            all.iter().map(|one| Item { node: &one.node, id: &one.id, track: None }).collect()
+            let all = all.iter().map(|one| (one, one.original.as_ref()));
+            all.map(|(one, written)| Item { node: &one.node, id: &one.id, written, track: None }).collect()
         }
         Outcome::Failed(_) | Outcome::Missing => Vec::new(),
     }

@@ -140,6 +140,9 @@ fn cause(cause: &Cause, parts: &Parts) -> Node {
         object.set("what", what.as_str());
     }
     object.set("removed", cause.removed);
+    if cause.more > 0 {
+        object.set("more", cause.more as i64);
+    }
     let changes: Vec<Node> = cause.changes.iter().flat_map(|id| parts.ids(*id)).collect();
     object.set("changes", changes);
     object

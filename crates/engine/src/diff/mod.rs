@@ -100,7 +100,7 @@ pub struct Place {
 pub const JSON_SCHEMA: &str = include_str!("../../data/diff.schema.json");
 
 /// Why something changed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Cause {
     /// The line; of one that was removed, where it was. `None` if no line of the sources changed.
     pub place: Option<Place>,
@@ -110,6 +110,12 @@ pub struct Cause {
     pub before: Option<String>,
     /// The line as it is.
     pub after: Option<String>,
+    /// The line of the second side that is where a removed one was.
+    pub line_now: Option<usize>,
+    /// How many other lines of the file changed, if all of it is one value.
+    pub more: usize,
+    /// The line names a file, and holds no value.
+    pub names_file: bool,
     /// In words, if there is no line: `the other program`.
     pub what: Option<String>,
     /// The changes it explains, those that follow from them included.

@@ -11,6 +11,8 @@ use crate::resource::{ResourceId, Track};
 pub(crate) struct Item<'r> {
     pub node: &'r Node,
     pub id: &'r ResourceId,
+    /// The id it was first written with, of one that was not traced and of which it is known.
+    pub written: Option<&'r ResourceId>,
     /// Of one whose build was traced.
     pub track: Option<(&'r Trace, Track)>,
 }
@@ -18,6 +20,9 @@ pub(crate) struct Item<'r> {
 impl Item<'_> {
     /// The id it was first written with. Of a rendered one nothing is known but that generated names end in a hash.
     pub(crate) fn original(&self) -> ResourceId {
+        if let Some(written) = self.written {
+            return written.clone();
+        }
         let mut id = match self.track {
             Some((trace, track)) => trace.ids(track).first().map_or(self.id, |id| id).clone(),
             None => self.id.clone(),

@@ -243,9 +243,14 @@ impl Hidden {
                 };
                 let root = tree(trace, index, source);
                 if root.is_some_and(|root| self.is_in(root, field)) {
-                    let is_alike = |other: &&Note| {
-                        // Of several variables in one text, the value is written where the last one is.
-                        matches!(other.cause, Cause::Expanded { .. }) && other.resource == note.resource
+                    // Of several variables in one text, the value is written where the last one is.
+                    let before = index.checked_sub(1).and_then(|step| tree(trace, step, note.resource));
+                    let is_alike = |other: &&Note| match (&note.cause, &other.cause) {
+                        (Cause::Expanded { name, .. }, Cause::Expanded { name: second, .. }) => {
+                            other.resource == note.resource
+                                && before.is_none_or(|root| are_in_one_text(root, name, second))
+                        }
+                        _ => false,
                     };
                     self.spans.insert(note.written);
                     if matches!(note.cause, Cause::Expanded { .. }) {
@@ -360,6 +365,17 @@ pub fn difference_without_secrets(name: &str, old: &str, new: &str) -> String {
     let (old, new) = (masked(old, &before), masked(new, &after));
     let hunks = lines::print(&lines::hunks(&before, &after), &old, &new, 3);
     format!("--- {name}\n+++ {name}\n{hunks}")
+}
+
+/// Whether a text of a resource uses two variables.
+fn are_in_one_text(root: &Node, first: &str, second: &str) -> bool {
+    let (first, second) = (format!("$({first})"), format!("$({second})"));
+    let mut found = false;
+    let mut look = |text: Option<&str>| {
+        found |= text.is_some_and(|text| text.contains(&first) && text.contains(&second));
+    };
+    each_scalar(root, &mut Vec::new(), &mut |leaf, _| look(leaf.text()));
+    found
 }
 
 /// A resource as it was after a step.
