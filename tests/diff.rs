@@ -919,6 +919,14 @@ fn each_line_of_an_env_file_is_a_cause() {
     repository.write("app.env", "A=1\nC=4\n");
     let text = repository.diff(&[]);
     assert_eq!(causes(&text), ["app.env:2                       removed   B=2"], "{text}");
+    // A line that moved, and is now where another one was.
+    repository.write("app.env", "C=7\nB=2\n");
+    let text = repository.diff(&[]);
+    let wanted = [
+        "app.env:1                       C=4 (app.env:3)   →   C=7",
+        "app.env:1                       removed   A=1",
+    ];
+    assert_eq!(causes(&text), wanted, "{text}");
 }
 
 #[test]

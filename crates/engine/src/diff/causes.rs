@@ -254,8 +254,14 @@ impl<'a> Causes<'a> {
         };
         // What decided before may have been on another line, which is gone.
         let before = before.or_else(|| {
-            let old = old.filter(|old| old.which == Which::From && old.file != hit.file)?;
+            let old = old.filter(|old| old.which == Which::From)?;
             let file = self.file(&old.file)?;
+            let own = file.lines[1].as_ref().and_then(|lines| lines.get(hit.line));
+            let is_same_key = || Some(key(file.lines[0].as_ref()?.get(old.line)?) == key(own?));
+            // In the same file it is another line, unless it says the same elsewhere.
+            if old.file == hit.file && is_same_key() != Some(true) {
+                return None;
+            }
             let line = file.shown[0].get(old.line)?.trim();
             Some(format!("{line} ({}:{})", old.file, old.line + 1))
         });
@@ -524,12 +530,21 @@ fn counterpart(file: &FileChange, hit: &Hit) -> Option<usize> {
     let text =
         |which: Which, line: usize| file.lines[which as usize].as_ref().map(|lines| lines[line].as_str());
     let wanted = text(hit.which, hit.line)?;
-    let key = |line: &str| {
-        let line = line.trim_start().trim_start_matches("- ");
-        line.split([':', '=']).next().unwrap_or(line).to_owned()
-    };
     let same_key = |line: &usize| text(other(hit.which), *line).is_some_and(|line| key(line) == key(wanted));
     let at_same_place = || (own.len() == others.len()).then(|| others.start + (hit.line - own.start));
     let in_place = at_same_place().filter(same_key);
-    in_place.or_else(|| others.clone().find(same_key)).or_else(at_same_place)
+    // A variable does not take the place of another one.
+    let is_other = |line: &usize| {
+        let is_variable = |line: &str| line[key(line).len()..].starts_with('=');
+        let there = text(other(hit.which), *line).map(|line| line.trim_start().trim_start_matches("- "));
+        is_variable(wanted.trim_start().trim_start_matches("- ")) && there.is_some_and(is_variable)
+    };
+    let replaced = || at_same_place().filter(|line| !is_other(line));
+    in_place.or_else(|| others.clone().find(same_key)).or_else(replaced)
+}
+
+/// What a line is about: the key of an entry, the name of a variable.
+fn key(line: &str) -> &str {
+    let line = line.trim_start().trim_start_matches("- ");
+    line.split([':', '=']).next().unwrap_or(line)
 }
