@@ -24,7 +24,7 @@ use crate::cli::{BuildFlags, FormatArg, OutputFormat, examples};
 use crate::commands::masks::masked_fields;
 use crate::commands::targets::Targets;
 use crate::os;
-use crate::report::{self, Report};
+use crate::report::{self, Report, sanitize};
 
 use columns::Columns;
 pub use rendered::of_results;
@@ -337,7 +337,13 @@ fn in_full() -> String {
     // Very many folders say less than none.
     const MOST: usize = 300;
     let command = shlex::try_join(kept.iter().map(String::as_str)).unwrap_or_default();
-    if command.is_empty() || command.len() > MOST { "krm diff --full".to_owned() } else { command }
+    // It goes into comments that others read: what another program is given may hold a password.
+    let is_private = kept.iter().any(|word| word.starts_with("--with"))
+        || sanitize::without_passwords(&command) != command;
+    match command.is_empty() || command.len() > MOST || is_private {
+        true => "krm diff --full".to_owned(),
+        false => command,
+    }
 }
 
 /// How many targets there are of a kind.

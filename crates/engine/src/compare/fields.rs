@@ -131,8 +131,16 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
                 (of_new[at], taken[*old]) = (Some(*old), true);
             }
         }
-        let free = |taken: &[bool]| (0..a.len()).filter(|at| !taken[*at]).collect();
-        gaps.push((free(&taken), (0..b.len()).filter(|at| of_new[*at].is_none()).collect()));
+        let mut old: Vec<usize> = (0..a.len()).filter(|at| !taken[*at]).collect();
+        let mut new: Vec<usize> = (0..b.len()).filter(|at| of_new[*at].is_none()).collect();
+        for other in OTHER_KEYS.into_iter().filter(|other| *other != key) {
+            for (x, y) in same_by(other, (a, &old), (b, &new)) {
+                (of_new[y], taken[x]) = (Some(x), true);
+            }
+            old.retain(|at| !taken[*at]);
+            new.retain(|at| of_new[*at].is_none());
+        }
+        gaps.push((old, new));
     } else {
         let (mut x, mut y) = (0, 0);
         let parts = hunks(a, b);
@@ -170,6 +178,32 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
     let mut pairs: Vec<(Option<usize>, Option<usize>)> =
         of_new.into_iter().enumerate().map(|(at, old)| (old, Some(at))).collect();
     pairs.extend((0..a.len()).filter(|at| !taken[*at]).map(|at| (Some(at), None)));
+    pairs
+}
+
+/// What an element may be known by if it was given another name: a port by its number, a mount by its volume.
+const OTHER_KEYS: [&str; 4] = ["containerPort", "port", "name", "key"];
+
+/// Those of some elements that have the same value in a field, which no other of them has.
+fn same_by(key: &str, (a, old): (&[Node], &[usize]), (b, new): (&[Node], &[usize])) -> Vec<(usize, usize)> {
+    fn places<'n>(list: &'n [Node], of: &[usize], key: &str) -> FxHashMap<&'n str, Vec<usize>> {
+        let mut places: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        for at in of {
+            if let Some(text) = list[*at].get(key).and_then(Node::text) {
+                places.entry(text).or_default().push(*at);
+            }
+        }
+        places
+    }
+    let (old, new) = (places(a, old, key), places(b, new, key));
+    let mut pairs: Vec<(usize, usize)> = new
+        .iter()
+        .filter_map(|(text, new)| match (&old.get(text)?[..], &new[..]) {
+            ([x], [y]) => Some((*x, *y)),
+            _ => None,
+        })
+        .collect();
+    pairs.sort_unstable();
     pairs
 }
 
@@ -251,6 +285,14 @@ mod tests {
                 vec![
                     r#"moved  [{"name":"a","x":1},{"name":"b","x":2}] [{"name":"b","x":2},{"name":"a","x":3}]"#,
                     "changed [1].x 1 3",
+                ],
+            ),
+            (
+                "[{containerPort: 80, name: http}, {containerPort: 443, name: tls}]",
+                "[{containerPort: 443, name: https}, {containerPort: 80, name: http}]",
+                vec![
+                    r#"moved  [{"containerPort":80,"name":"http"},{"containerPort":443,"name":"tls"}] [{"containerPort":443,"name":"https"},{"containerPort":80,"name":"http"}]"#,
+                    r#"changed [0].name "tls" "https""#,
                 ],
             ),
             ("[a, b, c]", "[a, c]", vec![r#"removed [1] "b" -"#]),

@@ -535,7 +535,7 @@ fn counterpart(file: &FileChange, hit: &Hit) -> Option<usize> {
     let in_place = at_same_place().filter(same_key);
     // A variable does not take the place of another one.
     let is_other = |line: &usize| {
-        let is_variable = |line: &str| line[key(line).len()..].starts_with('=');
+        let is_variable = |line: &str| line.find([':', '=']).is_some_and(|at| line[at..].starts_with('='));
         let there = text(other(hit.which), *line).map(|line| line.trim_start().trim_start_matches("- "));
         is_variable(wanted.trim_start().trim_start_matches("- ")) && there.is_some_and(is_variable)
     };

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use krm_yaml::{Diagnostic, Sources};
+use krm_yaml::{Diagnostic, FileId, Sources};
 use rustc_hash::FxHashMap;
 
 use super::settings::{Level, Settings};
@@ -21,11 +21,18 @@ pub fn judge(
     let counted = |warning: Diagnostic| if is_strict { warning.into_error() } else { warning.into_warning() };
     let here = world.real_path(Path::new(".")).unwrap_or_default();
     let mut known: FxHashMap<PathBuf, Settings> = FxHashMap::default();
+    // A file is looked through once, however many warnings it has.
+    let mut files: FxHashMap<FileId, Option<(PathBuf, Comments)>> = FxHashMap::default();
     let mut judged = Vec::new();
     for warning in warnings {
         let source = sources.get(warning.place().file);
-        let path = source.as_ref().and_then(|source| world.real_path(&clean(&here.join(source.name()))).ok());
-        let (Some(source), Some(path)) = (source, path) else {
+        let file = files.entry(warning.place().file).or_insert_with(|| {
+            let source = source.as_ref()?;
+            let path = world.real_path(&clean(&here.join(source.name()))).ok()?;
+            let comments = Comments::of(source, &path);
+            Some((path, comments))
+        });
+        let (Some(source), Some((path, comments))) = (source, file) else {
             judged.push(counted(warning));
             continue;
         };
@@ -36,12 +43,10 @@ pub fn judge(
             settings
         });
         let line = source.position(warning.place().start as usize).line;
-        if settings.silences(warning.code(), &path)
-            || Comments::of(&source, &path).silence(warning.code(), &path, line)
-        {
+        if settings.silences(warning.code(), path) || comments.silence(warning.code(), path, line) {
             continue;
         }
-        match settings.level(warning.code(), &path) {
+        match settings.level(warning.code(), path) {
             Some(Level::Off) => {}
             Some(Level::Warning) => judged.push(warning),
             _ => judged.push(counted(warning)),

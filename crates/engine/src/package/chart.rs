@@ -4,7 +4,7 @@ use std::path::Path;
 
 use crate::files::world::World;
 
-/// The file that makes a folder a chart. It has an `apiVersion`, but is not a resource.
+/// The file that makes a folder a chart. It has an `apiVersion`, but no `kind`, and is not a resource.
 const FILE: &str = "Chart.yaml";
 
 /// Whether a file describes a chart.

@@ -80,7 +80,7 @@ impl Package {
         let mut resources = Vec::new();
         for (file, File { documents, path }) in good.iter().enumerate() {
             for (document, read) in documents.iter().enumerate() {
-                if !is_chart(path) && is_resource(read)? {
+                if !(is_chart(path) && read.root.get("kind").is_none()) && is_resource(read)? {
                     let paths = item_paths(read).into_iter();
                     resources.extend(paths.map(|items| Spot { file, document, items }));
                 }

@@ -98,7 +98,12 @@ impl Scratch {
         let make = || {
             // Links resolved: those who ask whether a path is in here compare real paths.
             let parent = std::env::temp_dir().canonicalize()?;
-            tempfile::Builder::new().prefix(&format!("{name}-")).tempdir_in(parent)
+            let prefix = format!("{name}-");
+            let mut builder = tempfile::Builder::new();
+            // The default is what the umask leaves to others.
+            #[cfg(unix)]
+            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
+            builder.prefix(&prefix).tempdir_in(parent)
         };
         let folder = make().map_err(|error| {
             Diagnostic::error("no-temporary-folder", format!("cannot make a temporary folder: {error}"))
@@ -119,5 +124,22 @@ impl Scratch {
             Diagnostic::error("no-temporary-folder", format!("cannot write `{}`: {error}", path.display()))
         })?;
         Ok(path)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
+    use super::*;
+
+    #[test]
+    fn temporary_folders_are_for_the_current_user_alone() {
+        let scratch = Scratch::new("krm-test").unwrap();
+        let mode = std::fs::metadata(scratch.path()).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
+        let path = scratch.path().to_owned();
+        drop(scratch);
+        assert!(!path.exists());
     }
 }

@@ -52,8 +52,16 @@ pub fn with_passwords_as(text: &str, hide: impl Fn(&str) -> String) -> Cow<'_, s
     Cow::Owned(out)
 }
 
-/// What names of parameters that give access contain.
-const GIVES_ACCESS: [&str; 8] = ["token", "secret", "passw", "pwd", "key", "sig", "auth", "credential"];
+/// Whether a parameter gives access, by its name in small letters. `author`, `keyword` and `design` do not.
+fn gives_access(name: &str) -> bool {
+    let has = |word: &str, is_meant: &dyn Fn(&str, &str) -> bool| {
+        name.match_indices(word).any(|(at, _)| is_meant(&name[..at], &name[at + word.len()..]))
+    };
+    ["token", "secret", "passw", "pwd", "credential"].iter().any(|word| name.contains(word))
+        || has("key", &|_, after| !after.starts_with("word") && !after.starts_with("board"))
+        || has("auth", &|_, after| !after.starts_with("or") || after.starts_with("ori"))
+        || has("sig", &|before, _| !before.ends_with(|c: char| c.is_ascii_alphabetic()))
+}
 
 /// Replaces the values of parameters that give access, as in `https://example.com/a?token=secret&ref=main`.
 fn with_tokens_as<'t>(text: &'t str, hide: &dyn Fn(&str) -> String) -> Cow<'t, str> {
@@ -66,7 +74,7 @@ fn with_tokens_as<'t>(text: &'t str, hide: &dyn Fn(&str) -> String) -> Cow<'t, s
         let name = &rest[..rest.find(|c| !is_name(c)).unwrap_or(rest.len())];
         let Some(value) = rest[name.len()..].strip_prefix('=') else { continue };
         let lower = name.to_ascii_lowercase();
-        if at < copied || !GIVES_ACCESS.iter().any(|word| lower.contains(word)) {
+        if at < copied || !gives_access(&lower) {
             continue;
         }
         let start = text.len() - value.len();
@@ -131,6 +139,25 @@ pub fn beginning(text: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn parameters_give_access_by_their_names() {
+        for name in [
+            "token",
+            "access_token",
+            "apikey",
+            "x-amz-signature",
+            "sig",
+            "auth",
+            "authorization",
+            "x-goog-credential",
+        ] {
+            assert!(gives_access(name), "{name}");
+        }
+        for name in ["author", "keyword", "design", "ref", "keyboard"] {
+            assert!(!gives_access(name), "{name}");
+        }
+    }
 
     #[test]
     fn passwords_are_hidden_and_nothing_else() {
