@@ -895,6 +895,18 @@ fn programs_get_the_values_of_each_overlay() {
 }
 
 #[test]
+fn literals_may_be_written_in_any_letters_after_any_space() {
+    let generator = |literal: &str| {
+        format!("configMapGenerator:\n- name: settings\n  literals:\n  -  {literal}\n  - keep=1\n")
+    };
+    let repository = Repository::new(&[("kustomization.yaml", &generator("éé=1"))]);
+    repository.write("kustomization.yaml", &generator("üü=2"));
+    let output = repository.krm(&["diff"]);
+    // Such a key is not valid, which is worth an error, and not a crash.
+    assert_ne!(status(&output), Some(101), "{}", stderr(&output));
+}
+
+#[test]
 fn each_line_of_an_env_file_is_a_cause() {
     let repository = Repository::new(&[
         ("kustomization.yaml", "configMapGenerator:\n- {name: settings, envs: [app.env]}\n"),
