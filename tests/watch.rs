@@ -173,16 +173,21 @@ fn programs_and_charts_are_watched() {
     assert!(line.contains("→ 1 of 2 targets"), "{line}");
 }
 
-#[test]
-fn with_diff_it_shows_what_a_change_does() {
-    let dir = tree("diff");
+/// What `--diff` shows of a change to a base of two overlays.
+fn shown_of_a_change(name: &str) -> String {
+    let dir = tree(name);
     let mut shell = Command::new("sh");
     shell.args(["-c", "exec $krm build --watch --diff --once a b > shown"]);
     let mut krm = Watching::start(&dir, shell.env("krm", env!("CARGO_BIN_EXE_krm")));
     write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
     krm.wait_for("base/web.yaml → 2 of 2 targets, 2 fields, ");
     assert!(krm.child.wait().unwrap().success());
-    let shown = std::fs::read_to_string(dir.join("shown")).unwrap();
+    std::fs::read_to_string(dir.join("shown")).unwrap()
+}
+
+#[test]
+fn with_diff_it_shows_what_a_change_does() {
+    let shown = shown_of_a_change("diff");
     assert!(shown.starts_with("2 overlays change (of 2): 2 resources, 1 cause."), "{shown}");
     assert!(shown.contains("\nbase/web.yaml\n"), "{shown}");
     assert!(shown.contains("NodePort") && !shown.contains("apiVersion"), "{shown}");
@@ -334,14 +339,7 @@ fn it_ends_at_once_and_leaves_nothing_half_written() {
 
 #[test]
 fn one_resource_of_several_overlays_is_one_row() {
-    let dir = tree("rows");
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "exec $krm build --watch --diff --once a b > shown"]);
-    let mut krm = Watching::start(&dir, shell.env("krm", env!("CARGO_BIN_EXE_krm")));
-    write(&dir, &[("base/web.yaml", &(service("web") + "spec:\n  type: NodePort\n"))]);
-    krm.wait_for("base/web.yaml → 2 of 2 targets, 2 fields, ");
-    assert!(krm.child.wait().unwrap().success());
-    let shown = std::fs::read_to_string(dir.join("shown")).unwrap();
+    let shown = shown_of_a_change("rows");
     assert_eq!(shown.matches("NodePort").count(), 1, "{shown}");
     assert!(shown.contains("Service web ") && shown.contains(" a, b\n"), "{shown}");
 }

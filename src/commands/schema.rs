@@ -11,11 +11,11 @@ use crate::os;
 pub struct SchemaArgs {
     /// Whose schema
     #[arg(value_enum)]
-    kind: Kind,
+    kind: SchemaOf,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum SchemaOf {
     /// That of a kustomization, which has the same fields
     Component,
     Composition,
@@ -34,13 +34,13 @@ enum Kind {
 pub fn run(args: &SchemaArgs) -> Result<()> {
     use krm_engine::json_schema::{AFFECTED, COMPOSITION, DIFF, EXPLAIN, GRAPH, KPTFILE, KUSTOMIZATION};
     let text = match args.kind {
-        Kind::Composition => COMPOSITION,
-        Kind::Kptfile => KPTFILE,
-        Kind::Component | Kind::Kustomization => KUSTOMIZATION,
-        Kind::Affected => AFFECTED,
-        Kind::Diff => DIFF,
-        Kind::Explain => EXPLAIN,
-        Kind::Graph => GRAPH,
+        SchemaOf::Composition => COMPOSITION,
+        SchemaOf::Kptfile => KPTFILE,
+        SchemaOf::Component | SchemaOf::Kustomization => KUSTOMIZATION,
+        SchemaOf::Affected => AFFECTED,
+        SchemaOf::Diff => DIFF,
+        SchemaOf::Explain => EXPLAIN,
+        SchemaOf::Graph => GRAPH,
     };
     os::print(text.as_bytes())
 }

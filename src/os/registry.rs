@@ -109,6 +109,7 @@ const MANIFESTS: &str = "application/vnd.oci.image.index.v1+json, application/vn
 /// No manifest and no configuration is larger.
 const LARGEST: u64 = 8 << 20;
 const WITHIN: Duration = Duration::from_secs(60);
+
 impl ImageName {
     /// Reads a name as the container engines do: without a registry it is on Docker Hub, without a tag it is `latest`.
     pub fn parse(image: &str) -> Self {

@@ -8,6 +8,9 @@ use krm_yaml::Node;
 pub const ASSOCIATIVE_KEYS: [&str; 7] =
     ["mountPath", "devicePath", "ip", "type", "topologyKey", "name", "containerPort"];
 
+/// Fields that identify elements of lists which are not merged by one of the [`ASSOCIATIVE_KEYS`].
+pub const FURTHER_KEYS: [&str; 2] = ["port", "key"];
+
 /// The first of the [`ASSOCIATIVE_KEYS`] that every element has a value for; `None` if there is none, or no element.
 ///
 /// ```

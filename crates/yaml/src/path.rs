@@ -279,7 +279,6 @@ fn selector(part: &str, whole: &str) -> Result<Segment> {
     Ok(Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None })))
 }
 
-/// The path as people write it: with slashes where it is that of a field spec, else with dots.
 /// `items[0].name` with the dots that the parser wants: `items.0.name`, `items.[name=web]`.
 fn with_dots(text: &str) -> String {
     let mut dotted = String::with_capacity(text.len() + 2);
@@ -301,6 +300,7 @@ fn with_dots(text: &str) -> String {
     dotted + rest
 }
 
+/// The path as people write it: with slashes where it is that of a field spec, else with dots.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let slashed = self.0.iter().any(|s| matches!(s, Segment::Field(_)));

@@ -141,7 +141,7 @@ fn kept_warnings(target: &str, warnings: &[Diagnostic], report: &Report) -> Stri
     if warnings.is_empty() {
         return String::new();
     }
-    let shown = lint::strict::judge(&Disk::default(), &report.sources, warnings.to_vec(), false);
+    let shown = lint::warnings::judge(&Disk::default(), &report.sources, warnings.to_vec(), false);
     let text: String = shown.iter().map(|warning| warning.render(&report.sources)).collect();
     format!("{}\n{text}", settings(target))
 }

@@ -117,7 +117,7 @@ fn judge(
     failed: Option<Diagnostic>,
     report: &Report,
 ) -> Result<()> {
-    let judged = lint::strict::judge(&Disk::default(), &report.sources, warnings, args.flags.strict);
+    let judged = lint::warnings::judge(&Disk::default(), &report.sources, warnings, args.flags.strict);
     let (errors, warnings): (Vec<_>, Vec<_>) =
         judged.into_iter().partition(|warning| warning.severity() == Severity::Error);
     warnings.iter().for_each(|warning| report.show(warning));

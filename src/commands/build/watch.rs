@@ -200,7 +200,7 @@ impl Watching<'_> {
         let names: Vec<String> = which.iter().map(|at| self.targets[*at].name.clone()).collect();
         let built = session.build(&names);
         let mut warned = BTreeSet::new();
-        let warnings = lint::strict::judge(&*self.world, &sources, built.warnings, false);
+        let warnings = lint::warnings::judge(&*self.world, &sources, built.warnings, false);
         for warning in warnings {
             let text = format!("{}{:?}", warning.message(), warning.location());
             if !self.warned.contains(&text) {
@@ -277,21 +277,19 @@ impl Watching<'_> {
     fn write_page(&self, file: &Path) -> Result<()> {
         let sources = report::sources();
         let session = Session::new(self.world.clone(), sources.clone(), self.options.clone());
-        for target in &self.targets {
-            let (built, trace) = session.trace(&target.name);
-            let wanted = Wanted {
-                target: &target.name,
-                home: &self.here(),
-                depth: 3,
-                show_secrets: false,
-                mask: &[],
-                warnings: &session.warnings_of(&target.name),
-                failure: built.as_ref().err(),
-                start: None,
-            };
-            os::write(file, html(&page(&trace, &sources, &wanted), Mode::File).as_bytes())?;
-        }
-        Ok(())
+        let name = &self.targets[0].name;
+        let (built, trace) = session.trace(name);
+        let wanted = Wanted {
+            target: name,
+            home: &self.here(),
+            depth: 3,
+            show_secrets: false,
+            mask: &[],
+            warnings: &session.warnings_of(name),
+            failure: built.as_ref().err(),
+            start: None,
+        };
+        os::write(file, html(&page(&trace, &sources, &wanted), Mode::File).as_bytes())
     }
 }
 

@@ -318,20 +318,17 @@ fn options(args: &DiffArgs) -> Result<diff::Options> {
 
 /// The command that shows everything of what is left out: this one, as text.
 fn in_full() -> String {
-    let mut words = std::env::args().skip(1).peekable();
+    let mut words = std::env::args().skip(1);
     let mut kept = vec!["krm".to_owned()];
     while let Some(word) = words.next() {
-        let is_value_apart = matches!(word.as_str(), "--format" | "-o" | "--max-size");
-        let is_joined = ["--format=", "--max-size=", "-o"].iter().any(|flag| word.starts_with(flag));
-        match () {
-            () if is_value_apart => drop(words.next()),
-            () if is_joined || word == "--full" => {}
-            () => {
-                kept.push(word.clone());
-                if word == "diff" {
-                    kept.push("--full".to_owned());
-                }
-            }
+        if matches!(word.as_str(), "--format" | "-o" | "--max-size") {
+            // Its value is the next word.
+            words.next();
+        } else if word != "--full"
+            && !["--format=", "--max-size=", "-o"].iter().any(|it| word.starts_with(it))
+        {
+            kept.push(word.clone());
+            kept.extend((word == "diff").then(|| "--full".to_owned()));
         }
     }
     // Very many folders say less than none.

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use krm_engine::Node;
 use krm_engine::diff::lines::unified;
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff};
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff, ending};
 use krm_engine::explain::text::{MASK, value};
 use krm_function::elements::inferred_key;
 
@@ -311,18 +311,10 @@ pub fn values(change: &Change) -> (String, String) {
     let is_ending = change.elided && change.own.iter().any(|own| own.after != change.after);
     let shown = |node: &Option<Node>| match node.as_ref().map(inline) {
         None => "–".to_owned(),
-        Some(name) if is_ending => ending(name),
+        Some(name) if is_ending => ending(&name),
         Some(value) => value,
     };
     (shown(&change.before), shown(&change.after))
-}
-
-/// The hash that a name ends in.
-fn ending(name: String) -> String {
-    match name.rsplit_once('-') {
-        Some((_, hash)) => format!("…-{hash}"),
-        None => name,
-    }
 }
 
 /// A value in a line: of a map every scalar with the way to it, of a list its elements.
@@ -427,7 +419,7 @@ fn follow(all: &[&Change]) -> String {
         .iter()
         .map(|change| {
             let (before, after) = values(change);
-            let end = |name: String| if change.elided { ending(name) } else { name };
+            let end = |name: String| if change.elided { ending(&name) } else { name };
             format!("name {} → {}", end(before), end(after))
         })
         .collect();

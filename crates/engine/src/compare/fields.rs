@@ -1,6 +1,6 @@
 //! Two trees, field by field. Elements of lists are paired by their keys, or by what they have in common.
 
-use krm_function::elements;
+use krm_function::elements::{ASSOCIATIVE_KEYS, FURTHER_KEYS, inferred_key};
 use krm_yaml::Node;
 use rustc_hash::FxHashMap;
 
@@ -122,7 +122,7 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
     let mut of_new: Vec<Option<usize>> = vec![None; b.len()];
     let mut taken = vec![false; a.len()];
     let mut gaps: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-    if let Some(key) = elements::inferred_key(&[a, b]) {
+    if let Some(key) = inferred_key(&[a, b]) {
         let text = |node: &Node| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
         let places: FxHashMap<String, usize> =
             a.iter().enumerate().map(|(at, node)| (text(node), at)).collect();
@@ -133,7 +133,9 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
         }
         let mut old: Vec<usize> = (0..a.len()).filter(|at| !taken[*at]).collect();
         let mut new: Vec<usize> = (0..b.len()).filter(|at| of_new[*at].is_none()).collect();
-        for other in OTHER_KEYS.into_iter().filter(|other| *other != key) {
+        // An element with another name may be known by something else: a port by its number, a mount by its volume.
+        let keys = ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS);
+        for other in keys.filter(|other| *other != key) {
             for (x, y) in same_by(other, (a, &old), (b, &new)) {
                 (of_new[y], taken[x]) = (Some(x), true);
             }
@@ -180,9 +182,6 @@ fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
     pairs.extend((0..a.len()).filter(|at| !taken[*at]).map(|at| (Some(at), None)));
     pairs
 }
-
-/// What an element may be known by if it was given another name: a port by its number, a mount by its volume.
-const OTHER_KEYS: [&str; 4] = ["containerPort", "port", "name", "key"];
 
 /// Those of some elements that have the same value in a field, which no other of them has.
 fn same_by(key: &str, (a, old): (&[Node], &[usize]), (b, new): (&[Node], &[usize])) -> Vec<(usize, usize)> {

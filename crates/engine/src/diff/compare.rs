@@ -283,8 +283,8 @@ fn root(changes: &[Local], at: usize) -> usize {
     at
 }
 
-/// The hash a name ends in.
-fn ending(name: &str) -> String {
+/// The hash a name ends in; the name if it has none.
+pub fn ending(name: &str) -> String {
     split_hash(name.trim_matches('"')).map_or_else(|| name.to_owned(), |(_, hash)| format!("…-{hash}"))
 }
 

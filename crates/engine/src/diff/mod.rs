@@ -15,7 +15,7 @@ mod pair;
 use krm_yaml::{Diagnostic, Node};
 
 pub use crate::compare::ChangeKind;
-pub use compare::{Given, Options, Outcome, Rendered, Side, compare, hidden};
+pub use compare::{Given, Options, Outcome, Rendered, Side, compare, ending, hidden};
 pub use narrow::narrowed;
 
 /// Which lines of a text differ from another's.

@@ -1,6 +1,7 @@
 //! Two results without the differences that nobody asked for: the second is as the first in everything else.
 
 use krm_yaml::Node;
+use rustc_hash::FxHashMap;
 
 use super::ChangeKind;
 use super::compare::{Given, Matched, Options, differences_of, is_ignored, is_meant, items};
@@ -39,10 +40,10 @@ pub fn narrowed(given: &Given, options: &Options) -> [Vec<Node>; 2] {
     }
     // What would have gone comes after what it was after.
     let mut after: Vec<(usize, Node)> = Vec::new();
-    let place = |at: usize| pairs.iter().find(|pair| pair.new == Some(at)).and_then(|pair| pair.old);
+    let was: FxHashMap<usize, usize> = pairs.iter().filter_map(|pair| pair.new.zip(pair.old)).collect();
     for (at, node) in kept.into_iter().enumerate() {
         let before = after.last().map_or(0, |(place, _)| *place);
-        after.extend(node.map(|node| (place(at).unwrap_or(before), node)));
+        after.extend(node.map(|node| (was.get(&at).copied().unwrap_or(before), node)));
     }
     for x in stays {
         let at = after.iter().rposition(|(place, _)| *place < x).map_or(0, |at| at + 1);

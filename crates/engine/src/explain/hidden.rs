@@ -13,7 +13,7 @@ use crate::compare::lines;
 use crate::files::world::clean;
 use crate::patch;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut, pointer};
+use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut, holds, pointer};
 use crate::resource::{LAST_APPLIED, SECRET_DATA as DATA, Track};
 
 /// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
@@ -207,7 +207,7 @@ impl Hidden {
                         let covered: Vec<String> =
                             self.covered(root, root).iter().map(|way| pointer(way)).collect();
                         let touches =
-                            |path: &str| covered.iter().any(|way| is_at(path, way) || is_at(way, path));
+                            |path: &str| covered.iter().any(|way| holds(way, path) || holds(path, way));
                         if let Some(value) = operation.value.as_ref().filter(|_| touches(&operation.path)) {
                             self.hide_all(value);
                         }
@@ -385,11 +385,6 @@ fn tree(trace: &Trace, step: usize, track: Track) -> Option<&Node> {
     change.after.as_ref().or(change.before.as_ref()).map(|seen| &seen.node)
 }
 
-/// Whether a JSON pointer leads to what another one leads to, or into it.
-fn is_at(path: &str, other: &str) -> bool {
-    path.strip_prefix(other).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 fn mask(value: &Node) -> Node {
     Node::string(MASK).with_span(value.span())
 }
@@ -560,8 +555,8 @@ mod tests {
 
     #[test]
     fn pointers_are_compared_by_segment() {
-        assert!(is_at("/data", "/data") && is_at("/data/a", "/data") && is_at("/data", ""));
-        assert!(!is_at("/database", "/data") && !is_at("/data", "/data/a"));
+        assert!(holds("/data", "/data") && holds("/data", "/data/a") && holds("", "/data"));
+        assert!(!holds("/data", "/database") && !holds("/data/a", "/data"));
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::sites::{Part, Site};
 use super::text::MASK;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{
-    Cause, Event, EventKind, Inflation, Input, InputKind, Operation, Segment, at, pointer,
+    Applied, Cause, Event, EventKind, Inflation, Input, InputKind, Segment, at, pointer,
 };
 use crate::resource::{Gvk, ResourceId, Track};
 
@@ -480,7 +480,7 @@ fn also_set(event: &Event, labels: &Labels) -> Vec<Because> {
 }
 
 /// The operation of a JSON patch that copied or moved a field here.
-fn copying<'t>(event: &Event<'t>) -> Option<&'t Operation> {
+fn copying<'t>(event: &Event<'t>) -> Option<&'t Applied> {
     event.causes.iter().filter(|_| event.kind == EventKind::Copied).find_map(|cause| match cause {
         Cause::Patched { operation } => operation.source_of(&event.path).map(|_| operation),
         _ => None,

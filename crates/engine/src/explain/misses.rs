@@ -39,7 +39,7 @@ fn collect(trace: &Trace, until: usize, track: Track, path: &[Segment], value: S
             let (_, last) = trace.touching(track, index + 1).next_back()?;
             last.change(track)?.after.as_ref().map(|seen| &seen.node)
         };
-        for note in step.notes.iter().filter(|note| note.resource == track) {
+        for note in step.notes_of(track) {
             match &note.cause {
                 Cause::Elsewhere { kind, name, now, namespace, place, .. }
                     if path.is_empty() || note.written == value && !value.is_none() =>

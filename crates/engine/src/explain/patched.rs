@@ -3,7 +3,7 @@
 use krm_yaml::{Node, Span};
 
 use super::find::{in_patch, key_of};
-use crate::pipeline::trace::{Cause, Elements, Event, Operation, Segment, at, nodes_in_patch, pointer};
+use crate::pipeline::trace::{Applied, Cause, Elements, Event, Segment, at, holds, nodes_in_patch, pointer};
 
 /// What removed a field, or the resource it was in.
 pub(super) struct Removal {
@@ -31,7 +31,7 @@ pub(super) fn merged_at(event: &Event) -> Option<Span> {
     let change = event.step.change(event.resource)?;
     let tree = &change.after.as_ref()?.node;
     let field = pointer(&event.path);
-    let touches = |operation: &&Operation| holds(&operation.path, &field) || holds(&field, &operation.path);
+    let touches = |operation: &&Applied| holds(&operation.path, &field) || holds(&field, &operation.path);
     if let Some(operation) = operations(&event.causes).into_iter().rfind(touches) {
         return Some(operation.span);
     }
@@ -50,7 +50,7 @@ pub(super) fn merged_at(event: &Event) -> Option<Span> {
 }
 
 /// The operations of JSON patches among some causes.
-fn operations<'t>(causes: &[&'t Cause]) -> Vec<&'t Operation> {
+fn operations<'t>(causes: &[&'t Cause]) -> Vec<&'t Applied> {
     let operation = |cause: &&'t Cause| match cause {
         Cause::Patched { operation } => Some(operation),
         _ => None,
@@ -62,13 +62,8 @@ fn key_in(map: &Node, key: &str) -> Option<Span> {
     map.as_map()?.iter().find(|entry| entry.key.text() == Some(key)).map(|entry| entry.key.span())
 }
 
-/// Whether a pointer leads to a field or to something that holds it.
-pub(super) fn holds(path: &str, field: &str) -> bool {
-    field.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-}
-
 /// The operation of a JSON patch that removed a field.
-fn remover<'o>(operations: &[&'o Operation], path: &[Segment]) -> Option<&'o Operation> {
+fn remover<'o>(operations: &[&'o Applied], path: &[Segment]) -> Option<&'o Applied> {
     let mut path = path.to_vec();
     for operation in operations {
         let gone = match &*operation.name {
@@ -91,7 +86,7 @@ fn remover<'o>(operations: &[&'o Operation], path: &[Segment]) -> Option<&'o Ope
 }
 
 /// Where an element of a list is after an operation; `None` if the operation removes it.
-fn shifted(operation: &Operation, list: &[Segment], position: usize) -> Option<usize> {
+fn shifted(operation: &Applied, list: &[Segment], position: usize) -> Option<usize> {
     let place = |path: &str| {
         let (_, last) = path.rsplit_once('/').filter(|(above, _)| *above == pointer(list))?;
         last.parse::<usize>().ok()
@@ -188,9 +183,8 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
         position = next.unwrap_or(position);
     }
     let list = pointer(list);
-    let within = |operation: &&&Operation| {
-        operation.path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'))
-    };
+    let within =
+        |operation: &&&Applied| operation.path.strip_prefix(&list).is_some_and(|rest| rest.starts_with('/'));
     if let Some(operation) = by.or_else(|| operations.iter().find(within)) {
         return (operation.span, format!("op: {} {}", operation.name, operation.path));
     }

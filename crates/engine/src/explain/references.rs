@@ -3,8 +3,7 @@
 use krm_yaml::{Node, Span, Tag, embedded};
 
 use super::labels::Labels;
-use super::patched::holds;
-use crate::pipeline::trace::{Cause, Event, EventKind, Segment, at, is_meant, pointer};
+use crate::pipeline::trace::{Cause, Event, EventKind, Segment, at, holds, is_meant, pointer};
 
 /// What a value that is written in a file or in a patch came through, the outermost first.
 pub(super) fn references(event: &Event, labels: &Labels) -> Vec<(&'static str, Span)> {

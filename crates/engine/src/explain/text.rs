@@ -12,7 +12,7 @@ use super::labels::Labels;
 use super::sites::{Part, Site};
 use crate::compare::ChangeKind;
 use crate::compare::fields::{Difference, differences};
-use crate::pipeline::trace::{EventKind, Input, InputKind, at};
+use crate::pipeline::trace::{EventKind, Inflation, Input, InputKind, at};
 
 /// What is shown in the place of a value that is hidden.
 pub const MASK: &str = "•••";
@@ -397,14 +397,7 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
         }
         Because::Condition { .. } => String::new(),
         Because::Chart { chart: one } => {
-            let said = |before: &str, text: &str| match text.is_empty() {
-                true => String::new(),
-                false => format!("{before}{text}"),
-            };
-            let mut chart = format!("{}{}", one.chart, said(" ", &one.version));
-            chart.push_str(&said(" of ", &one.repository));
-            chart.push_str(&said(", template ", &one.template));
-            chart.push_str(&said(", values of ", &one.values.join(", ")));
+            let chart = chart(one);
             let chart = sanitize::inert(&chart);
             format!("{pad}by the chart {chart}; what happens inside is not known here\n")
         }
@@ -417,6 +410,18 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
             format!("{pad}by the function {program}; what happens inside is not known here\n{guess}")
         }
     }
+}
+
+/// A chart that was inflated, in words.
+pub(crate) fn chart(one: &Inflation) -> String {
+    let said = |before: &str, text: &str| match text.is_empty() {
+        true => String::new(),
+        false => format!("{before}{text}"),
+    };
+    let (version, repository) = (said(" ", &one.version), said(" of ", &one.repository));
+    let (template, values) =
+        (said(", template ", &one.template), said(", values of ", &one.values.join(", ")));
+    format!("{}{version}{repository}{template}{values}", one.chart)
 }
 
 /// An input of a generator in words.

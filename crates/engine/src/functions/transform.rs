@@ -1,7 +1,5 @@
 //! A function in a build.
 
-use std::path::PathBuf;
-
 use krm_function::annotations::{PLUGIN_BEHAVIOR as BEHAVIOR, PLUGIN_NEEDS_HASH as NEEDS_HASH};
 use krm_function::{FunctionResult, Severity};
 use krm_yaml::{Diagnostic, Node, Result, Span, Style, Text};
@@ -13,7 +11,6 @@ use crate::pipeline::{Call, Context, Ran, Transformer};
 use crate::resource::history;
 use crate::resource::list::Resources;
 use crate::resource::{Behavior, Resource, Track};
-use crate::runtime::Program;
 use crate::runtime::reapi::Digest;
 
 impl Transformer for Function {
@@ -38,12 +35,7 @@ impl Transformer for Function {
 impl Function {
     /// The digest of an executable or a module. An image says its own, if it has one.
     fn digest(&self, cx: &Context) -> Option<Text> {
-        let path = match self.program() {
-            Program::Exec(exec) => exec.path.contains('/').then(|| exec.dir.join(&exec.path))?,
-            Program::Wasm(module) => PathBuf::from(&module.path),
-            Program::Image(_) | Program::Tool(_) => return None,
-        };
-        let content = cx.world.read(&path).ok()?;
+        let content = cx.world.read(&self.program().file()?).ok()?;
         Some(format!("sha256:{}", Digest::of(&content).hash).into())
     }
 

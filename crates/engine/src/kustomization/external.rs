@@ -1,6 +1,5 @@
 //! Steps that have a configuration of their own: what `generators:`, `transformers:` and `validators:` list.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use krm_yaml::{Diagnostic, Failure, Node, Result, Span, Spanned, Text, embedded};
@@ -217,13 +216,7 @@ impl Plan<'_> {
                 programs.unknown.push(format!("it runs `{}`, which may read anything", program.name()));
             }
         });
-        let file = match program {
-            Program::Wasm(module) => Some(PathBuf::from(&module.path)),
-            // One that is found by the user's `PATH` is not part of any tree.
-            Program::Exec(exec) if exec.path.contains('/') => Some(exec.dir.join(&exec.path)),
-            Program::Exec(_) | Program::Image(_) | Program::Tool(_) => None,
-        };
-        if let Some(file) = file {
+        if let Some(file) = program.file() {
             self.dependencies.looked(&clean(&file), Found::Something);
         }
     }

@@ -25,11 +25,11 @@ pub(crate) mod settings;
 mod silence;
 pub mod stated;
 mod steps;
-pub mod strict;
 pub mod tree;
 mod unused_component;
 mod unused_file;
 mod unused_generator;
+pub mod warnings;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};

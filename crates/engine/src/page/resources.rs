@@ -10,7 +10,7 @@ use super::hunks::hunks;
 use super::model::{self, EventId, FieldEvents, Hunk, Resource, Version};
 use super::tables::Tables;
 use crate::explain::lines::{key_place, lines};
-use crate::explain::text::{input, is_editable};
+use crate::explain::text::{chart, input, is_editable};
 use crate::explain::{Because, Explanation, HistoryEntry, HistoryOptions, Where, explain};
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Change, Input, Segment, at};
@@ -199,7 +199,7 @@ impl Drafting<'_> {
                     .filter(|(index, _)| self.flat.row_of(*run, *index) == row)
                     .peekable();
                 let first = steps.peek().copied();
-                // Of the entries of a step, the one after which the field is no longer there.
+                // If the step has several entries, find the one that removed the field.
                 let step = steps
                     .find(|(_, step)| step.change(*track).is_some_and(|change| takes(trace, change, &path)));
                 let step = step.or(first);
@@ -285,14 +285,7 @@ impl Drafting<'_> {
                 DraftWhy { text: "it acts because this matched".to_owned(), place: *text, events: Vec::new() }
             }
             Because::Chart { chart: one } => {
-                let said = |before: &str, text: &str| match text.is_empty() {
-                    true => String::new(),
-                    false => format!("{before}{text}"),
-                };
-                let (chart, version) = (&one.chart, said(" ", &one.version));
-                let from = said(" from ", &one.repository) + &said(", template ", &one.template);
-                let from = from + &said(", values of ", &one.values.join(", "));
-                let text = format!("the chart {chart}{version}{from}; krm cannot look inside");
+                let text = format!("the chart {}; krm cannot look inside", chart(one));
                 DraftWhy { text, place: Span::NONE, events: Vec::new() }
             }
             Because::Program { program, guess, .. } => {

@@ -42,14 +42,18 @@ const OTHER_WORDS: [(&str, &str); 10] = [
 /// Sees the number of an operation, and the tree that it left.
 pub(crate) type Done<'d> = &'d mut dyn FnMut(usize, &Node);
 
-/// An operation that was applied.
-pub(crate) struct Applied {
+/// An operation of a JSON patch that was applied.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// `add`, `replace`, `remove` and so on.
     pub name: Text,
+    /// The JSON pointer, as it is written: positions in lists are those at this step.
     pub path: Text,
+    /// Where it takes the value from, if it copies or moves one.
     pub from: Option<Text>,
     pub span: Span,
     pub value: Option<Node>,
-    /// The texts that say what to do, and on what.
+    /// Where it says what to do, and on what: its `op`, its path, and more if there is more.
     pub asked: Vec<Span>,
 }
 

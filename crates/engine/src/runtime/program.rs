@@ -27,6 +27,15 @@ impl Program {
         }
     }
 
+    /// The file of an executable or a module. An executable that is found by the user's `PATH` is not part of any tree.
+    pub fn file(&self) -> Option<PathBuf> {
+        match self {
+            Program::Exec(exec) => exec.path.contains('/').then(|| exec.dir.join(&exec.path)),
+            Program::Wasm(module) => Some(PathBuf::from(&module.path)),
+            Program::Image(_) | Program::Tool(_) => None,
+        }
+    }
+
     /// The files and folders it looks for on the disk: itself, the folder it runs in, what is mounted.
     pub fn looks_for(&self) -> Vec<PathBuf> {
         match self {
@@ -34,11 +43,8 @@ impl Program {
                 let mounts = image.mounts.iter().filter(|mount| matches!(&*mount.kind, "" | "bind"));
                 mounts.map(|mount| PathBuf::from(&mount.source)).collect()
             }
-            Program::Exec(exec) => {
-                let itself = exec.path.contains('/').then(|| exec.dir.join(&exec.path));
-                itself.into_iter().chain([exec.dir.clone()]).collect()
-            }
-            Program::Wasm(module) => vec![PathBuf::from(&module.path)],
+            Program::Exec(exec) => self.file().into_iter().chain([exec.dir.clone()]).collect(),
+            Program::Wasm(_) => self.file().into_iter().collect(),
             Program::Tool(tool) => tool.dir.iter().cloned().collect(),
         }
     }

@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::patch_strategic_merge::{Changes, apply, find_target, warn_of_oddities};
 use super::{Setup, read_config};
 use crate::files::world::Loader;
-use crate::patch::{Applied, Done, JsonPatch};
-use crate::pipeline::trace::{Cause, Operation};
+use crate::patch::{Done, JsonPatch};
+use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
@@ -248,10 +248,7 @@ pub(super) fn apply_json(patch: &JsonPatch, r: &mut Resource, chosen: &Chosen, c
         let made = has_some && make_annotations(root);
         let mut done = |number: usize, root: &Node| {
             cx.note(track, Span::NONE, || Cause::Matched { asked: chosen.place, met: span });
-            cx.note(track, Span::NONE, || {
-                let Applied { name, path, from, span, value, asked } = patch.applied(number, root);
-                Cause::Patched { operation: Operation { name, path, from, span, value, asked } }
-            });
+            cx.note(track, Span::NONE, || Cause::Patched { operation: patch.applied(number, root) });
             // What the last one left is what the step left.
             if number + 1 < patch.len() {
                 let mut root = root.clone();

@@ -199,11 +199,11 @@ fn not_replacements(path: &Spanned<Text>, place: Span, found: &str) -> Diagnosti
 
 impl Transformer for Replacements {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        let rules = self.0.iter().enumerate();
-        rules.into_iter().try_for_each(|(at, rule)| {
+        for (at, rule) in self.0.iter().enumerate() {
             let entry = (self.0.len() > 1).then_some(at);
-            rule.apply(entry, items, cx).map_err(|d| d.at(rule.span))
-        })
+            rule.apply(entry, items, cx).map_err(|d| d.at(rule.span))?;
+        }
+        Ok(())
     }
 }
 

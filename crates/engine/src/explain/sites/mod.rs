@@ -330,8 +330,8 @@ impl<'s> Sites<'s> {
         if at(root, &local).is_some() {
             found.conditions.extend(self.field(trace, until, track, &local, Elements::Without).all());
         }
+        let value = at(root, path).map_or(Span::NONE, Node::span);
         for step in trace.steps.iter().take(until) {
-            let value = at(root, path).map_or(Span::NONE, Node::span);
             for cause in step.causes(track, value) {
                 if let Cause::Elsewhere { target, .. } = cause {
                     self.identity(trace, until, *target, found);

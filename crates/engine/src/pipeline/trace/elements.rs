@@ -2,23 +2,20 @@
 
 use std::borrow::Cow;
 use std::cell::OnceCell;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
-use krm_function::elements::ASSOCIATIVE_KEYS;
+use krm_function::elements::{ASSOCIATIVE_KEYS, FURTHER_KEYS};
 use krm_yaml::{Node, Span, Text, Value, json};
 use rustc_hash::FxHashMap;
 
 use crate::schema::Type;
-
-/// Fields by which elements are recognised, besides the usual ones.
-pub(super) const FURTHER_KEYS: [&str; 2] = ["port", "key"];
 
 /// Where the elements of lists were before a step, for lists that were asked about: a list of thousands of elements is asked
 /// about for each of them. A list is known by its address, which is its own as long as the trace holds it.
 #[derive(Debug, Default)]
 pub(super) struct Lists(Mutex<FxHashMap<(usize, usize), Places>>);
 
-type Places = Arc<[Option<usize>]>;
+type Places = Vec<Option<usize>>;
 
 /// A copy of a trace finds out again: the lists may be its own.
 impl Clone for Lists {
@@ -57,21 +54,20 @@ pub(crate) struct Elements<'n> {
     /// By which fields the elements are known, if a schema says so.
     keys: &'n [Cow<'static, str>],
     by_address: OnceCell<FxHashMap<usize, usize>>,
-    by_key: OnceCell<Option<ByKey>>,
+    by_key: OnceCell<Option<ByKey<'n>>>,
     by_value: OnceCell<FxHashMap<String, Vec<usize>>>,
     spans_after: OnceCell<FxHashMap<Span, Vec<usize>>>,
 }
 
 /// The elements by fields that all of them have, with different values in each.
-struct ByKey {
-    keys: Vec<String>,
+struct ByKey<'n> {
+    keys: Vec<&'n str>,
     before: FxHashMap<Text, usize>,
     after: FxHashMap<Text, usize>,
 }
 
-impl ByKey {
-    fn new(keys: &[&str], before: &[Node], after: &[Node]) -> Option<Self> {
-        let keys: Vec<String> = keys.iter().map(|key| (*key).to_owned()).collect();
+impl<'n> ByKey<'n> {
+    fn new(keys: Vec<&'n str>, before: &[Node], after: &[Node]) -> Option<Self> {
         let (before, after) = (distinct(before, &keys)?, distinct(after, &keys)?);
         Some(Self { keys, before, after })
     }
@@ -151,12 +147,12 @@ impl<'n> Elements<'n> {
         })
     }
 
-    fn by_key(&self) -> Option<&ByKey> {
+    fn by_key(&self) -> Option<&ByKey<'n>> {
         let by_key = self.by_key.get_or_init(|| {
-            let declared: Vec<&str> = self.keys.iter().map(|key| &**key).collect();
-            let of_schema = (!declared.is_empty()).then_some(declared);
+            let declared = self.keys.iter().map(|key| &**key).collect();
             let usual = ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS).map(|key| vec![key]);
-            of_schema.into_iter().chain(usual).find_map(|keys| ByKey::new(&keys, self.before, self.after))
+            let mut all = std::iter::once(declared).chain(usual);
+            all.find_map(|keys| ByKey::new(keys, self.before, self.after))
         });
         by_key.as_ref()
     }
@@ -179,8 +175,8 @@ fn address(element: &Node) -> Option<usize> {
 }
 
 /// The values of some fields as one text; the first of them must be there.
-fn text(element: &Node, keys: &[String]) -> Option<Text> {
-    let value = |key: &String| element.get(key).filter(|value| value.is_scalar()).and_then(Node::text);
+fn text(element: &Node, keys: &[&str]) -> Option<Text> {
+    let value = |key: &&str| element.get(key).filter(|value| value.is_scalar()).and_then(Node::text);
     let (first, rest) = keys.split_first()?;
     let first = value(first)?;
     if rest.is_empty() {
@@ -191,7 +187,7 @@ fn text(element: &Node, keys: &[String]) -> Option<Text> {
 }
 
 /// The elements by the values of some fields; `None` if one has no value, or two have the same.
-fn distinct(list: &[Node], keys: &[String]) -> Option<FxHashMap<Text, usize>> {
+fn distinct(list: &[Node], keys: &[&str]) -> Option<FxHashMap<Text, usize>> {
     let mut places = FxHashMap::default();
     for (at, element) in list.iter().enumerate() {
         if places.insert(text(element, keys)?, at).is_some() {

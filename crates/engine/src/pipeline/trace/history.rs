@@ -1,11 +1,10 @@
 //! What happened to one field, from where it was first written to the result.
 
-use krm_function::elements::ASSOCIATIVE_KEYS;
+use krm_function::elements::{ASSOCIATIVE_KEYS, FURTHER_KEYS};
 use krm_yaml::path::{self, Path};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::FxHashMap;
 
-use super::elements::FURTHER_KEYS;
 use super::resolved::{Segment, at};
 use super::{Cause, Seen, Trace, Traced};
 use crate::pipeline::Role;

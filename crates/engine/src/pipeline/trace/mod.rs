@@ -29,12 +29,13 @@ use crate::schema::Schema;
 
 use elements::Lists;
 
+pub use crate::patch::Applied;
 pub(crate) use elements::Elements;
 pub use history::{Event, EventKind};
 pub(crate) use history::{is_meant, nodes_in_patch};
 pub(crate) use positions::{Position, positions};
 pub use resolved::{Segment, at};
-pub(crate) use resolved::{at_mut, pointer};
+pub(crate) use resolved::{at_mut, holds, pointer};
 
 /// Takes note of what steps change while they run.
 #[derive(Debug, Default)]
@@ -190,7 +191,7 @@ pub enum Cause {
     /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it.
     Merged { patch: Node },
     /// An operation of a JSON patch was applied to the resource.
-    Patched { operation: Operation },
+    Patched { operation: Applied },
     /// A program returned it. Parts of its configuration may come from other places than the whole: overrides.
     Called { program: Text, digest: Option<Text>, config: Option<Node>, place: Span },
     /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
@@ -215,22 +216,7 @@ pub struct Inflation {
     pub entry: Span,
 }
 
-/// An operation of a JSON patch.
-#[derive(Clone, Debug)]
-pub struct Operation {
-    /// `add`, `replace`, `remove` and so on.
-    pub name: Text,
-    /// The JSON pointer, as it is written: positions in lists are those at this step.
-    pub path: Text,
-    /// Where it takes the value from, if it copies or moves one.
-    pub from: Option<Text>,
-    pub span: Span,
-    pub value: Option<Node>,
-    /// Where it says what to do, and on what: its `op`, its path, and more if there is more.
-    pub asked: Vec<Span>,
-}
-
-impl Operation {
+impl Applied {
     /// Where it took a field from, as a JSON pointer, if it copied or moved it or what holds it.
     pub fn source_of(&self, path: &[Segment]) -> Option<String> {
         let from = self.from.as_ref().filter(|_| matches!(&*self.name, "copy" | "move"))?;
@@ -561,13 +547,15 @@ impl Traced {
         self.by_resource.get_or_init(index).get(&resource).map(|at| &self.changes[*at])
     }
 
+    /// What was noted about a resource.
+    pub(crate) fn notes_of(&self, resource: Track) -> impl Iterator<Item = &Note> {
+        let from = self.notes.partition_point(|note| note.resource < resource);
+        self.notes[from..].iter().take_while(move |note| note.resource == resource)
+    }
+
     /// The causes of a value it wrote, and those that are about the resource as a whole.
     pub fn causes(&self, resource: Track, written: Span) -> impl Iterator<Item = &Cause> {
-        let of = |resource: Track| {
-            let from = self.notes.partition_point(|note| note.resource < resource);
-            self.notes[from..].iter().take_while(move |note| note.resource == resource)
-        };
         let fits = move |note: &&Note| note.written.is_none() || note.written == written;
-        of(Track::NONE).chain(of(resource)).filter(fits).map(|note| &note.cause)
+        self.notes_of(Track::NONE).chain(self.notes_of(resource)).filter(fits).map(|note| &note.cause)
     }
 }

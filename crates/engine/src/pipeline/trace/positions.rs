@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Node, Span, path};
 
-use super::{Cause, Operation, Trace, each_part};
+use super::{Applied, Cause, Trace, each_part};
 use crate::patch::{self, Pointer};
 
 /// What the position in the path of an operation means in one build.
@@ -46,7 +46,7 @@ pub(crate) fn positions(trace: &Arc<Trace>) -> Vec<Position> {
 }
 
 /// The last position in a path that is in a list of named elements, and the name of the one that is there.
-fn element(root: &Node, operation: &Operation) -> Option<(String, String)> {
+fn element(root: &Node, operation: &Applied) -> Option<(String, String)> {
     let mut node = root;
     let mut path = String::new();
     let mut found = None;

@@ -34,6 +34,11 @@ pub(crate) fn at_mut<'n>(root: &'n mut Node, path: &[Segment]) -> Option<&'n mut
     })
 }
 
+/// Whether a JSON pointer leads to a field, or to something that holds it.
+pub(crate) fn holds(pointer: &str, field: &str) -> bool {
+    field.strip_prefix(pointer).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
 /// The path as a JSON pointer.
 pub(crate) fn pointer(path: &[Segment]) -> String {
     let part = |segment: &Segment| match segment {

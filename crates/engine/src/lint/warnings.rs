@@ -18,6 +18,9 @@ pub fn judge(
     warnings: Vec<Diagnostic>,
     is_strict: bool,
 ) -> Vec<Diagnostic> {
+    if warnings.is_empty() {
+        return Vec::new();
+    }
     let counted = |warning: Diagnostic| if is_strict { warning.into_error() } else { warning.into_warning() };
     let here = world.real_path(Path::new(".")).unwrap_or_default();
     let mut known: FxHashMap<PathBuf, Settings> = FxHashMap::default();
