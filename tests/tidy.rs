@@ -167,7 +167,7 @@ fn the_engine_has_one_door() {
         ),
         ("explain", &["json", "lines", "text"]),
         ("kpt", &["files"]),
-        ("lint", &["fix", "stated", "strict", "tree"]),
+        ("lint", &["fix", "stated", "tree", "warnings"]),
         ("runtime", &["reapi", "supervisor"]),
     ];
     let allowed = |module: &str, name: &str| {
