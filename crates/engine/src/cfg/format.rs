@@ -125,7 +125,7 @@ const FIELD_ORDER: &[&str] = &[
 ];
 
 /// Where a field is in this order; unknown fields come last.
-pub fn rank(field: &str) -> usize {
+pub(crate) fn rank(field: &str) -> usize {
     FIELD_ORDER.iter().position(|known| *known == field).unwrap_or(FIELD_ORDER.len())
 }
 

@@ -11,10 +11,10 @@ use super::{Item, quantity};
 
 /// A field path that may lead to several fields.
 #[derive(Clone, Debug)]
-pub struct FieldPath(Path);
+pub(crate) struct FieldPath(Path);
 
 /// A node that a path led to, and the values that chose list items on the way.
-pub struct Found<'n> {
+pub(crate) struct Found<'n> {
     pub node: &'n Node,
     pub chosen_by: Vec<&'n str>,
 }
@@ -28,12 +28,12 @@ impl Rules for Search {
 
 impl FieldPath {
     /// Reads `a.b[name=c].d`; `\.` is a dot within a name, dots within brackets are plain.
-    pub fn parse(text: &str) -> Result<Self> {
+    pub(crate) fn parse(text: &str) -> Result<Self> {
         split(text)?.iter().map(|part| segment(part)).collect::<Result<_>>().map(|path| Self(Path(path)))
     }
 
     /// Every field the path leads to.
-    pub fn find<'n>(&self, root: &'n Node) -> Vec<Found<'n>> {
+    pub(crate) fn find<'n>(&self, root: &'n Node) -> Vec<Found<'n>> {
         let mut found = Vec::new();
         let see = &mut |node: &'n Node, trail: &Vec<usize>| {
             found.push(Found { node, chosen_by: self.chosen_by(root, trail) });
@@ -214,7 +214,7 @@ impl Test {
 }
 
 /// A node on one line, in flow style and without comments.
-pub fn one_line(node: &Node) -> String {
+pub(crate) fn one_line(node: &Node) -> String {
     let mut node = node.clone();
     super::format::strip_comments(&mut node);
     // Quotes only if the value needs them, however it was written.

@@ -56,7 +56,7 @@ pub struct Branch {
 }
 
 impl Branch {
-    pub fn new(text: impl Into<String>) -> Self {
+    pub(crate) fn new(text: impl Into<String>) -> Self {
         Self { text: text.into(), ..Self::default() }
     }
 }

@@ -148,7 +148,7 @@ fn cause(cause: &Cause, parts: &Parts) -> Node {
     object
 }
 
-pub fn place(place: &Place) -> Node {
+pub(crate) fn place(place: &Place) -> Node {
     let mut object = Node::map();
     object.set("file", place.file.as_str());
     object.set("line", place.line as i64);

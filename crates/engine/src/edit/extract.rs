@@ -48,7 +48,7 @@ impl File {
     }
 
     /// Puts the text of the file that a patch such as `patches[0]` names in the place of its path, and gives the path.
-    pub fn inline_patch(&mut self, entry: &str) -> Result<String> {
+    pub(crate) fn inline_patch(&mut self, entry: &str) -> Result<String> {
         let (field, index) = self.entry(entry)?;
         let item = &fields::items(self.root(), field)[index];
         let path = match field {

@@ -35,7 +35,7 @@ impl File {
     }
 
     /// The same for the fields alone: a missing type stays missing.
-    pub fn fix_fields(&mut self, order: PatchOrder) -> Result<Vec<&'static str>> {
+    pub(crate) fn fix_fields(&mut self, order: PatchOrder) -> Result<Vec<&'static str>> {
         let mut done = Vec::new();
         let root = self.root_mut();
         done.extend(join(root, "bases", "resources").then_some("bases -> resources"));

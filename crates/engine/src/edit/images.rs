@@ -89,7 +89,7 @@ impl File {
 
     /// Moves the tag or digest at the end of a `newName` to the field that is made for it, of the entry in which a byte of
     /// the file is. Says which field, unless the entry has one already.
-    pub fn move_tag_of_new_name(&mut self, at: u32) -> Option<&'static str> {
+    pub(crate) fn move_tag_of_new_name(&mut self, at: u32) -> Option<&'static str> {
         let is_there = |item: &Node| item.span().start <= at && at < item.span().end;
         let index = fields::items(self.root(), LISTS[0]).iter().position(is_there)?;
         let item = &fields::items(self.root(), LISTS[0])[index];

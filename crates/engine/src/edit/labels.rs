@@ -38,7 +38,7 @@ impl Pair {
     /// Reads `key:value` or `key`.
     // quirk(edit-drops-quotes-around-values): `kustomize edit` drops one pair of double quotes around the value of a
     // label or an annotation. (kustomize `util.trimQuotes`)
-    pub fn parse(text: &str, kind: Common) -> Result<Self> {
+    pub(crate) fn parse(text: &str, kind: Common) -> Result<Self> {
         let (key, value) = text.split_once(':').unwrap_or((text, ""));
         if key.is_empty() {
             let message = format!("`{text}` is not a valid {}", kind.item());

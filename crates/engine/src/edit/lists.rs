@@ -19,7 +19,7 @@ pub enum Paths {
 }
 
 impl Paths {
-    pub fn field(self) -> &'static str {
+    pub(crate) fn field(self) -> &'static str {
         match self {
             Paths::Resources => "resources",
             Paths::Components => "components",
@@ -122,7 +122,7 @@ impl File {
     }
 
     /// Removes the entry of a list in which a byte of the file is; the field goes with its last entry.
-    pub fn remove_entry_at(&mut self, at: u32) -> bool {
+    pub(crate) fn remove_entry_at(&mut self, at: u32) -> bool {
         let is_there = |item: &Node| item.span().start <= at && at < item.span().end;
         let mut fields = self.root().as_map().into_iter().flatten();
         let Some(name) = fields

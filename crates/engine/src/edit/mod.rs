@@ -77,7 +77,7 @@ impl File {
     }
 
     /// The name of the file, without its folder.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         self.source.name().rsplit('/').next().unwrap_or_default()
     }
 
@@ -94,7 +94,7 @@ impl File {
     }
 
     /// The tree, for editing. That of an empty file begins with its type, as in a new one.
-    pub fn root_mut(&mut self) -> &mut Node {
+    pub(crate) fn root_mut(&mut self) -> &mut Node {
         let root = &mut self.documents[0].root;
         if root.is_null() {
             root.assign(typed());
@@ -120,7 +120,7 @@ impl File {
         !self.documents[0].is_as_written() && self.text() != self.source.text()
     }
 
-    pub fn note(&mut self, note: impl Into<String>) {
+    pub(crate) fn note(&mut self, note: impl Into<String>) {
         self.notes.push(note.into());
     }
 

@@ -61,7 +61,7 @@ pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, from: &Path, to: 
 }
 
 /// The paths that a move changes, and how they read afterwards.
-pub fn references(
+pub(crate) fn references(
     workspace: &Workspace,
     sources: &Sources,
     from: &Path,

@@ -68,7 +68,7 @@ pub fn plan(world: &dyn World, sources: &Sources, tree: &Path, rename: &Rename) 
 
 /// Where a resource is named.
 #[derive(Clone, Debug)]
-pub struct Mention {
+pub(crate) struct Mention {
     pub path: PathBuf,
     pub source: Arc<Source>,
     /// The name alone, without quotes.
@@ -77,7 +77,7 @@ pub struct Mention {
 
 /// Every location that names a resource which `home` defines, in what is built together with it. A name that cannot be
 /// distinguished from other text is left out.
-pub fn mentions(
+pub(crate) fn mentions(
     world: &dyn World,
     sources: &Sources,
     workspace: &Workspace,
@@ -93,7 +93,7 @@ pub fn mentions(
 }
 
 /// The places that a rename of the resource which `home` defines has to change.
-pub fn changes(
+pub(crate) fn changes(
     world: &dyn World,
     sources: &Sources,
     workspace: &Workspace,

@@ -10,7 +10,7 @@ use crate::files::world::{DirEntry, EntryKind, World, clean};
 ///
 /// There is no network in it, whatever world is below: opening a folder must not fetch what its files name. Copies that are
 /// kept on this machine count.
-pub struct Buffers {
+pub(crate) struct Buffers {
     disk: Arc<dyn World>,
     root: PathBuf,
     /// By the real path.
@@ -21,34 +21,34 @@ const HELD: &str = "no one panics while holding the texts";
 
 impl Buffers {
     /// `root` is a real path.
-    pub fn new(disk: Arc<dyn World>, root: &Path) -> Self {
+    pub(crate) fn new(disk: Arc<dyn World>, root: &Path) -> Self {
         Self { disk, root: root.to_owned(), texts: RwLock::default() }
     }
 
-    pub fn root(&self) -> &Path {
+    pub(crate) fn root(&self) -> &Path {
         &self.root
     }
 
-    pub fn set(&self, path: &Path, text: Arc<str>) {
+    pub(crate) fn set(&self, path: &Path, text: Arc<str>) {
         self.texts.write().expect(HELD).insert(path.to_owned(), text);
     }
 
-    pub fn remove(&self, path: &Path) {
+    pub(crate) fn remove(&self, path: &Path) {
         self.texts.write().expect(HELD).remove(path);
     }
 
     /// The text of an open file.
-    pub fn text(&self, path: &Path) -> Option<Arc<str>> {
+    pub(crate) fn text(&self, path: &Path) -> Option<Arc<str>> {
         self.texts.read().expect(HELD).get(path).cloned()
     }
 
     /// The files that are open, in order.
-    pub fn open(&self) -> Vec<PathBuf> {
+    pub(crate) fn open(&self) -> Vec<PathBuf> {
         self.texts.read().expect(HELD).keys().cloned().collect()
     }
 
     /// Where a path leads: a text that was never saved exists by its path alone.
-    pub fn place(&self, path: &Path) -> PathBuf {
+    pub(crate) fn place(&self, path: &Path) -> PathBuf {
         let path = clean(&self.root.join(path));
         if self.texts.read().expect(HELD).contains_key(&path) {
             return path;

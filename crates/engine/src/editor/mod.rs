@@ -37,7 +37,7 @@ use crate::lint::tree::Tree;
 use crate::session::{BuildOptions, Session};
 use crate::workspace::{Layer, Workspace};
 
-pub use buffers::Buffers;
+use buffers::Buffers;
 pub use complete::{Completion, CompletionKind, Completions};
 pub use extract::{Extraction, Inlining};
 pub use hints::Hint;
@@ -347,7 +347,7 @@ pub(crate) fn is_layer_file(path: &Path) -> bool {
     path.file_name().and_then(OsStr::to_str).is_some_and(|name| names.into_iter().any(|known| *known == name))
 }
 
-pub fn is_kptfile(path: &Path) -> bool {
+pub(crate) fn is_kptfile(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name == kpt::FILE)
 }
 

@@ -46,7 +46,7 @@ impl ResourceName {
     }
 
     /// Whether a resource that had these ids is meant: by any name it ever had.
-    pub fn means(&self, ids: &[&ResourceId]) -> bool {
+    pub(crate) fn means(&self, ids: &[&ResourceId]) -> bool {
         let is = |wanted: &Option<String>, text: &str| {
             wanted.as_ref().is_none_or(|wanted| wanted.eq_ignore_ascii_case(text))
         };
@@ -225,7 +225,7 @@ impl FieldPath {
     }
 
     /// How many steps down it leads.
-    pub fn length(&self) -> usize {
+    pub(crate) fn length(&self) -> usize {
         self.path.segments().len()
     }
 
@@ -326,15 +326,15 @@ fn each_node(node: &Node, path: &mut Vec<Segment>, see: &mut dyn FnMut(&Node, &[
 #[derive(Clone, Debug)]
 pub struct Where<'t> {
     /// The trace: that of the target, or of a base it went missing in.
-    pub trace: &'t Trace,
-    pub track: Track,
+    pub(crate) trace: &'t Trace,
+    pub(crate) track: Track,
     /// What the resource is called in the end.
-    pub resource: Option<&'t ResourceId>,
+    pub(crate) resource: Option<&'t ResourceId>,
     /// The steps that count: of a field that is gone, up to the one that removed it.
-    pub until: usize,
+    pub(crate) until: usize,
     pub path: Vec<Segment>,
     /// The step before `until` removed it.
-    pub removed: bool,
+    pub(crate) removed: bool,
 }
 
 /// Every place a field means in a resource: in the result, or, if it is not there, where it was last.

@@ -20,7 +20,7 @@ use crate::resource::{LAST_APPLIED, SECRET_DATA as DATA, Track};
 const APPLIED_COPY: [&str; 3] = ["metadata", "annotations", LAST_APPLIED];
 
 /// Whether a field of a resource is a value of a Secret.
-pub fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
+pub(crate) fn is_secret_value(kind: &str, path: &[Segment]) -> bool {
     kind == "Secret" && secret_fields().any(|field| path.starts_with(&field))
 }
 
@@ -82,7 +82,7 @@ impl Hidden {
     }
 
     /// Whether nothing of a field is shown.
-    pub fn covers(&self, root: &Node, path: &[Segment]) -> bool {
+    pub(crate) fn covers(&self, root: &Node, path: &[Segment]) -> bool {
         self.is_within(&self.covered(root, root), path, at(root, path))
     }
 
@@ -92,7 +92,7 @@ impl Hidden {
     }
 
     /// A field as it may be shown, and whether any of it is hidden.
-    pub fn shown(&self, root: &Node, path: &[Segment], value: &Node) -> (Node, bool) {
+    pub(crate) fn shown(&self, root: &Node, path: &[Segment], value: &Node) -> (Node, bool) {
         if self.is_nothing() {
             return (value.clone(), false);
         }
@@ -112,7 +112,7 @@ impl Hidden {
     }
 
     /// What is written at a span, as it may be shown.
-    pub fn slice(&self, span: Span) -> String {
+    pub(crate) fn slice(&self, span: Span) -> String {
         let Some(source) = self.sources.get(span.file) else { return String::new() };
         self.lines(&source).part(source.text(), span.range())
     }
@@ -125,7 +125,7 @@ impl Hidden {
     }
 
     /// The same for a file with this name and text.
-    pub fn lines_of(&self, name: &str, text: &str) -> HiddenLines {
+    pub(crate) fn lines_of(&self, name: &str, text: &str) -> HiddenLines {
         if self.files.contains(name) {
             return HiddenLines(std::iter::once(0..text.len()).collect());
         }
@@ -390,7 +390,7 @@ fn mask(value: &Node) -> Node {
 }
 
 /// A value without what is hidden in another one, which is shown beside it.
-pub fn hidden_as(shown: &Node, value: &Node) -> Node {
+pub(crate) fn hidden_as(shown: &Node, value: &Node) -> Node {
     if shown.is_scalar() && shown.text() == Some(MASK) {
         return mask(value);
     }

@@ -74,18 +74,18 @@ impl State {
 
 /// Which step of which trace something happened in. Good for comparing with other moments of the same run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Moment {
+pub(crate) struct Moment {
     /// The address of the trace: a base that two layers load has one trace.
     trace: usize,
-    pub index: usize,
+    pub(crate) index: usize,
 }
 
 impl Moment {
-    pub fn new(trace: &Trace, index: usize) -> Self {
+    pub(crate) fn new(trace: &Trace, index: usize) -> Self {
         Self { trace: std::ptr::from_ref(trace) as usize, index }
     }
 
-    pub fn is_in(self, trace: &Trace) -> bool {
+    pub(crate) fn is_in(self, trace: &Trace) -> bool {
         self.trace == std::ptr::from_ref(trace) as usize
     }
 }
@@ -94,7 +94,7 @@ impl Moment {
 #[derive(Clone, Debug)]
 pub struct HistoryEntry {
     pub event: EventKind,
-    pub moment: Moment,
+    pub(crate) moment: Moment,
     /// What was there, without what is [hidden](Hidden).
     pub before: Option<Node>,
     pub after: Option<Node>,
@@ -103,7 +103,7 @@ pub struct HistoryEntry {
     /// The two differ; also if that cannot be seen because they are not shown.
     pub changed: bool,
     /// The fields within a map or a list that differ, though they are shown as the same.
-    pub hidden_changes: Vec<Vec<Segment>>,
+    pub(crate) hidden_changes: Vec<Vec<Segment>>,
     /// Where the new value is written, or else the entry that asked for the change.
     pub place: Span,
     /// The file, or the line of it, that a generator read the value from; `place` is the entry that names the file.

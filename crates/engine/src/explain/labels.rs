@@ -30,7 +30,7 @@ impl<'s> Labels<'s> {
     }
 
     /// The first document of a file.
-    pub fn root(&self, file: FileId) -> Option<Node> {
+    pub(crate) fn root(&self, file: FileId) -> Option<Node> {
         self.documents(file).first().cloned()
     }
 
@@ -54,7 +54,7 @@ impl<'s> Labels<'s> {
     }
 
     /// The value that is written at a place.
-    pub fn node(&self, place: Span) -> Option<Node> {
+    pub(crate) fn node(&self, place: Span) -> Option<Node> {
         let root = self.root(place.file)?;
         let mut node = &root;
         while node.span() != place {

@@ -19,11 +19,11 @@ pub mod text;
 pub use find::{
     FieldPath, Found, ResourceName, Where, each_scalar, locate, near_fields, resources, shown as shown_path,
 };
-pub use hidden::{
-    Hidden, HiddenLines, difference_without_secrets, hidden_as, is_secret_value, replaced, secrets_in,
-};
+pub use hidden::{Hidden, HiddenLines, difference_without_secrets, replaced, secrets_in};
+pub(crate) use hidden::{hidden_as, is_secret_value};
+pub(crate) use history::Moment;
 pub use history::{
-    Because, ChangingStep, Explanation, HistoryEntry, HistoryOptions, Moment, Move, Moves, Opaque, State,
+    Because, ChangingStep, Explanation, HistoryEntry, HistoryOptions, Move, Moves, Opaque, State,
     changes_value, configured_at, explain, left_alone, read_from,
 };
 pub use labels::Labels;

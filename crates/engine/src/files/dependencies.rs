@@ -22,7 +22,7 @@ pub struct Dependencies {
     seen: Mutex<Seen>,
     /// Bases, and whatever else has its own dependencies.
     within: Mutex<Vec<Arc<Dependencies>>>,
-    pub warnings: Mutex<Vec<Diagnostic>>,
+    pub(crate) warnings: Mutex<Vec<Diagnostic>>,
 }
 
 /// Look-ups as they came: noting one must cost next to nothing, since most sessions never ask.
@@ -90,7 +90,7 @@ pub enum Found {
 }
 
 impl Dependencies {
-    pub fn new(folder: &Path) -> Arc<Self> {
+    pub(crate) fn new(folder: &Path) -> Arc<Self> {
         Arc::new(Self { folder: folder.to_owned(), ..Self::default() })
     }
 
@@ -99,12 +99,12 @@ impl Dependencies {
     }
 
     /// Notes that it is built from another one.
-    pub fn add(&self, part: Arc<Dependencies>) {
+    pub(crate) fn add(&self, part: Arc<Dependencies>) {
         self.within.lock().expect(HELD).push(part);
     }
 
     /// Notes a look-up.
-    pub fn looked(&self, path: &Path, found: Found) {
+    pub(crate) fn looked(&self, path: &Path, found: Found) {
         let mut seen = self.seen.lock().expect(HELD);
         seen.paths.push((path.to_owned(), found));
         seen.index = None;
@@ -117,12 +117,12 @@ impl Dependencies {
         }
     }
 
-    pub fn warn(&self, warnings: impl IntoIterator<Item = Diagnostic>) {
+    pub(crate) fn warn(&self, warnings: impl IntoIterator<Item = Diagnostic>) {
         self.warnings.lock().expect(HELD).extend(warnings);
     }
 
     /// Keeps one of several equal warnings: a run that is repeated finds them again.
-    pub fn drop_repeated_warnings(&self) {
+    pub(crate) fn drop_repeated_warnings(&self) {
         let mut seen = FxHashMap::default();
         let is_new = |w: &Diagnostic| seen.insert((w.place(), w.message().to_owned()), ()).is_none();
         self.warnings.lock().expect(HELD).retain(is_new);
@@ -136,12 +136,12 @@ impl Dependencies {
     }
 
     /// Notes that an address was fetched.
-    pub fn fetched(&self, address: &str) {
+    pub(crate) fn fetched(&self, address: &str) {
         self.seen.lock().expect(HELD).remotes.push(address.to_owned());
     }
 
     /// Notes what a program depends on.
-    pub fn runs(&self, note: impl FnOnce(&mut Programs)) {
+    pub(crate) fn runs(&self, note: impl FnOnce(&mut Programs)) {
         note(&mut self.seen.lock().expect(HELD).programs);
     }
 
@@ -170,7 +170,7 @@ impl Dependencies {
     }
 
     /// The bases and other parts that have their own dependencies.
-    pub fn within(&self) -> Vec<Arc<Dependencies>> {
+    pub(crate) fn within(&self) -> Vec<Arc<Dependencies>> {
         self.within.lock().expect(HELD).clone()
     }
 

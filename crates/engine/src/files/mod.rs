@@ -16,10 +16,10 @@ pub use dependencies::{Dependencies, Found, Programs};
 pub use folder::target_folder;
 pub use memory_world::MemoryWorld;
 pub use near::{near_path, unreadable_because};
-pub use repository::{Repository, is_http, is_lfs_pointer, without_secrets};
+pub use repository::{Repository, is_lfs_pointer, without_secrets};
 pub use texts::Files;
 pub use world::{
-    AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, Loader, Offline, World, clean, hex,
+    AddressKind, ChartAddress, DirEntry, Download, EntryKind, Fetched, Offline, World, clean, hex,
 };
 
 /// The names a kustomization file may have.

@@ -40,7 +40,7 @@ const TIMEOUT: Duration = Duration::from_secs(27);
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 
 /// Whether a file is to be loaded over the network.
-pub fn is_http(path: &str) -> bool {
+pub(crate) fn is_http(path: &str) -> bool {
     let scheme = path.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
     matches!(scheme.as_deref(), Some("http" | "https"))
 }
@@ -121,17 +121,17 @@ impl Repository {
     }
 
     /// Whether it is on this machine.
-    pub fn is_local(&self) -> bool {
+    pub(crate) fn is_local(&self) -> bool {
         self.url.starts_with("file://")
     }
 
     /// Whether the path within it is that of a YAML file.
-    pub fn names_yaml(&self) -> bool {
+    pub(crate) fn names_yaml(&self) -> bool {
         self.path.ends_with(".yaml") || self.path.ends_with(".yml")
     }
 
     /// Whether there is no need to ask for a file at the address: GitHub has none at addresses like these.
-    pub fn is_surely_one(&self) -> bool {
+    pub(crate) fn is_surely_one(&self) -> bool {
         let is_file = [".yaml", ".yml", ".json"].iter().any(|ending| self.path.ends_with(ending));
         let of_github =
             ["raw/", "blob/", "releases/", "archive/"].iter().any(|start| self.path.starts_with(start));

@@ -10,8 +10,8 @@ use crate::files::world::World;
 
 /// Every file read so far, each once.
 pub struct Files {
-    pub world: Arc<dyn World>,
-    pub sources: Sources,
+    pub(crate) world: Arc<dyn World>,
+    pub(crate) sources: Sources,
     pub(super) texts: Mutex<FxHashMap<PathBuf, Arc<Source>>>,
     /// What was made of a file's text, by the file.
     trees: Mutex<FxHashMap<FileId, Arc<[Node]>>>,
@@ -23,7 +23,11 @@ impl Files {
     }
 
     /// The trees of a source: kept ones, or those that `parse` makes of it, which are then kept.
-    pub fn trees(&self, source: &Source, parse: impl FnOnce() -> Result<Vec<Node>>) -> Result<Arc<[Node]>> {
+    pub(crate) fn trees(
+        &self,
+        source: &Source,
+        parse: impl FnOnce() -> Result<Vec<Node>>,
+    ) -> Result<Arc<[Node]>> {
         let trees = || self.trees.lock().expect("no one panics while holding the trees");
         if let Some(known) = trees().get(&source.id()) {
             return Ok(known.clone());
@@ -33,7 +37,7 @@ impl Files {
     }
 
     /// Forgets the texts and trees of files that changed, and of all that are below a folder that did.
-    pub fn forget(&self, changed: &[PathBuf]) {
+    pub(crate) fn forget(&self, changed: &[PathBuf]) {
         let mut texts = self.texts.lock().expect("no one panics while holding the texts");
         let mut trees = self.trees.lock().expect("no one panics while holding the trees");
         texts.retain(|path, source| {
@@ -47,7 +51,7 @@ impl Files {
     }
 
     /// The text of a file that was read, by its real path.
-    pub fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
+    pub(crate) fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
         self.texts.lock().expect("no one panics while holding the texts").get(path).cloned()
     }
 }

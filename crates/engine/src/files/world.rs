@@ -195,7 +195,7 @@ fn no_network(address: &str) -> Diagnostic {
 }
 
 /// Reads the files a configuration names, relative to its folder and within the load restrictions.
-pub trait Loader: Send + Sync {
+pub(crate) trait Loader: Send + Sync {
     /// The text of a file or an `https://` address named at `place`.
     fn load(&self, path: &str, place: Span) -> Result<Arc<Source>>;
     /// The same as bytes: what generators take.

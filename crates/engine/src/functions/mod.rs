@@ -35,10 +35,10 @@ pub struct Function {
     program: Program,
     config: Option<Node>,
     /// A failure lets the others run, and is reported at the end.
-    pub defer_failure: bool,
-    pub form: Form,
+    pub(crate) defer_failure: bool,
+    pub(crate) form: Form,
     /// Comments missing from what it returns are put back, no matter which function lost them, as kpt promises.
-    pub puts_back_comments: bool,
+    pub(crate) puts_back_comments: bool,
     place: Span,
     runtime: Arc<Runtime>,
 }
@@ -102,7 +102,7 @@ fn quoting(failure: Diagnostic, stderr: &str) -> Diagnostic {
 }
 
 /// What came back from a call.
-pub struct Answer {
+pub(crate) struct Answer {
     /// What it printed, as far as that could be read, even if it failed.
     pub items: Vec<Returned>,
     pub results: Vec<FunctionResult>,
@@ -119,7 +119,7 @@ pub struct Answer {
 
 /// A resource that came back.
 #[derive(Clone, Debug)]
-pub struct Returned {
+pub(crate) struct Returned {
     pub node: Node,
     pub home: Option<Box<Home>>,
     /// Which of those sent it is; `None` for a new one.
@@ -131,7 +131,7 @@ impl Function {
     ///
     /// `dir` is where the program runs and what its paths are relative to (the folder of the kustomization, or the one the
     /// command was given in); `local` is the folder of the functionConfig, which containers see at `/local`.
-    pub fn from_config(
+    pub(crate) fn from_config(
         config: &Node,
         dir: &Path,
         local: Option<&Path>,

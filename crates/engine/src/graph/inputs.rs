@@ -165,17 +165,6 @@ impl<'w> Inputs<'w> {
             .map(|layer| layer.folder.clone())
             .collect()
     }
-
-    /// Paths that were looked for and do not exist: creating one may change the result.
-    pub fn missing(&self, at: usize) -> BTreeSet<PathBuf> {
-        let Some(target) = self.targets.get(at) else { return BTreeSet::new() };
-        let all = target.dependencies.iter().flat_map(|planned| planned.all());
-        let paths = all.flat_map(|part| part.paths());
-        paths
-            .filter(|(path, found)| *found == Found::Nothing && path.is_absolute())
-            .map(|(path, _)| path)
-            .collect()
-    }
 }
 
 /// Whether a file says which commit of a remote base is taken.

@@ -209,7 +209,7 @@ impl Graph {
     }
 
     /// Keeps some nodes, and the edges between them.
-    pub fn retain(&mut self, mut keeps: impl FnMut(usize, &Node) -> bool) {
+    pub(crate) fn retain(&mut self, mut keeps: impl FnMut(usize, &Node) -> bool) {
         let kept: Vec<bool> = self.nodes.iter().enumerate().map(|(at, node)| keeps(at, node)).collect();
         let mut moved = vec![0; kept.len()];
         let mut next = 0;

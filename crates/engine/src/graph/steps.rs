@@ -34,7 +34,7 @@ pub enum Content {
 }
 
 impl Content {
-    pub fn step(&self) -> Option<&StepView> {
+    pub(crate) fn step(&self) -> Option<&StepView> {
         match self {
             Content::File { .. } => None,
             Content::Generated(step) => Some(step),

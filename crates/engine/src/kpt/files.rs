@@ -27,7 +27,7 @@ pub fn all(world: &dyn World, root: &Path) -> Result<(Vec<String>, Vec<String>)>
 }
 
 /// Refuses what is not a folder.
-pub fn is_folder(world: &dyn World, root: &Path) -> Result<()> {
+pub(crate) fn is_folder(world: &dyn World, root: &Path) -> Result<()> {
     let message = match (world.is_dir(root), world.is_file(root)) {
         (true, _) => return Ok(()),
         (_, true) => format!("`{}` is a file, not a folder", root.display()),

@@ -159,7 +159,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    pub const ALL: [Strategy; 4] =
+    pub(crate) const ALL: [Strategy; 4] =
         [Strategy::ResourceMerge, Strategy::FastForward, Strategy::ForceDeleteReplace, Strategy::CopyMerge];
 
     pub fn word(self) -> &'static str {
@@ -191,7 +191,7 @@ impl Kptfile {
     }
 
     /// Reads a Kptfile from its tree.
-    pub fn of(root: &Node) -> Result<Self> {
+    pub(crate) fn of(root: &Node) -> Result<Self> {
         kind_and_version(root)?;
         // Every value is text as it is written: the branch `1.10` is not the number 1.1.
         let kptfile: Self = krm_yaml::from_node_with_all_errors(root, Options::STRICT.only_text())?;
@@ -206,7 +206,7 @@ impl Kptfile {
     }
 
     /// Whether an annotation of the Kptfile says `true`.
-    pub fn asks(&self, annotation: &str) -> bool {
+    pub(crate) fn asks(&self, annotation: &str) -> bool {
         self.metadata.annotations.get(annotation).is_some_and(|value| value.eq_ignore_ascii_case("true"))
     }
 
@@ -283,7 +283,7 @@ impl Function {
         if self.exec.is_empty() { &self.image } else { &self.exec }
     }
 
-    pub fn is_exec(&self) -> bool {
+    pub(crate) fn is_exec(&self) -> bool {
         !self.exec.is_empty()
     }
 
@@ -343,7 +343,7 @@ impl Function {
     }
 
     /// The function config that `configMap` makes, if there is one. Values are text, whatever they look like.
-    pub fn config_from_map(&self) -> Option<Node> {
+    pub(crate) fn config_from_map(&self) -> Option<Node> {
         let map = self.config_map.as_ref()?.as_map().filter(|map| !map.is_empty())?;
         let mut data = Node::map();
         for entry in map {

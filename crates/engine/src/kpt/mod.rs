@@ -38,7 +38,7 @@ pub use render::{Options, Outcome, Settings, evaluate, render};
 pub use select::{Selector, selects};
 pub use status::{record, results_file};
 pub use tree::{
-    Before, Member, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
+    Before, SEQ_INDENT, Tree, holds_resources, kptfile_source, new_path, path, root_kptfile, stated,
 };
 pub use update::{Clash, Did, Files, Kept, States, Updated, added_twice, noted, shown, update};
 pub use upstream::{Source, merge_kptfile, set_upstream};

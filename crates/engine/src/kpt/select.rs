@@ -32,7 +32,7 @@ impl Selector {
         ]
     }
 
-    pub fn matches(&self, resource: &Node) -> bool {
+    pub(crate) fn matches(&self, resource: &Node) -> bool {
         let maps = [(&self.labels, "labels"), (&self.annotations, "annotations")];
         self.fields()
             .iter()

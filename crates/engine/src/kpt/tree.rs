@@ -28,7 +28,7 @@ pub fn holds_resources(path: &str) -> bool {
 pub struct Tree {
     package: Package,
     /// The package itself, and its subpackages: each before those below it, in the order of their paths.
-    pub members: Vec<Member>,
+    pub(crate) members: Vec<Member>,
     /// The resources that were read, and the package of each: those of a package together, in the order of their files.
     resources: Vec<Resource>,
     /// The package of each resource that was read, by its number.
@@ -37,7 +37,7 @@ pub struct Tree {
 
 /// A package of a tree.
 #[derive(Debug)]
-pub struct Member {
+pub(crate) struct Member {
     /// Relative to the root of the tree, with slashes; empty for the root itself.
     pub folder: String,
     /// Absent if the folder is not a kpt package, which `fn eval` accepts.
@@ -148,7 +148,7 @@ impl Tree {
     }
 
     /// Reads the Kptfile of a subpackage, as edited so far: when its turn comes.
-    pub fn kptfile_of(&self, member: usize) -> Result<Kptfile> {
+    pub(crate) fn kptfile_of(&self, member: usize) -> Result<Kptfile> {
         if let Some(kptfile) = &self.members[member].kptfile {
             return Ok(kptfile.clone());
         }

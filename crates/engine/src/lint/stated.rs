@@ -25,7 +25,7 @@ pub enum By {
 
 impl Stated {
     /// The folders and files that are meant, of those that exist.
-    pub fn found(&self, world: &dyn World, root: &Path) -> Vec<PathBuf> {
+    pub(crate) fn found(&self, world: &dyn World, root: &Path) -> Vec<PathBuf> {
         let path = self.path.trim_start_matches("./").trim_start_matches('/');
         if path.contains('*') {
             let found = edit::expand(world, root, path).unwrap_or_default();
@@ -37,7 +37,7 @@ impl Stated {
 }
 
 /// The paths that a resource states; none of most resources.
-pub fn in_resource(resource: &Node) -> Vec<Stated> {
+pub(crate) fn in_resource(resource: &Node) -> Vec<Stated> {
     let text = |key| resource.get(key).and_then(Node::as_str).unwrap_or_default();
     match (text("apiVersion"), text("kind")) {
         (version, "Kustomization") if version.starts_with("kustomize.toolkit.fluxcd.io/") => flux(resource),

@@ -21,16 +21,16 @@ const LARGEST: usize = 4 << 20;
 /// What is in a folder and those below it.
 #[derive(Debug, Default)]
 pub struct Tree {
-    pub root: PathBuf,
+    pub(crate) root: PathBuf,
     /// Every file with something worth knowing, by its real path.
-    pub files: BTreeMap<PathBuf, Facts>,
+    pub(crate) files: BTreeMap<PathBuf, Facts>,
     /// Every other text file in which a path may be written: scripts, documents, workflows.
-    pub texts: Vec<PathBuf>,
+    pub(crate) texts: Vec<PathBuf>,
 }
 
 /// What is known of one file.
 #[derive(Debug, Default)]
-pub struct Facts {
+pub(crate) struct Facts {
     /// Its first document has an `apiVersion` and a `kind`.
     pub api_version: Option<String>,
     pub is_local_config: bool,
@@ -73,7 +73,7 @@ impl Tree {
     }
 
     /// Reads a file again, after it changed.
-    pub fn update(&mut self, world: &dyn World, path: &Path) {
+    pub(crate) fn update(&mut self, world: &dyn World, path: &Path) {
         match world.read(path) {
             Ok(bytes) if is_yaml(path) || is_settings(path) => {
                 self.files.insert(path.to_owned(), Facts::of(bytes));
@@ -88,7 +88,7 @@ impl Tree {
     }
 
     /// The files of settings, outermost first.
-    pub fn settings(&self) -> impl Iterator<Item = &Path> {
+    pub(crate) fn settings(&self) -> impl Iterator<Item = &Path> {
         self.files.keys().filter(|path| is_settings(path)).map(|path| &**path)
     }
 }

@@ -81,7 +81,7 @@ pub struct PinnedImages {
 
 impl PinnedImages {
     /// The image to run in place of one that is written so, if it is pinned: its name with a digest.
-    pub fn resolve(&self, image: &str) -> Option<String> {
+    pub(crate) fn resolve(&self, image: &str) -> Option<String> {
         let digest = self.digests.get(image)?;
         let last = image.rfind('/').map_or(0, |slash| slash + 1);
         let name = image[last..].find(':').map_or(image, |colon| &image[..last + colon]);
@@ -89,7 +89,7 @@ impl PinnedImages {
     }
 
     /// Whether an image may run: it is pinned, or names its digest itself, or neither is asked for.
-    pub fn allow(&self, image: &str) -> bool {
+    pub(crate) fn allow(&self, image: &str) -> bool {
         !self.only || self.is_pinned(image)
     }
 

@@ -18,7 +18,7 @@ use crate::schema::Schema;
 pub struct Pipeline {
     pub steps: Vec<Step>,
     /// What is known about types while these steps run.
-    pub schema: Arc<Schema>,
+    pub(crate) schema: Arc<Schema>,
 }
 
 impl Pipeline {

@@ -80,7 +80,7 @@ impl Scope {
     }
 
     /// The folder for files a step adds; empty for the root.
-    pub fn folder(&self) -> &str {
+    pub(crate) fn folder(&self) -> &str {
         match self {
             Scope::Folder(folder) => folder,
             Scope::Everything | Scope::Part(_) | Scope::Chosen(_) => "",

@@ -79,7 +79,7 @@ pub struct StepName {
 }
 
 impl StepName {
-    pub fn new(folder: &Arc<str>, field: &'static str, index: Option<usize>) -> Self {
+    pub(crate) fn new(folder: &Arc<str>, field: &'static str, index: Option<usize>) -> Self {
         Self {
             folder: folder.clone(),
             field: Text::from_static_str(field),
@@ -88,7 +88,7 @@ impl StepName {
     }
 
     /// The name of a step that comes at the end of every build.
-    pub fn of_root(field: &'static str) -> Self {
+    pub(crate) fn of_root(field: &'static str) -> Self {
         Self::new(&Arc::default(), field, None)
     }
 

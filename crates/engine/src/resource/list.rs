@@ -114,7 +114,7 @@ impl Index {
 }
 
 impl Resources {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self::default()
     }
 
@@ -148,7 +148,7 @@ impl Resources {
     }
 
     /// The list for rearranging at will; indexes are made anew afterwards.
-    pub fn as_vec_mut(&mut self) -> &mut Vec<Resource> {
+    pub(crate) fn as_vec_mut(&mut self) -> &mut Vec<Resource> {
         self.index.take();
         &mut self.items
     }
@@ -198,7 +198,7 @@ impl Resources {
     }
 
     /// Appends a resource; refuses one whose id is taken.
-    pub fn push(&mut self, resource: Resource) -> Result<()> {
+    pub(crate) fn push(&mut self, resource: Resource) -> Result<()> {
         if let Some(at) = self.find(resource.id()).first() {
             return Err(defined_twice(&self.items[*at as usize], &resource));
         }
@@ -210,7 +210,7 @@ impl Resources {
     }
 
     /// Appends all of another list, in order; refuses ids that are taken.
-    pub fn append(&mut self, other: Resources) -> Result<()> {
+    pub(crate) fn append(&mut self, other: Resources) -> Result<()> {
         if self.is_empty() {
             *self = other;
             return self.refuse_duplicates();
@@ -311,7 +311,7 @@ impl Resources {
     }
 
     /// Lets each resource be changed, and keeps the indexes right. The first error ends it.
-    pub fn edit(&mut self, mut edit: impl FnMut(&mut Resource) -> Result<()>) -> Result<()> {
+    pub(crate) fn edit(&mut self, mut edit: impl FnMut(&mut Resource) -> Result<()>) -> Result<()> {
         self.index.take();
         self.items.iter_mut().try_for_each(&mut edit)
     }

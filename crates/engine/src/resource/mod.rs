@@ -69,7 +69,7 @@ impl ResourceId {
         }
     }
 
-    pub fn same_namespace(&self, other: &ResourceId) -> bool {
+    pub(crate) fn same_namespace(&self, other: &ResourceId) -> bool {
         self.effective_namespace() == other.effective_namespace()
     }
 
@@ -294,7 +294,7 @@ impl Resource {
 
     /// Updates labels and annotations that share one map after a change to any of them. To be called after anything that
     /// may change such a field in place.
-    pub fn follow_shared(&mut self) {
+    pub(crate) fn follow_shared(&mut self) {
         if !self.shared.is_empty() {
             self.shared.follow(&mut self.node);
         }
@@ -311,17 +311,17 @@ impl Resource {
     }
 
     /// Every id it had before, oldest first.
-    pub fn previous_ids(&self) -> &[ResourceId] {
+    pub(crate) fn previous_ids(&self) -> &[ResourceId] {
         &self.previous
     }
 
     /// Every id it ever had, today's last.
-    pub fn all_ids(&self) -> impl Iterator<Item = &ResourceId> {
+    pub(crate) fn all_ids(&self) -> impl Iterator<Item = &ResourceId> {
         self.previous.iter().chain([&self.id])
     }
 
     /// Remembers today's id before a change of name, namespace or kind.
-    pub fn remember_id(&mut self) {
+    pub(crate) fn remember_id(&mut self) {
         let mut id = self.id.clone();
         id.namespace = id.effective_namespace().into();
         if self.previous.is_empty() {
@@ -332,7 +332,7 @@ impl Resource {
     }
 
     /// Whether the build remembers anything about it.
-    pub fn is_remembered(&self) -> bool {
+    pub(crate) fn is_remembered(&self) -> bool {
         !self.previous.is_empty()
             || !self.prefixes.is_empty()
             || !self.suffixes.is_empty()
@@ -345,12 +345,12 @@ impl Resource {
     }
 
     /// Takes the history of another resource, as `behavior: replace` and function output do.
-    pub fn inherit_ids(&mut self, other: &Resource) {
+    pub(crate) fn inherit_ids(&mut self, other: &Resource) {
         self.previous = other.previous.clone();
     }
 
     /// Sets its history: resources from outside may come with one.
-    pub fn set_previous_ids(&mut self, previous: Vec<ResourceId>) {
+    pub(crate) fn set_previous_ids(&mut self, previous: Vec<ResourceId>) {
         self.previous = previous;
     }
 

@@ -89,7 +89,7 @@ impl Action {
     }
 
     /// The description as a message, the same for the same call everywhere. It is made to be hashed, and nobody can run it.
-    pub fn description(&self) -> reapi::Action {
+    pub(crate) fn description(&self) -> reapi::Action {
         reapi::Action {
             command_digest: Some(Digest::of_message(&self.command())),
             input_root_digest: Some(self.input_root()),

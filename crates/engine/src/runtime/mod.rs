@@ -117,19 +117,19 @@ impl Runtime {
     }
 
     /// What the user allows.
-    pub fn policy(&self) -> &Policy {
+    pub(crate) fn policy(&self) -> &Policy {
         &self.policy
     }
 
     /// The lock for a folder that programs fill, so that two do not fill it at once.
-    pub fn lock_of(&self, folder: &Path) -> Arc<Mutex<()>> {
+    pub(crate) fn lock_of(&self, folder: &Path) -> Arc<Mutex<()>> {
         let mut all = self.locks.lock().expect("no one panics while holding the list of locks");
         all.entry(folder.to_owned()).or_default().clone()
     }
 
     /// Refuses what the user did not allow. Nothing is started; meant for planning, so that a pipeline does not stop
     /// half-way over a missing flag.
-    pub fn check(&self, program: &Program) -> Result<()> {
+    pub(crate) fn check(&self, program: &Program) -> Result<()> {
         let policy = &self.policy;
         let name = program.name();
         if let Program::Tool(tool) = program {

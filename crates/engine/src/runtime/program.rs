@@ -28,7 +28,7 @@ impl Program {
     }
 
     /// The file of an executable or a module. An executable that is found by the user's `PATH` is not part of any tree.
-    pub fn file(&self) -> Option<PathBuf> {
+    pub(crate) fn file(&self) -> Option<PathBuf> {
         match self {
             Program::Exec(exec) => exec.path.contains('/').then(|| exec.dir.join(&exec.path)),
             Program::Wasm(module) => Some(PathBuf::from(&module.path)),
@@ -37,7 +37,7 @@ impl Program {
     }
 
     /// The files and folders it looks for on the disk: itself, the folder it runs in, what is mounted.
-    pub fn looks_for(&self) -> Vec<PathBuf> {
+    pub(crate) fn looks_for(&self) -> Vec<PathBuf> {
         match self {
             Program::Image(image) => {
                 let mounts = image.mounts.iter().filter(|mount| matches!(&*mount.kind, "" | "bind"));
@@ -174,7 +174,7 @@ impl Mount {
 
     /// The same with links followed; `None` if they lead out of the folder. A source that does not exist is left for the
     /// engine to complain about.
-    pub fn really_within(mut self, dir: &Path) -> Option<Self> {
+    pub(crate) fn really_within(mut self, dir: &Path) -> Option<Self> {
         if let (true, Ok(real), Ok(dir)) =
             (self.is_bind(), Path::new(&self.source).canonicalize(), dir.canonicalize())
         {

@@ -40,7 +40,7 @@ impl Runtime {
     }
 
     /// Whether something that is not allowed is to be skipped, which is noted then.
-    pub fn skips(&self, name: &str) -> bool {
+    pub(crate) fn skips(&self, name: &str) -> bool {
         self.skipped.as_ref().map(|skipped| skipped.note(name)).is_some()
     }
 }

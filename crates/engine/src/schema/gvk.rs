@@ -41,7 +41,7 @@ impl Gvk {
     }
 
     /// Whether a pattern matches: an empty field of it matches anything.
-    pub fn fits(&self, pattern: &Gvk) -> bool {
+    pub(crate) fn fits(&self, pattern: &Gvk) -> bool {
         let fits = |mine: &Text, wanted: &Text| wanted.is_empty() || mine == wanted;
         fits(&self.group, &pattern.group)
             && fits(&self.version, &pattern.version)

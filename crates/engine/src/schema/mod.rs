@@ -78,12 +78,12 @@ impl Schema {
 
     /// Reads an OpenAPI (v2) document whose definitions say by `x-kubernetes-group-version-kind` what kinds they are. It
     /// takes the place of the built-in types; scopes of built-in kinds still hold.
-    pub fn from_openapi(document: &Node) -> krm_yaml::Result<Self> {
+    pub(crate) fn from_openapi(document: &Node) -> krm_yaml::Result<Self> {
         Ok(Self { graph: Arc::new(openapi::read(document, None)?), scopes: digest::V1_21.kinds })
     }
 
     /// The same, but only for what is not built in.
-    pub fn from_openapi_beside_builtin(document: &Node) -> krm_yaml::Result<Self> {
+    pub(crate) fn from_openapi_beside_builtin(document: &Node) -> krm_yaml::Result<Self> {
         let builtin = Graph::of_tables(digest::V1_21);
         let graph = Arc::new(openapi::read(document, Some(&builtin))?);
         Ok(Self { graph, scopes: digest::V1_21.kinds })

@@ -267,7 +267,7 @@ impl Session {
     }
 
     /// The text of a file that was read for a target, by its real path.
-    pub fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
+    pub(crate) fn text_of(&self, path: &Path) -> Option<Arc<Source>> {
         self.planning.files.text_of(path)
     }
 

@@ -111,7 +111,7 @@ impl Workspace {
     }
 
     /// Reads the layers in these folders again, or for the first time, and those they name that are not known yet.
-    pub fn update(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
+    pub(crate) fn update(&mut self, world: &dyn World, sources: &Sources, folders: Vec<PathBuf>) {
         for folder in &folders {
             if let Some(layer) = self.layers.remove(folder) {
                 layer.forget_texts(sources);
@@ -121,7 +121,7 @@ impl Workspace {
     }
 
     /// Frees the texts that were read for it.
-    pub fn forget_texts(&self, sources: &Sources) {
+    pub(crate) fn forget_texts(&self, sources: &Sources) {
         self.layers().for_each(|layer| layer.forget_texts(sources));
     }
 

@@ -109,7 +109,12 @@ impl Trace {
     }
 
     /// All that happened to a field that a step removed, the removal last. The path is the one it had before that step.
-    pub fn history_of_removed(&self, step: usize, resource: Track, path: &[Segment]) -> Vec<Event<'_>> {
+    pub(crate) fn history_of_removed(
+        &self,
+        step: usize,
+        resource: Track,
+        path: &[Segment],
+    ) -> Vec<Event<'_>> {
         let mut events = self.history_until(step, resource, path);
         let traced = &self.steps[step];
         let Some(change) = traced.change(resource) else { return events };

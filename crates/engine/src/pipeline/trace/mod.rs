@@ -218,7 +218,7 @@ pub struct Inflation {
 
 impl Applied {
     /// Where it took a field from, as a JSON pointer, if it copied or moved it or what holds it.
-    pub fn source_of(&self, path: &[Segment]) -> Option<String> {
+    pub(crate) fn source_of(&self, path: &[Segment]) -> Option<String> {
         let from = self.from.as_ref().filter(|_| matches!(&*self.name, "copy" | "move"))?;
         let names: Vec<Text> = patch::names(&self.path).ok()?.collect();
         let fits = |(name, segment): (&Text, &Segment)| match segment {
@@ -280,7 +280,7 @@ impl Tracer {
     }
 
     /// Starts from resources that are there before any step runs.
-    pub fn given(&self, items: &mut Resources) {
+    pub(crate) fn given(&self, items: &mut Resources) {
         let step = Step::new(StepName::of_root("given"), Span::NONE, Role::Load, Work::Nothing);
         self.ended(&step, 0, items);
     }
@@ -443,7 +443,7 @@ impl Trace {
     }
 
     /// The steps before one that changed a resource, oldest first.
-    pub fn touching(
+    pub(crate) fn touching(
         &self,
         resource: Track,
         until: usize,
@@ -537,7 +537,7 @@ impl Traced {
     }
 
     /// Which of its entries wrote a value.
-    pub fn entry_of(&self, written: Span) -> Option<usize> {
+    pub(crate) fn entry_of(&self, written: Span) -> Option<usize> {
         entry_of(&self.entries, written)
     }
 
@@ -554,7 +554,7 @@ impl Traced {
     }
 
     /// The causes of a value it wrote, and those that are about the resource as a whole.
-    pub fn causes(&self, resource: Track, written: Span) -> impl Iterator<Item = &Cause> {
+    pub(crate) fn causes(&self, resource: Track, written: Span) -> impl Iterator<Item = &Cause> {
         let fits = move |note: &&Note| note.written.is_none() || note.written == written;
         self.notes_of(Track::NONE).chain(self.notes_of(resource)).filter(fits).map(|note| &note.cause)
     }
