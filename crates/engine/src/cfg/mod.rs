@@ -23,6 +23,7 @@ pub struct Item {
     pub path: String,
     /// Its index among the documents of the file.
     pub index: usize,
+    /// The resource itself.
     pub node: Node,
     /// The comments above its document, which an empty line separates from it.
     pub head: String,
@@ -40,18 +41,22 @@ impl Item {
         Self { path: String::new(), index: 0, node, head: String::new(), foot: String::new() }
     }
 
+    /// Its `kind`; empty if it has none.
     pub fn kind(&self) -> &str {
         self.text(&["kind"])
     }
 
+    /// Its `apiVersion`, group included; empty if it has none.
     pub fn api_version(&self) -> &str {
         self.text(&["apiVersion"])
     }
 
+    /// Its `metadata.name`; empty if it has none.
     pub fn name(&self) -> &str {
         self.text(&["metadata", "name"])
     }
 
+    /// Its `metadata.namespace`, as written; empty if it has none.
     pub fn namespace(&self) -> &str {
         self.text(&["metadata", "namespace"])
     }
@@ -89,11 +94,14 @@ impl Item {
 /// Which resources to show.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Locality {
+    /// Show [local](Item::is_local) resources too.
     pub include_local: bool,
+    /// Leave out those that are not local.
     pub exclude_non_local: bool,
 }
 
 impl Locality {
+    /// Whether a resource is to be shown.
     pub fn keeps(self, item: &Item) -> bool {
         match item.is_local() {
             true => self.include_local,

@@ -51,7 +51,9 @@ impl Field {
 pub struct Branch {
     /// The file, in brackets before the text.
     pub tag: Option<String>,
+    /// What the line says, without what draws the tree.
     pub text: String,
+    /// The lines beneath it, in the order in which they are drawn.
     pub branches: Vec<Branch>,
 }
 

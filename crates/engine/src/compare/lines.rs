@@ -5,7 +5,9 @@ use std::ops::Range;
 /// The lines of one text that replace those of another. One of the two ranges may be empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hunk {
+    /// The lines that go, by index from 0.
     pub old: Range<usize>,
+    /// The lines that take their place, by index from 0 in the new text.
     pub new: Range<usize>,
 }
 

@@ -19,8 +19,11 @@ use crate::resource::{ResourceId, Track};
 
 /// Where the files of a side are, and the texts that spans of its traces point into.
 pub struct Side<'a> {
+    /// What to call it: a revision, a folder, `the other program`.
     pub name: String,
+    /// Reads its files, to find the lines that changed.
     pub world: &'a dyn World,
+    /// The texts its spans point into.
     pub sources: &'a Sources,
     /// The folder with everything that can differ. What is elsewhere was fetched.
     pub root: Option<&'a Path>,
@@ -28,8 +31,11 @@ pub struct Side<'a> {
 
 /// A target with its results on both sides.
 pub struct Given {
+    /// The folder, as the user names it.
     pub directory: String,
+    /// Its result on the first side.
     pub from: Outcome,
+    /// Its result on the second side.
     pub to: Outcome,
     /// The changed files it reads: what is to blame if nothing better is known.
     pub changed: Vec<String>,
@@ -39,9 +45,11 @@ pub struct Given {
 
 /// What came of a target on one side.
 pub enum Outcome {
+    /// Built here, with all that happened on the way.
     Built(Arc<Trace>),
     /// Read as it is: nothing is known about how it came about.
     Rendered(Vec<Rendered>),
+    /// Not built, and why.
     Failed(Diagnostic),
     /// There is no such folder.
     Missing,
@@ -49,7 +57,9 @@ pub enum Outcome {
 
 /// A resource that somebody else made.
 pub struct Rendered {
+    /// The resource.
     pub node: Node,
+    /// What it is called.
     pub id: ResourceId,
     /// The id it was first written with, if that is known.
     pub original: Option<ResourceId>,
@@ -60,11 +70,13 @@ pub struct Rendered {
 pub struct Options {
     /// Two folders of one tree: their names differ by design.
     pub overlays: bool,
+    /// Compare these resources alone; `None` compares all.
     pub only: Option<ResourceName>,
     /// Kind (`*` for any) and field.
     pub ignore: Vec<(String, String)>,
     /// Fields whose values are not shown.
     pub mask: Vec<FieldPath>,
+    /// Show the values of Secrets.
     pub show_secrets: bool,
     /// What is to blame if nobody can look inside: `the other program`.
     pub opaque: Option<String>,

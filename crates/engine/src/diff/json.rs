@@ -6,6 +6,7 @@ use super::{Cause, Change, Diff, Flag, ImageChange, Named, Own, Place, Tail, Tar
 
 const FORMAT: &str = "krm.diff/1";
 
+/// All of a difference, in the format of [`JSON_SCHEMA`](super::JSON_SCHEMA).
 pub fn diff(diff: &Diff) -> Node {
     let mut object = Node::map();
     object.set("format", FORMAT);

@@ -26,8 +26,9 @@ pub mod lines {
 /// What differs between two results of some targets.
 #[derive(Clone, Debug, Default)]
 pub struct Diff {
-    /// What the two sides are called.
+    /// What the first side is called.
     pub from: String,
+    /// What the second side is called.
     pub to: String,
     /// They are two folders of one tree, not one as it was and as it is.
     pub overlays: bool,
@@ -37,7 +38,9 @@ pub struct Diff {
     pub causes: Vec<Cause>,
     /// By cause; those that follow from another come after it.
     pub changes: Vec<Change>,
+    /// Images whose name, tag or digest differs, by name.
     pub images: Vec<ImageChange>,
+    /// Advice, in the order of the changes.
     pub flags: Vec<Flag>,
     /// Workloads whose pods restart, and in how many targets.
     pub restarts: Vec<(String, usize)>,
@@ -48,7 +51,9 @@ pub struct Diff {
 /// A folder that was built on both sides.
 #[derive(Clone, Debug)]
 pub struct TargetDiff {
+    /// The folder, as the user names it.
     pub directory: String,
+    /// What came of comparing it.
     pub status: Status,
     /// Whether there is such a folder: on the first side, on the second.
     pub there: [bool; 2],
@@ -64,17 +69,23 @@ pub struct TargetDiff {
     pub follow: usize,
 }
 
+/// What came of comparing a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// It is on both sides, and they differ.
     Changed,
+    /// It is on both sides, and nothing differs, or nothing that the user wants to see.
     Same,
     /// It is on the second side only.
     Added,
+    /// It is on the first side only.
     Removed,
+    /// It does not build on one of the sides, or on both.
     Failed,
 }
 
 impl Status {
+    /// The word for it in JSON and in text, such as `changed`.
     pub fn name(self) -> &'static str {
         match self {
             Status::Changed => "changed",
@@ -89,10 +100,15 @@ impl Status {
 /// A location in a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Place {
+    /// The path, as messages show it.
     pub file: String,
+    /// The first line, from 1.
     pub line: usize,
+    /// The first column, from 1, in characters.
     pub column: usize,
+    /// The last line, from 1.
     pub end_line: usize,
+    /// The column after the last character, from 1.
     pub end_column: usize,
 }
 
@@ -125,13 +141,17 @@ pub struct Cause {
 /// A field or a resource that differs.
 #[derive(Clone, Debug)]
 pub struct Change {
+    /// Its index in [`Diff::changes`].
     pub id: usize,
+    /// What happened.
     pub kind: ChangeKind,
+    /// The resource it happened to, or happened in.
     pub resource: Named,
     /// With merge keys for indexes; empty for the resource as a whole.
     pub field: String,
-    /// The values, without what is [hidden](crate::explain::Hidden).
+    /// The value on the first side, without what is [hidden](crate::explain::Hidden); `None` if it is not there.
     pub before: Option<Node>,
+    /// The same on the second side.
     pub after: Option<Node>,
     /// The values as they differ by target share only how they end.
     pub elided: bool,
@@ -139,8 +159,9 @@ pub struct Change {
     pub targets: Vec<usize>,
     /// What it is in each of them: names, and values that follow from a name, may be others there.
     pub own: Vec<Own>,
-    /// The last thing that happened to the field on either side.
+    /// The last thing that happened to it on the first side.
     pub from: Option<Tail>,
+    /// The last thing that happened to it on the second side.
     pub to: Option<Tail>,
     /// It differs because another change does.
     pub follows: Option<usize>,
@@ -157,11 +178,17 @@ pub struct Change {
 /// A change as it is in one target.
 #[derive(Clone, Debug)]
 pub struct Own {
+    /// The target, by its index in [`Diff::targets`].
     pub target: usize,
+    /// The resource, by its names in this target.
     pub resource: Named,
+    /// The value on the first side; `None` if it is not there.
     pub before: Option<Node>,
+    /// The value on the second side; `None` if it is not there.
     pub after: Option<Node>,
+    /// The last thing that happened to it on the first side.
     pub from: Option<Tail>,
+    /// The last thing that happened to it on the second side.
     pub to: Option<Tail>,
     /// The change it follows from, and which of that one's own.
     pub follows: Option<(usize, usize)>,
@@ -170,39 +197,54 @@ pub struct Own {
 /// A resource, by the names it has on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Named {
+    /// Its `apiVersion`, group included.
     pub api_version: String,
+    /// Its `kind`.
     pub kind: String,
     /// As it is first written, before prefixes and hashes; the final one if that is another name altogether.
     pub name: String,
-    /// The final names; `None` on a side where it is not.
+    /// The final namespace and name on the first side; `None` if it is not there.
     pub from: Option<(String, String)>,
+    /// The same on the second side.
     pub to: Option<(String, String)>,
 }
 
 /// The last event of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tail {
+    /// The kind of event, by its name: `set`, `followed` and so on.
     pub event: &'static str,
+    /// What to call it: `images[0].newTag`.
     pub label: String,
+    /// The folder of the kustomization it happened in; empty for what comes at the end of every build.
     pub layer: String,
+    /// Where it is written; `None` if it is not written anywhere.
     pub place: Option<Place>,
 }
 
 /// An image that changes.
 #[derive(Clone, Debug)]
 pub struct ImageChange {
+    /// Without tag and digest; empty if the names differ, and then the other two have them.
     pub name: String,
+    /// Tag and digest on the first side, as written.
     pub before: String,
+    /// Tag and digest on the second side, as written.
     pub after: String,
+    /// Where it changes, by index in [`Diff::targets`], in order.
     pub targets: Vec<usize>,
 }
 
 /// Advice about a change: what a cluster will make of it.
 #[derive(Clone, Debug)]
 pub struct Flag {
+    /// The rule it breaks: `immutable`, `removed`, `privileged` and so on.
     pub rule: &'static str,
+    /// The change it is about, by its index in [`Diff::changes`].
     pub change: usize,
+    /// The line that causes it, or else where the value is written.
     pub place: Option<Place>,
+    /// In a sentence, for people.
     pub message: String,
 }
 

@@ -15,11 +15,17 @@ use crate::schema::Schema;
 /// What a new kustomization says.
 #[derive(Clone, Debug, Default)]
 pub struct New {
+    /// Paths and addresses, relative to the folder of the new file.
     pub resources: Vec<String>,
+    /// For `namespace:`. This and the two below are left out if they are empty.
     pub namespace: String,
+    /// For `namePrefix:`.
     pub name_prefix: String,
+    /// For `nameSuffix:`.
     pub name_suffix: String,
+    /// For `commonLabels:`.
     pub labels: Vec<Pair>,
+    /// For `commonAnnotations:`.
     pub annotations: Vec<Pair>,
 }
 

@@ -12,7 +12,9 @@ use crate::transformers::{ConfigMapGenerator, GeneratorArgs, GeneratorOptions, S
 /// Which generator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Generated {
+    /// An entry of `configMapGenerator:`.
     ConfigMap,
+    /// An entry of `secretGenerator:`.
     Secret,
 }
 
@@ -35,15 +37,21 @@ impl Generated {
 /// What `add configmap` and `add secret` add.
 #[derive(Clone, Debug, Default)]
 pub struct Addition {
+    /// The name of the generator; must not be empty.
     pub name: String,
+    /// Its namespace; empty is the default one.
     pub namespace: String,
     /// `path` or `key=path`; the path may be a pattern.
     pub files: Vec<String>,
+    /// Each `key=value`.
     pub literals: Vec<String>,
+    /// The path of an env file; empty for none. It cannot be combined with files or literals.
     pub env: String,
+    /// `create`, `merge` or `replace`; empty leaves it as it is.
     pub behavior: String,
     /// Of a new secret.
     pub secret_type: String,
+    /// Sets `disableNameSuffixHash`; `false` leaves it as it is.
     pub disable_name_suffix_hash: bool,
 }
 

@@ -9,6 +9,7 @@ use crate::transformers::split_image;
 /// What an argument of `set image` asks for. `*` keeps what the kustomization says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImageChange {
+    /// The image, by the name that resources have for it.
     pub name: String,
     new_name: String,
     new_tag: String,

@@ -7,7 +7,9 @@ use super::{File, bad_argument, exists, fields, missing};
 /// `commonLabels` or `commonAnnotations`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Common {
+    /// The field `commonLabels`.
     Labels,
+    /// The field `commonAnnotations`.
     Annotations,
 }
 
@@ -30,7 +32,9 @@ impl Common {
 /// A key and a value, written `key:value`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pair {
+    /// The part before the colon.
     pub key: String,
+    /// The part after it, without double quotes around it; empty if there is none.
     pub value: String,
 }
 

@@ -10,11 +10,17 @@ use crate::kustomization::BUILD_METADATA;
 /// A field that lists paths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Paths {
+    /// Files, folders and addresses under `resources:`.
     Resources,
+    /// Folders under `components:`.
     Components,
+    /// Files under `configurations:`.
     Configurations,
+    /// Files under `generators:`.
     Generators,
+    /// Files under `transformers:`.
     Transformers,
+    /// Files under `validators:`.
     Validators,
 }
 
@@ -187,6 +193,7 @@ impl File {
         Ok(())
     }
 
+    /// `remove buildmetadata`: words that are not there are ignored.
     pub fn remove_build_metadata(&mut self, options: &[&str]) -> Result<()> {
         check_build_metadata(options)?;
         let stays = |item: &Node| !item.text().is_some_and(|text| options.contains(&text));

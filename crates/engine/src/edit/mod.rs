@@ -85,10 +85,12 @@ impl File {
         &self.folder
     }
 
+    /// The file before any edit.
     pub fn source(&self) -> &Arc<Source> {
         &self.source
     }
 
+    /// The tree, with the edits; null if the file is empty.
     pub fn root(&self) -> &Node {
         &self.documents[0].root
     }
@@ -116,6 +118,7 @@ impl File {
         text
     }
 
+    /// Whether the edits make it another text.
     pub fn is_changed(&self) -> bool {
         !self.documents[0].is_as_written() && self.text() != self.source.text()
     }
@@ -124,10 +127,12 @@ impl File {
         self.notes.push(note.into());
     }
 
+    /// What is worth knowing about edits that did not fail, in order: that something was there already.
     pub fn notes(&self) -> &[String] {
         &self.notes
     }
 
+    /// What was written as asked, but is probably not what was meant.
     pub fn warnings(&self) -> &[Diagnostic] {
         &self.warnings
     }

@@ -8,14 +8,23 @@ use crate::transformers::{Patch, PatchSpec};
 /// A patch and what it applies to. Empty texts say nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PatchEntry {
+    /// The file of the patch, relative to the kustomization. Either this or `patch` is given.
     pub path: String,
+    /// The text of the patch.
     pub patch: String,
+    /// The group of the target. This and all below are conditions on resources.
     pub group: String,
+    /// The version of the target, without its group.
     pub version: String,
+    /// The kind of the target.
     pub kind: String,
+    /// The name of the target; a regular expression.
     pub name: String,
+    /// The namespace of the target; a regular expression.
     pub namespace: String,
+    /// Annotations the target has, written as a label selector.
     pub annotation_selector: String,
+    /// Labels the target has, such as `app=web,tier!=cache`.
     pub label_selector: String,
 }
 

@@ -17,8 +17,11 @@ use crate::workspace::{Layer, ReferenceTarget, Workspace};
 /// What is renamed.
 #[derive(Clone, Debug)]
 pub struct Rename {
+    /// Its kind, as the resource says it.
     pub kind: String,
+    /// The name it has where it is written, before prefixes and suffixes.
     pub name: String,
+    /// The name it gets.
     pub new: String,
 }
 

@@ -7,11 +7,14 @@ use super::{File, bad_argument, fields};
 /// What an argument of `set replicas` asks for, written `name=count`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplicasChange {
+    /// The workload, by the name in the base.
     pub name: String,
+    /// How many copies it runs.
     pub count: i64,
 }
 
 impl ReplicasChange {
+    /// Reads `name=count`.
     pub fn parse(text: &str) -> Result<Self> {
         let parts = text.split_once('=').filter(|(_, count)| !count.contains('='));
         match parts.and_then(|(name, count)| Some((name, count.parse().ok()?))) {

@@ -24,7 +24,9 @@ use crate::workspace::{LayerKind, PATH_FIELDS};
 /// A text that could be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
+    /// What the list of completions shows.
     pub label: String,
+    /// What the text is, for the symbol beside it.
     pub kind: CompletionKind,
     /// In a few words, beside it.
     pub detail: String,
@@ -34,22 +36,33 @@ pub struct Completion {
     pub text: String,
 }
 
+/// What a completion stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CompletionKind {
+    /// A field of a kustomization, a resource or another file we know.
     Field,
+    /// A word that the field takes, or one that is used elsewhere.
     Value,
+    /// A file, relative to the one that is edited.
     File,
+    /// A folder, relative to the file that is edited.
     Folder,
+    /// The name of a resource.
     Resource,
+    /// The kind of a resource, or of a built-in.
     ResourceKind,
+    /// The name of an image that resources use.
     Image,
+    /// The path of a field in a resource, as replacements name it.
     FieldPath,
 }
 
 /// What could be written, and what it replaces.
 #[derive(Clone, Debug, Default)]
 pub struct Completions {
+    /// The bytes of the file that a chosen text replaces.
     pub replace: Range<usize>,
+    /// No two have the same label.
     pub items: Vec<Completion>,
 }
 

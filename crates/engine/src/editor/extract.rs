@@ -20,8 +20,9 @@ use crate::pipeline::trace::Segment;
 pub struct Extraction {
     /// The entry, such as `patches[0]`.
     pub entry: String,
-    /// The new file, and what is in it.
+    /// The new file.
     pub path: PathBuf,
+    /// What is in the new file.
     pub text: String,
     /// What changes in the kustomization.
     pub edits: Vec<(Place, String)>,

@@ -14,6 +14,7 @@ use crate::pipeline::trace::positions;
 pub struct Hint {
     /// What it is shown after.
     pub place: Place,
+    /// A word: the name of the element that is meant.
     pub text: String,
     /// The same at length.
     pub description: String,

@@ -21,7 +21,9 @@ use crate::workspace::{Reference, ReferenceTarget};
 /// A text in Markdown, and what it is about.
 #[derive(Clone, Debug)]
 pub struct Hover {
+    /// In Markdown.
     pub text: String,
+    /// The text it is about.
     pub place: Place,
 }
 

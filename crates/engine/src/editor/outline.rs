@@ -13,20 +13,26 @@ use crate::workspace::ReferenceTarget;
 /// A part of a file that has a name.
 #[derive(Clone, Debug)]
 pub struct Symbol {
+    /// Kind and name of a resource, the key of a field, or what an entry of a list is known by.
     pub name: String,
+    /// The namespace of a resource, or a short value; empty if there is neither.
     pub detail: String,
+    /// Whether it is a whole resource and not a part of one.
     pub is_resource: bool,
     /// All of it.
     pub whole: Place,
     /// What to show when it is chosen.
     pub chosen: Span,
+    /// The parts of it that have names.
     pub within: Vec<Symbol>,
 }
 
 /// A text that leads to a file.
 #[derive(Clone, Debug)]
 pub struct Link {
+    /// The text.
     pub from: Place,
+    /// The file it leads to: for a base, its kustomization.
     pub to: PathBuf,
 }
 

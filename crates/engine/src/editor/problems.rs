@@ -16,14 +16,18 @@ use crate::files::world::World;
 pub struct Place {
     /// The real path.
     pub path: PathBuf,
+    /// The text that `span` points into.
     pub source: Arc<Source>,
+    /// The piece.
     pub span: Span,
 }
 
 /// How bad it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
+    /// It makes a build or a check fail.
     Error,
+    /// Nothing fails, but something is probably wrong.
     Warning,
     /// Nothing is wrong; an editor cannot know more.
     Information,
@@ -32,22 +36,30 @@ pub enum Level {
 /// A message about a location.
 #[derive(Clone, Debug)]
 pub struct Problem {
+    /// Where it is; the start of the file if nothing better is known.
     pub place: Place,
+    /// How bad it is.
     pub level: Level,
+    /// The code of the diagnostic, such as `replicas-no-match`.
     pub code: &'static str,
+    /// What kind of failure it is, if programs should know: see [`Diagnostic::failure`].
     pub failure: Option<Failure>,
+    /// What is wrong; advice follows on lines of its own.
     pub message: String,
     /// Further facts and where they are.
     pub notes: Vec<(String, Place)>,
+    /// Ways to settle it, each by itself.
     pub fixes: Vec<Repair>,
 }
 
 /// A fix: what to write where.
 #[derive(Clone, Debug)]
 pub struct Repair {
+    /// What it does, in a few words.
     pub message: String,
     /// It leaves the outcome of every build as it is.
     pub is_safe: bool,
+    /// Each piece and the text that replaces it.
     pub edits: Vec<(Place, String)>,
 }
 
