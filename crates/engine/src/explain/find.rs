@@ -21,6 +21,7 @@ pub struct ResourceName {
 }
 
 impl ResourceName {
+    /// Reads one of these forms. Kinds may also be short or plural, as `kubectl` takes them: `deploy/web`.
     pub fn parse(text: &str) -> Result<Self> {
         let parts: Vec<&str> = text.split('/').collect();
         let (kind, namespace, name) = match parts[..] {
@@ -107,6 +108,7 @@ fn is_short_for(word: &str, kind: &str) -> bool {
 /// A resource of a trace.
 #[derive(Clone, Copy, Debug)]
 pub struct Found<'t> {
+    /// Which resource of the trace it is.
     pub track: Track,
     /// As it was last.
     pub seen: &'t Seen,
@@ -212,6 +214,7 @@ pub struct FieldPath {
 }
 
 impl FieldPath {
+    /// Reads `spec.containers[name=web].image`, or a JSON pointer if it begins with `/`.
     pub fn parse(text: &str) -> Result<Self> {
         let path = match text.starts_with('/') {
             true => Path::pointer(text)?,
@@ -220,6 +223,7 @@ impl FieldPath {
         Ok(Self { text: text.to_owned(), path })
     }
 
+    /// As it was given.
     pub fn text(&self) -> &str {
         &self.text
     }
@@ -332,6 +336,7 @@ pub struct Where<'t> {
     pub(crate) resource: Option<&'t ResourceId>,
     /// The steps that count: of a field that is gone, up to the one that removed it.
     pub(crate) until: usize,
+    /// Where the field is in the resource at that moment; empty for the resource as a whole.
     pub path: Vec<Segment>,
     /// The step before `until` removed it.
     pub(crate) removed: bool,

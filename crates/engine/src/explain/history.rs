@@ -4,237 +4,24 @@ use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, Sources, Span, Tag, Text};
 use rustc_hash::FxHashSet;
 
+use super::answer::{Because, ChangingStep, Explanation, HistoryEntry, Moment, Move, Moves, Opaque, State};
 use super::find::{FieldPath, Where, each_scalar, key_of, shown};
 use super::hidden::Hidden;
 use super::labels::Labels;
-use super::misses::Miss;
 use super::patched::{merged_at, removed_by, why_moved};
 use super::references::references;
-use super::sites::{Part, Site};
+use super::sites::Site;
 use super::text::MASK;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{
-    Applied, Cause, Event, EventKind, Inflation, Input, InputKind, Segment, at, pointer,
-};
-use crate::resource::{Gvk, ResourceId, Track};
-
-/// Everything there is to say about a field.
-#[derive(Clone, Debug)]
-pub struct Explanation {
-    pub gvk: Gvk,
-    pub namespace: Text,
-    pub name: Text,
-    /// Every name it had, oldest first.
-    pub names: Vec<Text>,
-    /// Where the resource is written.
-    pub origin: Span,
-    /// The field, with merge keys for indexes; empty for the resource as a whole.
-    pub field: String,
-    pub pointer: String,
-    pub state: State,
-    /// The value, as it is or last was, without what is [hidden](Hidden).
-    pub value: Option<Node>,
-    pub history: Vec<HistoryEntry>,
-    /// Of elements of lists on the way: how they moved.
-    pub elements: Vec<Moves>,
-    /// Its value, or a part of it, is not shown.
-    pub masked: bool,
-    /// All places it depends on, if they were asked for: see [`Sites`](super::Sites).
-    pub sites: Vec<(Part, Site)>,
-    /// Of a map or a list: where its parts are written, if that was asked for.
-    pub parts: Vec<Site>,
-    /// The steps that left it alone, if they were asked for.
-    pub left_alone: Vec<(String, Span)>,
-    /// Entries that would have changed it, and what they miss.
-    pub misses: Vec<Miss>,
-}
-
-/// Whether there is anything to be seen in the result.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    Present,
-    /// The field was removed.
-    Removed,
-    /// The whole resource was.
-    Deleted,
-    /// The resource is left out, since it is only there for tools.
-    Dropped,
-}
-
-impl State {
-    pub fn name(self) -> &'static str {
-        match self {
-            State::Present => "present",
-            State::Removed => "removed",
-            State::Deleted => "deleted",
-            State::Dropped => "dropped",
-        }
-    }
-}
-
-/// Which step of which trace something happened in. Good for comparing with other moments of the same run.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Moment {
-    /// The address of the trace: a base that two layers load has one trace.
-    trace: usize,
-    pub(crate) index: usize,
-}
-
-impl Moment {
-    pub(crate) fn new(trace: &Trace, index: usize) -> Self {
-        Self { trace: std::ptr::from_ref(trace) as usize, index }
-    }
-
-    pub(crate) fn is_in(self, trace: &Trace) -> bool {
-        self.trace == std::ptr::from_ref(trace) as usize
-    }
-}
-
-/// One thing that happened to the field.
-#[derive(Clone, Debug)]
-pub struct HistoryEntry {
-    pub event: EventKind,
-    pub(crate) moment: Moment,
-    /// What was there, without what is [hidden](Hidden).
-    pub before: Option<Node>,
-    pub after: Option<Node>,
-    /// Something of the two is not shown.
-    pub masked: bool,
-    /// The two differ; also if that cannot be seen because they are not shown.
-    pub changed: bool,
-    /// The fields within a map or a list that differ, though they are shown as the same.
-    pub(crate) hidden_changes: Vec<Vec<Segment>>,
-    /// Where the new value is written, or else the entry that asked for the change.
-    pub place: Span,
-    /// The file, or the line of it, that a generator read the value from; `place` is the entry that names the file.
-    pub read_from: Option<Site>,
-    /// What to call it: `written`, `images[0].newTag`, `patches[0]`.
-    pub label: String,
-    /// The folder of the kustomization; empty of what comes at the end of every build.
-    pub layer: String,
-    /// The step; `None` of what a file brought.
-    pub step: Option<ChangingStep>,
-    pub because: Vec<Because>,
-    /// What nobody can look into.
-    pub opaque: Option<Opaque>,
-    /// This place decides the value of the result.
-    pub decides: bool,
-}
-
-/// A step that changed the field.
-#[derive(Clone, Debug)]
-pub struct ChangingStep {
-    pub id: String,
-    pub field: Text,
-    pub entry: Option<u32>,
-    pub role: &'static str,
-    pub place: Span,
-}
-
-/// Why a value became what it is.
-#[derive(Clone, Debug)]
-pub enum Because {
-    /// A rule says that the field names a resource, and that was renamed.
-    Followed {
-        kind: Gvk,
-        by: Text,
-        field: Text,
-        rule: Span,
-        target: String,
-        renames: Vec<HistoryEntry>,
-        /// The field holds the namespace of the resource that is meant, and `renames` says where that comes from.
-        is_namespace: bool,
-    },
-    /// It was copied from a field with this history.
-    Copied {
-        resource: String,
-        field: Text,
-        history: Vec<HistoryEntry>,
-    },
-    /// A variable stood for it.
-    Variable {
-        name: Text,
-        place: Span,
-    },
-    /// The content that was hashed.
-    Hash {
-        inputs: Vec<Input>,
-    },
-    /// The same entry sets another part of the value here.
-    Also {
-        label: String,
-        place: Span,
-    },
-    /// It came to its field through a merge key or an alias.
-    Through {
-        what: &'static str,
-        place: Span,
-    },
-    /// A condition: what was asked for.
-    Condition {
-        /// What it is called: `images[0].name`.
-        what: Option<String>,
-        text: Span,
-    },
-    Chart {
-        chart: Box<Inflation>,
-    },
-    Program {
-        program: Text,
-        digest: Option<Text>,
-        /// Where its configuration says the same as the new value: probably that is where it comes from.
-        guess: Option<Span>,
-    },
-}
-
-/// Why there is nothing to say about a part of a history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opaque {
-    Chart,
-    Function,
-    /// A built-in adds it by itself.
-    Default,
-}
-
-impl Opaque {
-    pub fn name(self) -> &'static str {
-        match self {
-            Opaque::Chart => "chart",
-            Opaque::Function => "function",
-            Opaque::Default => "default",
-        }
-    }
-}
-
-/// How an element of a list moved.
-#[derive(Clone, Debug)]
-pub struct Moves {
-    /// The list.
-    pub path: String,
-    pub key: Option<(Text, Text)>,
-    /// Where its key is written.
-    pub place: Span,
-    /// Where it was first.
-    pub first: usize,
-    pub moves: Vec<Move>,
-}
-
-/// One change of its position.
-#[derive(Clone, Debug)]
-pub struct Move {
-    pub from: usize,
-    pub to: usize,
-    pub step: String,
-    /// What made it move.
-    pub place: Span,
-    /// How, in words.
-    pub why: String,
-}
+use crate::pipeline::trace::{Applied, Cause, Event, EventKind, Input, InputKind, Segment, at, pointer};
+use crate::resource::{ResourceId, Track};
 
 /// How histories are put together.
 #[derive(Clone, Copy)]
 pub struct HistoryOptions<'a> {
+    /// Says what to call entries and fields of the sources.
     pub labels: &'a Labels<'a>,
+    /// Says which values must not be shown.
     pub hidden: &'a Hidden,
     /// How far causes are followed.
     pub depth: usize,

@@ -2,14 +2,15 @@
 
 use krm_yaml::{Node, Sources, Span};
 
+use super::answer::{Because, Explanation, HistoryEntry, Moves};
 use super::hidden::Hidden;
-use super::history::{Because, Explanation, HistoryEntry, Moves};
 use super::sites::{Part, Site};
 use super::text::Row;
 use crate::pipeline::trace::{Input, InputKind};
 
 const FORMAT: &str = "krm.explain/1";
 
+/// JSON for a file or a terminal: indented, with a line break at the end.
 pub fn pretty(node: &Node) -> String {
     krm_yaml::json::pretty(node) + "\n"
 }
@@ -34,6 +35,7 @@ pub fn without_answer(target: &str, state: &str) -> Node {
     object
 }
 
+/// An answer about one field, in the format of [`JSON_SCHEMA`](super::JSON_SCHEMA). `target` is the folder that was built.
 pub fn explanation(answer: &Explanation, target: &str, sources: &Sources, hidden: &Hidden) -> Node {
     let mut object = Node::map();
     object.set("format", FORMAT);
@@ -290,6 +292,7 @@ fn element(moves: &Moves, sources: &Sources) -> Node {
     object
 }
 
+/// A line of the table of resources as an object.
 pub fn row(row: &Row) -> Node {
     let mut object = Node::map();
     object.set("resource", row.resource.as_str());

@@ -15,6 +15,7 @@ pub struct Labels<'s> {
 }
 
 impl<'s> Labels<'s> {
+    /// Labels for spans of these texts.
     pub fn new(sources: &'s Sources) -> Self {
         Self { sources, documents: Mutex::default() }
     }

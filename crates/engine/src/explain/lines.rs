@@ -8,7 +8,9 @@ use crate::pipeline::trace::{Segment, at};
 
 /// A line of the output, and the field that is in it.
 pub struct Line {
+    /// Without its line break.
     pub text: String,
+    /// The deepest field that begins in the line, or the one that it goes on with.
     pub path: Vec<Segment>,
 }
 

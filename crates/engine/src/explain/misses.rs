@@ -14,6 +14,7 @@ pub struct Miss {
     pub message: String,
     /// What to do about it.
     pub advice: Vec<String>,
+    /// The entry, or what is in its way: a resource of another namespace, a `reject`.
     pub place: Span,
 }
 

@@ -3,6 +3,7 @@
 //! A [`Trace`](crate::pipeline::Trace) knows what each step changed. Here a resource and a field are found in it by the names
 //! people use, and each event gets its place in the source, the entry that asked for it, and its cause.
 
+mod answer;
 mod find;
 mod hidden;
 mod history;
@@ -16,16 +17,14 @@ mod removed;
 mod sites;
 pub mod text;
 
+pub(crate) use answer::Moment;
+pub use answer::{Because, ChangingStep, Explanation, HistoryEntry, Move, Moves, Opaque, State};
 pub use find::{
     FieldPath, Found, ResourceName, Where, each_scalar, locate, near_fields, resources, shown as shown_path,
 };
 pub use hidden::{Hidden, HiddenLines, difference_without_secrets, replaced, secrets_in};
 pub(crate) use hidden::{hidden_as, is_secret_value};
-pub(crate) use history::Moment;
-pub use history::{
-    Because, ChangingStep, Explanation, HistoryEntry, HistoryOptions, Move, Moves, Opaque, State,
-    changes_value, configured_at, explain, left_alone, read_from,
-};
+pub use history::{HistoryOptions, changes_value, configured_at, explain, left_alone, read_from};
 pub use labels::Labels;
 pub use misses::{Miss, misses};
 pub use removed::removed_fields;

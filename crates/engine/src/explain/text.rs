@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, Sources, Span, sanitize};
 
+use super::answer::{Because, Explanation, HistoryEntry, Moves, State};
 use super::find::shown;
 use super::hidden::Hidden;
-use super::history::{Because, Explanation, HistoryEntry, Moves, State};
 use super::labels::Labels;
 use super::sites::{Part, Site};
 use crate::compare::ChangeKind;
@@ -477,13 +477,18 @@ fn dead_writes(answer: &Explanation) -> String {
 
 /// A line of the table of resources.
 pub struct Row {
+    /// `Kind/name`.
     pub resource: String,
+    /// `file:line`; `-` if it is not written in a file.
     pub origin: String,
+    /// How many things happened to it.
     pub events: usize,
+    /// Whether it is in the result.
     pub state: State,
 }
 
 impl Row {
+    /// The line about a resource as a whole.
     pub fn new(answer: &Explanation, sources: &Sources) -> Self {
         Self {
             resource: format!("{}/{}", answer.gvk.kind, answer.name),
@@ -494,6 +499,7 @@ impl Row {
     }
 }
 
+/// The lines, in columns, each with a line break.
 pub fn table(rows: &[Row]) -> String {
     let width = |of: &dyn Fn(&Row) -> usize| rows.iter().map(of).max().unwrap_or(0);
     let (resource, origin) = (width(&|row| row.resource.len()), width(&|row| row.origin.len()));
@@ -510,6 +516,7 @@ pub fn table(rows: &[Row]) -> String {
 
 /// What one target says about a field that several are asked for.
 pub enum Cell {
+    /// It has one.
     Answer(Box<Explanation>),
     /// It has no such resource or field.
     Absent,

@@ -109,6 +109,7 @@ const FURTHER_KEYS: [&str; 8] =
     ["key", "port", "protocol", "kind", "apiGroup", "apiVersion", "namespace", "host"];
 
 impl<'s> Sites<'s> {
+    /// Sites of what these labels are about. What is found once is kept.
     pub fn new(labels: &'s Labels<'s>) -> Self {
         let (fields, configurations, generated) = Default::default();
         Self { labels, fields, configurations, generated }
