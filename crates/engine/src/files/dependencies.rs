@@ -85,7 +85,9 @@ impl Seen {
 /// What a look-up found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found {
+    /// A file or a folder.
     Something,
+    /// Nothing, so it matters if something appears there.
     Nothing,
 }
 
@@ -94,6 +96,7 @@ impl Dependencies {
         Arc::new(Self { folder: folder.to_owned(), ..Self::default() })
     }
 
+    /// The folder it was planned for.
     pub fn folder(&self) -> &Path {
         &self.folder
     }

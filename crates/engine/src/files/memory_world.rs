@@ -24,6 +24,7 @@ use crate::files::world::{DirEntry, EntryKind, World, clean};
 pub struct MemoryWorld(RwLock<BTreeMap<PathBuf, Vec<u8>>>);
 
 impl MemoryWorld {
+    /// Files by path; relative paths begin at `/`.
     pub fn new<P: AsRef<Path>, B: Into<Vec<u8>>>(files: impl IntoIterator<Item = (P, B)>) -> Self {
         let world = Self::default();
         files.into_iter().for_each(|(path, bytes)| world.write(path, bytes));

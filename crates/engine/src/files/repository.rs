@@ -30,6 +30,7 @@ pub struct Repository {
     pub reference: String,
     /// How long each git command may take.
     pub timeout: Duration,
+    /// Whether its submodules are fetched too.
     pub submodules: bool,
 }
 

@@ -18,6 +18,7 @@ pub struct Files {
 }
 
 impl Files {
+    /// No file is read yet.
     pub fn new(world: Arc<dyn World>, sources: Sources) -> Arc<Self> {
         Arc::new(Self { world, sources, texts: Mutex::default(), trees: Mutex::default() })
     }

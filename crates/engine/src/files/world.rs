@@ -13,7 +13,9 @@ use crate::files::repository::Repository;
 pub trait World: Send + Sync {
     /// The bytes of a file.
     fn read(&self, path: &Path) -> std::io::Result<Vec<u8>>;
+    /// Whether there is a folder, also if it is behind a link.
     fn is_dir(&self, path: &Path) -> bool;
+    /// Whether there is a file, also if it is behind a link.
     fn is_file(&self, path: &Path) -> bool;
     /// What is in a folder, sorted by name.
     fn list(&self, dir: &Path) -> std::io::Result<Vec<DirEntry>>;
@@ -75,13 +77,16 @@ pub trait World: Send + Sync {
 /// What is at an address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum AddressKind {
+    /// One file, which is downloaded.
     File,
+    /// A git repository.
     Repository,
 }
 
 /// What a configuration says about a chart that has to be pulled.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ChartAddress {
+    /// The chart's name in that repository.
     pub name: String,
     /// An `https://` or `oci://` address.
     pub repository: String,
@@ -131,14 +136,18 @@ impl World for Offline {
 pub struct DirEntry {
     /// As the file system has it: it need not be UTF-8.
     pub name: OsString,
+    /// What it is.
     pub kind: EntryKind,
 }
 
 /// What an entry of a folder is, before any link is followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EntryKind {
+    /// A regular file.
     File,
+    /// A folder.
     Folder,
+    /// A symbolic link, whatever it leads to.
     Link,
     /// A device, a pipe, a socket: something that is not read.
     Other,
@@ -156,12 +165,14 @@ pub struct Fetched {
 /// What an address gave.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Download {
+    /// The content.
     pub bytes: Arc<[u8]>,
     /// `sha256:` and the digest of the bytes.
     pub digest: String,
 }
 
 impl Download {
+    /// Computes the digest of what was downloaded.
     pub fn new(bytes: impl Into<Arc<[u8]>>) -> Self {
         let bytes = bytes.into();
         let digest = format!("sha256:{}", hex(&Sha256::digest(&bytes)));

@@ -2,7 +2,7 @@
 //!
 //! A call is the one place where resources become bytes in the middle of a run: a [`Function`] writes a list, lets the
 //! [runtime](crate::runtime) run the program, reads what comes back, and turns it into edits of what was sent
-//! ([`reconcile`]). The annotations that identify a resource exist only in between.
+//! (`reconcile.rs`). The annotations that identify a resource exist only in between.
 
 mod decode;
 mod legacy;
@@ -77,7 +77,9 @@ pub fn without_lists(items: Vec<Object>) -> Vec<Object> {
 /// How much a resource says about its location.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Tells {
+    /// Its path.
     File,
+    /// Its path, and the number of the document in it.
     FileAndIndex,
 }
 
@@ -183,10 +185,12 @@ impl Function {
         self.program.name()
     }
 
+    /// What is run.
     pub fn program(&self) -> &Program {
         &self.program
     }
 
+    /// The `functionConfig` it is sent.
     pub fn config(&self) -> Option<&Node> {
         self.config.as_ref()
     }

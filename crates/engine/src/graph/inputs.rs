@@ -42,6 +42,7 @@ pub struct InputsOptions {
 /// A target that a change reaches.
 #[derive(Clone, Debug)]
 pub struct Reached {
+    /// The folder, as it was given.
     pub target: String,
     /// The changed files it is built from; empty if it counts only because it cannot be planned.
     pub files: Vec<PathBuf>,

@@ -19,14 +19,17 @@ pub use steps::{
 };
 pub use ways::{Hop, Users, ways};
 
-/// The JSON Schema of a graph as data, and of the list of what a change reaches.
+/// The JSON Schema of a graph as data.
 pub const JSON_SCHEMA: &str = include_str!("../../data/graph.schema.json");
+/// The JSON Schema of the list of what a change reaches.
 pub const AFFECTED_SCHEMA: &str = include_str!("../../data/affected.schema.json");
 
 /// Nodes and edges, each in a fixed order: the same files give the same graph.
 #[derive(Clone, Debug, Default)]
 pub struct Graph {
+    /// Layers, files, steps and resources, each once.
     pub nodes: Vec<Node>,
+    /// Who uses whom, by index in `nodes`.
     pub edges: Vec<Edge>,
     ids: BTreeMap<String, usize>,
 }
@@ -36,27 +39,39 @@ pub struct Graph {
 pub struct Node {
     /// Stable: it changes only when what it names is moved or renamed.
     pub id: String,
+    /// What it is.
     pub kind: NodeKind,
+    /// What to call it: a path, an address, `images[0]`, `Deployment web`.
     pub label: String,
     /// Where it is written; `NONE` for a file.
     pub place: Span,
 }
 
+/// What a node stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NodeKind {
+    /// A folder with a kustomization.
     Kustomization,
+    /// A folder with a component.
     Component,
+    /// A folder with a Composition.
     Composition,
+    /// A file that a layer names.
     File,
+    /// A folder that is not a layer: charts, mounts.
     Folder,
+    /// Something that is fetched, by its address.
     Remote,
     /// A path that leads nowhere.
     Missing,
+    /// A step that ran.
     Step,
+    /// A resource that a step touched, of one target.
     Resource,
 }
 
 impl NodeKind {
+    /// The word for it in JSON, such as `kustomization`.
     pub fn name(self) -> &'static str {
         match self {
             NodeKind::Kustomization => "kustomization",

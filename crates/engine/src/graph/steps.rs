@@ -14,11 +14,13 @@ use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 pub struct Branch {
     /// Its folder or address.
     pub label: String,
+    /// What kind of layer it is.
     pub kind: LayerKind,
     /// How many resources it was made of and how many it gives; a component gives none itself.
     pub resources: Option<(usize, usize)>,
     /// Its own files and generators, in the order of the file.
     pub content: Vec<Content>,
+    /// The layers it is built on, in the order of the entries that name them.
     pub layers: Vec<Branch>,
     /// In the order they ran.
     pub steps: Vec<StepView>,
@@ -28,7 +30,14 @@ pub struct Branch {
 #[derive(Clone, Debug)]
 pub enum Content {
     /// A file, and the resources that are in it.
-    File { path: String, resources: Vec<ResourceId>, place: Span },
+    File {
+        /// As the entry names it.
+        path: String,
+        /// In the order of the file.
+        resources: Vec<ResourceId>,
+        /// The entry.
+        place: Span,
+    },
     /// A generator.
     Generated(StepView),
 }
@@ -41,6 +50,7 @@ impl Content {
         }
     }
 
+    /// The entry that names the file or asks for the generator.
     pub fn place(&self) -> Span {
         match self {
             Content::File { place, .. } => *place,
@@ -52,11 +62,15 @@ impl Content {
 /// A step that ran.
 #[derive(Clone, Debug)]
 pub struct StepView {
+    /// Its full name: `overlays/production#images[0]`.
     pub name: StepName,
+    /// The entry or field that asked for it.
     pub place: Span,
+    /// What it is.
     pub kind: StepKind,
     /// How many resources it was given.
     pub given: usize,
+    /// What it added, changed or removed; a resource that it left as it was is not among them.
     pub touched: Vec<Touched>,
     /// Why it did not do what it was asked to.
     pub misses: Vec<String>,
@@ -73,12 +87,22 @@ pub enum StepKind {
     Uniform,
     /// Individual fields: images, replicas, replacements.
     Fields,
-    /// A generator; `replace` says whether it replaces a resource or makes a new one.
-    Generator { replaces: bool },
+    /// A generator.
+    Generator {
+        /// It replaces a resource that is there, by `behavior: replace`.
+        replaces: bool,
+    },
     /// A built-in with its own configuration, by its name.
     Configured(String),
-    /// A function: its name, how it runs, and whether it ran.
-    Function { name: String, runs_as: &'static str, ran: bool },
+    /// A function, or helm.
+    Function {
+        /// The name of its configuration, or of the charts that helm inflates.
+        name: String,
+        /// `exec`, `container`, `wasm` or `helm`.
+        runs_as: &'static str,
+        /// Whether it was allowed to run; if not, it was skipped.
+        ran: bool,
+    },
 }
 
 /// A resource that a step touched.
@@ -86,20 +110,27 @@ pub enum StepKind {
 pub struct Touched {
     /// As it was before the step, unless the step added it.
     pub id: ResourceId,
+    /// What happened to it.
     pub effect: Effect,
     /// How many values changed.
     pub fields: usize,
+    /// Where the resource is written.
     pub place: Span,
 }
 
+/// What a step did to a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
+    /// It made the resource.
     Added,
+    /// At least one value of it differs.
     Changed,
+    /// It took the resource away.
     Removed,
 }
 
 impl Effect {
+    /// The verb for it: `adds`, `changes`, `removes`.
     pub fn name(self) -> &'static str {
         match self {
             Effect::Added => "adds",
@@ -111,11 +142,13 @@ impl Effect {
 
 /// What an outline is made from besides the trace.
 pub struct Surroundings<'a, 'w> {
+    /// The texts that the spans of the trace point into.
     pub sources: &'a Sources,
     /// The layer in a folder, given as steps name it.
     pub layer: &'a dyn Fn(&str) -> Option<&'w Layer>,
     /// The layer in a folder, by its real path.
     pub layer_at: &'a dyn Fn(&std::path::Path) -> Option<&'w Layer>,
+    /// The warnings of the build: those about a selection that matches nothing say why a step did nothing.
     pub warnings: &'a [Diagnostic],
     /// Whether a program may run: `exec`, `container`, `wasm` or `helm`.
     pub runs: &'a dyn Fn(&str) -> bool,

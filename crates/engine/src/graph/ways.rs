@@ -10,6 +10,7 @@ use crate::workspace::{Layer, Reference, ReferenceTarget, Workspace};
 /// A place that names the next one on a way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Hop {
+    /// The entry.
     pub place: Span,
 }
 
@@ -96,6 +97,7 @@ fn leading_to<'w>(workspace: &'w Workspace, from: &'w Layer, to: &Path) -> BTree
 /// Who uses a file, a folder or a layer, and who uses these.
 #[derive(Debug)]
 pub struct Users<'w> {
+    /// Who uses it.
     pub layer: &'w Layer,
     /// The entry that names it.
     pub place: Span,

@@ -21,11 +21,15 @@ use crate::runtime::{Exec, Image, Program};
 
 /// A function that is named on the command line.
 pub struct Evaluation {
+    /// The function, with its configuration.
     pub function: functions::Function,
     /// What it is called.
     pub shown: String,
+    /// It is an executable, not an image.
     pub is_exec: bool,
+    /// It gets what one of these matches; everything if there are none.
     pub selectors: Vec<Spanned<Selector>>,
+    /// It does not get what one of these matches.
     pub exclude: Vec<Spanned<Selector>>,
 }
 

@@ -19,25 +19,32 @@ pub const API_VERSION: &str = "kpt.dev/v1";
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Kptfile {
+    /// `kpt.dev/v1`: no other is read.
     pub api_version: Spanned<Text>,
+    /// `Kptfile`.
     pub kind: Spanned<Text>,
+    /// Its name and annotations.
     pub metadata: Metadata,
     /// Where it came from, as asked for.
     pub upstream: Option<Spanned<Locator>>,
     /// Where it came from, exactly.
     pub upstream_lock: Option<UpstreamLock>,
     info: Option<Info>,
+    /// What a render runs; empty if the package declares no functions.
     pub pipeline: Pipeline,
     inventory: Option<Inventory>,
     status: Option<Node>,
 }
 
+/// The metadata of a Kptfile.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Metadata {
+    /// The name of the package.
     pub name: Text,
     namespace: Text,
     labels: BTreeMap<Text, Text>,
+    /// Some of them are settings of kpt, such as `kpt.dev/bfs-rendering`.
     pub annotations: BTreeMap<Text, Text>,
     creation_timestamp: Option<Node>,
 }
@@ -46,33 +53,47 @@ pub struct Metadata {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Locator {
+    /// `git`.
     pub r#type: Spanned<Text>,
+    /// The repository; `None` if it is not from git.
     pub git: Option<Git>,
+    /// One of the words of [`Strategy`]; `None` is `resource-merge`.
     pub update_strategy: Option<Spanned<Text>>,
 }
 
+/// A folder of a git repository, as asked for.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(deny_unknown_fields, default)]
 pub struct Git {
+    /// The address of the repository.
     pub repo: Text,
+    /// The folder in it; `/` for all of it.
     pub directory: Text,
+    /// A branch, a tag or a commit.
     pub r#ref: Text,
 }
 
+/// What was fetched.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct UpstreamLock {
     r#type: Text,
+    /// The commit; `None` if it is not from git.
     pub git: Option<GitLock>,
     generic: Option<Generic>,
 }
 
+/// A folder of a git repository at one commit.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct GitLock {
+    /// The address of the repository.
     pub repo: Text,
+    /// The folder in it; `/` for all of it.
     pub directory: Text,
+    /// The branch or tag that led to the commit.
     pub r#ref: Text,
+    /// The commit, in full.
     pub commit: Text,
 }
 
@@ -121,7 +142,9 @@ struct Inventory {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Pipeline {
+    /// They change resources, and run first.
     pub mutators: Vec<Spanned<Function>>,
+    /// They only look: what they change is dropped.
     pub validators: Vec<Spanned<Function>>,
 }
 
@@ -129,18 +152,24 @@ pub struct Pipeline {
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Function {
+    /// The image; empty if it has an `exec`.
     pub image: Spanned<Text>,
+    /// The executable; empty if it has an `image`.
     pub exec: Spanned<Text>,
     /// Replaces the tag of the image; may be a range of versions.
     pub tag: Spanned<Text>,
+    /// The file of its configuration, relative to the package; `None` if it has none, or has it inline.
     pub config_path: Option<Spanned<Text>>,
     config_map: Option<Node>,
+    /// What people call it; often empty.
     pub name: Text,
     /// An expression that says whether the function runs, under both names that kpt had for it. It is known, so that it is
     /// refused with a reason.
     condition: Option<Spanned<Text>>,
     when: Option<Spanned<Text>>,
+    /// It gets what one of these matches; everything if there are none.
     pub selectors: Vec<Spanned<Selector>>,
+    /// It does not get what one of these matches.
     pub exclude: Vec<Spanned<Selector>>,
 }
 
@@ -162,6 +191,7 @@ impl Strategy {
     pub(crate) const ALL: [Strategy; 4] =
         [Strategy::ResourceMerge, Strategy::FastForward, Strategy::ForceDeleteReplace, Strategy::CopyMerge];
 
+    /// The word for it in a Kptfile, such as `resource-merge`.
     pub fn word(self) -> &'static str {
         match self {
             Strategy::ResourceMerge => "resource-merge",

@@ -16,6 +16,7 @@ pub trait CallListener: Send {
     fn package(&mut self, shown: &str);
     /// A function starts; the count is of those it was given, if it has selectors.
     fn starts(&mut self, shown: &str, package: &str, count: Option<usize>);
+    /// A function has ended, well or not.
     fn ended(&mut self, called: &Called);
 }
 
@@ -28,13 +29,17 @@ pub struct Called {
     pub place: Span,
     /// The image or the program as run.
     program: String,
+    /// It ran as an executable, not as a container.
     pub is_exec: bool,
+    /// It was asked to look, not to change anything.
     pub is_validator: bool,
+    /// What it wrote to standard error; the end of it, if it is long.
     pub stderr: String,
     /// 0 of a call that succeeded.
     pub exit_code: i32,
     /// The exit status of the program itself; none if it was not started or was stopped.
     pub exited: Option<i32>,
+    /// What it reported, each result as it came.
     pub results: Vec<Node>,
     /// The results as errors and warnings, with the location of what each is about.
     pub findings: Vec<Diagnostic>,
@@ -46,6 +51,7 @@ pub struct Called {
     pub(super) not_ended: Option<String>,
     /// It was not even tried, because something else was wrong.
     pub(super) is_refused: bool,
+    /// How long the call took; zero if it was not tried.
     pub elapsed: Duration,
     /// Nothing was started: it had run on the same input before.
     pub cached: bool,

@@ -26,8 +26,11 @@ const SAVE_ON_FAILURE: &str = "kpt.dev/save-on-render-failure";
 
 /// What a render needs.
 pub struct Options<'a> {
+    /// Where files are read.
     pub world: &'a dyn World,
+    /// The texts that spans point into; outputs of functions are added to them.
     pub sources: &'a Sources,
+    /// How functions run.
     pub settings: Settings,
     /// Takes note of what each function changes, if anyone wants to know.
     pub trace: Option<&'a Tracer>,
@@ -42,7 +45,9 @@ pub struct Settings {
     pub dir: PathBuf,
     /// Functions may leave no resource, or none of those they were given.
     pub allow_empty: bool,
+    /// How short names of images are completed.
     pub images: Images,
+    /// Lists the tags of an image, for ranges of versions.
     pub tags: Arc<Tags>,
 }
 
@@ -51,8 +56,11 @@ pub struct Settings {
 pub struct Outcome {
     /// The resources; as they were when a function failed, unless they are to be saved.
     pub resources: Vec<Resource>,
+    /// Those that were made, in the order of the packages' turns.
     pub calls: Vec<Called>,
+    /// How many packages had their turn.
     pub packages: usize,
+    /// What ended it early, if anything did.
     pub failure: Option<Diagnostic>,
     /// What was done before the failure is to be kept.
     pub saves: bool,

@@ -9,15 +9,22 @@ use serde::Deserialize;
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Eq)]
 #[serde(rename_all = "camelCase", deny_unknown_fields, default)]
 pub struct Selector {
+    /// The `apiVersion`, group included.
     pub api_version: Text,
+    /// The `kind`.
     pub kind: Text,
+    /// The name.
     pub name: Text,
+    /// The namespace, as written.
     pub namespace: Text,
+    /// Labels it has; it may have more.
     pub labels: BTreeMap<Text, Text>,
+    /// Annotations it has; it may have more.
     pub annotations: BTreeMap<Text, Text>,
 }
 
 impl Selector {
+    /// Whether it has no criteria, and so matches everything.
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }

@@ -189,6 +189,7 @@ impl Tree {
         !self.package.root().as_os_str().is_empty()
     }
 
+    /// The resources and files of the root and all subpackages.
     pub fn package(&self) -> &Package {
         &self.package
     }
@@ -348,6 +349,7 @@ pub struct Before {
     pub node: Option<Node>,
     /// How deep its sequences are, as [`SEQ_INDENT`] says it; `compact` if nothing does.
     pub seq_indent: Option<String>,
+    /// Annotations said in which file it is.
     pub had_path: bool,
 }
 

@@ -54,9 +54,25 @@ pub fn shown(folder: &Path, path: &str) -> String {
 #[derive(Debug)]
 pub enum Clash {
     /// A resource that upstream adds, and that is in another file here.
-    Twice { what: String, here: String, place: Span },
+    Twice {
+        /// The resource, as in ``Deployment `web` ``.
+        what: String,
+        /// The file it is in here.
+        here: String,
+        /// Where upstream adds it.
+        place: Span,
+    },
     /// The documents without a name in a file, by its path.
-    Unnamed { path: String, here: Did, upstream: Did, kept: Kept },
+    Unnamed {
+        /// The file, relative to the package.
+        path: String,
+        /// What was done to them here.
+        here: Did,
+        /// What was done to them upstream.
+        upstream: Did,
+        /// What there is after the update.
+        kept: Kept,
+    },
     /// A field, and whose value is taken.
     Field(ResourceConflict),
     /// A file or a subpackage.
@@ -65,7 +81,9 @@ pub enum Clash {
         what: String,
         /// The path of the file, or of the Kptfile of the subpackage.
         path: String,
+        /// What was done to it here.
         here: Did,
+        /// What was done to it upstream.
         upstream: Did,
         /// What there is after the update.
         kept: Kept,
@@ -74,10 +92,13 @@ pub enum Clash {
     Whole {
         /// Its name.
         what: String,
+        /// What was done to it here.
         here: Did,
+        /// What was done to it upstream.
         upstream: Did,
         /// What there is after the update.
         kept: Kept,
+        /// Where it is written.
         place: Span,
         /// For a resource that left its file here: the file that it is in now.
         moved_to: Option<String>,
@@ -110,20 +131,27 @@ impl Clash {
 /// What is left of a resource or a file that both sides changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kept {
+    /// What was here.
     Here,
+    /// What upstream has.
     Upstream,
+    /// Nothing: it is gone, or stays away.
     Nothing,
 }
 
 /// What a side did to a resource or a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Did {
+    /// It was not there before.
     Add,
+    /// It was there before, and is different now.
     Change,
+    /// It was there before, and is gone.
     Remove,
 }
 
 impl Did {
+    /// The word for it in messages: `added`, `changed`, `removed`.
     pub fn participle(self) -> &'static str {
         match self {
             Did::Add => "added",
@@ -137,6 +165,7 @@ impl Did {
 pub struct Updated {
     /// All of its files except the root Kptfile.
     pub files: Files,
+    /// What both sides changed.
     pub clashes: Vec<Clash>,
     /// The resources that went because upstream removed them, from files that stay.
     pub removed: Vec<String>,

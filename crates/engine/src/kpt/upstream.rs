@@ -99,13 +99,17 @@ fn without_keys(kptfile: &Node) -> Node {
 
 /// Where a package comes from, for its Kptfile.
 pub struct Source<'a> {
+    /// The address of the repository.
     pub repo: &'a str,
+    /// The folder in it; `/` for all of it.
     pub directory: &'a str,
     /// As asked for.
     pub reference: &'a str,
     /// As found: a tag of the package may be longer.
     pub found: &'a str,
+    /// The commit, in full.
     pub commit: &'a str,
+    /// How the next update treats what was changed here.
     pub strategy: Strategy,
 }
 

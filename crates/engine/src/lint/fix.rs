@@ -18,6 +18,7 @@ pub type Texts = BTreeMap<PathBuf, (String, String)>;
 /// What fixes come to.
 #[derive(Default)]
 pub struct Fixed {
+    /// All files that change.
     pub texts: Texts,
     /// Findings that are settled.
     pub applied: usize,
@@ -27,9 +28,13 @@ pub struct Fixed {
 
 /// How fixes are tried.
 pub struct Trial<'a> {
+    /// Where files are read.
     pub world: &'a Arc<dyn World>,
+    /// The texts that the findings point into.
     pub sources: &'a Sources,
+    /// The layers whose roots are built to compare.
     pub workspace: &'a Workspace,
+    /// How roots are built.
     pub options: &'a BuildOptions,
     /// Fixes that may change outputs too. Roots must still build.
     pub with_unsafe: bool,

@@ -49,11 +49,15 @@ use tree::Tree;
 
 /// What is looked at.
 pub struct Lint<'a> {
+    /// Where files are read.
     pub world: &'a Arc<dyn World>,
     /// The texts that spans point into: those of the session and of the workspace.
     pub sources: &'a Sources,
+    /// Builds the roots.
     pub session: &'a Session,
+    /// The layers of the tree.
     pub workspace: &'a Workspace,
+    /// All files of the tree, also those that no layer names.
     pub tree: &'a Tree,
 }
 

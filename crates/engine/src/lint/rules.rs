@@ -6,9 +6,11 @@ use super::settings::Level;
 
 /// What lint finds beyond the warnings and errors of builds.
 pub struct Rule {
+    /// What findings of this rule have as their code.
     pub code: &'static str,
     /// How much it counts unless settings say otherwise.
     pub level: Level,
+    /// What it finds, in one line.
     pub summary: &'static str,
 }
 

@@ -29,8 +29,11 @@ pub(crate) const FILE: &str = "krm.toml";
 /// How much a finding counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Level {
+    /// It is not reported.
     Off,
+    /// It is reported.
     Warning,
+    /// It is reported, and makes the check fail.
     Error,
 }
 

@@ -12,14 +12,18 @@ use crate::files::world::{World, clean};
 /// A folder that is deployed, as a path from the root of a repository. `*` is for what is only known later.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Stated {
+    /// From the root of the repository, with slashes.
     pub path: String,
+    /// Who says that it is deployed.
     pub by: By,
 }
 
 /// Who deploys a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum By {
+    /// A Flux Kustomization.
     Flux,
+    /// An Argo CD Application, ApplicationSet or AppProject.
     ArgoCd,
 }
 

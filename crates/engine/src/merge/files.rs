@@ -29,6 +29,7 @@ pub struct File {
     pub path: String,
     /// What it was read from; `None` of a file that is new.
     pub source: Option<Arc<Source>>,
+    /// In order; each keeps the text it was read from beside its tree.
     pub documents: Vec<Document>,
     /// Its path before an update renamed it.
     pub renamed_from: Option<String>,
@@ -103,6 +104,7 @@ pub struct Outcome {
     pub files: Vec<File>,
     /// The resources that came or went, in order.
     pub news: Vec<News>,
+    /// What both sides changed, and the merge had to choose.
     pub conflicts: Vec<ResourceConflict>,
     /// Merges that are probably not what was meant.
     pub warnings: Vec<Diagnostic>,
@@ -114,6 +116,7 @@ pub struct Outcome {
 /// A resource that came or went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct News {
+    /// Whether it came or went.
     pub what: What,
     /// ``Deployment `web` ``
     pub resource: String,
@@ -121,9 +124,12 @@ pub struct News {
     pub path: String,
 }
 
+/// Whether a resource came or went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum What {
+    /// It is new in the destination.
     Added,
+    /// It is no longer in the destination.
     Removed,
 }
 
@@ -132,6 +138,7 @@ pub enum What {
 pub struct ResourceConflict {
     /// ``Deployment `web` ``
     pub resource: String,
+    /// The field, and what the sides have.
     pub conflict: Conflict,
     /// Its values are those of a Secret: messages must not show them.
     pub is_secret: bool,

@@ -1,8 +1,8 @@
 //! Merging trees: two ways (a source or a patch into a destination) and three ways (what an update changed).
 //!
-//! One [walker](walk) goes down all trees side by side, pairs fields by name and list elements by key, and asks a
+//! One walker (`walk.rs`) goes down all trees side by side, pairs fields by name and list elements by key, and asks a
 //! visitor what becomes of each: [`two_way`] and [`three_way`] decide on values, then a third on the comments
-//! [around](comments) them. A merge changes no tree it is given; the result shares with the destination everything that did not
+//! around them (`comments`). A merge changes no tree it is given; the result shares with the destination everything that did not
 //! change.
 
 mod comments;

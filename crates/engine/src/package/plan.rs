@@ -22,7 +22,9 @@ use crate::schema::Schema;
 /// A function, what it works on, and where it is declared.
 #[derive(Clone, Debug)]
 pub struct Planned {
+    /// The program and its configuration.
     pub function: Function,
+    /// Which resources it is given.
     pub scope: Scope,
     /// `None` for one that is named on the command line.
     pub home: Option<Home>,
@@ -113,9 +115,13 @@ pub fn pipeline(functions: Vec<Planned>, limits: &Limits) -> Pipeline {
 /// What the functions of a package need to run.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
+    /// Where files are read.
     pub world: &'a dyn World,
+    /// The texts that spans point into; outputs of functions are added to them.
     pub sources: &'a Sources,
+    /// Runs them, by its policy.
     pub runtime: &'a Runtime,
+    /// Hears of progress and results.
     pub observer: Option<&'a dyn Observer>,
     /// Takes note of what each function changes, if anyone wants to know.
     pub trace: Option<&'a Tracer>,
@@ -124,6 +130,7 @@ pub struct Surroundings<'a> {
 /// What is left when all have run.
 #[derive(Debug)]
 pub struct Outcome {
+    /// All of them, also those that no function saw.
     pub resources: Vec<Resource>,
     /// Why it ended before all had run, if it did.
     pub failure: Option<Diagnostic>,

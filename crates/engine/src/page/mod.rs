@@ -1,6 +1,6 @@
 //! A build as a page shows it: layers and steps, every resource after every step, the history of every field.
 //!
-//! [`page`] turns a [`Trace`](crate::pipeline::Trace) into plain data, a [`Page`]. It is made for its size: each text is kept
+//! [`page`] turns a [`Trace`] into plain data, a [`Page`]. It is made for its size: each text is kept
 //! once, a version of a resource is what differs from the one before, an event that many fields share is one event. What
 //! is said about a field is what [`explain`](crate::explain) says. How it looks is not decided here.
 //!
@@ -38,9 +38,11 @@ pub struct Wanted<'a> {
     pub home: &'a Path,
     /// How far causes of causes are followed.
     pub depth: usize,
+    /// Show the values of Secrets.
     pub show_secrets: bool,
     /// Fields whose values are not shown.
     pub mask: &'a [FieldPath],
+    /// The warnings of the build.
     pub warnings: &'a [Diagnostic],
     /// Why the build stopped, if it did.
     pub failure: Option<&'a Diagnostic>,

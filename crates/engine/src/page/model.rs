@@ -19,17 +19,23 @@ pub struct Page {
     pub target: String,
     /// Each text once: lines of resources and files, values, names.
     pub texts: Vec<String>,
+    /// Those that something on the page points at.
     pub files: Vec<FileLines>,
+    /// [`PlaceId`]s are indexes into these.
     pub places: Vec<Place>,
+    /// [`EventId`]s are indexes into these.
     pub events: Vec<Event>,
+    /// In the order in which their first steps ran.
     pub layers: Vec<Layer>,
     /// In the order in which they ran.
     pub steps: Vec<PageStep>,
     /// Every resource that was ever there; those of the result first, in its order.
     pub resources: Vec<Resource>,
+    /// In the order in which they were given.
     pub warnings: Vec<Warning>,
     /// Why the build stopped: everything else is what was there until then.
     pub failure: Option<String>,
+    /// What to show first; `None` shows the page from its top.
     pub start: Option<Start>,
 }
 
@@ -49,6 +55,7 @@ impl Page {
         Self { target, texts, files, places, events, layers, steps, resources, warnings, failure, start }
     }
 
+    /// The text of an id. It panics for one of another page.
     pub fn text(&self, id: TextId) -> &str {
         &self.texts[id as usize]
     }
@@ -68,6 +75,7 @@ impl Page {
 /// The lines of a file that places point at, and their neighbours.
 #[derive(Clone, Debug)]
 pub struct FileLines {
+    /// The path, as messages show it.
     pub name: String,
     /// Number, from 1, and text; in order.
     pub lines: Vec<(u32, TextId)>,
@@ -76,17 +84,24 @@ pub struct FileLines {
 /// A range of a file, lines and columns counted from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Place {
+    /// Which of [`Page::files`].
     pub file: u32,
+    /// The first line.
     pub line: u32,
+    /// The first column, in characters.
     pub column: u32,
+    /// The last line.
     pub end_line: u32,
+    /// The column after the last character.
     pub end_column: u32,
 }
 
 /// A kustomization, a component or a Composition that took part; one that is used twice is there twice.
 #[derive(Clone, Debug, Serialize)]
 pub struct Layer {
+    /// Its folder, as steps name it; `finish` or `files` for what has none.
     pub name: String,
+    /// What it is.
     pub kind: LayerKind,
     /// How many layers it is below the target.
     pub depth: u32,
@@ -101,11 +116,15 @@ impl Layer {
     }
 }
 
+/// What makes something a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LayerKind {
+    /// A folder with a kustomization.
     Kustomization,
+    /// A folder with a component.
     Component,
+    /// A folder with a Composition.
     Composition,
     /// A folder of resources that functions work on.
     Package,
@@ -118,13 +137,16 @@ pub enum LayerKind {
 pub struct PageStep {
     /// `overlays/production#images[0]`.
     pub id: String,
+    /// Which of [`Page::layers`] asked for it.
     pub layer: u32,
     /// `images[0]`.
     pub label: String,
     /// What the entry says, in a few words.
     pub detail: String,
+    /// The entry or field that asked for it; `None` for what comes at the end of every build.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceId>,
+    /// What it is for: `load`, `generate`, `transform` and so on.
     pub role: &'static str,
     /// Which run it belongs to: a base has one of its own, and its resources are not yet those of the layers above.
     pub run: u32,
@@ -135,22 +157,30 @@ pub struct PageStep {
 /// A resource, from where it came to where it went.
 #[derive(Clone, Debug)]
 pub struct Resource {
+    /// Its `apiVersion`, group included.
     pub api_version: TextId,
+    /// Its `kind`.
     pub kind: TextId,
+    /// Where it is written; `None` if it is not written in a file.
     pub origin: Option<PlaceId>,
+    /// Oldest first.
     pub versions: Vec<Version>,
     /// The step that took it away.
     pub gone: Option<u32>,
     /// What happened to it as a whole.
     pub whole: Vec<EventId>,
+    /// Lines have indexes into these.
     pub fields: Vec<Field>,
 }
 
 /// A resource after a step that changed it.
 #[derive(Clone, Debug)]
 pub struct Version {
+    /// Which of [`Page::steps`] left it so.
     pub step: u32,
+    /// Its namespace; an empty text for none.
     pub namespace: TextId,
+    /// Its name.
     pub name: TextId,
     /// From the version before; all of the first.
     pub hunks: Vec<Hunk>,
@@ -161,12 +191,16 @@ pub struct Version {
 pub struct Hunk {
     /// The first line of the version before, from 0.
     pub at: u32,
+    /// How many lines go.
     pub removed: u32,
+    /// The lines that take their place.
     pub added: Vec<Line>,
 }
 
+/// A line of a resource as YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
+    /// Without its line break.
     pub text: TextId,
     /// Which of the fields of the resource it shows.
     pub field: u32,
@@ -177,15 +211,18 @@ pub struct Line {
 pub struct Field {
     /// As it last was, elements of lists by their keys.
     pub path: TextId,
+    /// What happened to it.
     pub events: FieldEvents,
     /// It has no parts.
     pub is_leaf: bool,
 }
 
+/// What happened to a field, in as few words as possible.
 #[derive(Clone, Debug)]
 pub enum FieldEvents {
     /// It was written with its resource, and nothing happened since.
     Written(PlaceId),
+    /// Oldest first.
     Several(Vec<EventId>),
 }
 
@@ -194,32 +231,43 @@ pub enum FieldEvents {
 pub struct Event {
     /// `written`, `set`, `followed` and so on.
     pub kind: &'static str,
+    /// Which of [`Page::steps`] it happened in.
     pub step: u32,
     /// What to call it: `images[0].newTag`.
     pub label: TextId,
+    /// Where the new value is written, or what asked for it; `None` if neither is in a file.
     pub place: Option<PlaceId>,
+    /// The value before; `None` if there was none, or if it is not shown.
     pub before: Option<TextId>,
+    /// The value since; `None` if there is none, or if it is not shown.
     pub after: Option<TextId>,
     /// Its place decides the value of the result.
     pub decides: bool,
     /// The values are not shown; they differ.
     pub masked: bool,
+    /// Its causes.
     pub why: Vec<Why>,
 }
 
 /// A cause of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Why {
+    /// In words.
     pub text: TextId,
+    /// Where it is written; `None` if it is not written anywhere.
     pub place: Option<PlaceId>,
+    /// The history of what it was taken from, if it was taken from somewhere.
     pub events: Vec<EventId>,
 }
 
 /// Something the build wonders about.
 #[derive(Clone, Debug, Serialize)]
 pub struct Warning {
+    /// What is wrong.
     pub message: String,
+    /// What to do about it.
     pub advice: Vec<String>,
+    /// Where it is; `None` if it is not about a line of a file.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<PlaceId>,
     /// The step it is about.
@@ -230,7 +278,9 @@ pub struct Warning {
 /// What to show first.
 #[derive(Clone, Copy, Debug, Serialize)]
 pub struct Start {
+    /// Which of [`Page::resources`].
     pub resource: u32,
+    /// Which of its fields; `None` shows it as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub field: Option<u32>,
 }

@@ -51,7 +51,9 @@ pub struct Applied {
     pub path: Text,
     /// Where it takes the value from, if it copies or moves one.
     pub from: Option<Text>,
+    /// The operation: its `op`.
     pub span: Span,
+    /// What it writes or tests; `None` if nothing is written there.
     pub value: Option<Node>,
     /// Where it says what to do, and on what: its `op`, its path, and more if there is more.
     pub asked: Vec<Span>,
