@@ -41,12 +41,14 @@ pub struct Call<'a> {
     pub program: &'a str,
     /// Where it was declared.
     pub place: Span,
+    /// The resources it is given, in order.
     pub given: &'a [Resource],
 }
 
 /// What came of a call.
 #[derive(Clone, Copy)]
 pub struct Ran<'a> {
+    /// What it reported, as far as that could be read.
     pub results: &'a [FunctionResult],
     /// What is wrong with the results themselves.
     pub warnings: &'a [Diagnostic],
@@ -54,8 +56,11 @@ pub struct Ran<'a> {
     pub raw_results: Option<&'a Node>,
     /// Why it failed, if it did. There may be results all the same.
     pub failure: Option<&'a Diagnostic>,
+    /// How it ended.
     pub status: &'a Status,
+    /// What it wrote to standard error; the end of it, if it is long.
     pub stderr: &'a str,
+    /// How long the call took.
     pub elapsed: Duration,
     /// Nothing was started: it had run on the same input before.
     pub cached: bool,

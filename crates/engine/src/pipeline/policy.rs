@@ -37,6 +37,7 @@ pub struct Policy {
     pub images: Option<Arc<dyn Images>>,
     /// Where memory and processes of a sandbox cannot be bounded as a whole, limits on each process will do.
     pub limits_of_each_process: bool,
+    /// What each program may use up.
     pub limits: Limits,
     /// The program that keeps watch over what is started and ends all of it, also when this process is killed. It is
     /// started with [`supervisor::COMMAND`](crate::runtime::supervisor::COMMAND); only Linux has the means.
@@ -114,16 +115,19 @@ impl PinnedImages {
 /// When to fetch an image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pull {
+    /// Before every run.
     Always,
     /// If it is not here yet.
     #[default]
     IfNotPresent,
+    /// One that is not here is an error.
     Never,
 }
 
 /// Whose outputs are kept, to be used again when program, configuration and input are the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Keep {
+    /// Every program runs each time.
     #[default]
     Nothing,
     /// Of programs in a sandbox, which can depend on nothing but what they are given: images without network, and
@@ -136,6 +140,7 @@ pub enum Keep {
 /// What a program may use up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
+    /// How long it may run, 5 minutes by default; then it is stopped.
     pub timeout: Duration,
     /// Bytes of memory, of containers and modules.
     pub memory: u64,

@@ -16,6 +16,7 @@ use crate::schema::Schema;
 /// clone.
 #[derive(Clone)]
 pub struct Pipeline {
+    /// In the order in which they run.
     pub steps: Vec<Step>,
     /// What is known about types while these steps run.
     pub(crate) schema: Arc<Schema>,

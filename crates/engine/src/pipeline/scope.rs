@@ -18,6 +18,7 @@ use crate::resource::{Home, Resource};
 /// ```
 #[derive(Clone, Default)]
 pub enum Scope {
+    /// All resources, as most steps do.
     #[default]
     Everything,
     /// What is in a folder and those below; with slashes, relative to the package. What the step did not see comes after

@@ -73,6 +73,7 @@ impl Work {
 pub struct StepName {
     /// As the user would write it; empty for steps that nothing asks for.
     pub folder: Arc<str>,
+    /// The field of the kustomization: `images`. For a function of a package, the file that declares it.
     pub field: Text,
     /// Which entry of the field, if it has entries.
     pub index: Option<u32>,
@@ -115,9 +116,11 @@ impl fmt::Display for StepName {
 /// Something to be done, what it is there for, and who asked for it. Cheap to clone.
 #[derive(Clone)]
 pub struct Step {
+    /// What it is called: `overlays/production#images[0]`.
     pub name: StepName,
     /// The entry or field that asked for it: the place of errors that have no better one.
     pub place: Span,
+    /// How it is run, and what becomes of its result.
     pub role: Role,
     /// Which resources it sees.
     pub scope: Scope,

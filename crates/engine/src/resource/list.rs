@@ -118,26 +118,32 @@ impl Resources {
         Self::default()
     }
 
+    /// How many there are.
     pub fn len(&self) -> usize {
         self.items.len()
     }
 
+    /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
+    /// All of them, in order.
     pub fn iter(&self) -> std::slice::Iter<'_, Resource> {
         self.items.iter()
     }
 
+    /// All of them, as a slice.
     pub fn as_slice(&self) -> &[Resource] {
         &self.items
     }
 
+    /// The resource at a position, from 0.
     pub fn get(&self, at: usize) -> Option<&Resource> {
         self.items.get(at)
     }
 
+    /// The resources without their index.
     pub fn into_vec(self) -> Vec<Resource> {
         self.items
     }

@@ -21,8 +21,11 @@ pub use crate::schema::Gvk;
 /// What identifies a resource among all others of a build.
 #[derive(Clone, Debug, Default)]
 pub struct ResourceId {
+    /// Group, version and kind.
     pub gvk: Gvk,
+    /// `metadata.name`; empty if there is none.
     pub name: Text,
+    /// `metadata.namespace` as written; see [`effective_namespace`](Self::effective_namespace).
     pub namespace: Text,
     /// Known to be outside any namespace.
     pub cluster_scoped: bool,
@@ -32,6 +35,7 @@ pub struct ResourceId {
 pub(crate) const NO_NAMESPACE: &str = "_non_namespaceable_";
 
 impl ResourceId {
+    /// The id of a resource. The schema says whether its kind lives in namespaces.
     pub fn of(node: &Node, schema: &Schema) -> Self {
         let gvk = Gvk::of(node);
         let meta = node.get("metadata");
@@ -194,17 +198,19 @@ pub struct Home {
 }
 
 impl Home {
+    /// A location that is not counted yet.
     pub fn new(path: impl Into<String>, index: usize) -> Self {
         Self { path: path.into(), index, number: None }
     }
 }
 
-/// The number of a resource in a [trace](crate::pipeline::trace), which identifies it whatever its name is. Without a
+/// The number of a resource in a [trace](crate::pipeline::Trace), which identifies it whatever its name is. Without a
 /// trace, no resource has one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Track(u32);
 
 impl Track {
+    /// No resource, or not traced.
     pub const NONE: Track = Track(0);
 
     pub(crate) fn new(index: usize) -> Self {
@@ -239,6 +245,7 @@ pub(crate) struct ResourceRef {
 }
 
 impl Resource {
+    /// A resource that has no history yet.
     pub fn new(node: Node, schema: &Schema) -> Self {
         let id = ResourceId::of(&node, schema);
         Self {
@@ -261,10 +268,12 @@ impl Resource {
         }
     }
 
+    /// The tree.
     pub fn node(&self) -> &Node {
         &self.node
     }
 
+    /// The tree, without what the build remembers.
     pub fn into_node(self) -> Node {
         self.node
     }
@@ -354,26 +363,32 @@ impl Resource {
         self.previous = previous;
     }
 
+    /// Group, version and kind.
     pub fn gvk(&self) -> &Gvk {
         &self.id.gvk
     }
 
+    /// Its `kind`.
     pub fn kind(&self) -> &str {
         &self.id.gvk.kind
     }
 
+    /// The name it has now.
     pub fn name(&self) -> &str {
         &self.id.name
     }
 
+    /// The namespace it has now, as written; empty for none.
     pub fn namespace(&self) -> &str {
         &self.id.namespace
     }
 
+    /// The value of an annotation.
     pub fn annotation(&self, key: &str) -> Option<&str> {
         self.node.at(["metadata", "annotations", key]).and_then(Node::text)
     }
 
+    /// The value of a label.
     pub fn label(&self, key: &str) -> Option<&str> {
         self.node.at(["metadata", "labels", key]).and_then(Node::text)
     }

@@ -28,7 +28,9 @@ const FORMAT: &str = "krm action 3";
 /// A call, described by content.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Action {
+    /// What runs.
     pub program: Identity,
+    /// Those after the name of the program.
     pub arguments: Vec<String>,
     /// What is set, by name. A variable that is not set is not in here, so it differs from one that is empty.
     pub environment: BTreeMap<String, String>,
@@ -38,6 +40,7 @@ pub struct Action {
     pub user: String,
     /// The folder it runs in, if it may depend on it.
     pub folder: String,
+    /// What it may use up: part of the key, since a limit can change the output.
     pub limits: Limits,
     /// Its standard input.
     pub input: Digest,
@@ -57,12 +60,16 @@ pub enum Identity {
 /// Something a program sees at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum File {
+    /// A file.
     Content {
+        /// Of its bytes.
         digest: Digest,
+        /// Whether it may be started.
         executable: bool,
     },
     /// A link, and what it says.
     Link(String),
+    /// A folder, so that an empty one is there too. What is in it has paths of its own.
     Folder,
     /// An empty folder to write to.
     Scratch,

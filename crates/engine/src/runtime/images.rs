@@ -20,6 +20,7 @@ pub struct LocalImage {
     pub digest: String,
     /// The folder with its files. Others use it too: it must not be changed.
     pub root: PathBuf,
+    /// What is started: a program and its first arguments.
     pub entrypoint: Vec<String>,
     /// What follows the entry point unless arguments are given.
     pub command: Vec<String>,

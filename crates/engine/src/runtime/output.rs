@@ -8,12 +8,15 @@ use krm_yaml::Diagnostic;
 /// What a program printed, and how it ended.
 #[derive(Clone, Debug)]
 pub struct Output {
+    /// All it printed, within the limit.
     pub stdout: Vec<u8>,
     /// The end of it, if it is long.
     pub stderr: Vec<u8>,
     /// How many bytes of stderr came before the ones kept.
     pub stderr_dropped: u64,
+    /// How it ended.
     pub status: Status,
+    /// How long the call took.
     pub elapsed: Duration,
     /// Taken from the cache: nothing was started.
     pub cached: bool,
@@ -24,6 +27,7 @@ pub struct Output {
 /// How a program ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Status {
+    /// By itself, with this status.
     Exited(i32),
     /// By a signal.
     Killed(i32),
@@ -38,6 +42,7 @@ pub enum Status {
 }
 
 impl Status {
+    /// Whether it ended by itself with status 0.
     pub fn is_success(&self) -> bool {
         *self == Status::Exited(0)
     }

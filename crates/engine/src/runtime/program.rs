@@ -53,11 +53,13 @@ impl Program {
 /// An image and what it asks for.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Image {
+    /// Its name, with a tag or a digest.
     pub image: String,
     /// It asks for the network; it gets it if the user agrees.
     pub network: bool,
     /// With relative sources already made absolute.
     pub mounts: Vec<Mount>,
+    /// What the function declares; the user's variables come on top.
     pub env: Vec<EnvVar>,
     /// The folder of the functionConfig, to be seen read-only at `/local`.
     pub local: Option<PathBuf>,
@@ -70,6 +72,7 @@ pub struct Image {
 pub struct Exec {
     /// A name to be found in `PATH`, or a path; a relative one is relative to `dir`.
     pub path: String,
+    /// Those after the name of the program.
     pub args: Vec<String>,
     /// On top of the environment we have.
     pub env: Vec<EnvVar>,
@@ -82,6 +85,7 @@ pub struct Exec {
 pub struct Module {
     /// The file; a relative one is relative to where this process runs.
     pub path: String,
+    /// Those after the name of the program.
     pub args: Vec<String>,
     /// All the environment it gets, besides the user's own additions.
     pub env: Vec<EnvVar>,
@@ -92,6 +96,7 @@ pub struct Module {
 pub struct Tool {
     /// A name to be found in `PATH`, or a path.
     pub program: String,
+    /// Those after the name of the program.
     pub args: Vec<Argument>,
     /// On top of the environment we have; `None` takes a variable away.
     pub env: Vec<(String, Option<String>)>,
@@ -108,6 +113,7 @@ pub struct Tool {
 /// An argument of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Argument {
+    /// Passed on as it is.
     Text(String),
     /// The path of the file of this number in [`Tool::files`].
     File(usize),
@@ -136,7 +142,9 @@ pub enum Permission {
 pub struct Mount {
     /// `bind`, `volume` or `tmpfs`; `bind` if empty.
     pub kind: String,
+    /// The path on this machine, or the name of a volume; empty for `tmpfs`.
     pub source: String,
+    /// The path in the container.
     pub target: String,
     /// It may be written to.
     pub writable: bool,
@@ -190,6 +198,7 @@ impl Mount {
 /// A variable for a function's environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EnvVar {
+    /// The part before `=`.
     pub name: String,
     /// `None` passes on the value it has here.
     pub value: Option<String>,

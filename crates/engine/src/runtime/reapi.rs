@@ -16,6 +16,7 @@ pub struct Digest {
     /// In lower-case hexadecimal digits.
     #[prost(string, tag = "1")]
     pub hash: String,
+    /// How many bytes they are.
     #[prost(int64, tag = "2")]
     pub size_bytes: i64,
 }
@@ -54,17 +55,22 @@ impl Digest {
 /// A call: what to start, on which files, and for how long. Its digest is the key of its result.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Action {
+    /// The digest of a [`Command`].
     #[prost(message, optional, tag = "1")]
     pub command_digest: Option<Digest>,
+    /// The digest of the [`Directory`] that the command sees.
     #[prost(message, optional, tag = "2")]
     pub input_root_digest: Option<Digest>,
+    /// How long it may run; as long as the server likes if there is none.
     #[prost(message, optional, tag = "6")]
     pub timeout: Option<Duration>,
+    /// The result must not be kept.
     #[prost(bool, tag = "7")]
     pub do_not_cache: bool,
     /// Makes calls differ that are alike in all else.
     #[prost(bytes = "vec", tag = "9")]
     pub salt: Vec<u8>,
+    /// What kind of worker it needs.
     #[prost(message, optional, tag = "10")]
     pub platform: Option<Platform>,
 }
@@ -72,8 +78,10 @@ pub struct Action {
 /// `google.protobuf.Duration`
 #[derive(Clone, Copy, PartialEq, Eq, Message)]
 pub struct Duration {
+    /// Whole seconds.
     #[prost(int64, tag = "1")]
     pub seconds: i64,
+    /// What is left, in billionths of a second.
     #[prost(int32, tag = "2")]
     pub nanos: i32,
 }
@@ -87,6 +95,7 @@ impl From<std::time::Duration> for Duration {
 /// What to start.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Command {
+    /// The program, then its arguments.
     #[prost(string, repeated, tag = "1")]
     pub arguments: Vec<String>,
     /// Sorted by name.
@@ -98,6 +107,7 @@ pub struct Command {
     /// Older servers look for it here; newer ones in the [`Action`].
     #[prost(message, optional, tag = "5")]
     pub platform: Option<Platform>,
+    /// The folder it starts in, relative to the input root; empty for the root itself.
     #[prost(string, tag = "6")]
     pub working_directory: String,
     /// Sorted.
@@ -108,8 +118,10 @@ pub struct Command {
 /// A variable of a command's environment.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct EnvironmentVariable {
+    /// The part before `=`.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// The part after `=`.
     #[prost(string, tag = "2")]
     pub value: String,
 }
@@ -135,8 +147,10 @@ impl Platform {
 /// One thing a command asks for.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Message)]
 pub struct Property {
+    /// What is asked about: `OSFamily`, `container-image`.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// What it has to be.
     #[prost(string, tag = "2")]
     pub value: String,
 }
@@ -144,10 +158,13 @@ pub struct Property {
 /// A folder. Each list is sorted by name, and no name is in two of them.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct Directory {
+    /// The files in it.
     #[prost(message, repeated, tag = "1")]
     pub files: Vec<FileNode>,
+    /// The folders in it.
     #[prost(message, repeated, tag = "2")]
     pub directories: Vec<DirectoryNode>,
+    /// The links in it.
     #[prost(message, repeated, tag = "3")]
     pub symlinks: Vec<SymlinkNode>,
 }
@@ -155,10 +172,13 @@ pub struct Directory {
 /// A file in a folder.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct FileNode {
+    /// Without its folder.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// Of its bytes.
     #[prost(message, optional, tag = "2")]
     pub digest: Option<Digest>,
+    /// Whether it may be started.
     #[prost(bool, tag = "4")]
     pub is_executable: bool,
 }
@@ -166,8 +186,10 @@ pub struct FileNode {
 /// A folder in a folder, by the digest of its [`Directory`].
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct DirectoryNode {
+    /// Without its folder.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// Of the [`Directory`] as a message.
     #[prost(message, optional, tag = "2")]
     pub digest: Option<Digest>,
 }
@@ -175,8 +197,10 @@ pub struct DirectoryNode {
 /// A link in a folder.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct SymlinkNode {
+    /// Without its folder.
     #[prost(string, tag = "1")]
     pub name: String,
+    /// What it says: a path, which need not lead anywhere.
     #[prost(string, tag = "2")]
     pub target: String,
 }
@@ -184,17 +208,22 @@ pub struct SymlinkNode {
 /// What came of an [`Action`].
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct ActionResult {
+    /// The files it made, of those it was asked for.
     #[prost(message, repeated, tag = "2")]
     pub output_files: Vec<OutputFile>,
+    /// The exit status of the command.
     #[prost(int32, tag = "4")]
     pub exit_code: i32,
     /// The bytes themselves, if they are few. The digest may be there as well.
     #[prost(bytes = "vec", tag = "5")]
     pub stdout_raw: Vec<u8>,
+    /// Of standard output; in place of the bytes if they are many.
     #[prost(message, optional, tag = "6")]
     pub stdout_digest: Option<Digest>,
+    /// The same for standard error.
     #[prost(bytes = "vec", tag = "7")]
     pub stderr_raw: Vec<u8>,
+    /// The same for standard error.
     #[prost(message, optional, tag = "8")]
     pub stderr_digest: Option<Digest>,
 }
@@ -202,10 +231,13 @@ pub struct ActionResult {
 /// A file that a command made.
 #[derive(Clone, PartialEq, Eq, Message)]
 pub struct OutputFile {
+    /// Relative to the working directory.
     #[prost(string, tag = "1")]
     pub path: String,
+    /// Of its bytes.
     #[prost(message, optional, tag = "2")]
     pub digest: Option<Digest>,
+    /// Whether it may be started.
     #[prost(bool, tag = "4")]
     pub is_executable: bool,
     /// The bytes themselves, if the server sent them along.

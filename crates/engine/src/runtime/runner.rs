@@ -35,8 +35,11 @@ pub trait Elsewhere: fmt::Debug + Send + Sync {
 /// A program, what it is given, and what it may do. The policy has been consulted: the program may run.
 #[derive(Clone)]
 pub struct Call<'a> {
+    /// What to run.
     pub program: &'a Program,
+    /// Its standard input.
     pub input: Arc<Vec<u8>>,
+    /// What the user allows, with limits and variables for all programs.
     pub policy: &'a Policy,
 }
 

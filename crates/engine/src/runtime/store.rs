@@ -19,7 +19,9 @@ pub trait Store: fmt::Debug + Send + Sync {
 /// What a call printed that succeeded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outputs {
+    /// All of standard output.
     pub stdout: Vec<u8>,
+    /// Standard error, as far as it was kept.
     pub stderr: Vec<u8>,
 }
 

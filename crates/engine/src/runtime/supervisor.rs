@@ -5,9 +5,9 @@
 //! the supervisor ends all that is below it, and the container with it.
 //!
 //! It is this very program, started with [`COMMAND`] as its first argument: `main` calls [`main`]. Its standard input is a
-//! socket. It receives an [`Order`] and the streams of the program over it, and [answers](Answer) how the program ended. It
+//! socket. It receives an order and the streams of the program over it, and answers how the program ended. It
 //! ends when the socket is closed, for whatever reason, or when a signal asks it to; then it does not answer. A supervisor runs
-//! one program at a time, so that everything below it belongs to that program; but it may run [many in turn](Supervisors),
+//! one program at a time, so that everything below it belongs to that program; but it may run many in turn,
 //! since starting a program as large as this one takes longer than most functions do.
 
 use std::collections::HashMap;

@@ -113,6 +113,7 @@ impl Scratch {
         Ok(Self { folder, _removal: removal })
     }
 
+    /// The folder, which is gone when this is dropped.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

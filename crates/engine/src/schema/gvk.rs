@@ -5,17 +5,22 @@ use krm_yaml::{Node, Text};
 /// Group, version and kind.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, PartialOrd, Ord)]
 pub struct Gvk {
+    /// Empty for the core group, as of `v1`.
     pub group: Text,
+    /// Without the group: `v1`.
     pub version: Text,
+    /// The kind: `Deployment`.
     pub kind: Text,
 }
 
 impl Gvk {
+    /// Of an `apiVersion`, which is `group/version` or a version alone.
     pub fn new(api_version: &str, kind: &str) -> Self {
         let (group, version) = api_version.split_once('/').unwrap_or(("", api_version));
         Self { group: group.into(), version: version.into(), kind: kind.into() }
     }
 
+    /// Of a resource; parts that are missing are empty.
     pub fn of(node: &Node) -> Self {
         let text = |key| node.get(key).and_then(Node::text).unwrap_or_default();
         Self::new(text("apiVersion"), text("kind"))
@@ -33,6 +38,7 @@ impl Gvk {
         self.kind == kind && self.version == version
     }
 
+    /// As resources write it: `apps/v1`, or `v1` for the core group.
     pub fn api_version(&self) -> String {
         match self.group.is_empty() {
             true => self.version.to_string(),

@@ -38,6 +38,7 @@ pub enum Kubernetes {
     /// The version whose types kustomize knows.
     #[default]
     V1_21,
+    /// The newest whose types are built in.
     V1_37,
 }
 

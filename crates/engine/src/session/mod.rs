@@ -61,6 +61,7 @@ pub struct Session {
 /// How to build.
 #[derive(Clone, Debug, Default)]
 pub struct BuildOptions {
+    /// Which programs may run, and how.
     pub policy: Policy,
     /// Files outside a kustomization's folder may be read.
     pub unrestricted: bool,
@@ -95,9 +96,11 @@ impl Built {
 
 /// The result of building one target.
 pub struct BuiltTarget {
+    /// Its resources, or all that went wrong.
     pub result: Result<Resources>,
     /// Everything it looked at.
     pub dependencies: Arc<Dependencies>,
+    /// In the order of the locations they are about.
     pub warnings: Vec<Diagnostic>,
 }
 
@@ -120,6 +123,7 @@ struct PlannedTarget {
 const HELD: &str = "no one panics while holding the targets";
 
 impl Session {
+    /// A session that has read nothing yet. Programs run on this machine, if the policy of the options allows them.
     pub fn new(world: Arc<dyn World>, sources: Sources, options: BuildOptions) -> Self {
         let runtime = Arc::new(Runtime::new(options.policy.clone()));
         Self::with_runtime(world, sources, options, runtime)

@@ -20,8 +20,9 @@ pub struct Outlined {
     pub config: Node,
     /// Where it was written.
     pub place: Span,
-    /// The commit of the repository it was written in, if it was one, and by which branch or tag it was asked for.
+    /// The commit of the repository it was written in, if it was one.
     pub revision: Option<String>,
+    /// The branch or tag by which that repository was asked for.
     pub reference: Option<String>,
     /// Where it was changed, innermost first.
     pub overrides: Vec<Span>,

@@ -16,11 +16,14 @@ use crate::runtime::Program;
 /// Everything that some layers need from elsewhere, and everything that this needs in turn.
 #[derive(Debug, Default)]
 pub struct Elsewhere {
-    /// By what git is asked for, see [`repository_key`]; each with a place that names it, as all of these.
+    /// By what git is asked for, such as `https://github.com/org/repo?ref=v1`; each with a place that names it, as all of
+    /// these.
     pub repositories: BTreeMap<String, (Repository, Fetched, Span)>,
     /// By address.
     pub files: BTreeMap<String, (Download, Span)>,
+    /// Charts that are pulled, each with a place that names it.
     pub charts: BTreeMap<ChartAddress, Span>,
+    /// Images by name, each with a place that names it.
     pub images: BTreeMap<String, Span>,
 }
 

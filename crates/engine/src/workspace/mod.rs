@@ -34,9 +34,11 @@ pub struct Layer {
     pub folder: PathBuf,
     /// As seen from the current folder.
     pub shown: String,
+    /// What makes it one.
     pub kind: LayerKind,
     /// The file that makes it one.
     pub file: PathBuf,
+    /// The text of that file; `None` if it cannot be read.
     pub source: Option<Arc<Source>>,
     /// The file as a tree, unless it cannot be read.
     pub root: Option<Node>,
@@ -51,12 +53,16 @@ pub struct Layer {
 /// What makes a folder a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum LayerKind {
+    /// A folder with a kustomization.
     Kustomization,
+    /// A folder with a component.
     Component,
+    /// A folder with a Composition.
     Composition,
 }
 
 impl LayerKind {
+    /// The word for it in JSON and in text, such as `kustomization`.
     pub fn name(self) -> &'static str {
         match self {
             LayerKind::Kustomization => "kustomization",

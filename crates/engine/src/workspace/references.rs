@@ -20,6 +20,7 @@ pub struct Reference {
     pub text: Text,
     /// Where it is written.
     pub span: Span,
+    /// What is there.
     pub target: ReferenceTarget,
     /// What is there becomes part of the build: a resource or a base.
     pub is_resource: bool,
@@ -39,6 +40,7 @@ impl Reference {
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReferenceTarget {
+    /// A file.
     File(PathBuf),
     /// A folder with a kustomization or a Composition.
     Layer(PathBuf),
@@ -62,6 +64,7 @@ impl ReferenceTarget {
         }
     }
 
+    /// Whether it is a folder with a kustomization or a Composition.
     pub fn is_layer(&self) -> bool {
         matches!(self, ReferenceTarget::Layer(_))
     }

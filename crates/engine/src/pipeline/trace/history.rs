@@ -18,9 +18,11 @@ pub struct Event<'t> {
     pub trace: &'t Trace,
     /// Which step of that trace it is. With it, [`Trace::history_until`] gives the history of a cause.
     pub index: usize,
+    /// The step, as it ran.
     pub step: &'t Traced,
     /// The resource in that trace.
     pub resource: Track,
+    /// What kind of thing happened.
     pub kind: EventKind,
     /// What was there before; `None` if nothing was.
     pub before: Option<&'t Node>,
@@ -32,6 +34,7 @@ pub struct Event<'t> {
     pub asked: Span,
     /// Where the new value is written; `NONE` if it is not written anywhere.
     pub written: Span,
+    /// What cannot be seen from the values: what was followed, copied, matched or run.
     pub causes: Vec<&'t Cause>,
 }
 

@@ -59,7 +59,9 @@ struct State {
 /// A resource as it was at one moment.
 #[derive(Clone, Debug)]
 pub struct Seen {
+    /// The tree, which is shared with the run: keeping it costs a counter.
     pub node: Node,
+    /// What it was called.
     pub id: ResourceId,
     /// Its position in the order of resources.
     pub position: usize,
@@ -68,6 +70,7 @@ pub struct Seen {
 /// Everything that happened in a run, in order.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
+    /// In the order in which they ran, each after its parts; see [`whole_steps`](Self::whole_steps).
     pub steps: Vec<Traced>,
     /// The resources at the end, in order; if the run failed, those it had by then.
     pub result: Vec<(Track, Seen)>,
@@ -85,9 +88,11 @@ pub struct Trace {
 /// A step that ran.
 #[derive(Clone, Debug)]
 pub struct Traced {
+    /// What it is called: `overlays/production#images[0]`.
     pub name: StepName,
     /// The entry or field that asked for it.
     pub place: Span,
+    /// What it is there for.
     pub role: Role,
     /// The entries it represents: see [`Step::entries`].
     pub entries: Arc<[Span]>,
@@ -108,6 +113,7 @@ pub struct Traced {
 /// What a step did to one resource.
 #[derive(Clone, Debug)]
 pub struct Change {
+    /// Which resource it is; the same number in all steps of a trace.
     pub resource: Track,
     /// `None` for one that this step added.
     pub before: Option<Seen>,
@@ -152,6 +158,7 @@ pub struct Note {
     /// The value that was written has this span, and by that it is known which one it is; `NONE` if the note is about the
     /// resource as a whole.
     pub written: Span,
+    /// What cannot be seen from the change.
     pub cause: Cause,
 }
 
@@ -168,7 +175,9 @@ pub enum Cause {
         rule: Span,
         /// The resource that is meant. Why its name changed is in its own history.
         target: Track,
+        /// The name before.
         before: Text,
+        /// The name since.
         after: Text,
     },
     /// A replacement copied it.
@@ -181,32 +190,91 @@ pub enum Cause {
         path: Span,
     },
     /// A variable was replaced by it.
-    Expanded { name: Text, variable: Span, source: Track, field: Text },
+    Expanded {
+        /// As in `$(NAME)`.
+        name: Text,
+        /// The entry of `vars:`.
+        variable: Span,
+        /// The resource its value comes from.
+        source: Track,
+        /// The field its value comes from.
+        field: Text,
+    },
     /// The hash of the content was appended to the name.
-    Hashed { hash: Text },
+    Hashed {
+        /// What was appended, without the dash.
+        hash: Text,
+    },
     /// Data of a generated resource.
-    Generated { inputs: Vec<Input> },
+    Generated {
+        /// Everything that went into it, in order.
+        inputs: Vec<Input>,
+    },
     /// It came out of a helm chart.
-    Inflated { chart: Box<Inflation> },
+    Inflated {
+        /// The chart, and what went into it.
+        chart: Box<Inflation>,
+    },
     /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it.
-    Merged { patch: Node },
+    Merged {
+        /// The patch as it was merged.
+        patch: Node,
+    },
     /// An operation of a JSON patch was applied to the resource.
-    Patched { operation: Applied },
+    Patched {
+        /// The operation.
+        operation: Applied,
+    },
     /// A program returned it. Parts of its configuration may come from other places than the whole: overrides.
-    Called { program: Text, digest: Option<Text>, config: Option<Node>, place: Span },
+    Called {
+        /// The image or the path.
+        program: Text,
+        /// `sha256:` and the digest of an executable or a module; `None` for an image.
+        digest: Option<Text>,
+        /// The `functionConfig`; `None` if it has none.
+        config: Option<Node>,
+        /// The configuration, or else where the program is declared.
+        place: Span,
+    },
     /// A replacement left the resource alone since its target rejects it: where that is written, and the fields it is about.
-    Rejected { asked: Span, paths: Vec<(Span, Text)> },
+    Rejected {
+        /// The entry of `reject:`.
+        asked: Span,
+        /// Each path under `fieldPaths`: where it is written, and its text.
+        paths: Vec<(Span, Text)>,
+    },
     /// A name did not follow a resource that once was called so, since that is in another namespace.
-    Elsewhere { kind: Gvk, target: Track, name: Text, now: Text, namespace: Text, place: Span },
+    Elsewhere {
+        /// The kind of that resource.
+        kind: Gvk,
+        /// That resource.
+        target: Track,
+        /// The name that is written.
+        name: Text,
+        /// What that resource is called now.
+        now: Text,
+        /// The namespace it is in.
+        namespace: Text,
+        /// Where it is written.
+        place: Span,
+    },
     /// A condition under which the step acted: what was asked for, and the text that met it.
-    Matched { asked: Span, met: Span },
+    Matched {
+        /// The criterion, such as the name of an image.
+        asked: Span,
+        /// What met it.
+        met: Span,
+    },
 }
 
 /// A chart that was inflated, and what went into it.
 #[derive(Clone, Debug)]
 pub struct Inflation {
+    /// Its name.
     pub chart: Text,
+    /// As the entry says it; empty for the newest.
     pub version: Text,
+    /// Its address; empty for a chart that is in the tree.
     pub repository: Text,
     /// The template that the resource comes from, as helm names it.
     pub template: Text,
@@ -233,7 +301,9 @@ impl Applied {
 /// Where data of a generated resource comes from.
 #[derive(Clone, Debug)]
 pub struct Input {
+    /// The key of the value in the resource.
     pub key: Text,
+    /// What was read.
     pub kind: InputKind,
     /// The entry that names it.
     pub entry: Span,
@@ -241,8 +311,10 @@ pub struct Input {
     pub merged: bool,
 }
 
+/// What data of a generated resource is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum InputKind {
+    /// A literal, written in the entry itself.
     Literal,
     /// The path, as it is written.
     File(Text),

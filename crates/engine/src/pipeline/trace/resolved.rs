@@ -6,6 +6,7 @@ use krm_yaml::{Node, Text, path};
 /// One step down into a tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Segment {
+    /// A key of a map.
     Key(Text),
     /// A position in a list. It is a position at one moment: see [`Event::path`](super::Event::path).
     Index(usize),
