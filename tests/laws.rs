@@ -27,8 +27,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use krm_engine::Node;
 use krm_engine::explain::{
-    Because, Explanation, Found, Hidden, HistoryEntry, HistoryOptions, Labels, Part, Site, Sites, Where,
-    explain, json, text,
+    Because, Explanation, FoundResource, Hidden, HistoryEntry, HistoryOptions, Labels, Part, Site, Sites,
+    Where, explain, json, text,
 };
 use krm_engine::page::{FieldEvents, Wanted, page};
 use krm_engine::trace::{Segment, at};
@@ -172,7 +172,7 @@ fn predict(built: &Built) -> (Vec<Field>, Lists) {
     let sites = Sites::new(&labels);
     let (mut fields, mut lists) = (Vec::new(), Lists::default());
     for (resource, (track, seen)) in built.trace.result.iter().enumerate() {
-        let found = Found { track: *track, seen, present: true };
+        let found = FoundResource { track: *track, seen, present: true };
         leaves(&seen.node, &mut Vec::new(), &mut |path| {
             let number = fields.len();
             fields.push(Field { resource, path: path.to_vec() });
@@ -312,7 +312,7 @@ fn explanations(built: &Built) -> Vec<(usize, Vec<Segment>, Explanation)> {
     let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: 3 };
     let mut all = Vec::new();
     for (resource, (track, seen)) in built.trace.result.iter().enumerate() {
-        let found = Found { track: *track, seen, present: true };
+        let found = FoundResource { track: *track, seen, present: true };
         leaves(&seen.node, &mut Vec::new(), &mut |path| {
             let answer = explain(&Where::in_result(&built.trace, &found, path.to_vec()), with);
             all.push((resource, path.to_vec(), answer));

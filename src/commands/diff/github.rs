@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use krm_engine::diff::{Cause, Change, Diff, Place};
+use krm_engine::diff::{Cause, Change, Diff, Location};
 
 use super::text::{counted, label, similar, targets, values};
 use crate::report::{annotation_data, annotation_property};
@@ -52,7 +52,7 @@ pub fn text(diff: &Diff) -> String {
 }
 
 /// Where an annotation can be. A line that is gone has none: the one that took its place does.
-fn line_now(cause: &Cause, at: &Place) -> usize {
+fn line_now(cause: &Cause, at: &Location) -> usize {
     if cause.removed { cause.line_now.unwrap_or(1) } else { at.line }
 }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use krm_engine::Node;
 use krm_engine::diff::lines::unified;
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Place, Status, TargetDiff, ending};
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Location, Status, TargetDiff, ending};
 use krm_engine::explain::text::{MASK, value};
 use krm_function::elements::inferred_key;
 
@@ -143,7 +143,7 @@ fn is_same_edit(a: &Cause, b: &Cause) -> bool {
 }
 
 /// `file:line`.
-pub fn place(place: &Place) -> String {
+pub fn place(place: &Location) -> String {
     format!("{}:{}", place.file, place.line)
 }
 

@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use krm_engine::explain::{
-    Because, Explanation, Found, HistoryEntry, Part, Site, State, Where, each_scalar, json, removed_fields,
-    text,
+    Because, Explanation, FoundResource, HistoryEntry, Part, Site, State, Where, each_scalar, json,
+    removed_fields, text,
 };
 use krm_engine::files::{clean, relative};
 use krm_engine::trace::{EventKind, each_step};
@@ -179,7 +179,7 @@ impl Asked {
             if !present {
                 continue;
             }
-            let found = Found { track, seen, present };
+            let found = FoundResource { track, seen, present };
             let mut fields = Vec::new();
             each_scalar(&seen.node, &mut Vec::new(), &mut |_, path| {
                 let place = Where::in_result(&one.trace, &found, path.to_vec());

@@ -12,7 +12,8 @@ use std::sync::Arc;
 
 use clap::{Args, ValueEnum};
 use krm_engine::explain::{
-    self, Explanation, FieldPath, Found, Hidden, HistoryOptions, Labels, ResourceName, Sites, json, text,
+    self, Explanation, FieldPath, FoundResource, Hidden, HistoryOptions, Labels, ResourceName, Sites, json,
+    text,
 };
 use krm_engine::graph::{Inputs, InputsOptions};
 use krm_engine::{Diagnostic, Resources, Result, Session, Span, Trace, World, kpt};
@@ -263,7 +264,7 @@ impl Traced {
 
 impl Answerer<'_> {
     /// Every resource that a name may mean.
-    fn resources<'t>(&self, one: &'t Traced, name: &str) -> Result<Vec<Found<'t>>> {
+    fn resources<'t>(&self, one: &'t Traced, name: &str) -> Result<Vec<FoundResource<'t>>> {
         match explain::resources(&one.trace, &ResourceName::parse(name)?) {
             // Why there is nothing is in the error of the build.
             Err(_) if one.built.is_err() => Err(one.failure().expect_err("it failed")),
@@ -272,7 +273,7 @@ impl Answerer<'_> {
     }
 
     /// The one resource that a name means.
-    fn resource<'t>(&self, one: &'t Traced, name: &str) -> Result<Found<'t>> {
+    fn resource<'t>(&self, one: &'t Traced, name: &str) -> Result<FoundResource<'t>> {
         let mut found = self.resources(one, name)?;
         if found.len() > 1 {
             let names: Vec<String> = found
@@ -289,7 +290,7 @@ impl Answerer<'_> {
         Ok(found.swap_remove(0))
     }
 
-    fn field(&self, one: &Traced, found: &Found, field: &str) -> Result<Vec<Explanation>> {
+    fn field(&self, one: &Traced, found: &FoundResource, field: &str) -> Result<Vec<Explanation>> {
         let path = FieldPath::parse(field)?;
         let places = explain::locate(&one.trace, found, &path);
         if places.is_empty() {
@@ -320,18 +321,18 @@ impl Answerer<'_> {
     }
 
     /// The history of a resource as a whole.
-    fn whole(&self, one: &Traced, found: &Found) -> Explanation {
+    fn whole(&self, one: &Traced, found: &FoundResource) -> Explanation {
         self.explain(&explain::Where::whole(&one.trace, found))
     }
 
     /// The same with what almost happened to it.
-    fn whole_in_full(&self, one: &Traced, found: &Found) -> Explanation {
+    fn whole_in_full(&self, one: &Traced, found: &FoundResource) -> Explanation {
         let mut answer = self.whole(one, found);
         answer.misses = self.all_misses(one, &explain::Where::whole(&one.trace, found), &answer);
         answer
     }
 
-    fn no_field(&self, one: &Traced, found: &Found, field: &FieldPath) -> Diagnostic {
+    fn no_field(&self, one: &Traced, found: &FoundResource, field: &FieldPath) -> Diagnostic {
         let id = &found.seen.id;
         let message = format!("{} `{}` has no field `{}`, and never had", id.gvk.kind, id.name, field.text());
         let names = one.trace.ids(found.track).iter().map(|id| id.name.as_str()).collect();
@@ -409,7 +410,7 @@ impl Answerer<'_> {
             .resources()
             .into_iter()
             .map(|(track, seen, present)| {
-                let answer = self.whole(one, &Found { track, seen, present });
+                let answer = self.whole(one, &FoundResource { track, seen, present });
                 text::Row::new(&answer, &self.report.sources)
             })
             .collect();

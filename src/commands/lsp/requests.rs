@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_engine::Diagnostic;
 use krm_engine::cfg::comment_places;
-use krm_engine::editor::{Completion, CompletionKind, Completions, Editor, Place, Problem, Symbol};
+use krm_engine::editor::{Completion, CompletionKind, Completions, Editor, FileSpan, Problem, Symbol};
 use serde_json::{Value, json};
 
 use super::positions::{Lines, Position, Range};
@@ -24,7 +24,7 @@ struct Asked {
 }
 
 /// Texts to write at places.
-type Edits = Vec<(Place, String)>;
+type Edits = Vec<(FileSpan, String)>;
 
 impl Server {
     /// Answers a request of a running server; `None` if there is no such method.
@@ -146,7 +146,7 @@ impl Server {
         Ok(self.locations(&places))
     }
 
-    fn locations(&self, places: &[Place]) -> Value {
+    fn locations(&self, places: &[FileSpan]) -> Value {
         let converter = Converter::new(self);
         json!(places.iter().map(|place| converter.location(place)).collect::<Vec<_>>())
     }
@@ -377,7 +377,7 @@ impl Server {
 fn safe_fixes(problems: &[Problem]) -> Edits {
     let mut edits: Edits = Vec::new();
     for fix in problems.iter().flat_map(|problem| &problem.fixes).filter(|fix| fix.is_safe) {
-        let overlaps = |(place, _): &(Place, String)| {
+        let overlaps = |(place, _): &(FileSpan, String)| {
             edits.iter().any(|(other, _)| {
                 let (a, b) = (place.span, other.span);
                 place.path == other.path && a.start <= b.end && b.start <= a.end

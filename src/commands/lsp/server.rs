@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use krm_engine::editor::{Editor, Level, Place, Problem};
+use krm_engine::editor::{Editor, FileSpan, Level, Problem};
 use krm_engine::workspace::VENDORED;
 use krm_yaml::{Failure, Source, Span};
 use rustc_hash::FxHashMap;
@@ -391,12 +391,12 @@ impl<'a> Converter<'a> {
         Self { server, lines: RefCell::default() }
     }
 
-    pub fn range(&self, place: &'a Place) -> Range {
+    pub fn range(&self, place: &'a FileSpan) -> Range {
         self.range_of(place, place.span)
     }
 
     /// The range of a span in the text that a place is in.
-    pub fn range_of(&self, place: &'a Place, span: Span) -> Range {
+    pub fn range_of(&self, place: &'a FileSpan, span: Span) -> Range {
         let mut known = self.lines.borrow_mut();
         let lines = known
             .entry(Arc::as_ptr(&place.source))
@@ -404,7 +404,7 @@ impl<'a> Converter<'a> {
         lines.range(span.range())
     }
 
-    pub fn location(&self, place: &'a Place) -> p::Location {
+    pub fn location(&self, place: &'a FileSpan) -> p::Location {
         p::Location { uri: self.server.address(&place.path).0, range: self.range(place) }
     }
 

@@ -11,7 +11,7 @@ use super::{Item, quantity};
 
 /// A field path that may lead to several fields.
 #[derive(Clone, Debug)]
-pub(crate) struct FieldPath(Path);
+pub(crate) struct SearchPath(Path);
 
 /// A node that a path led to, and the values that chose list items on the way.
 pub(crate) struct Found<'n> {
@@ -26,7 +26,7 @@ impl Rules for Search {
     const KEYS_INDEX: bool = true;
 }
 
-impl FieldPath {
+impl SearchPath {
     /// Reads `a.b[name=c].d`; `\.` is a dot within a name, dots within brackets are plain.
     pub(crate) fn parse(text: &str) -> Result<Self> {
         split(text)?.iter().map(|part| segment(part)).collect::<Result<_>>().map(|path| Self(Path(path)))
@@ -126,7 +126,7 @@ fn split(text: &str) -> Result<Vec<String>> {
 /// A question about a field, answered yes or no for a resource.
 #[derive(Clone, Debug)]
 pub struct Query {
-    path: FieldPath,
+    path: SearchPath,
     test: Test,
 }
 
@@ -149,9 +149,9 @@ impl Query {
     pub fn parse(text: &str) -> Result<Self> {
         let Some((at, sign)) = operator(text) else {
             let test = Test::Fits(Regex::new("").expect("the empty expression is one"));
-            return Ok(Self { path: FieldPath::parse(text)?, test });
+            return Ok(Self { path: SearchPath::parse(text)?, test });
         };
-        let (path, value) = (FieldPath::parse(&text[..at])?, &text[at + sign.len()..]);
+        let (path, value) = (SearchPath::parse(&text[..at])?, &text[at + sign.len()..]);
         if operator(value).is_some() && sign != "=" {
             return Err(Diagnostic::error("query", format!("`{text}` compares twice"))
                 .help("ask one question at a time"));

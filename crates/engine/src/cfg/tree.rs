@@ -6,7 +6,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span};
 
 use super::Item;
 use super::format::rank;
-use super::query::{FieldPath, one_line};
+use super::query::{SearchPath, one_line};
 
 /// What the branches stand for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub enum Structure {
 
 /// A field to show beneath each resource that has it.
 pub struct Field {
-    path: FieldPath,
+    path: SearchPath,
     /// What it is shown under.
     name: String,
     /// For fields of containers: the field's own name, shown once for each container.
@@ -36,7 +36,7 @@ impl Field {
         let list = CONTAINERS.iter().find(|list| path.starts_with(**list));
         let part = list.and_then(|_| path.rsplit_once('.')).map(|(_, last)| last.to_owned());
         let name = list.map_or_else(|| path.to_owned(), |list| (*list).to_owned());
-        Ok(Self { path: FieldPath::parse(path)?, name, part })
+        Ok(Self { path: SearchPath::parse(path)?, name, part })
     }
 
     /// A field of every container, whatever kind holds it.

@@ -12,7 +12,7 @@ use krm_yaml::{Source, Span, Text, decode_lossy};
 use rustc_hash::FxHashMap;
 
 use super::compare::Side;
-use super::{Cause, Place};
+use super::{Cause, Location};
 use crate::compare::lines::{Hunk, hunks};
 use crate::explain::{Because, Hidden, HistoryEntry, HistoryOptions, Labels, Site};
 use crate::files::KUSTOMIZATION_FILES;
@@ -110,10 +110,10 @@ impl<'a> Causes<'a> {
     }
 
     /// The location of a span.
-    pub(crate) fn place(&self, which: Which, span: Span) -> Option<Place> {
+    pub(crate) fn place(&self, which: Which, span: Span) -> Option<Location> {
         let source = self.sides[which as usize].sources.get(span.file)?;
         let (from, to) = (source.position(span.start as usize), source.position(span.end as usize));
-        Some(Place {
+        Some(Location {
             file: source.name().to_owned(),
             line: from.line,
             column: from.column,
@@ -241,7 +241,7 @@ impl<'a> Causes<'a> {
         let other = counterpart(&file, &hit).and_then(|line| text(other(hit.which), line));
         let lines = file.lines[hit.which as usize].as_deref().unwrap_or_default();
         let end = lines.get(hit.line).map_or(0, |line| line.chars().count()) + 1;
-        let place = Some(Place {
+        let place = Some(Location {
             file: hit.file.clone(),
             line: hit.line + 1,
             column: hit.column,

@@ -11,7 +11,9 @@ use super::causes::{Causes, Histories, Which};
 use super::pair::{Item, Pair, pairs, split_hash};
 use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Own, Status, Tail, TargetDiff, flags, images};
 use crate::compare::fields::{Difference, differences};
-use crate::explain::{self, FieldPath, Found, Hidden, HistoryEntry, HistoryOptions, ResourceName, Where};
+use crate::explain::{
+    self, FieldPath, FoundResource, Hidden, HistoryEntry, HistoryOptions, ResourceName, Where,
+};
 use crate::files::world::World;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause as Noted, EventKind, Seen, Segment, at as node_at};
@@ -574,11 +576,11 @@ impl Comparison<'_> {
                 !present && trace.ids(*track).first().copied() == wanted.as_ref()
             });
             return gone.map_or_else(Vec::new, |(track, seen, present)| {
-                explained(&Where::whole(trace, &Found { track, seen, present }))
+                explained(&Where::whole(trace, &FoundResource { track, seen, present }))
             });
         };
         let Some(seen) = seen(trace, track) else { return Vec::new() };
-        let found = Found { track, seen, present: true };
+        let found = FoundResource { track, seen, present: true };
         if is_there && moved {
             return moves(trace, &found, path, HistoryOptions { depth: 0, ..with });
         }
@@ -634,7 +636,7 @@ pub(super) fn differences_of(pair: &Pair, old: &[Item], new: &[Item]) -> Vec<Dif
 }
 
 /// How the order of a list came about: what moved its elements, and what made them.
-fn moves(trace: &Trace, found: &Found, path: &[Segment], with: HistoryOptions) -> Vec<HistoryEntry> {
+fn moves(trace: &Trace, found: &FoundResource, path: &[Segment], with: HistoryOptions) -> Vec<HistoryEntry> {
     let count = node_at(&found.seen.node, path).map_or(0, |list| list.items().len());
     // The first elements say what came before what.
     const MOST: usize = 32;

@@ -2,7 +2,7 @@
 
 use krm_yaml::Node;
 
-use super::{Cause, Change, Diff, Flag, ImageChange, Named, Own, Place, Tail, TargetDiff};
+use super::{Cause, Change, Diff, Flag, ImageChange, Location, Named, Own, Tail, TargetDiff};
 
 const FORMAT: &str = "krm.diff/1";
 
@@ -149,7 +149,7 @@ fn cause(cause: &Cause, parts: &Parts) -> Node {
     object
 }
 
-pub(crate) fn place(place: &Place) -> Node {
+pub(crate) fn place(place: &Location) -> Node {
     let mut object = Node::map();
     object.set("file", place.file.as_str());
     object.set("line", place.line as i64);

@@ -99,7 +99,7 @@ impl Status {
 
 /// A location in a source file.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Place {
+pub struct Location {
     /// The path, as messages show it.
     pub file: String,
     /// The first line, from 1.
@@ -119,7 +119,7 @@ pub const JSON_SCHEMA: &str = include_str!("../../data/diff.schema.json");
 #[derive(Clone, Debug, Default)]
 pub struct Cause {
     /// The line; of one that was removed, where it was. `None` if no line of the sources changed.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// The place is on the first side: the line is gone.
     pub removed: bool,
     /// The line as it was.
@@ -219,7 +219,7 @@ pub struct Tail {
     /// The folder of the kustomization it happened in; empty for what comes at the end of every build.
     pub layer: String,
     /// Where it is written; `None` if it is not written anywhere.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
 }
 
 /// An image that changes.
@@ -243,7 +243,7 @@ pub struct Flag {
     /// The change it is about, by its index in [`Diff::changes`].
     pub change: usize,
     /// The line that causes it, or else where the value is written.
-    pub place: Option<Place>,
+    pub place: Option<Location>,
     /// In a sentence, for people.
     pub message: String,
 }

@@ -8,7 +8,7 @@ use krm_yaml::{Fix, Source, Sources};
 use super::Editor;
 use super::facts::Role;
 use super::fields::FileKind;
-use super::problems::Place;
+use super::problems::FileSpan;
 use crate::edit::File;
 use crate::files::texts::Files;
 use crate::files::world::World;
@@ -25,7 +25,7 @@ pub struct Extraction {
     /// What is in the new file.
     pub text: String,
     /// What changes in the kustomization.
-    pub edits: Vec<(Place, String)>,
+    pub edits: Vec<(FileSpan, String)>,
 }
 
 /// A patch that can be written in the kustomization itself.
@@ -34,7 +34,7 @@ pub struct Inlining {
     /// The file, as the kustomization names it.
     pub file: String,
     /// What changes in the kustomization.
-    pub edits: Vec<(Place, String)>,
+    pub edits: Vec<(FileSpan, String)>,
 }
 
 /// An entry of a kustomization under the cursor.
@@ -51,9 +51,9 @@ struct Entry {
 
 impl Entry {
     /// What changes in the kustomization.
-    fn edits(&self) -> Vec<(Place, String)> {
+    fn edits(&self) -> Vec<(FileSpan, String)> {
         let fix = as_edits(Fix::safe(""), &self.source, &self.file.text());
-        let place = |span| Place { path: self.path.clone(), source: self.source.clone(), span };
+        let place = |span| FileSpan { path: self.path.clone(), source: self.source.clone(), span };
         fix.edits().iter().map(|edit| (place(edit.span), edit.text.clone())).collect()
     }
 }

@@ -7,7 +7,7 @@ use krm_yaml::{Node, Source, Span, Text};
 use rustc_hash::FxHashMap;
 
 use super::fields::FileKind;
-use super::problems::Place;
+use super::problems::FileSpan;
 use super::{Editor, is_kptfile, repair};
 use crate::files::relative;
 use crate::files::world::{EntryKind, World};
@@ -38,7 +38,7 @@ pub(crate) struct Definition {
     pub namespace: Text,
     pub name: Text,
     /// Where the name is.
-    pub place: Place,
+    pub place: FileSpan,
     /// All of it.
     pub whole: Span,
 }
@@ -232,11 +232,11 @@ impl Editor {
     }
 
     /// A file as a place: its beginning.
-    pub(super) fn start_of(&self, file: &Path) -> Option<Place> {
+    pub(super) fn start_of(&self, file: &Path) -> Option<FileSpan> {
         self.world.is_file(file).then(|| {
             let source = Source::detached("", self.text(file).unwrap_or_default().to_string());
             let span = source.span(0, 0);
-            Place { path: file.to_owned(), source, span }
+            FileSpan { path: file.to_owned(), source, span }
         })
     }
 }
@@ -251,7 +251,7 @@ fn defined(file: &Path, source: &Arc<Source>, root: &Node) -> Option<Definition>
         group: group.into(),
         namespace: text(&["metadata", "namespace"]).into(),
         name: name.text()?.into(),
-        place: Place { path: file.to_owned(), source: source.clone(), span: name.span() },
+        place: FileSpan { path: file.to_owned(), source: source.clone(), span: name.span() },
         whole: root.span(),
     })
 }
@@ -271,7 +271,7 @@ fn generated<'n>(
                 group: Text::new(),
                 namespace: entry.get("namespace").and_then(Node::text).unwrap_or_default().into(),
                 name: name.text()?.into(),
-                place: Place { path: file.to_owned(), source: source.clone(), span: name.span() },
+                place: FileSpan { path: file.to_owned(), source: source.clone(), span: name.span() },
                 whole: entry.span(),
             })
         })

@@ -6,14 +6,14 @@ use std::path::Path;
 use krm_yaml::Span;
 
 use super::Editor;
-use super::problems::Place;
+use super::problems::FileSpan;
 use crate::pipeline::trace::positions;
 
 /// A word to show after a piece of text.
 #[derive(Clone, Debug)]
 pub struct Hint {
     /// What it is shown after.
-    pub place: Place,
+    pub place: FileSpan,
     /// A word: the name of the element that is meant.
     pub text: String,
     /// The same at length.
@@ -39,7 +39,7 @@ impl Editor {
             let (text, _) = names.first()?.clone();
             let is_one = names.iter().all(|(name, _)| *name == text);
             let span = Span { file: source.id(), start, end };
-            let place = Place { path: path.clone(), source: source.clone(), span };
+            let place = FileSpan { path: path.clone(), source: source.clone(), span };
             let description = names.into_iter().map(|(_, at)| at).collect::<Vec<_>>().join("\n");
             is_one.then_some(Hint { place, text, description })
         };

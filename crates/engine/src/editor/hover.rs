@@ -9,10 +9,10 @@ use super::complete::builtin_at;
 use super::cursor::Cursor;
 use super::facts::Role;
 use super::fields::FileKind;
-use super::problems::Place;
+use super::problems::FileSpan;
 use super::{Editor, builtins};
 use crate::explain::{
-    self, Explanation, FieldPath, Found, Hidden, HistoryOptions, Labels, ResourceName, Where, text,
+    self, Explanation, FieldPath, FoundResource, Hidden, HistoryOptions, Labels, ResourceName, Where, text,
 };
 use crate::files::relative;
 use crate::pipeline::Trace;
@@ -24,7 +24,7 @@ pub struct Hover {
     /// In Markdown.
     pub text: String,
     /// The text it is about.
-    pub place: Place,
+    pub place: FileSpan,
 }
 
 /// The most builds to describe; the rest are only counted.
@@ -43,7 +43,7 @@ impl Editor {
             Role::Resource | Role::Patch => self.histories(&path, &cursor),
             Role::Replacement | Role::Named | Role::Stranger => None,
         }?;
-        Some(Hover { text, place: Place { path, source: cursor.source.clone(), span: cursor.span } })
+        Some(Hover { text, place: FileSpan { path, source: cursor.source.clone(), span: cursor.span } })
     }
 
     /// What a field of a kustomization, a Composition or a Kptfile means, and what its entry does.
@@ -238,7 +238,7 @@ fn subject(cursor: &Cursor) -> Option<(String, String, String)> {
 }
 
 /// The field of the result that a value written at a place is in, or was in before it was overwritten.
-fn written_at<'t>(trace: &'t Trace, found: &Found<'t>, written: Span) -> Option<Where<'t>> {
+fn written_at<'t>(trace: &'t Trace, found: &FoundResource<'t>, written: Span) -> Option<Where<'t>> {
     let mut way = None;
     explain::each_scalar(&found.seen.node, &mut Vec::new(), &mut |_, path| {
         let is_it = || trace.history(found.track, path).iter().any(|event| event.written == written);

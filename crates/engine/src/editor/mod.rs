@@ -44,7 +44,7 @@ pub use hints::Hint;
 pub use hover::Hover;
 pub use outline::{Link, Symbol};
 pub use preview::Usage;
-pub use problems::{Level, Place, Problem, Repair};
+pub use problems::{FileSpan, Level, Problem, Repair};
 
 /// A folder that is open in an editor.
 pub struct Editor {

@@ -7,7 +7,7 @@ use krm_yaml::{Node, Span, Text};
 use super::cursor::Cursor;
 use super::facts::{Definition, GENERATORS, Role};
 use super::fields::FileKind;
-use super::problems::Place;
+use super::problems::FileSpan;
 use super::{Editor, Repaired, is_kptfile};
 use crate::edit::rename::{self, Rename};
 use crate::resource::Gvk;
@@ -46,7 +46,7 @@ const SCALED: [&str; 4] = ["Deployment", "ReplicaSet", "ReplicationController", 
 
 impl Editor {
     /// The places where what is under the cursor is defined.
-    pub fn definition(&mut self, path: &Path, offset: usize) -> Vec<Place> {
+    pub fn definition(&mut self, path: &Path, offset: usize) -> Vec<FileSpan> {
         self.sync();
         let path = self.world.place(path);
         if let Some(reference) = self.reference_at(&path, offset) {
@@ -72,7 +72,7 @@ impl Editor {
     }
 
     /// The places that name what is under the cursor.
-    pub fn references(&mut self, path: &Path, offset: usize, with_definition: bool) -> Vec<Place> {
+    pub fn references(&mut self, path: &Path, offset: usize, with_definition: bool) -> Vec<FileSpan> {
         self.sync();
         let path = self.world.place(path);
         if let Some(target) =
@@ -98,21 +98,21 @@ impl Editor {
             for mention in rename::mentions(&world, &self.sources, &self.workspace, &home, &rename) {
                 let is_own = mention.path == home && definition.place.span.start == mention.span.start;
                 if with_definition || !is_own {
-                    found.push(Place { path: mention.path, source: mention.source, span: mention.span });
+                    found.push(FileSpan { path: mention.path, source: mention.source, span: mention.span });
                 }
             }
             if self.layer_of(&home).is_none() {
                 found.extend(self.users(&home));
             }
         }
-        let key = |place: &Place| (place.path.clone(), place.span.start);
+        let key = |place: &FileSpan| (place.path.clone(), place.span.start);
         found.sort_by_key(key);
         found.dedup_by_key(|place| key(place));
         found
     }
 
     /// Where what is under the cursor may be renamed: the name itself, and what it is now.
-    pub fn renamable(&mut self, path: &Path, offset: usize) -> Option<(Place, String)> {
+    pub fn renamable(&mut self, path: &Path, offset: usize) -> Option<(FileSpan, String)> {
         self.sync();
         let path = self.world.place(path);
         let cursor = self.cursor(&path, offset)?;
@@ -121,7 +121,7 @@ impl Editor {
         let defined = self.defined_as(&path, &named);
         let definition = defined.first().filter(|definition| self.is_built(&definition.place.path))?;
         (named.name == definition.name).then(|| {
-            let place = Place { path, source: cursor.source.clone(), span: unquoted(&cursor, span) };
+            let place = FileSpan { path, source: cursor.source.clone(), span: unquoted(&cursor, span) };
             (place, definition.name.to_string())
         })
     }
@@ -169,7 +169,7 @@ impl Editor {
     }
 
     /// Where a name leads: to a file, or to the kustomization of a folder.
-    pub(super) fn led_to(&self, target: &ReferenceTarget) -> Option<Place> {
+    pub(super) fn led_to(&self, target: &ReferenceTarget) -> Option<FileSpan> {
         match target {
             ReferenceTarget::File(file) => self.start_of(file),
             ReferenceTarget::Layer(folder) => self.start_of(&self.workspace.layer(folder)?.file),
@@ -178,10 +178,10 @@ impl Editor {
     }
 
     /// The entries of kustomizations that name a file or folder.
-    pub(super) fn users(&self, target: &Path) -> Vec<Place> {
+    pub(super) fn users(&self, target: &Path) -> Vec<FileSpan> {
         let users = self.workspace.users(target).filter_map(|(layer, reference)| {
             let source = layer.source.clone().filter(|source| source.id() == reference.span.file)?;
-            Some(Place { path: layer.file.clone(), source, span: reference.span })
+            Some(FileSpan { path: layer.file.clone(), source, span: reference.span })
         });
         users.collect()
     }
@@ -191,18 +191,18 @@ impl Editor {
     }
 
     /// Where an image is used in what a kustomization is made of.
-    fn image_uses(&mut self, path: &Path, name: &str) -> Vec<Place> {
+    fn image_uses(&mut self, path: &Path, name: &str) -> Vec<FileSpan> {
         let Some(layer) = self.layer_of(path) else { return Vec::new() };
         let folders: Vec<PathBuf> =
             self.workspace.closure(layer).iter().map(|layer| layer.folder.clone()).collect();
-        let mut found: Vec<Place> =
+        let mut found: Vec<FileSpan> =
             self.images(&folders).into_iter().filter(|(image, _)| image == name).map(|(_, at)| at).collect();
         found.sort_by_key(|place| (place.path.clone(), place.span.start));
         found
     }
 
     /// The images that resources of some layers name, without tags, and where.
-    pub(super) fn images(&mut self, folders: &[PathBuf]) -> Vec<(String, Place)> {
+    pub(super) fn images(&mut self, folders: &[PathBuf]) -> Vec<(String, FileSpan)> {
         let mut files: Vec<PathBuf> = Vec::new();
         for folder in folders {
             let Some(layer) = self.workspace.layer(folder) else { continue };
@@ -222,7 +222,7 @@ impl Editor {
                     let (name, ..) = split_image(image);
                     found.push((
                         name.to_owned(),
-                        Place { path: file.clone(), source: source.clone(), span: node.span() },
+                        FileSpan { path: file.clone(), source: source.clone(), span: node.span() },
                     ));
                 });
             }

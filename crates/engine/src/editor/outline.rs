@@ -6,7 +6,7 @@ use std::sync::Arc;
 use krm_yaml::{Node, Source, Span};
 
 use super::facts::Role;
-use super::problems::Place;
+use super::problems::FileSpan;
 use super::{Editor, repair};
 use crate::workspace::ReferenceTarget;
 
@@ -20,7 +20,7 @@ pub struct Symbol {
     /// Whether it is a whole resource and not a part of one.
     pub is_resource: bool,
     /// All of it.
-    pub whole: Place,
+    pub whole: FileSpan,
     /// What to show when it is chosen.
     pub chosen: Span,
     /// The parts of it that have names.
@@ -31,7 +31,7 @@ pub struct Symbol {
 #[derive(Clone, Debug)]
 pub struct Link {
     /// The text.
-    pub from: Place,
+    pub from: FileSpan,
     /// The file it leads to: for a base, its kustomization.
     pub to: PathBuf,
 }
@@ -57,7 +57,7 @@ impl Editor {
     }
 
     /// What can be folded away: fields and items of lists that take more than a line. `None` for files that are not ours.
-    pub fn folds(&mut self, path: &Path) -> Option<Vec<Place>> {
+    pub fn folds(&mut self, path: &Path) -> Option<Vec<FileSpan>> {
         self.sync();
         let path = self.world.place(path);
         let text = self.text(&path).filter(|_| self.role(&path) != Role::Stranger)?;
@@ -68,7 +68,7 @@ impl Editor {
                 let end = source.slice(span).trim_end().len() as u32;
                 let span = Span { end: span.start + end, ..span };
                 if source.slice(span).contains('\n') {
-                    found.push(Place { path: path.clone(), source: source.clone(), span });
+                    found.push(FileSpan { path: path.clone(), source: source.clone(), span });
                 }
             });
         }
@@ -85,7 +85,7 @@ impl Editor {
             let name = format!("{} {}", definition.kind, definition.name);
             if name.to_lowercase().contains(&query) {
                 let chosen = definition.place.span;
-                let whole = Place { span: definition.whole, ..definition.place };
+                let whole = FileSpan { span: definition.whole, ..definition.place };
                 let (detail, within) = (definition.namespace.to_string(), Vec::new());
                 found.push(Symbol { name, detail, is_resource: true, whole, chosen, within });
             }
@@ -113,7 +113,7 @@ impl Editor {
                 }
             };
             Some(Link {
-                from: Place { path: path.clone(), source: source.clone(), span: reference.span },
+                from: FileSpan { path: path.clone(), source: source.clone(), span: reference.span },
                 to,
             })
         });
@@ -127,8 +127,8 @@ struct Outline<'a> {
 }
 
 impl Outline<'_> {
-    fn place(&self, span: Span) -> Place {
-        Place { path: self.path.to_owned(), source: self.source.clone(), span }
+    fn place(&self, span: Span) -> FileSpan {
+        FileSpan { path: self.path.to_owned(), source: self.source.clone(), span }
     }
 
     fn resource(&self, root: &Node) -> Symbol {

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use krm_yaml::Result;
 
-use super::{Editor, Place};
+use super::{Editor, FileSpan};
 use crate::session::emit;
 
 /// A file of a kustomization, and who builds it.
 #[derive(Clone, Debug)]
 pub struct Usage {
     /// Where to show it: the beginning of the file.
-    pub place: Place,
+    pub place: FileSpan,
     /// The roots, in the order of their paths.
     pub roots: Vec<String>,
 }

@@ -13,7 +13,7 @@ use crate::files::world::World;
 
 /// A piece of a file.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub struct FileSpan {
     /// The real path.
     pub path: PathBuf,
     /// The text that `span` points into.
@@ -37,7 +37,7 @@ pub enum Level {
 #[derive(Clone, Debug)]
 pub struct Problem {
     /// Where it is; the start of the file if nothing better is known.
-    pub place: Place,
+    pub place: FileSpan,
     /// How bad it is.
     pub level: Level,
     /// The code of the diagnostic, such as `replicas-no-match`.
@@ -47,7 +47,7 @@ pub struct Problem {
     /// What is wrong; advice follows on lines of its own.
     pub message: String,
     /// Further facts and where they are.
-    pub notes: Vec<(String, Place)>,
+    pub notes: Vec<(String, FileSpan)>,
     /// Ways to settle it, each by itself.
     pub fixes: Vec<Repair>,
 }
@@ -60,7 +60,7 @@ pub struct Repair {
     /// It leaves the outcome of every build as it is.
     pub is_safe: bool,
     /// Each piece and the text that replaces it.
-    pub edits: Vec<(Place, String)>,
+    pub edits: Vec<(FileSpan, String)>,
 }
 
 /// Whether a diagnostic is about something that is not run or fetched for an editor.
@@ -102,7 +102,7 @@ impl<'a> Reporter<'a> {
             true => message.push_str("\nAn editor runs no programs and fetches nothing: `krm build` does."),
             false => diagnostic.advice().iter().for_each(|help| message.push_str(&format!("\nhelp: {help}"))),
         }
-        let mut notes: Vec<(String, Place)> = Vec::new();
+        let mut notes: Vec<(String, FileSpan)> = Vec::new();
         for note in diagnostic.notes() {
             match self.place(note.place) {
                 Some(place) => notes.push((note.message.clone(), place)),
@@ -127,7 +127,7 @@ impl<'a> Reporter<'a> {
         if let Some(known) = of_file.iter_mut().find(is_same) {
             // A base that many overlays include is wrong once. A few of them say enough.
             for (text, place) in notes {
-                let is_known = |(known, at): &(String, Place)| {
+                let is_known = |(known, at): &(String, FileSpan)| {
                     *known == text && at.path == place.path && at.span.range() == place.span.range()
                 };
                 if known.notes.len() < MOST_NOTES && !known.notes.iter().any(is_known) {
@@ -147,21 +147,21 @@ impl<'a> Reporter<'a> {
     }
 
     /// Where a span is. Texts that are not files of this machine have no place.
-    pub(crate) fn place(&self, span: Span) -> Option<Place> {
+    pub(crate) fn place(&self, span: Span) -> Option<FileSpan> {
         let source = self.sources.get(span.file)?;
         let find = || {
             let path = self.world.real_path(Path::new(source.name())).ok();
             path.filter(|path| self.world.is_file(path))
         };
         let path = self.paths.borrow_mut().entry(span.file).or_insert_with(find).clone()?;
-        Some(Place { path, source, span })
+        Some(FileSpan { path, source, span })
     }
 
-    fn start_of(&self, file: &Path) -> Option<Place> {
+    fn start_of(&self, file: &Path) -> Option<FileSpan> {
         let text = decode_lossy(self.world.read(file).ok()?);
         let source = Source::detached("", text);
         let span = source.span(0, 0);
-        Some(Place { path: file.to_owned(), source, span })
+        Some(FileSpan { path: file.to_owned(), source, span })
     }
 
     /// The problems by file, in the order of the text.
@@ -175,7 +175,7 @@ impl<'a> Reporter<'a> {
 }
 
 /// What `did you mean` says, done, if it is about the very word that is marked.
-fn as_advised(place: &Place, advice: &str) -> Option<Repair> {
+fn as_advised(place: &FileSpan, advice: &str) -> Option<Repair> {
     let meant = advice.strip_prefix("did you mean `")?.split('`').next()?;
     let written = place.source.slice(place.span);
     let is_quoted = written.len() > 1 && written.starts_with(['"', '\'']);
@@ -187,7 +187,7 @@ fn as_advised(place: &Place, advice: &str) -> Option<Repair> {
     (is_word && fits_plain).then(|| Repair {
         message: format!("Write `{meant}`"),
         is_safe: false,
-        edits: vec![(Place { span, ..place.clone() }, meant.to_owned())],
+        edits: vec![(FileSpan { span, ..place.clone() }, meant.to_owned())],
     })
 }
 
@@ -213,6 +213,6 @@ fn key(problem: &Problem) -> (u32, u32, Level, &str, &str) {
     (span.start, span.end, problem.level, problem.code, &problem.message)
 }
 
-fn note_key((text, place): &(String, Place)) -> (&Path, u32, &str) {
+fn note_key((text, place): &(String, FileSpan)) -> (&Path, u32, &str) {
     (&place.path, place.span.start, text)
 }

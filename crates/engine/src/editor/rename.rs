@@ -8,7 +8,7 @@ use krm_yaml::{Diagnostic, Result};
 
 use super::facts::Definition;
 use super::navigate::named;
-use super::problems::Place;
+use super::problems::FileSpan;
 use super::{Editor, Repaired};
 use crate::edit::rename::{self, Rename};
 use crate::edit::{moves, overlay};
@@ -17,7 +17,7 @@ use crate::select::near_miss::with_article;
 
 impl Editor {
     /// What to write where, so that the resource under the cursor has another name and every build stays equal but for it.
-    pub fn rename(&mut self, path: &Path, offset: usize, new: &str) -> Result<Vec<(Place, String)>> {
+    pub fn rename(&mut self, path: &Path, offset: usize, new: &str) -> Result<Vec<(FileSpan, String)>> {
         self.sync();
         let path = self.world.place(path);
         let refused = |message: String| Diagnostic::error("edit-refused", message);
@@ -57,10 +57,10 @@ impl Editor {
         }
         let world = Repaired(&self.world);
         let mentions = rename::changes(&world, &self.sources, &self.workspace, &home, &rename)?;
-        let edits: Vec<(Place, String)> = mentions
+        let edits: Vec<(FileSpan, String)> = mentions
             .into_iter()
             .map(|mention| {
-                (Place { path: mention.path, source: mention.source, span: mention.span }, new.to_owned())
+                (FileSpan { path: mention.path, source: mention.source, span: mention.span }, new.to_owned())
             })
             .collect();
         self.check_rename(&home, &rename, &edits)?;
@@ -68,10 +68,10 @@ impl Editor {
     }
 
     /// Tries a rename: whatever could be built before must give the same, but for the name.
-    fn check_rename(&self, home: &Path, rename: &Rename, edits: &[(Place, String)]) -> Result<()> {
+    fn check_rename(&self, home: &Path, rename: &Rename, edits: &[(FileSpan, String)]) -> Result<()> {
         let mut texts: BTreeMap<PathBuf, String> = BTreeMap::new();
         // From the end, so that spans hold.
-        let mut ordered: Vec<&(Place, String)> = edits.iter().collect();
+        let mut ordered: Vec<&(FileSpan, String)> = edits.iter().collect();
         ordered.sort_by_key(|(place, _)| std::cmp::Reverse(place.span.start));
         for (place, new) in ordered {
             let text = || self.text(&place.path).map(|text| text.to_string()).unwrap_or_default();
@@ -97,7 +97,7 @@ impl Editor {
     }
 
     /// What to write where when a file or folder is moved, so that every path leads to the same.
-    pub fn moved(&mut self, from: &Path, to: &Path) -> Result<Vec<(Place, String)>> {
+    pub fn moved(&mut self, from: &Path, to: &Path) -> Result<Vec<(FileSpan, String)>> {
         self.sync();
         let from = self.world.place(from);
         let to = self.world.place(to);
@@ -105,7 +105,7 @@ impl Editor {
             let edits = edits.into_iter().filter_map(|(span, text)| {
                 let source = self.sources.get(span.file)?;
                 let path = self.world.real_path(Path::new(source.name())).ok()?;
-                Some((Place { path, source, span }, text))
+                Some((FileSpan { path, source, span }, text))
             });
             edits.collect()
         })

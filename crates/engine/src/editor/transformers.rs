@@ -6,7 +6,7 @@ use krm_yaml::{Node, Text};
 
 use super::Editor;
 use super::cursor::Cursor;
-use super::problems::Place;
+use super::problems::FileSpan;
 use crate::workspace::{Layer, LayerKind};
 
 /// A transformer in a Composition.
@@ -15,7 +15,7 @@ pub(crate) struct NamedTransformer {
     pub kind: Text,
     pub name: Text,
     /// Where the name is.
-    pub place: Place,
+    pub place: FileSpan,
 }
 
 /// The fields that name transformers of others, and the way to the name in an entry of each.
@@ -30,14 +30,19 @@ impl Editor {
     }
 
     /// Where the transformers are defined that the cursor is on a name of.
-    pub(super) fn transformers_meant(&self, path: &Path, cursor: &Cursor) -> Vec<Place> {
+    pub(super) fn transformers_meant(&self, path: &Path, cursor: &Cursor) -> Vec<FileSpan> {
         let Some(name) = name_at(cursor) else { return Vec::new() };
         let all = self.transformers_below(path).into_iter();
         all.filter(|transformer| transformer.name == name).map(|transformer| transformer.place).collect()
     }
 
     /// Where a transformer is overridden or put in order, by any Composition that has it.
-    pub(super) fn transformer_uses(&self, path: &Path, cursor: &Cursor, with_definition: bool) -> Vec<Place> {
+    pub(super) fn transformer_uses(
+        &self,
+        path: &Path,
+        cursor: &Cursor,
+        with_definition: bool,
+    ) -> Vec<FileSpan> {
         let Some(name) = name_at(cursor) else { return Vec::new() };
         let mut found = Vec::new();
         for layer in self.together(path) {
@@ -72,7 +77,7 @@ fn names(layer: &Layer, field: &str, way: &[&str]) -> Vec<NamedTransformer> {
         Some(NamedTransformer {
             kind: entry.get("kind").and_then(Node::text).unwrap_or_default().into(),
             name: name.text()?.into(),
-            place: Place { path: layer.file.clone(), source, span: name.span() },
+            place: FileSpan { path: layer.file.clone(), source, span: name.span() },
         })
     };
     entries.iter().filter(|_| layer.kind == LayerKind::Composition).filter_map(of).collect()

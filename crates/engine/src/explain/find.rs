@@ -107,7 +107,7 @@ fn is_short_for(word: &str, kind: &str) -> bool {
 
 /// A resource of a trace.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'t> {
+pub struct FoundResource<'t> {
     /// Which resource of the trace it is.
     pub track: Track,
     /// As it was last.
@@ -117,11 +117,14 @@ pub struct Found<'t> {
 }
 
 /// The resources that a name means. None is an error that names near ones.
-pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<'t>>> {
-    let all: Vec<Found> =
-        trace.resources().into_iter().map(|(track, seen, present)| Found { track, seen, present }).collect();
-    let meant = |found: &&Found| name.means(&trace.ids(found.track));
-    let mut found: Vec<Found> = all.iter().filter(meant).copied().collect();
+pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<FoundResource<'t>>> {
+    let all: Vec<FoundResource> = trace
+        .resources()
+        .into_iter()
+        .map(|(track, seen, present)| FoundResource { track, seen, present })
+        .collect();
+    let meant = |found: &&FoundResource| name.means(&trace.ids(found.track));
+    let mut found: Vec<FoundResource> = all.iter().filter(meant).copied().collect();
     // A resource that was deleted or dropped is meant only if nothing that is there is.
     if found.iter().any(|found| found.present) {
         found.retain(|found| found.present);
@@ -129,7 +132,7 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<
     if !found.is_empty() {
         return Ok(found);
     }
-    let shown = |found: &Found| format!("{}/{}", found.seen.id.gvk.kind, found.seen.id.name);
+    let shown = |found: &FoundResource| format!("{}/{}", found.seen.id.gvk.kind, found.seen.id.name);
     let wanted = match &name.kind {
         Some(kind) => format!("{kind}/{}", name.name),
         None => name.name.clone(),
@@ -138,7 +141,7 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<
         Diagnostic::error("explain-no-resource", format!("there is no resource `{wanted}`, and never was"))
             .failing(Failure::NoMatch);
     // By any name it ever had, as those that are found.
-    let called = |found: &Found| -> Vec<String> {
+    let called = |found: &FoundResource| -> Vec<String> {
         let ids = trace.ids(found.track);
         let called = ids.iter().map(|id| match &name.kind {
             Some(_) => format!("{}/{}", id.gvk.kind, id.name),
@@ -146,10 +149,11 @@ pub fn resources<'t>(trace: &'t Trace, name: &ResourceName) -> Result<Vec<Found<
         });
         called.collect()
     };
-    let slips = |found: &Found| called(found).iter().map(|other| distance(&wanted, other)).min();
+    let slips = |found: &FoundResource| called(found).iter().map(|other| distance(&wanted, other)).min();
     let mut near = all;
     near.sort_by_cached_key(slips);
-    let is_near = |found: &&Found| nearest(&wanted, called(found).iter().map(String::as_str)).is_some();
+    let is_near =
+        |found: &&FoundResource| nearest(&wanted, called(found).iter().map(String::as_str)).is_some();
     Err(match near.first() {
         Some(_) if let Some(found) = near.iter().find(is_near) => {
             error.help(format!("did you mean `{}`?", shown(found)))
@@ -343,7 +347,7 @@ pub struct Where<'t> {
 }
 
 /// Every place a field means in a resource: in the result, or, if it is not there, where it was last.
-pub fn locate<'t>(trace: &'t Arc<Trace>, found: &Found<'t>, field: &FieldPath) -> Vec<Where<'t>> {
+pub fn locate<'t>(trace: &'t Arc<Trace>, found: &FoundResource<'t>, field: &FieldPath) -> Vec<Where<'t>> {
     if found.present {
         let ways = field.ways(&found.seen.node).into_iter();
         let ways: Vec<Where> = ways.map(|path| Where::in_result(trace, found, path)).collect();
@@ -377,13 +381,13 @@ fn before<'t>(trace: &'t Trace, track: Track, field: &FieldPath) -> Vec<Where<'t
 
 impl<'t> Where<'t> {
     /// A field of the result.
-    pub fn in_result(trace: &'t Trace, found: &Found<'t>, path: Vec<Segment>) -> Self {
+    pub fn in_result(trace: &'t Trace, found: &FoundResource<'t>, path: Vec<Segment>) -> Self {
         let (track, resource) = (found.track, Some(&found.seen.id));
         Self { trace, track, resource, until: trace.steps.len(), path, removed: false }
     }
 
     /// A resource as a whole, in the result or as it was when it went.
-    pub fn whole(trace: &'t Trace, found: &Found<'t>) -> Self {
+    pub fn whole(trace: &'t Trace, found: &FoundResource<'t>) -> Self {
         let whole = Self::in_result(trace, found, Vec::new());
         if found.present {
             return whole;

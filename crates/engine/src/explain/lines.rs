@@ -2,7 +2,7 @@
 
 use krm_yaml::{Diagnostic, Node, Result, Source, Span};
 
-use super::find::Found;
+use super::find::FoundResource;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Segment, at};
 
@@ -69,7 +69,7 @@ pub fn key_place(root: &Node, path: &[Segment]) -> Option<Span> {
 }
 
 /// The resource and field that a line of the output shows, counted from 1.
-pub fn at_line(trace: &Trace, wanted: usize) -> Result<(Found<'_>, Vec<Segment>)> {
+pub fn at_line(trace: &Trace, wanted: usize) -> Result<(FoundResource<'_>, Vec<Segment>)> {
     let mut number = 0;
     for (at, (track, seen)) in trace.result.iter().enumerate() {
         if at > 0 {
@@ -78,7 +78,7 @@ pub fn at_line(trace: &Trace, wanted: usize) -> Result<(Found<'_>, Vec<Segment>)
         for line in lines(&seen.node)? {
             number += 1;
             if number == wanted {
-                return Ok((Found { track: *track, seen, present: true }, line.path));
+                return Ok((FoundResource { track: *track, seen, present: true }, line.path));
             }
         }
     }

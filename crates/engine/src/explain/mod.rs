@@ -20,7 +20,8 @@ pub mod text;
 pub(crate) use answer::Moment;
 pub use answer::{Because, ChangingStep, Explanation, HistoryEntry, Move, Moves, Opaque, State};
 pub use find::{
-    FieldPath, Found, ResourceName, Where, each_scalar, locate, near_fields, resources, shown as shown_path,
+    FieldPath, FoundResource, ResourceName, Where, each_scalar, locate, near_fields, resources,
+    shown as shown_path,
 };
 pub use hidden::{Hidden, HiddenLines, difference_without_secrets, replaced, secrets_in};
 pub(crate) use hidden::{hidden_as, is_secret_value};
