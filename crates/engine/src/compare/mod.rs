@@ -5,6 +5,7 @@ pub(crate) mod lines;
 
 /// What happened to a field or a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub enum ChangeKind {
     /// It is there before and after, with another value.
     Changed,

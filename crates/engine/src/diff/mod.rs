@@ -25,6 +25,7 @@ pub mod lines {
 
 /// What differs between two results of some targets.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Diff {
     /// What the first side is called.
     pub from: String,
@@ -50,6 +51,7 @@ pub struct Diff {
 
 /// A folder that was built on both sides.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct TargetDiff {
     /// The folder, as the user names it.
     pub directory: String,
@@ -71,6 +73,7 @@ pub struct TargetDiff {
 
 /// What came of comparing a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Status {
     /// It is on both sides, and they differ.
     Changed,
@@ -117,6 +120,7 @@ pub const JSON_SCHEMA: &str = include_str!("../../data/diff.schema.json");
 
 /// Why something changed.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Cause {
     /// The line; of one that was removed, where it was. `None` if no line of the sources changed.
     pub place: Option<Location>,
@@ -140,6 +144,7 @@ pub struct Cause {
 
 /// A field or a resource that differs.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Change {
     /// Its index in [`Diff::changes`].
     pub id: usize,
@@ -177,6 +182,7 @@ pub struct Change {
 
 /// A change as it is in one target.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Own {
     /// The target, by its index in [`Diff::targets`].
     pub target: usize,
@@ -196,6 +202,7 @@ pub struct Own {
 
 /// A resource, by the names it has on both sides.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
 pub struct Named {
     /// Its `apiVersion`, group included.
     pub api_version: String,
@@ -211,6 +218,7 @@ pub struct Named {
 
 /// The last event of a history.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Tail {
     /// The kind of event, by its name: `set`, `followed` and so on.
     pub event: &'static str,
@@ -224,6 +232,7 @@ pub struct Tail {
 
 /// An image that changes.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ImageChange {
     /// Without tag and digest; empty if the names differ, and then the other two have them.
     pub name: String,
@@ -237,6 +246,7 @@ pub struct ImageChange {
 
 /// Advice about a change: what a cluster will make of it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Flag {
     /// The rule it breaks: `immutable`, `removed`, `privileged` and so on.
     pub rule: &'static str,

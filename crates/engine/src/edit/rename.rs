@@ -47,6 +47,7 @@ impl Rename {
 
 /// What a rename comes to.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Renamed {
     /// Texts before and after.
     pub edits: Vec<(PathBuf, Arc<Source>, String)>,

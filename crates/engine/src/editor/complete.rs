@@ -23,6 +23,7 @@ use crate::workspace::{LayerKind, PATH_FIELDS};
 
 /// A text that could be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Completion {
     /// What the list of completions shows.
     pub label: String,

@@ -17,6 +17,7 @@ use crate::pipeline::trace::Segment;
 
 /// What to write, and where.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Extraction {
     /// The entry, such as `patches[0]`.
     pub entry: String,
@@ -30,6 +31,7 @@ pub struct Extraction {
 
 /// A patch that can be written in the kustomization itself.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Inlining {
     /// The file, as the kustomization names it.
     pub file: String,

@@ -11,6 +11,7 @@ use crate::pipeline::trace::positions;
 
 /// A word to show after a piece of text.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Hint {
     /// What it is shown after.
     pub place: FileSpan,

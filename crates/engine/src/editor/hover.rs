@@ -20,6 +20,7 @@ use crate::workspace::{Reference, ReferenceTarget};
 
 /// A text in Markdown, and what it is about.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Hover {
     /// In Markdown.
     pub text: String,

@@ -12,6 +12,7 @@ use crate::workspace::ReferenceTarget;
 
 /// A part of a file that has a name.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Symbol {
     /// Kind and name of a resource, the key of a field, or what an entry of a list is known by.
     pub name: String,
@@ -29,6 +30,7 @@ pub struct Symbol {
 
 /// A text that leads to a file.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Link {
     /// The text.
     pub from: FileSpan,

@@ -35,6 +35,7 @@ pub enum Level {
 
 /// A message about a location.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Problem {
     /// Where it is; the start of the file if nothing better is known.
     pub place: FileSpan,
@@ -54,6 +55,7 @@ pub struct Problem {
 
 /// A fix: what to write where.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Repair {
     /// What it does, in a few words.
     pub message: String,

@@ -10,6 +10,7 @@ use crate::resource::Gvk;
 
 /// Everything there is to say about a field.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Explanation {
     /// Group, version and kind of its resource.
     pub gvk: Gvk,
@@ -47,6 +48,7 @@ pub struct Explanation {
 
 /// Whether there is anything to be seen in the result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum State {
     /// It is in the result.
     Present,
@@ -90,6 +92,7 @@ impl Moment {
 
 /// One thing that happened to the field.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct HistoryEntry {
     /// What kind of thing happened.
     pub event: EventKind,
@@ -124,6 +127,7 @@ pub struct HistoryEntry {
 
 /// A step that changed the field.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ChangingStep {
     /// Its name in full: `overlays/production#images[0]`.
     pub id: String,
@@ -139,6 +143,7 @@ pub struct ChangingStep {
 
 /// Why a value became what it is.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Because {
     /// A rule says that the field names a resource, and that was renamed.
     Followed {
@@ -217,6 +222,7 @@ pub enum Because {
 
 /// Why there is nothing to say about a part of a history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Opaque {
     /// It came out of a helm chart.
     Chart,
@@ -239,6 +245,7 @@ impl Opaque {
 
 /// How an element of a list moved.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Moves {
     /// The list.
     pub path: String,
@@ -254,6 +261,7 @@ pub struct Moves {
 
 /// One change of its position.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Move {
     /// The index before, from 0.
     pub from: usize,

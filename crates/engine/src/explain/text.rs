@@ -476,6 +476,7 @@ fn dead_writes(answer: &Explanation) -> String {
 }
 
 /// A line of the table of resources.
+#[non_exhaustive]
 pub struct Row {
     /// `Kind/name`.
     pub resource: String,

@@ -41,6 +41,7 @@ pub struct InputsOptions {
 
 /// A target that a change reaches.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reached {
     /// The folder, as it was given.
     pub target: String,

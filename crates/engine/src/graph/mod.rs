@@ -26,6 +26,7 @@ pub const AFFECTED_SCHEMA: &str = include_str!("../../data/affected.schema.json"
 
 /// Nodes and edges, each in a fixed order: the same files give the same graph.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Graph {
     /// Layers, files, steps and resources, each once.
     pub nodes: Vec<Node>,
@@ -94,6 +95,7 @@ impl NodeKind {
 
 /// One uses the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Edge {
     /// The index of the node that uses.
     pub from: usize,

@@ -61,6 +61,7 @@ impl Content {
 
 /// A step that ran.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct StepView {
     /// Its full name: `overlays/production#images[0]`.
     pub name: StepName,
@@ -78,6 +79,7 @@ pub struct StepView {
 
 /// What a step is.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum StepKind {
     /// A patch: its file, or where it is written.
     Patch(String),
@@ -107,6 +109,7 @@ pub enum StepKind {
 
 /// A resource that a step touched.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Touched {
     /// As it was before the step, unless the step added it.
     pub id: ResourceId,

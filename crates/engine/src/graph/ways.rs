@@ -96,6 +96,7 @@ fn leading_to<'w>(workspace: &'w Workspace, from: &'w Layer, to: &Path) -> BTree
 
 /// Who uses a file, a folder or a layer, and who uses these.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Users<'w> {
     /// Who uses it.
     pub layer: &'w Layer,

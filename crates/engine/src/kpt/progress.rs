@@ -22,6 +22,7 @@ pub trait CallListener: Send {
 
 /// A call of a function, and what came of it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Called {
     /// What the Kptfile calls it.
     pub name: String,

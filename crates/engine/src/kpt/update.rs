@@ -162,6 +162,7 @@ impl Did {
 }
 
 /// What an update makes of a package.
+#[non_exhaustive]
 pub struct Updated {
     /// All of its files except the root Kptfile.
     pub files: Files,

@@ -5,6 +5,7 @@ use krm_yaml::nearest;
 use super::settings::Level;
 
 /// What lint finds beyond the warnings and errors of builds.
+#[non_exhaustive]
 pub struct Rule {
     /// What findings of this rule have as their code.
     pub code: &'static str,

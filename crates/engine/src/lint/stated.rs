@@ -11,6 +11,7 @@ use crate::files::world::{World, clean};
 
 /// A folder that is deployed, as a path from the root of a repository. `*` is for what is only known later.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub struct Stated {
     /// From the root of the repository, with slashes.
     pub path: String,
@@ -20,6 +21,7 @@ pub struct Stated {
 
 /// Who deploys a folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[non_exhaustive]
 pub enum By {
     /// A Flux Kustomization.
     Flux,

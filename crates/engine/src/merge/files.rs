@@ -115,6 +115,7 @@ pub struct Outcome {
 
 /// A resource that came or went.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct News {
     /// Whether it came or went.
     pub what: What,

@@ -129,6 +129,7 @@ pub struct Surroundings<'a> {
 
 /// What is left when all have run.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// All of them, also those that no function saw.
     pub resources: Vec<Resource>,

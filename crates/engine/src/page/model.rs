@@ -14,6 +14,7 @@ pub type EventId = u32;
 
 /// Everything that is shown.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Page {
     /// What was built.
     pub target: String,
@@ -74,6 +75,7 @@ impl Page {
 
 /// The lines of a file that places point at, and their neighbours.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct FileLines {
     /// The path, as messages show it.
     pub name: String,
@@ -98,6 +100,7 @@ pub struct Place {
 
 /// A kustomization, a component or a Composition that took part; one that is used twice is there twice.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Layer {
     /// Its folder, as steps name it; `finish` or `files` for what has none.
     pub name: String,
@@ -119,6 +122,7 @@ impl Layer {
 /// What makes something a layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
+#[non_exhaustive]
 pub enum LayerKind {
     /// A folder with a kustomization.
     Kustomization,
@@ -134,6 +138,7 @@ pub enum LayerKind {
 
 /// A step. Which resources it changed is known by their versions.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct PageStep {
     /// `overlays/production#images[0]`.
     pub id: String,
@@ -156,6 +161,7 @@ pub struct PageStep {
 
 /// A resource, from where it came to where it went.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Resource {
     /// Its `apiVersion`, group included.
     pub api_version: TextId,
@@ -175,6 +181,7 @@ pub struct Resource {
 
 /// A resource after a step that changed it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Version {
     /// Which of [`Page::steps`] left it so.
     pub step: u32,
@@ -188,6 +195,7 @@ pub struct Version {
 
 /// Lines that are replaced.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Hunk {
     /// The first line of the version before, from 0.
     pub at: u32,
@@ -199,6 +207,7 @@ pub struct Hunk {
 
 /// A line of a resource as YAML.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Line {
     /// Without its line break.
     pub text: TextId,
@@ -208,6 +217,7 @@ pub struct Line {
 
 /// A field of a resource, whatever its path was at a step.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Field {
     /// As it last was, elements of lists by their keys.
     pub path: TextId,
@@ -228,6 +238,7 @@ pub enum FieldEvents {
 
 /// Something that happened to a field.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Event {
     /// `written`, `set`, `followed` and so on.
     pub kind: &'static str,
@@ -251,6 +262,7 @@ pub struct Event {
 
 /// A cause of an event.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub struct Why {
     /// In words.
     pub text: TextId,
@@ -262,6 +274,7 @@ pub struct Why {
 
 /// Something the build wonders about.
 #[derive(Clone, Debug, Serialize)]
+#[non_exhaustive]
 pub struct Warning {
     /// What is wrong.
     pub message: String,

@@ -44,6 +44,7 @@ pub(crate) type Done<'d> = &'d mut dyn FnMut(usize, &Node);
 
 /// An operation of a JSON patch that was applied.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Applied {
     /// `add`, `replace`, `remove` and so on.
     pub name: Text,

@@ -36,6 +36,7 @@ pub trait Observer: Sync {
 
 /// A program and what it is given.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Call<'a> {
     /// The image or the path.
     pub program: &'a str,
@@ -47,6 +48,7 @@ pub struct Call<'a> {
 
 /// What came of a call.
 #[derive(Clone, Copy)]
+#[non_exhaustive]
 pub struct Ran<'a> {
     /// What it reported, as far as that could be read.
     pub results: &'a [FunctionResult],

@@ -11,6 +11,7 @@ use crate::resource::{Origin, Resource};
 
 /// What a step is there for: how it is run, and what becomes of its result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Role {
     /// Gives resources as they were written or built elsewhere: runs on an empty list, whose content is appended.
     Load,

@@ -34,6 +34,7 @@ pub struct Schema {
 
 /// A version of Kubernetes whose types are built in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Kubernetes {
     /// The version whose types kustomize knows.
     #[default]

@@ -95,6 +95,7 @@ impl Built {
 }
 
 /// The result of building one target.
+#[non_exhaustive]
 pub struct BuiltTarget {
     /// Its resources, or all that went wrong.
     pub result: Result<Resources>,
@@ -106,6 +107,7 @@ pub struct BuiltTarget {
 
 /// What is out of date after files changed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Affected {
     /// Targets, as they were named, in alphabetical order.
     pub targets: Vec<String>,

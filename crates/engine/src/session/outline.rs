@@ -15,6 +15,7 @@ use crate::kustomization::Kustomization;
 use crate::workspace::PATH_FIELDS;
 
 /// An entry of the list, rewritten for the target's folder.
+#[non_exhaustive]
 pub struct Outlined {
     /// The transformer. One whose files are in another folder says which: see [`RELATIVE_TO`].
     pub config: Node,

@@ -15,6 +15,7 @@ use crate::runtime::Program;
 
 /// Everything that some layers need from elsewhere, and everything that this needs in turn.
 #[derive(Debug, Default)]
+#[non_exhaustive]
 pub struct Elsewhere {
     /// By what git is asked for, such as `https://github.com/org/repo?ref=v1`; each with a place that names it, as all of
     /// these.

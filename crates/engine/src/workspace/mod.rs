@@ -29,6 +29,7 @@ pub struct Workspace {
 
 /// A folder with a kustomization or a Composition.
 #[derive(Debug)]
+#[non_exhaustive]
 pub struct Layer {
     /// Its real path.
     pub folder: PathBuf,

@@ -13,6 +13,7 @@ use crate::transformers::home_of_chart;
 
 /// A file, folder or address that is named somewhere.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Reference {
     /// The field that names it: `resources[0]`, `configMapGenerator[1].files[0]`.
     pub field: String,
@@ -39,6 +40,7 @@ impl Reference {
 
 /// What a name leads to.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ReferenceTarget {
     /// A file.
     File(PathBuf),

@@ -13,6 +13,7 @@ use crate::schema::Type;
 
 /// Something that happened to a field.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Event<'t> {
     /// The trace it is in: that of the target, or of a base.
     pub trace: &'t Trace,
@@ -40,6 +41,7 @@ pub struct Event<'t> {
 
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum EventKind {
     /// It is in a file of resources.
     Written,

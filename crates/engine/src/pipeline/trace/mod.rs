@@ -58,6 +58,7 @@ struct State {
 
 /// A resource as it was at one moment.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Seen {
     /// The tree, which is shared with the run: keeping it costs a counter.
     pub node: Node,
@@ -69,6 +70,7 @@ pub struct Seen {
 
 /// Everything that happened in a run, in order.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct Trace {
     /// In the order in which they ran, each after its parts; see [`whole_steps`](Self::whole_steps).
     pub steps: Vec<Traced>,
@@ -87,6 +89,7 @@ pub struct Trace {
 
 /// A step that ran.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Traced {
     /// What it is called: `overlays/production#images[0]`.
     pub name: StepName,
@@ -112,6 +115,7 @@ pub struct Traced {
 
 /// What a step did to one resource.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Change {
     /// Which resource it is; the same number in all steps of a trace.
     pub resource: Track,
@@ -152,6 +156,7 @@ fn visit<'t>(
 
 /// A cause that cannot be seen from what changed.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Note {
     /// The resource that was changed; `NONE` for any that was.
     pub resource: Track,
@@ -164,6 +169,7 @@ pub struct Note {
 
 /// Why a value became what it is.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Cause {
     /// A name followed the resource it means.
     Followed {
@@ -269,6 +275,7 @@ pub enum Cause {
 
 /// A chart that was inflated, and what went into it.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Inflation {
     /// Its name.
     pub chart: Text,
@@ -300,6 +307,7 @@ impl Applied {
 
 /// Where data of a generated resource comes from.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Input {
     /// The key of the value in the resource.
     pub key: Text,
@@ -313,6 +321,7 @@ pub struct Input {
 
 /// What data of a generated resource is read from.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum InputKind {
     /// A literal, written in the entry itself.
     Literal,
