@@ -25,13 +25,13 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use krm_engine::Node;
 use krm_engine::explain::{
     Because, Explanation, FoundResource, Hidden, HistoryEntry, HistoryOptions, Labels, Part, Site, Sites,
     Where, explain, json, text,
 };
 use krm_engine::page::{FieldEvents, Wanted, page};
 use krm_engine::trace::{Segment, at};
+use krm_engine::{Node, StepField};
 
 use mutations::{Mutation, mutations};
 use targets::{Built, Target};
@@ -322,7 +322,7 @@ fn explanations(built: &Built) -> Vec<(usize, Vec<Segment>, Explanation)> {
 }
 
 /// The fields that a kustomization has once, and the steps of which others name as a cause.
-const ONCE: [&str; 3] = ["namePrefix", "nameSuffix", "namespace"];
+const ONCE: [StepField; 3] = [StepField::NamePrefix, StepField::NameSuffix, StepField::Namespace];
 
 /// The entries that events of a field name as their causes.
 fn causes(answer: &Explanation) -> Vec<&HistoryEntry> {
@@ -356,7 +356,7 @@ fn without_its_cause_an_event_is_gone() {
         let mut named: BTreeMap<String, (Mutation, Vec<usize>)> = BTreeMap::new();
         for (number, (_, _, answer)) in answers.iter().enumerate() {
             for cause in causes(answer) {
-                let Some(step) = cause.step.as_ref().filter(|step| ONCE.contains(&&*step.field)) else {
+                let Some(step) = cause.step.as_ref().filter(|step| ONCE.contains(&step.field)) else {
                     continue;
                 };
                 let Some(line) = mutations::without_line(&built, target, step.place) else { continue };

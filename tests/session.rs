@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use krm_engine::files::Repository;
 use krm_engine::files::{DirEntry, Download, Fetched};
-use krm_engine::{BuildOptions, MemoryWorld, Pipeline, Resources, Session, Sources, World, emit};
+use krm_engine::{BuildOptions, MemoryWorld, Pipeline, Resources, Session, Sources, StepField, World, emit};
 
 /// A world that counts how often each file is read.
 #[derive(Default)]
@@ -194,13 +194,16 @@ fn every_step_has_a_name_and_a_place() {
             "#build-metadata",
         ]
     );
-    let asked = pipeline.steps.iter().filter(|s| !s.name.folder.is_empty() && s.name.field != "commonLabels");
+    let asked = pipeline
+        .steps
+        .iter()
+        .filter(|s| !s.name.folder.is_empty() && s.name.field != StepField::CommonLabels);
     for step in asked {
         assert!(!step.place.is_none(), "{step:?} has no place");
     }
     let base = pipeline.steps[0].inner().expect("the first one is a base");
     assert_eq!(names(base), ["base#resources[0]", "base#replicas[0]"]);
-    let images = pipeline.steps.iter().find(|step| step.name.field == "images").unwrap();
+    let images = pipeline.steps.iter().find(|step| step.name.field == StepField::Images).unwrap();
     assert_eq!(images.name_of(images.entries[1]).to_string(), "app#images[1]");
 }
 

@@ -6,6 +6,7 @@ use clap::{Args, ValueEnum};
 use krm_engine::runtime::Runtime;
 use krm_engine::{
     BuildOptions, COMPOSITION_API_VERSION, Node, Outlined, Pipeline, Policy, Result, Session, Span, Step,
+    StepField,
 };
 
 use crate::cli::{FormatArg, OutputFormat};
@@ -98,7 +99,7 @@ fn tree(pipeline: &Pipeline, report: &Report) -> Vec<Branch> {
     let mut branches: Vec<Branch> = Vec::new();
     for step in &pipeline.steps {
         let mut branch = Branch::new(step, report);
-        if step.name.field == "components" {
+        if step.name.field == StepField::Components {
             // The steps of a component join those of the kustomization that names it, right before this one.
             let own = |branch: &Branch| branch.folder == step.name.folder;
             let from = branches.iter().rposition(own).map_or(0, |at| at + 1);

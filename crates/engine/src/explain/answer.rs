@@ -4,8 +4,8 @@ use krm_yaml::{Node, Span, Text};
 
 use super::misses::Miss;
 use super::sites::{Part, Site};
-use crate::pipeline::Trace;
 use crate::pipeline::trace::{EventKind, Inflation, Input, Segment};
+use crate::pipeline::{StepField, Trace};
 use crate::resource::Gvk;
 
 /// Everything there is to say about a field.
@@ -131,8 +131,8 @@ pub struct HistoryEntry {
 pub struct ChangingStep {
     /// Its name in full: `overlays/production#images[0]`.
     pub id: String,
-    /// The field of the kustomization: `images`.
-    pub field: Text,
+    /// What asks for it.
+    pub field: StepField,
     /// The index of the entry, from 0; `None` if the field has no entries.
     pub entry: Option<u32>,
     /// What the step is for: `load`, `generate`, `transform` and so on.

@@ -12,8 +12,8 @@ use super::patched::{merged_at, removed_by, why_moved};
 use super::references::references;
 use super::sites::Site;
 use super::text::MASK;
-use crate::pipeline::Trace;
 use crate::pipeline::trace::{Applied, Cause, Event, EventKind, Input, InputKind, Segment, at, pointer};
+use crate::pipeline::{StepField, Trace};
 use crate::resource::{ResourceId, Track};
 
 /// How histories are put together.
@@ -253,7 +253,7 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
 
 /// What else an entry of `images:` sets: one part of an image is its name, another its tag or digest.
 fn also_set(event: &Event, labels: &Labels) -> Vec<Because> {
-    if event.step.name.field != "images" || event.written.is_none() {
+    if event.step.name.field != StepField::Images || event.written.is_none() {
         return Vec::new();
     }
     let Some(entry) = labels.entry(event.written) else { return Vec::new() };

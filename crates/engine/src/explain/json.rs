@@ -138,7 +138,7 @@ fn entry(entry: &HistoryEntry, sources: &Sources, hidden: &Hidden) -> Node {
     if let Some(step) = &entry.step {
         let mut data = Node::map();
         data.set("id", step.id.as_str());
-        data.set("field", &*step.field);
+        data.set("field", step.field.as_str());
         if let Some(index) = step.entry {
             data.set("entry", i64::from(index));
         }

@@ -197,11 +197,7 @@ impl Graph {
                 before = self.find(&id);
                 continue;
             }
-            let label = match step.name.index {
-                Some(index) => format!("{}[{index}]", step.name.field),
-                None => step.name.field.to_string(),
-            };
-            let at = self.node(&id, NodeKind::Step, &label, step.place);
+            let at = self.node(&id, NodeKind::Step, &step.name.entry(), step.place);
             self.edge(layer, at, "step", step.place);
             if let Some(before) = before {
                 self.edge(before, at, "next", Span::NONE);

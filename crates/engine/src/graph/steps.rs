@@ -5,7 +5,7 @@ use krm_yaml::{Diagnostic, Failure, Fix, Node, Sources, Span};
 use crate::compare::fields::differences;
 use crate::functions::FunctionSpec;
 use crate::pipeline::trace::{Change, Traced};
-use crate::pipeline::{Role, StepName, Trace};
+use crate::pipeline::{Role, StepField, StepName, Trace};
 use crate::resource::ResourceId;
 use crate::workspace::{Layer, LayerKind, ReferenceTarget};
 
@@ -167,7 +167,7 @@ pub fn outline(trace: &Trace, folder: &str, around: &Surroundings) -> Branch {
     // The steps of components join those of the layer that names them, right before its step `components`.
     let mut open: Vec<Branch> = Vec::new();
     for step in trace.whole_steps().iter().filter(|step| !step.name.folder.is_empty()) {
-        if step.name.field == "components" {
+        if step.name.field == StepField::Components {
             let named = named_layer(step, around);
             let label =
                 named.map(|layer| layer.shown.clone()).unwrap_or_else(|| text_at(step.place, around.sources));
@@ -208,7 +208,7 @@ fn own_folders<'t>(trace: &'t Trace, folder: &'t str, around: &Surroundings) -> 
         }
         // One that was fetched: the last to name a component, or the one that runs last.
         None => {
-            let by_component = named.clone().rev().find(|step| step.name.field == "components");
+            let by_component = named.clone().rev().find(|step| step.name.field == StepField::Components);
             by_component.or(named.next_back()).map(|step| &*step.name.folder).into_iter().collect()
         }
     }
@@ -275,7 +275,7 @@ impl Branch {
             (Role::Transform | Role::Validate | Role::Inspect, _) => {
                 // Some steps are always there, whether they are asked for or not.
                 let layer = (around.layer)(&step.name.folder).and_then(|layer| layer.root.as_ref());
-                let is_written = layer.is_none_or(|root| root.get(&step.name.field).is_some());
+                let is_written = layer.is_none_or(|root| root.get(step.name.field.as_str()).is_some());
                 if is_written || !step.changes.is_empty() {
                     self.steps.push(view(step, around));
                 }
@@ -293,23 +293,25 @@ impl Branch {
 
 fn view(step: &Traced, around: &Surroundings) -> StepView {
     let layer = (around.layer)(&step.name.folder);
-    let field = layer.and_then(|layer| layer.root.as_ref()?.get(&step.name.field));
+    let field = layer.and_then(|layer| layer.root.as_ref()?.get(step.name.field.as_str()));
     let index = step.name.index.map(|index| index as usize);
     let entry = field.and_then(|field| index.and_then(|index| field.items().get(index)).or(Some(field)));
-    let kind = match &*step.name.field {
-        "patches" | "patchesJson6902" => StepKind::Patch(patch_name(entry, step.place, around.sources)),
-        "patchesStrategicMerge" => {
+    let kind = match step.name.field {
+        StepField::Patches | StepField::PatchesJson6902 => {
+            StepKind::Patch(patch_name(entry, step.place, around.sources))
+        }
+        StepField::PatchesStrategicMerge => {
             let names = field.map(Node::items).unwrap_or_default().iter();
             let names: Vec<String> =
                 names.map(|entry| patch_name(Some(entry), step.place, around.sources)).collect();
             StepKind::Patch(names.join(", "))
         }
-        "namespace" | "namePrefix" | "nameSuffix" => {
+        StepField::Namespace | StepField::NamePrefix | StepField::NameSuffix => {
             StepKind::Value(field.and_then(Node::text).unwrap_or_default().to_owned())
         }
-        "labels" | "commonLabels" | "commonAnnotations" => StepKind::Uniform,
-        "generators" | "transformers" | "validators" => configured(step, around),
-        "helmCharts" => {
+        StepField::Labels | StepField::CommonLabels | StepField::CommonAnnotations => StepKind::Uniform,
+        StepField::Generators | StepField::Transformers | StepField::Validators => configured(step, around),
+        StepField::HelmCharts => {
             let charts = field.map(Node::items).unwrap_or_default().iter();
             let names: Vec<&str> = charts.filter_map(|chart| chart.get("name")?.as_str()).collect();
             StepKind::Function { name: names.join(", "), runs_as: "helm", ran: (around.runs)("helm") }

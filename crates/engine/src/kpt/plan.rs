@@ -12,7 +12,7 @@ use super::render::Run;
 use super::tree::{config_files, path};
 use super::{krm, tree};
 use crate::files::world::World;
-use crate::pipeline::{Context, Pipeline, Role, Scope, Step, StepName, Transformer, Work};
+use crate::pipeline::{Context, Pipeline, Role, Scope, Step, StepField, StepName, Transformer, Work};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::schema::Schema;
@@ -52,7 +52,7 @@ pub(super) fn level_by_level(run: &Arc<Run>) -> Pipeline {
 
 /// One function that no Kptfile names.
 pub(super) fn one(run: &Arc<Run>, asked: Asked) -> Pipeline {
-    pipeline(vec![Calling::step(run, 0, asked, StepName::of_root("eval"), Role::Transform)])
+    pipeline(vec![Calling::step(run, 0, asked, StepName::of_root(StepField::named("eval")), Role::Transform)])
 }
 
 fn pipeline(steps: Vec<Step>) -> Pipeline {
@@ -61,7 +61,7 @@ fn pipeline(steps: Vec<Step>) -> Pipeline {
 
 fn name(run: &Run, member: usize, field: &'static str, index: Option<usize>) -> StepName {
     let folder = run.tree.members[member].folder.as_str();
-    StepName::new(&Arc::from(if folder.is_empty() { "." } else { folder }), field, index)
+    StepName::new(&Arc::from(if folder.is_empty() { "." } else { folder }), StepField::named(field), index)
 }
 
 fn included(run: &Run, member: usize, work: Work) -> Step {

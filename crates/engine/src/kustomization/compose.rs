@@ -13,7 +13,9 @@ use crate::files::folder::Folder;
 use crate::files::is_kustomize;
 use crate::files::repository::Repository;
 use crate::files::world::Loader;
-use crate::pipeline::{Context, Pipeline, Role, Step, StepName, Transformer, Work, output_discarded};
+use crate::pipeline::{
+    Context, Pipeline, Role, Step, StepField, StepName, Transformer, Work, output_discarded,
+};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 use crate::schema::Schema;
@@ -72,7 +74,7 @@ impl Plan<'_> {
         let is_one = is_accumulator(config);
         if is_one {
             let accumulator: ResourceAccumulator = settings(config)?;
-            self.load(folder, "paths", &accumulator.paths, scope)?;
+            self.load(folder, StepField::named("paths"), &accumulator.paths, scope)?;
         }
         Ok(is_one)
     }
@@ -162,7 +164,7 @@ pub(super) fn is_accumulator(config: &Node) -> bool {
 /// What the step of a transformer is called: its folder, kind and name.
 fn step_name(entry: &Listed) -> StepName {
     let field = format!("{}/{}", entry.identity.kind, entry.identity.name);
-    StepName { folder: shown(&entry.folder), field: field.into(), index: None }
+    StepName { folder: shown(&entry.folder), field: StepField::Named(field.into()), index: None }
 }
 
 /// The settings of a built-in: its configuration without what names it.

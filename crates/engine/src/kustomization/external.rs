@@ -12,7 +12,7 @@ use crate::files::dependencies::Found;
 use crate::files::folder::Folder;
 use crate::files::world::{Loader, clean};
 use crate::functions::{Function, LegacyPlugin};
-use crate::pipeline::{Pipeline, Role, Step, Transformer, Work};
+use crate::pipeline::{Pipeline, Role, Step, StepField, Transformer, Work};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::resource::read;
@@ -27,7 +27,7 @@ impl Plan<'_> {
         &mut self,
         here: &Here,
         role: Role,
-        field: &'static str,
+        field: StepField,
         entries: &[Node],
     ) -> Result<()> {
         if entries.is_empty() {
@@ -66,14 +66,14 @@ impl Plan<'_> {
                     Role::Validate => Work::new(Discarded(composed, place)),
                     _ => Work::new(composed),
                 };
-                self.steps.push(Step::new(here.name(field, Some(entry)), place, role, work));
+                self.steps.push(Step::new(here.name(field.clone(), Some(entry)), place, role, work));
             }
             if let Some(config) = configs.get(at) {
                 if role != Role::Validate && self.accumulate(config.node(), here.folder, here.scope)? {
                     continue;
                 }
                 let work = Work::Transform(self.make(config, role, here.folder, None)?.into());
-                let name = here.name(field, asked.get(at).copied());
+                let name = here.name(field.clone(), asked.get(at).copied());
                 let origin = by_config(config).map(Arc::new);
                 self.steps.push(Step { origin, ..Step::new(name, config.span(), role, work) });
             }
@@ -90,7 +90,7 @@ impl Plan<'_> {
         configs: &mut Resources,
     ) -> Result<()> {
         let mut plan = Plan::new(self.planning, self.schema.clone(), &self.dependencies);
-        plan.load(folder, "transformers", paths, scope)?;
+        plan.load(folder, StepField::Transformers, paths, scope)?;
         let pipeline = Pipeline { steps: plan.steps, schema: plan.schema };
         pipeline.run(configs, &self.planning.context(&self.schema, &self.dependencies))
     }

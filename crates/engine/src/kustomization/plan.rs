@@ -18,7 +18,7 @@ use crate::files::folder::{
     DEEPEST, Folder, Resolved, folder_of_kustomization, more_than_anyone_reads, too_deep,
 };
 use crate::files::world::Loader;
-use crate::pipeline::{Base, Context, Pipeline, Role, Step, StepName, Transformer, Work};
+use crate::pipeline::{Base, Context, Pipeline, Role, Step, StepField, StepName, Transformer, Work};
 use crate::resource::list::Resources;
 use crate::resource::read;
 use crate::resource::{Gvk, Origin, Resource};
@@ -135,7 +135,7 @@ impl<'s> Plan<'s> {
         self.choose_schema(folder, k)?;
         let here = Here::new(folder, file, scope);
         let below = Inherited { helm_namespace: here.helm_namespace(), ..scope.clone() };
-        self.load(folder, "resources", &k.resources, &below)?;
+        self.load(folder, StepField::Resources, &k.resources, &below)?;
         // In this order, and not all at once: a spec for every kind is dropped if some kinds already have one.
         let mut config = TransformerConfig::builtin();
         config.merge(&TransformerConfig::load(&**folder, &k.configurations)?)?;
@@ -146,10 +146,10 @@ impl<'s> Plan<'s> {
             self.component(&here, component, at)?;
         }
         self.transform(&here)?;
-        self.external(&here, Role::Validate, "validators", &k.validators)?;
+        self.external(&here, Role::Validate, StepField::Validators, &k.validators)?;
         if !k.vars.is_empty() {
             self.vars.extend(k.vars.clone())?;
-            let name = here.name("vars", None);
+            let name = here.name(StepField::Vars, None);
             let place = k.vars.first().map_or(Span::NONE, |var| var.name.span);
             self.steps.push(Step::new(name, place, Role::Transform, Work::new(MarkVars(k.vars.clone()))));
         }
@@ -196,7 +196,7 @@ impl<'s> Plan<'s> {
     pub(crate) fn load(
         &mut self,
         folder: &Arc<Folder>,
-        field: &'static str,
+        field: StepField,
         paths: &[Spanned<Text>],
         scope: &Inherited,
     ) -> Result<()> {
@@ -232,7 +232,7 @@ impl<'s> Plan<'s> {
                 Ok(Resolved::Folder) => self.base(folder, path, scope).map(Work::Base),
                 Err(error) => Err(error.at(path.span())),
             };
-            let name = StepName::new(&shown, field, Some(at));
+            let name = StepName::new(&shown, field.clone(), Some(at));
             let step = work.map(|work| Step::new(name, path.span(), Role::Load, work));
             match step {
                 Ok(step) => self.steps.push(step),
@@ -424,7 +424,7 @@ impl<'s> Plan<'s> {
         self.refuse_too_many(place)?;
         let scope = here.scope_below(path);
         self.add(&folder, &file, &scope).map_err(|d| d.included(place))?;
-        let name = here.name("components", Some(at));
+        let name = here.name(StepField::Components, Some(at));
         self.steps.push(Step::new(name, place, Role::Transform, Work::new(Unique)));
         // quirk(component-drops-fields-of-every-kind): After a component all field specs are merged again, into none.
         // One for every kind that comes after one for a certain kind with the same path is then taken for the same, and
@@ -452,12 +452,12 @@ impl<'s> Plan<'s> {
         for (at, args) in k.config_map_generator.iter().enumerate() {
             let generator =
                 ConfigMapGenerator::new(args.value.clone(), &k.generator_options, loader.clone())?;
-            let asked = here.asked("configMapGenerator", at, args.span);
+            let asked = here.asked(StepField::ConfigMapGenerator, at, args.span);
             self.builtin(here, asked, Role::Generate, "ConfigMapGenerator", generator);
         }
         for (at, args) in k.secret_generator.iter().enumerate() {
             let generator = SecretGenerator::new(args.value.clone(), &k.generator_options, loader.clone());
-            let asked = here.asked("secretGenerator", at, args.span);
+            let asked = here.asked(StepField::SecretGenerator, at, args.span);
             self.builtin(here, asked, Role::Generate, "SecretGenerator", generator);
         }
         if !k.helm_charts.is_empty() {
@@ -469,10 +469,10 @@ impl<'s> Plan<'s> {
             }
             let globals = k.helm_globals.clone().unwrap_or_default();
             let charts = HelmCharts::new(charts, globals, loader.clone())?;
-            let asked = here.asked_by_all("helmCharts", entries);
+            let asked = here.asked_by_all(StepField::HelmCharts, entries);
             self.builtin(here, asked, Role::Generate, "HelmChartInflationGenerator", charts);
         }
-        self.external(here, Role::Generate, "generators", &k.generators)
+        self.external(here, Role::Generate, StepField::Generators, &k.generators)
     }
 
     /// The transformers, built-in ones first, in a fixed order: that of the fields in the file does not matter.
@@ -482,71 +482,76 @@ impl<'s> Plan<'s> {
         if !k.patches_strategic_merge.is_empty() {
             let patches = PatchStrategicMerge::new(&k.patches_strategic_merge, &**here.folder)?;
             let entries = k.patches_strategic_merge.iter().map(Node::span).collect();
-            let asked = here.asked_by_all("patchesStrategicMerge", entries);
+            let asked = here.asked_by_all(StepField::PatchesStrategicMerge, entries);
             self.builtin(here, asked, Role::Transform, "PatchStrategicMergeTransformer", patches);
         }
         if !k.patches.is_empty() {
             let read = |entry: &Spanned<_>| Patch::new(&entry.value, entry.span, &**here.folder);
             let patches: Vec<Patch> = all(k.patches.par_iter().map(read).collect())?;
             for (at, (patch, entry)) in patches.into_iter().zip(&k.patches).enumerate() {
-                let asked = here.asked("patches", at, entry.span);
+                let asked = here.asked(StepField::Patches, at, entry.span);
                 self.builtin(here, asked, Role::Transform, "PatchTransformer", patch);
             }
         }
         if !k.namespace.is_empty() {
             let namespace = Namespace::new(k.namespace.clone(), config.namespace.clone());
-            let asked = here.asked_by("namespace", k.namespace.span);
+            let asked = here.asked_by(StepField::Namespace, k.namespace.span);
             self.builtin(here, asked, Role::Transform, "NamespaceTransformer", namespace);
         }
         if !k.name_prefix.is_empty() {
             let prefix = Prefix::new(k.name_prefix.clone(), config.name_prefix.clone());
-            let asked = here.asked_by("namePrefix", k.name_prefix.span);
+            let asked = here.asked_by(StepField::NamePrefix, k.name_prefix.span);
             self.builtin(here, asked, Role::Transform, "PrefixTransformer", prefix);
         }
         if !k.name_suffix.is_empty() {
             let suffix = Suffix::new(k.name_suffix.clone(), config.name_suffix.clone());
-            let asked = here.asked_by("nameSuffix", k.name_suffix.span);
+            let asked = here.asked_by(StepField::NameSuffix, k.name_suffix.span);
             self.builtin(here, asked, Role::Transform, "SuffixTransformer", suffix);
         }
         let labels = Labels::plan(k.labels.clone(), k.common_labels.clone(), &config)?;
         for (at, labels) in labels.into_iter().enumerate() {
             let asked = match k.labels.get(at) {
-                Some(label) => here.asked("labels", at, label.span),
-                None => here.asked_by("commonLabels", first(&k.common_labels)),
+                Some(label) => here.asked(StepField::Labels, at, label.span),
+                None => here.asked_by(StepField::CommonLabels, first(&k.common_labels)),
             };
             self.builtin(here, asked, Role::Transform, "LabelTransformer", labels);
         }
         if !k.common_annotations.is_empty() {
             let annotations =
                 Annotations::new(k.common_annotations.clone(), config.common_annotations.clone());
-            let asked = here.asked_by("commonAnnotations", first(&k.common_annotations));
+            let asked = here.asked_by(StepField::CommonAnnotations, first(&k.common_annotations));
             self.builtin(here, asked, Role::Transform, "AnnotationsTransformer", annotations);
         }
         if !k.patches_json6902.is_empty() {
             let read = |entry: &Spanned<_>| PatchJson6902::new(&entry.value, entry.span, &**here.folder);
             let patches: Vec<PatchJson6902> = all(k.patches_json6902.iter().map(read).collect())?;
             for (at, (patch, entry)) in patches.into_iter().zip(&k.patches_json6902).enumerate() {
-                let asked = here.asked("patchesJson6902", at, entry.span);
+                let asked = here.asked(StepField::PatchesJson6902, at, entry.span);
                 self.builtin(here, asked, Role::Transform, "PatchJson6902Transformer", patch);
             }
         }
         if !k.replicas.is_empty() {
             let replicas = ReplicaCount::new(k.replicas.clone(), config.replicas.clone());
             let entries = k.replicas.iter().map(|replica| replica.name.span.to(replica.count.span)).collect();
-            self.builtins(here, here.asked_by_all("replicas", entries), "ReplicaCountTransformer", replicas);
+            self.builtins(
+                here,
+                here.asked_by_all(StepField::Replicas, entries),
+                "ReplicaCountTransformer",
+                replicas,
+            );
         }
         if !k.images.is_empty() {
             let images = ImageTag::new(k.images.clone(), config.images.clone());
             let entries = k.images.iter().map(|image| image.span).collect();
-            self.builtins(here, here.asked_by_all("images", entries), "ImageTagTransformer", images);
+            self.builtins(here, here.asked_by_all(StepField::Images, entries), "ImageTagTransformer", images);
         }
         if !k.replacements.is_empty() {
             let replacements = Replacements::new(k.replacements.clone(), &**here.folder)?;
             let entries = k.replacements.iter().map(|entry| entry.span).collect();
-            let asked = here.asked_by_all("replacements", entries);
+            let asked = here.asked_by_all(StepField::Replacements, entries);
             self.builtin(here, asked, Role::Transform, "ReplacementTransformer", replacements);
         }
-        self.external(here, Role::Transform, "transformers", &k.transformers)
+        self.external(here, Role::Transform, StepField::Transformers, &k.transformers)
     }
 
     /// A built-in that a field of the kustomization asks for.
@@ -660,22 +665,22 @@ impl<'a> Here<'a> {
         Self { folder, file, scope, shown: shown(folder) }
     }
 
-    pub(crate) fn name(&self, field: &'static str, index: Option<usize>) -> StepName {
+    pub(crate) fn name(&self, field: StepField, index: Option<usize>) -> StepName {
         StepName::new(&self.shown, field, index)
     }
 
     /// A field.
-    fn asked_by(&self, field: &'static str, place: Span) -> Asked {
+    fn asked_by(&self, field: StepField, place: Span) -> Asked {
         Asked { name: self.name(field, None), place, entries: Arc::default() }
     }
 
     /// An entry of a field.
-    fn asked(&self, field: &'static str, index: usize, place: Span) -> Asked {
+    fn asked(&self, field: StepField, index: usize, place: Span) -> Asked {
         Asked { name: self.name(field, Some(index)), place, entries: Arc::default() }
     }
 
     /// All entries of a field; if there is only one, that one.
-    fn asked_by_all(&self, field: &'static str, entries: Arc<[Span]>) -> Asked {
+    fn asked_by_all(&self, field: StepField, entries: Arc<[Span]>) -> Asked {
         let (index, place) = match entries[..] {
             [one] => (Some(0), one),
             _ => (None, entries.iter().copied().reduce(Span::to).unwrap_or(Span::NONE)),

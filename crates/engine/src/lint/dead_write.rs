@@ -9,28 +9,29 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Check;
 use super::removal::without_value;
 use super::roots::Root;
-use crate::pipeline::Trace;
 use crate::pipeline::trace::{Traced, each_step};
+use crate::pipeline::{StepField, Trace};
 
 /// Fields whose steps write what patches say.
-pub(super) const PATCHES: [&str; 3] = ["patches", "patchesStrategicMerge", "patchesJson6902"];
+pub(super) const PATCHES: [StepField; 3] =
+    [StepField::Patches, StepField::PatchesStrategicMerge, StepField::PatchesJson6902];
 /// Fields whose steps replace a value as a whole. An image keeps its name when it gets another tag, a name is only made
 /// longer, what a replacement overwrites is a placeholder, and so is a namespace that a field requires.
-const OVERWRITING: [&str; 7] = [
-    "patches",
-    "patchesStrategicMerge",
-    "patchesJson6902",
-    "replicas",
-    "labels",
-    "commonLabels",
-    "commonAnnotations",
+const OVERWRITING: [StepField; 7] = [
+    StepField::Patches,
+    StepField::PatchesStrategicMerge,
+    StepField::PatchesJson6902,
+    StepField::Replicas,
+    StepField::Labels,
+    StepField::CommonLabels,
+    StepField::CommonAnnotations,
 ];
 
 /// Whether a patch can be overwritten at all: there must be one, and something after it.
 pub(super) fn may_overwrite(cx: &Check, root: &Root) -> bool {
     let layers = cx.lint.workspace.closure(root.layer);
-    let entries = |field: &&'static str| {
-        let of = |root: &Node| root.get(field).map_or(0, |value| value.items().len().max(1));
+    let entries = |field: &StepField| {
+        let of = |root: &Node| root.get(field.as_str()).map_or(0, |value| value.items().len().max(1));
         layers.iter().filter_map(|layer| layer.root.as_ref()).map(of).sum::<usize>()
     };
     PATCHES.iter().map(entries).sum::<usize>() > 0 && OVERWRITING.iter().map(entries).sum::<usize>() > 1
@@ -103,8 +104,8 @@ pub(super) fn with_fix(cx: &Check, finding: Diagnostic) -> Diagnostic {
 
 impl Writes {
     fn of_step(&mut self, step: &Traced) {
-        let is_patch = PATCHES.contains(&&*step.name.field);
-        let overwrites = OVERWRITING.contains(&&*step.name.field);
+        let is_patch = PATCHES.contains(&step.name.field);
+        let overwrites = OVERWRITING.contains(&step.name.field);
         for change in &step.changes {
             let Some(before) = &change.before else { continue };
             let (mut old, mut new) = (Vec::new(), FxHashSet::default());

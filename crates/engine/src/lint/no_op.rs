@@ -14,16 +14,19 @@ use super::removal::{layer_of, without_entry};
 use super::roots::Root;
 use super::steps::acts;
 use super::{Check, duplicates};
-use crate::pipeline::Trace;
 use crate::pipeline::trace::{Traced, each_step};
+use crate::pipeline::{StepField, Trace};
 use crate::workspace::{LayerKind, ReferenceTarget};
 
+/// Fields whose entries name what they change, besides patches.
+const NAMING: [StepField; 2] = [StepField::Images, StepField::Replicas];
+
 pub(super) fn may_be(cx: &Check, root: &Root) -> bool {
-    let has = |field: &&str| {
+    let has = |field: &StepField| {
         let mut layers = cx.lint.workspace.closure(root.layer).into_iter();
-        layers.any(|layer| layer.root.as_ref().is_some_and(|root| root.get(field).is_some()))
+        layers.any(|layer| layer.root.as_ref().is_some_and(|root| root.get(field.as_str()).is_some()))
     };
-    PATCHES.iter().chain(&["images", "replicas"]).any(has)
+    PATCHES.iter().chain(&NAMING).any(has)
 }
 
 /// The entries that are idle in one root.
@@ -60,20 +63,20 @@ pub(super) fn in_trace(root: &Root, trace: &Arc<Trace>) -> Vec<Diagnostic> {
 
 /// The entries of a step, and whether each left everything as it was.
 fn entries(step: &Traced) -> Vec<(Span, bool)> {
-    let field = &*step.name.field;
+    let field = &step.name.field;
     if step.given == 0 {
         return Vec::new();
     }
     match step.entries.len() {
-        0 | 1 if PATCHES.contains(&field) || ["images", "replicas"].contains(&field) => {
+        0 | 1 if PATCHES.contains(field) || NAMING.contains(field) => {
             vec![(step.entries.first().copied().unwrap_or(step.place), !acts(step))]
         }
         // Several strategic merge patches are one step, and what each of them removes is not known.
-        _ if field == "patchesStrategicMerge" => {
+        _ if *field == StepField::PatchesStrategicMerge => {
             let idle = !acts(step);
             step.entries.iter().map(|entry| (*entry, idle)).collect()
         }
-        _ if ["images", "replicas"].contains(&field) => {
+        _ if NAMING.contains(field) => {
             let written = written(step);
             let acts = |entry: &Span| written.iter().any(|at| entry.holds(*at));
             step.entries.iter().map(|entry| (*entry, !acts(entry))).collect()

@@ -5,14 +5,14 @@ use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use krm_function::Object;
-use krm_yaml::{Diagnostic, Result, Sources, Span};
+use krm_yaml::{Diagnostic, Result, Sources, Span, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::Package;
 use crate::files::world::World;
 use crate::functions::{Form, Function};
 use crate::pipeline::{
-    Call, Context, Guard, Observer, Pipeline, Ran, Role, Scope, Step, StepName, Tracer, Work,
+    Call, Context, Guard, Observer, Pipeline, Ran, Role, Scope, Step, StepField, StepName, Tracer, Work,
 };
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
@@ -82,14 +82,14 @@ impl Planned {
             limits: limits.clone(),
         };
         let (folder, field) = match home.as_ref().map(|home| home.path.as_str()) {
-            None => (Arc::default(), function.name().into()),
+            None => (Arc::default(), Text::from(function.name())),
             Some(path) => match path.rsplit_once('/') {
                 Some((folder, file)) => (folder.into(), file.into()),
                 None => (".".into(), path.into()),
             },
         };
         let index = home.map(|home| home.index as u32).filter(|index| *index > 0);
-        let (name, place) = (StepName { folder, field, index }, function.place());
+        let (name, place) = (StepName { folder, field: StepField::Named(field), index }, function.place());
         let step = Step::new(name, place, Role::Transform, Work::new(function));
         Step { scope, guard: Some(Arc::new(guard)), ..step }
     }

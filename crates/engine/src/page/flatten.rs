@@ -9,8 +9,8 @@ use super::model::{Layer, LayerKind, PageStep};
 use super::tables::Tables;
 use crate::composition::FILE_NAMES as COMPOSITIONS;
 use crate::explain::{Hidden, Labels, Moment};
-use crate::pipeline::Trace;
 use crate::pipeline::trace::{Change, Seen, Traced};
+use crate::pipeline::{StepField, Trace};
 use crate::resource::Track;
 
 /// Everything that ran, in one order: what a base does comes before what is done with it.
@@ -102,8 +102,8 @@ impl<'t> Flat<'t> {
     pub(crate) fn rows(self, tables: &mut Tables) -> (Vec<Layer>, Vec<PageStep>) {
         let steps = self.rows.into_iter().map(|row| {
             let first = row.steps[0];
-            let label = match (row.steps.len(), first.name.index) {
-                (1, Some(index)) => format!("{}[{index}]", first.name.field),
+            let label = match row.steps.len() {
+                1 => first.name.entry(),
                 _ => first.name.field.to_string(),
             };
             let id = match row.steps.len() {
@@ -297,7 +297,8 @@ impl<'t> Flattening<'t, '_> {
 
 /// Whether nobody would miss a step: it changed nothing, and no entry asked for it, or one whose work other steps do.
 fn is_idle(step: &Traced) -> bool {
-    let is_asked = !step.place.is_none() && !step.name.folder.is_empty() && step.name.field != "components";
+    let is_asked =
+        !step.place.is_none() && !step.name.folder.is_empty() && step.name.field != StepField::Components;
     step.changes.is_empty() && !is_asked
 }
 

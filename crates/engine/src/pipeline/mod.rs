@@ -1,6 +1,7 @@
 //! What runs: the one trait, what it may ask for, and the steps that an executor runs in order.
 
 mod base;
+mod field;
 mod observer;
 pub(crate) mod policy;
 mod run;
@@ -21,6 +22,7 @@ use crate::schema::Schema;
 use self::trace::{Cause, Note};
 
 pub(crate) use base::{Base, bases, run as run_on_nothing, run_traced};
+pub use field::StepField;
 pub(crate) use observer::Guard;
 pub use observer::{Call, Observer, Ran};
 pub use policy::Policy;

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
-use krm_yaml::{Result, Span, Text};
+use krm_yaml::{Result, Span};
 
-use super::{Base, Context, Each, Guard, Pipeline, Scope, Trace, Tracer, Transformer};
+use super::{Base, Context, Each, Guard, Pipeline, Scope, StepField, Trace, Tracer, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 
@@ -70,27 +70,23 @@ impl Work {
 ///
 /// Names are stable: they change only when someone moves the entry. Steps that no field asks for, at the end of every
 /// build, have a name without a folder: `#hash`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StepName {
     /// As the user would write it; empty for steps that nothing asks for.
     pub folder: Arc<str>,
     /// The field of the kustomization: `images`. For a function of a package, the file that declares it.
-    pub field: Text,
+    pub field: StepField,
     /// Which entry of the field, if it has entries.
     pub index: Option<u32>,
 }
 
 impl StepName {
-    pub(crate) fn new(folder: &Arc<str>, field: &'static str, index: Option<usize>) -> Self {
-        Self {
-            folder: folder.clone(),
-            field: Text::from_static_str(field),
-            index: index.map(|index| index as u32),
-        }
+    pub(crate) fn new(folder: &Arc<str>, field: StepField, index: Option<usize>) -> Self {
+        Self { folder: folder.clone(), field, index: index.map(|index| index as u32) }
     }
 
     /// The name of a step that comes at the end of every build.
-    pub(crate) fn of_root(field: &'static str) -> Self {
+    pub(crate) fn of_root(field: StepField) -> Self {
         Self::new(&Arc::default(), field, None)
     }
 

@@ -4,7 +4,7 @@ use krm_yaml::{Result, Span, Spanned, Text};
 
 use super::BuildOptions;
 use crate::kustomization::Wishes;
-use crate::pipeline::{Role, Step, StepName, Work};
+use crate::pipeline::{Role, Step, StepField, StepName, Work};
 use crate::select::fields::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
 use crate::transformers::local_config::LocalConfig;
@@ -26,19 +26,19 @@ pub(super) fn steps(
 ) -> Result<Vec<Step>> {
     let asks = |option: &str| wishes.build_metadata.iter().find(|wanted| *wanted.value == *option);
     let mut steps = Vec::with_capacity(8);
-    let mut add = |name: &'static str, place: Span, work: Work| {
-        steps.push(Step::new(StepName::of_root(name), place, Role::Transform, work));
+    let mut add = |field: StepField, place: Span, work: Work| {
+        steps.push(Step::new(StepName::of_root(field), place, Role::Transform, work));
     };
-    add("hash", Span::NONE, Work::new(Hash));
-    add("name-references", Span::NONE, Work::new(NameReference::new(config.name_reference)));
+    add(StepField::Hash, Span::NONE, Work::new(Hash));
+    add(StepField::NameReferences, Span::NONE, Work::new(NameReference::new(config.name_reference)));
     if !vars.is_empty() {
-        add("var-references", vars.span(), Work::new(Vars::new(vars, config.var_reference)));
+        add(StepField::VarReferences, vars.span(), Work::new(Vars::new(vars, config.var_reference)));
     }
-    add("local-config", Span::NONE, Work::new(LocalConfig));
+    add(StepField::LocalConfig, Span::NONE, Work::new(LocalConfig));
     match wishes.sort_options {
-        Some(Spanned { value, span }) => add("sort-options", span, Work::new(SortOrder::new(value)?)),
+        Some(Spanned { value, span }) => add(StepField::SortOptions, span, Work::new(SortOrder::new(value)?)),
         None if options.keep_order || wishes.is_in_order => {}
-        None => add("legacy-order", Span::NONE, Work::new(SortOrder::legacy())),
+        None => add(StepField::LegacyOrder, Span::NONE, Work::new(SortOrder::legacy())),
     }
     let managed_by = asks("managedByLabel").map(|option| option.span);
     if options.managed_by_label || managed_by.is_some() {
@@ -48,11 +48,11 @@ pub(super) fn steps(
                 .into_iter()
                 .collect();
         let fields = FieldSpecs::from_iter([FieldSpec::created("metadata/labels")]);
-        add("managed-by-label", place, Work::new(Labels::new(label, fields)));
+        add(StepField::ManagedByLabel, place, Work::new(Labels::new(label, fields)));
     }
     let [origin, transformations] =
         ["originAnnotations", "transformerAnnotations"].map(|option| asks(option).map(|option| option.span));
     let place = origin.or(transformations).unwrap_or(Span::NONE);
-    add("build-metadata", place, Work::new(BuildMetadata { origin, transformations }));
+    add(StepField::BuildMetadata, place, Work::new(BuildMetadata { origin, transformations }));
     Ok(steps)
 }

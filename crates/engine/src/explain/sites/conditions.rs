@@ -9,7 +9,7 @@ use super::{Elements, Found, Site, Sites, VALUES, scalars};
 use crate::explain::find::in_patch;
 use crate::explain::labels::is_kustomization;
 use crate::pipeline::trace::{Cause, Event, Segment, Traced};
-use crate::pipeline::{Role, Trace};
+use crate::pipeline::{Role, StepField, Trace};
 use crate::resource::Track;
 
 impl Sites<'_> {
@@ -65,7 +65,7 @@ impl Sites<'_> {
             }
         }
         self.entry(event, conditions);
-        if step.name.field == "build-metadata" {
+        if step.name.field == StepField::BuildMetadata {
             // It says which steps there were.
             for earlier in event.trace.history_until(event.index, event.resource, &[]) {
                 self.entry(&earlier, conditions);
@@ -96,7 +96,7 @@ impl Sites<'_> {
         }
         let Some(root) = documents.first() else { return };
         let name = step.name_of(event.written);
-        let node = root.get(&name.field).map(|list| match name.index {
+        let node = root.get(name.field.as_str()).map(|list| match name.index {
             Some(index) => list.items().get(index as usize).unwrap_or(list),
             None => list,
         });
@@ -105,7 +105,7 @@ impl Sites<'_> {
         {
             conditions_of(options, conditions);
         }
-        let is_pairs = matches!(&*name.field, "commonLabels" | "commonAnnotations");
+        let is_pairs = matches!(name.field, StepField::CommonLabels | StepField::CommonAnnotations);
         if let Some(node) = node.filter(|_| !is_pairs) {
             conditions_of(node, conditions);
             // A configuration that is written here may name a file of its own.

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::resolved::{Segment, at};
 use super::{Cause, Seen, Trace, Traced};
-use crate::pipeline::Role;
+use crate::pipeline::{Role, StepField};
 use crate::resource::{ResourceId, Track};
 use crate::schema::Type;
 
@@ -453,7 +453,7 @@ fn removed<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Seg
 }
 
 fn gone<'t>(step: Place<'t>, resource: Track, before: &'t Node, path: Vec<Segment>) -> Event<'t> {
-    let kind = match step.step().name.field == "local-config" {
+    let kind = match step.step().name.field == StepField::LocalConfig {
         true => EventKind::Dropped,
         false => EventKind::Deleted,
     };

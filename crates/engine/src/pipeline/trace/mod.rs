@@ -21,7 +21,7 @@ use krm_yaml::{Node, Span, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::step::{Made, entry_of};
-use super::{Role, Step, StepName, Work};
+use super::{Role, Step, StepField, StepName, Work};
 use crate::patch;
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
@@ -362,7 +362,8 @@ impl Tracer {
 
     /// Starts from resources that are there before any step runs.
     pub(crate) fn given(&self, items: &mut Resources) {
-        let step = Step::new(StepName::of_root("given"), Span::NONE, Role::Load, Work::Nothing);
+        let step =
+            Step::new(StepName::of_root(StepField::named("given")), Span::NONE, Role::Load, Work::Nothing);
         self.ended(&step, 0, items);
     }
 
