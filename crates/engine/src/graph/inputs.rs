@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 
 use crate::files::dependencies::{Dependencies, Found};
 use crate::files::world::{Offline, World};
-use crate::pipeline::Policy;
 use crate::runtime::Runtime;
+use crate::runtime::policy::Policy;
 use crate::session::{BuildOptions, Session};
 use crate::workspace::{Layer, ReferenceTarget, Workspace};
 

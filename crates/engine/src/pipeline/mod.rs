@@ -3,7 +3,6 @@
 mod base;
 mod field;
 mod observer;
-pub(crate) mod policy;
 mod run;
 mod scope;
 mod step;
@@ -25,7 +24,6 @@ pub(crate) use base::{Base, bases, run as run_on_nothing, run_traced};
 pub use field::StepField;
 pub(crate) use observer::Guard;
 pub use observer::{Call, Observer, Ran};
-pub use policy::Policy;
 pub use run::Pipeline;
 pub(crate) use run::output_discarded;
 pub use scope::Scope;

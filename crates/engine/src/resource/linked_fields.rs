@@ -10,7 +10,7 @@
 
 use krm_yaml::{Node, Span, Spanned, Text};
 
-use crate::select::fields::FieldPath;
+use super::fields::FieldPath;
 
 /// The groups of fields of one resource that are one.
 #[derive(Clone, Debug, Default)]

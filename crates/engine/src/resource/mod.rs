@@ -1,6 +1,7 @@
 //! One Kubernetes object: what identifies it now, and what did before.
 
 pub(crate) mod comments;
+pub(crate) mod fields;
 pub(crate) mod history;
 pub(crate) mod lenient;
 pub(crate) mod linked_fields;

@@ -20,7 +20,7 @@ use sha2::{Digest as _, Sha256};
 use super::reapi::{self, Command, Digest, EnvironmentVariable, Platform};
 use super::tree::Tree;
 use crate::files::world::hex;
-use crate::pipeline::policy::Limits;
+use crate::runtime::policy::Limits;
 
 /// Changes whenever the meaning of a description does.
 const FORMAT: &str = "krm action 3";

@@ -14,7 +14,7 @@ use super::disk_store::DiskStore;
 use super::reapi::Digest;
 use super::store::{Outputs, Store};
 use super::{Action, Call, Output, Program, Status};
-use crate::pipeline::policy::Keep;
+use crate::runtime::policy::Keep;
 
 /// The stores of a run.
 #[derive(Default)]

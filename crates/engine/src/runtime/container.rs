@@ -18,7 +18,7 @@ use super::{
     Action, Call, File, Identity, Image, Mount, Output, Program, Runner, Status, image_not_pulled, process,
 };
 use crate::files::world::clean;
-use crate::pipeline::policy::{Policy, Pull};
+use crate::runtime::policy::{Policy, Pull};
 
 fn pull_option(pull: Pull) -> &'static str {
     match pull {

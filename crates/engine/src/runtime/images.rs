@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use krm_yaml::{Diagnostic, Result};
 
-use crate::pipeline::policy::Pull;
+use crate::runtime::policy::Pull;
 
 /// Has the files of images. The program that embeds the engine fetches and keeps them.
 pub trait Images: fmt::Debug + Send + Sync {

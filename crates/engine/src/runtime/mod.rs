@@ -13,6 +13,7 @@ mod cache;
 mod images;
 mod output;
 pub(crate) mod plugin;
+pub(crate) mod policy;
 mod program;
 pub mod reapi;
 mod runner;
@@ -68,7 +69,7 @@ pub use store::{Outputs, Store, Stream};
 pub use tool::{Scratch, run_tool};
 pub use tree::Tree;
 
-use crate::pipeline::policy::Policy;
+use policy::Policy;
 
 /// Has programs run. Made once for a run: it remembers the container engine it found and the modules it read.
 pub struct Runtime {

@@ -15,7 +15,7 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 
 use super::streams::Streams;
 use super::{Output, Status, signals};
-use crate::pipeline::policy::Limits;
+use crate::runtime::policy::Limits;
 
 /// How long the output may stay open once the program itself has ended: what still holds it then is not the function
 /// any more.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use krm_yaml::Result;
 
 use super::{Action, EnvVar, Output, Program};
-use crate::pipeline::policy::Policy;
+use crate::runtime::policy::Policy;
 
 /// Runs programs: bytes in, bytes out.
 ///

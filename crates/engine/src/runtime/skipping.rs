@@ -6,7 +6,7 @@ use std::time::Duration;
 use krm_yaml::Result;
 
 use super::{Action, Call, Output, Runner, Runtime, Status};
-use crate::pipeline::policy::Policy;
+use crate::runtime::policy::Policy;
 
 const HELD: &str = "no one panics while holding the names";
 

@@ -42,7 +42,7 @@ use super::process::{self, GRACE, TO_END, Watch};
 use super::sandbox::Confinement;
 use super::streams::Streams;
 use super::{Output, Status, signals};
-use crate::pipeline::policy::Limits;
+use crate::runtime::policy::Limits;
 
 /// The first argument of a process that is to be a supervisor.
 pub const COMMAND: &str = "__supervise";

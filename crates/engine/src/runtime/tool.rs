@@ -9,7 +9,7 @@ use krm_yaml::{Diagnostic, Result};
 use tempfile::TempDir;
 
 use super::{Action, Argument, Call, Output, Program, Runner, Tool, process, signals};
-use crate::pipeline::policy::Limits;
+use crate::runtime::policy::Limits;
 
 /// Runs tools.
 pub(super) struct Tools;

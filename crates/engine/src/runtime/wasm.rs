@@ -25,8 +25,8 @@ mod interpreter {
     };
     use wasmi_core::LimiterError;
 
-    use crate::pipeline::policy::Limits;
     use crate::runtime::digests::{self, Digests};
+    use crate::runtime::policy::Limits;
     use crate::runtime::reapi::Digest;
     use crate::runtime::wasi::{self, Exit, Machine, TooMuchOutput};
     use crate::runtime::{Action, Call, Identity, Module, Output, Program, Runner, Status, process};

@@ -18,9 +18,10 @@ use crate::files::folder::{Folder, Reach};
 use crate::files::texts::Files;
 use crate::files::world::World;
 use crate::kustomization::{Inherited, Kustomization, Plan, Planning, Reuse};
-use crate::pipeline::{Base, Pipeline, Policy, Trace, bases, run_on_nothing, run_traced};
+use crate::pipeline::{Base, Pipeline, Trace, bases, run_on_nothing, run_traced};
 use crate::resource::list::Resources;
 use crate::runtime::Runtime;
+use crate::runtime::policy::Policy;
 use crate::schema::{Kubernetes, Schema};
 
 pub use emit::emit;

@@ -5,7 +5,7 @@ use krm_yaml::{Result, Span, Spanned, Text};
 use super::BuildOptions;
 use crate::kustomization::Wishes;
 use crate::pipeline::{Role, Step, StepField, StepName, Work};
-use crate::select::fields::{FieldSpec, FieldSpecs};
+use crate::resource::fields::{FieldSpec, FieldSpecs};
 use crate::transformers::build_metadata::BuildMetadata;
 use crate::transformers::local_config::LocalConfig;
 use crate::transformers::name_reference::NameReference;

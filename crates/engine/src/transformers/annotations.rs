@@ -7,8 +7,8 @@ use super::labels::{Pairs, write_pairs};
 use super::{Setup, field_specs_missing, read_config, refused};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
+use crate::resource::fields::FieldSpecs;
 use crate::resource::list::Resources;
-use crate::select::fields::FieldSpecs;
 
 /// Adds annotations to every resource, and to the pods that workloads make.
 ///

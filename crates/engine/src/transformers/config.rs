@@ -7,8 +7,8 @@ use serde::Deserialize;
 
 use super::sort_order::{gvk_text, legacy_rank};
 use crate::files::world::Loader;
+use crate::resource::fields::{FieldPath, FieldSpec, FieldSpecs};
 use crate::resource::{Gvk, lenient};
-use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
 
 /// Field specs by what they are for: the defaults, and what `configurations:` and `crds:` add. Cheap to clone.
 ///

@@ -4,7 +4,7 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 
 use super::config::{NameReference, TransformerConfig};
 use crate::files::world::Loader;
-use crate::select::fields::{FieldPath, FieldSpec, FieldSpecs};
+use crate::resource::fields::{FieldPath, FieldSpec, FieldSpecs};
 
 impl TransformerConfig {
     /// Reads the files of a kustomization's `crds:`: OpenAPI definitions by name, whose properties say with

@@ -11,12 +11,12 @@ use serde::Deserialize;
 use super::{Setup, read_config};
 use crate::files::world::{ChartAddress, EntryKind, Loader, World, clean, provide};
 use crate::merge::{self, Merged};
-use crate::pipeline::policy::Helm;
 use crate::pipeline::trace::{Cause, Inflation};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::read;
 use crate::resource::{Resource, Track};
+use crate::runtime::policy::Helm;
 use crate::runtime::{Argument, Output, Permission, Program, Tool};
 
 /// Inflates helm charts into resources. Needs `--enable-helm`.

@@ -12,9 +12,9 @@ use serde::Deserialize;
 use super::{Setup, read_config, setter};
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::fields::FieldSpecs;
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource};
-use crate::select::fields::FieldSpecs;
 use crate::select::go_regex;
 
 /// Changes images called `name` wherever containers are listed.

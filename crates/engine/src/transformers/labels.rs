@@ -8,8 +8,8 @@ use serde::Deserialize;
 use super::{Setup, TransformerConfig, field_specs_missing, read_config, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
 use crate::resource::Resource;
+use crate::resource::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 use crate::resource::list::Resources;
-use crate::select::fields::{Create, FieldPath, FieldSpec, FieldSpecs};
 
 /// Adds labels to every resource and, if asked, to selectors and to what workloads make.
 ///

@@ -8,8 +8,8 @@ use serde::Deserialize;
 
 use crate::files::world::Loader;
 use crate::pipeline::Transformer;
+use crate::resource::fields::FieldSpecs;
 use crate::resource::lenient;
-use crate::select::fields::FieldSpecs;
 
 pub(crate) mod annotations;
 pub(crate) mod build_metadata;

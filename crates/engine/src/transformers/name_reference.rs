@@ -9,9 +9,9 @@ use super::namespace::not_a_subject;
 use super::setter;
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::fields::{FieldSpec, PathTree};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
-use crate::select::fields::{FieldSpec, PathTree};
 
 /// Follows renamed resources: where one refers to another by an earlier name, the current name is written.
 ///

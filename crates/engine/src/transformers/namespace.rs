@@ -6,8 +6,8 @@ use serde::Deserialize;
 use super::{Setup, read_config, refused, setter};
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
+use crate::resource::fields::{Create, FieldSpec, FieldSpecs};
 use crate::resource::list::Resources;
-use crate::select::fields::{Create, FieldSpec, FieldSpecs};
 
 /// Puts every resource into a namespace, and updates references to it.
 ///

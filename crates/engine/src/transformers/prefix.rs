@@ -5,9 +5,9 @@ use serde::Deserialize;
 
 use super::{Setup, field_specs_missing, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
+use crate::resource::fields::{Create, FieldSpecs};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, lenient};
-use crate::select::fields::{Create, FieldSpecs};
 
 /// Puts a text before the name of every resource. Those that name it follow suit at the end of the build.
 ///

@@ -8,8 +8,8 @@ use super::{Setup, field_specs_missing, read_config, setter};
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::Resource;
+use crate::resource::fields::{Create, FieldSpecs};
 use crate::resource::list::Resources;
-use crate::select::fields::{Create, FieldSpecs};
 
 /// Sets `count` on every workload called `name`, now or under an earlier name.
 ///

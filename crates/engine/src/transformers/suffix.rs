@@ -6,9 +6,9 @@ use serde::Deserialize;
 use super::prefix::{names_resources, rename, required};
 use super::{Setup, refused, setter};
 use crate::pipeline::{Context, Each, Transformer};
+use crate::resource::fields::FieldSpecs;
 use crate::resource::list::Resources;
 use crate::resource::{Resource, lenient};
-use crate::select::fields::FieldSpecs;
 
 /// Puts a text after the name of every resource. Those that name it follow suit at the end of the build.
 ///

@@ -8,9 +8,9 @@ use serde::Deserialize;
 
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
+use crate::resource::fields::FieldSpecs;
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, ResourceId, Track};
-use crate::select::fields::FieldSpecs;
 use crate::select::near_miss::{NearMiss, Part};
 
 /// Puts the values of variables where `$(NAME)` is.

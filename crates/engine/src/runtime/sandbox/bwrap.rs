@@ -12,7 +12,7 @@ use super::cgroup::Cgroup;
 use super::confinement::{Confinement, STAGE};
 use super::root::{RootStep, What, inside};
 use super::{Bound, Room, Tried};
-use crate::pipeline::policy::Limits;
+use crate::runtime::policy::Limits;
 use crate::runtime::{Call, Output, Status, supervisor};
 
 pub(super) fn run(bwrap: &Path, room: &Room, bound: Bound, call: &Call) -> Tried {

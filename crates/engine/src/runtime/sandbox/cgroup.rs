@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::pipeline::policy::Limits;
+use crate::runtime::policy::Limits;
 
 /// A group for one call; removed with it.
 #[derive(Debug)]

@@ -26,7 +26,7 @@ pub(super) use self::confinement::Confinement;
 use self::root::{RootStep, What};
 use super::container::{NOBODY, describe_call, image, mounts};
 use super::{Action, Call, LocalImage, Output, Runner, Status};
-use crate::pipeline::policy::{Limits, Policy};
+use crate::runtime::policy::{Limits, Policy};
 
 /// The tools, in the order they are tried.
 pub(super) const TOOLS: [&str; 3] = ["bwrap", "crun", "runc"];

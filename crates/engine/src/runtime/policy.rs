@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::runtime::{Elsewhere, EnvVar, Images, Mount, Store};
+use super::{Elsewhere, EnvVar, Images, Mount, Store};
 
 /// What the user allows and asks for, whatever a configuration declares. The default allows nothing.
 #[derive(Clone, Debug, Default)]

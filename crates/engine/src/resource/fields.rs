@@ -9,8 +9,8 @@ use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 
+use super::Gvk;
 use crate::limits;
-use crate::resource::Gvk;
 
 mod tree;
 pub(crate) use tree::PathTree;
