@@ -66,10 +66,12 @@ pub(crate) enum Reach {
 }
 
 /// What a path leads to.
-pub(crate) enum Resolved<T> {
+pub(crate) enum Resolved {
     /// A folder, here or in a repository.
     Folder,
-    File(T),
+    File,
+    /// An address that may be either: only trying both tells.
+    FileOrRepository(Repository),
 }
 
 impl Folder {
@@ -317,38 +319,39 @@ impl Folder {
         self.world().is_dir(&clean(&self.root.join(path)))
     }
 
-    /// What a path under `resources:` leads to. Repositories are fetched, since it is not known before.
-    pub(crate) fn resolve<T>(&self, path: &str, read: impl FnOnce() -> Result<T>) -> Result<Resolved<T>> {
+    /// What a path under `resources:` leads to. What can only be a repository is fetched.
+    pub(crate) fn resolve(&self, path: &str) -> Result<Resolved> {
         let Some(repository) = Repository::parse(path) else {
-            return match self.is_dir(path) {
-                true => Ok(Resolved::Folder),
-                false => read().map(Resolved::File),
-            };
+            return Ok(if self.is_dir(path) { Resolved::Folder } else { Resolved::File });
         };
         let known = self.files.world.known_kind(&repository);
-        let file = match repository::is_http(path) {
-            true if repository.is_surely_one() || known == Some(AddressKind::Repository) => None,
-            true => Some(read()),
-            false if self.world().is_file(&self.root.join(path)) => Some(read()),
-            false => None,
+        let may_be_file = match repository::is_http(path) {
+            true => !repository.is_surely_one() && known != Some(AddressKind::Repository),
+            false => self.world().is_file(&self.root.join(path)),
         };
-        let fetch = || self.world().fetch(&repository);
-        match file {
-            Some(Ok(file)) => Ok(Resolved::File(file)),
-            None => fetch().map(|_| Resolved::Folder),
-            Some(Err(no_file)) if known == Some(AddressKind::File) => Err(no_file),
-            // An address that is not a file may be a repository: only trying both tells.
-            Some(Err(no_file)) => match fetch() {
-                Ok(_) => Ok(Resolved::Folder),
-                // Its name says that it is a file: git is not needed.
-                Err(_) if names_yaml(path) => Err(no_file),
-                Err(no_repository) if no_file.failure() == Some(Failure::NotFetched) => {
-                    let message = format!("it is not a file either: {no_file}");
-                    Err(no_repository.note(message, Span::NONE))
-                }
-                Err(_) => Err(no_file),
-            },
+        match known {
+            _ if !may_be_file => self.world().fetch(&repository).map(|_| Resolved::Folder),
+            Some(AddressKind::File) => Ok(Resolved::File),
+            _ => Ok(Resolved::FileOrRepository(repository)),
         }
+    }
+
+    /// Fetches the repository of an address at which there is no good file. If there is no repository either, says what
+    /// is wrong with the one that is meant.
+    pub(crate) fn fetch_instead(
+        &self,
+        path: &str,
+        repository: &Repository,
+        no_file: Diagnostic,
+    ) -> Result<()> {
+        let Err(no_repository) = self.world().fetch(repository) else { return Ok(()) };
+        // If its name says that it is a file, git is not needed.
+        Err(match no_file.failure() {
+            Some(Failure::NotFetched) if !names_yaml(path) => {
+                no_repository.note(format!("it is not a file either: {no_file}"), Span::NONE)
+            }
+            _ => no_file,
+        })
     }
 
     /// Whether a file of this name lies in the folder itself.

@@ -213,14 +213,20 @@ impl<'s> Plan<'s> {
                 .help("name a file or a folder here, or remove the entry"));
             }
             let folder = folder.elsewhere(path.span()).unwrap_or(folder);
-            folder.resolve(path, || self.read(folder, path))
+            match folder.resolve(path)? {
+                Resolved::Folder => Ok(Entry::Base),
+                Resolved::File => self.read(folder, path),
+                Resolved::FileOrRepository(repository) => self.read(folder, path).or_else(|no_file| {
+                    folder.fetch_instead(path, &repository, no_file).map(|()| Entry::Base)
+                }),
+            }
         };
         let found: Vec<_> = paths.par_iter().map(look).collect();
         let mut errors = Vec::new();
         for (at, (path, found)) in paths.iter().zip(found).enumerate() {
             let work = match found {
-                Ok(Resolved::File(FileOf::Composition)) => self.base(folder, path, scope).map(Work::Base),
-                Ok(Resolved::File(FileOf::Resources(mut resources))) => {
+                Ok(Entry::Base) => self.base(folder, path, scope).map(Work::Base),
+                Ok(Entry::Resources(mut resources)) => {
                     let kinds: FxHashSet<&Gvk> = resources.iter().map(Resource::gvk).collect();
                     self.strangers |= kinds.into_iter().any(|gvk| schema.scope(gvk).is_none());
                     if let Some(origin) = &scope.origin {
@@ -229,7 +235,6 @@ impl<'s> Plan<'s> {
                     }
                     Ok(Work::Read(Arc::new(resources)))
                 }
-                Ok(Resolved::Folder) => self.base(folder, path, scope).map(Work::Base),
                 Err(error) => Err(error.at(path.span())),
             };
             let name = StepName::new(&shown, field.clone(), Some(at));
@@ -255,18 +260,18 @@ impl<'s> Plan<'s> {
     }
 
     /// A file of resources, or one that holds a Composition.
-    fn read(&self, folder: &Arc<Folder>, path: &Spanned<Text>) -> Result<FileOf> {
+    fn read(&self, folder: &Arc<Folder>, path: &Spanned<Text>) -> Result<Entry> {
         let place = path.span();
         let source = match folder.load(path, place) {
             Ok(source) => source,
             // A Composition may be outside the folder, as a base may: whether its folder is named or its file.
             Err(_) if Repository::parse(path).is_none() && self.composition_at(folder, path)?.is_some() => {
-                return Ok(FileOf::Composition);
+                return Ok(Entry::Base);
             }
             Err(error) => return Err(error),
         };
         if composition::is_in(&source) {
-            return Ok(FileOf::Composition);
+            return Ok(Entry::Base);
         }
         let read = match self.planning.reuse {
             Reuse::Never => read::read(&source, &self.schema),
@@ -278,7 +283,7 @@ impl<'s> Plan<'s> {
         match read {
             Ok(resources) => {
                 self.warn(krm_yaml::odd_spaces(&source));
-                Ok(FileOf::Resources(resources))
+                Ok(Entry::Resources(resources))
             }
             Err(error) if error.failure() == Some(Failure::NotAResource) => {
                 let error = error.included(place);
@@ -600,10 +605,12 @@ pub(super) fn shown(folder: &Folder) -> Arc<str> {
     folder.shown().to_string_lossy().into()
 }
 
-/// What a file among resources holds.
-enum FileOf {
+/// What an entry of a list of resources names.
+enum Entry {
+    /// A file of resources.
     Resources(Vec<Resource>),
-    Composition,
+    /// A folder, or a file that holds a Composition.
+    Base,
 }
 
 /// A kustomization and the file it is in.
