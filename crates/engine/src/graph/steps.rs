@@ -273,7 +273,7 @@ impl Branch {
             }
             (Role::Generate, _) => self.content.push(Content::Generated(view(step, around))),
             (Role::Transform | Role::Validate | Role::Inspect, _) => {
-                // Some steps are always there, whether they are asked for or not.
+                // A step that no field of its name asks for, as in a Composition, is shown if it does something.
                 let layer = (around.layer)(&step.name.folder).and_then(|layer| layer.root.as_ref());
                 let is_written = layer.is_none_or(|root| root.get(step.name.field.as_str()).is_some());
                 if is_written || !step.changes.is_empty() {

@@ -401,7 +401,9 @@ impl<'s> Plan<'s> {
         })
     }
 
-    /// `components:`, each a folder whose steps join ours.
+    /// `components:`, each a folder whose steps join ours, before a step of its own that ends them.
+    // They are not a pipeline within that step: all run under the schema that the last of them may choose, what both read
+    // is put together at once, so that a file that both name is found, and a trace follows a resource through one list.
     fn component(&mut self, here: &Here, path: &Spanned<Text>, at: usize) -> Result<()> {
         let place = path.span();
         self.warn_of_prefix(path);
@@ -513,13 +515,18 @@ impl<'s> Plan<'s> {
             let asked = here.asked_by(StepField::NameSuffix, k.name_suffix.span);
             self.builtin(here, asked, Role::Transform, "SuffixTransformer", suffix);
         }
-        let labels = Labels::plan(k.labels.clone(), k.common_labels.clone(), &config)?;
-        for (at, labels) in labels.into_iter().enumerate() {
-            let asked = match k.labels.get(at) {
-                Some(label) => here.asked(StepField::Labels, at, label.span),
-                None => here.asked_by(StepField::CommonLabels, first(&k.common_labels)),
-            };
+        for (at, label) in k.labels.iter().enumerate() {
+            let asked = here.asked(StepField::Labels, at, label.span);
+            let labels = Labels::of(label.value.clone(), &config)?;
             self.builtin(here, asked, Role::Transform, "LabelTransformer", labels);
+        }
+        if !k.common_labels.is_empty() {
+            let asked = here.asked_by(StepField::CommonLabels, first(&k.common_labels));
+            let labels = Labels::new(k.common_labels.clone(), config.common_labels.clone());
+            self.builtin(here, asked, Role::Transform, "LabelTransformer", labels);
+        } else if !k.labels.is_empty() {
+            // Kustomize has a step for `commonLabels` all the same, which does nothing.
+            self.counts_as(2);
         }
         if !k.common_annotations.is_empty() {
             let annotations =
@@ -568,27 +575,26 @@ impl<'s> Plan<'s> {
         kind: &str,
         transformer: impl Transformer + 'static,
     ) {
-        self.push(here, asked, role, kind, Work::new(transformer));
-    }
-
-    fn push(&mut self, here: &Here, asked: Asked, role: Role, kind: &str, work: Work) {
         let origin = here.scope.origin.as_ref();
         let origin = origin.map(|origin| Arc::new(by_builtin(origin, here.file.name(), kind)));
         let Asked { name, place, entries } = asked;
-        self.steps.push(Step { origin, entries, ..Step::new(name, place, role, work) });
+        self.steps.push(Step { origin, entries, ..Step::new(name, place, role, Work::new(transformer)) });
     }
 
-    /// A built-in that does the work of several of kustomize's, which shows in transformer annotations.
+    /// A built-in that does the work of several of kustomize's.
     fn builtins(&mut self, here: &Here, asked: Asked, kind: &str, transformer: impl Transformer + 'static) {
-        let more = here.scope.origin.as_ref().map_or(0, |_| asked.entries.len().saturating_sub(1));
-        let again = asked.clone();
+        let entries = asked.entries.len();
         self.builtin(here, asked, Role::Transform, kind, transformer);
-        (0..more).for_each(|_| self.push(here, again.clone(), Role::Transform, kind, Work::Nothing));
+        self.counts_as(entries);
+    }
+
+    /// Says how many steps kustomize has in place of the last one, which shows in transformer annotations.
+    fn counts_as(&mut self, steps: usize) {
+        self.steps.last_mut().expect("one was just added").counts_as = steps;
     }
 }
 
 /// The file and field that ask for a step.
-#[derive(Clone)]
 pub(super) struct Asked {
     pub name: StepName,
     pub place: Span,

@@ -12,8 +12,8 @@ use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::schema::Schema;
 
-/// Steps in order. A base is a pipeline that runs on an empty list, a component one that runs on what is there. Cheap to
-/// clone.
+/// Steps in order. A base is a pipeline that runs on an empty list, a Composition may be one that runs on what is there.
+/// Cheap to clone.
 #[derive(Clone)]
 pub struct Pipeline {
     /// In the order in which they run.
@@ -96,7 +96,7 @@ fn run_group(group: &mut [Step], items: &mut Resources, cx: &Context) -> Result<
         Role::Transform => {
             group[0].apply(items, cx).map_err(|d| d.at(place))?;
             if let Some(origin) = &group[0].origin {
-                items.stamp_transformation(origin, cx.schema);
+                (0..group[0].counts_as).for_each(|_| items.stamp_transformation(origin, cx.schema));
             }
             Ok(())
         }

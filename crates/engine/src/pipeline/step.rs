@@ -49,7 +49,7 @@ impl Role {
 /// What a step does.
 #[derive(Clone, Default)]
 pub(crate) enum Work {
-    /// Nothing: kustomize has a step here, which shows in transformer annotations.
+    /// Nothing, or nothing any more: what it held was moved out.
     #[default]
     Nothing,
     /// A built-in, a function, a Composition.
@@ -129,15 +129,17 @@ pub struct Step {
     pub entries: Arc<[Span]>,
     /// Noted on the resources it saw or made; `None` if that was not asked for.
     pub(crate) origin: Option<Arc<Origin>>,
+    /// How many steps kustomize has in its place: it is noted as often.
+    pub(crate) counts_as: usize,
 }
 
 impl Step {
     pub(crate) fn new(name: StepName, place: Span, role: Role, work: Work) -> Self {
-        let (scope, guard, entries, origin) = (Scope::Everything, None, Arc::default(), None);
-        Self { name, place, role, scope, work, guard, entries, origin }
+        let (scope, guard, entries) = (Scope::Everything, None, Arc::default());
+        Self { name, place, role, scope, work, guard, entries, origin: None, counts_as: 1 }
     }
 
-    /// The steps it is made of, if it is another pipeline: a base, a component, a Composition.
+    /// The steps it is made of, if it is another pipeline: a base, a Composition, a package.
     pub fn inner(&self) -> Option<&Pipeline> {
         match &self.work {
             Work::Base(base) => Some(&base.pipeline),

@@ -69,23 +69,10 @@ impl Labels {
         Self { labels, field_specs }
     }
 
-    /// The steps for a kustomization's `labels:` and `commonLabels:`, in order.
-    pub(crate) fn plan(
-        labels: Vec<Spanned<Label>>,
-        common: Pairs,
-        config: &TransformerConfig,
-    ) -> Result<Vec<Self>> {
-        if labels.is_empty() && common.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut steps = Vec::with_capacity(labels.len() + 1);
-        for label in labels {
-            let field_specs = label.field_specs(config).map_err(|d| d.at(label.fields.span))?;
-            steps.push(Self::new(label.value.pairs, field_specs));
-        }
-        // If there are `labels:`, this one is a step even if it does nothing: it shows in transformer annotations.
-        steps.push(Self::new(common, config.common_labels.clone()));
-        Ok(steps)
+    /// An entry of a kustomization's `labels:`.
+    pub(crate) fn of(label: Label, config: &TransformerConfig) -> Result<Self> {
+        let field_specs = label.field_specs(config).map_err(|d| d.at(label.fields.span))?;
+        Ok(Self::new(label.pairs, field_specs))
     }
 
     pub(super) fn make(config: &Node, setup: &Setup) -> Result<Box<dyn Transformer>> {
