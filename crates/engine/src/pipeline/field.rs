@@ -64,7 +64,7 @@ pub enum StepField {
     LocalConfig,
     /// `sortOptions:` of the kustomization that is built.
     SortOptions,
-    /// The order that `--reorder legacy` asks for.
+    /// The usual order of kinds, Namespaces and definitions first, unless another is asked for.
     LegacyOrder,
     /// The label that says what made the resources.
     ManagedByLabel,
