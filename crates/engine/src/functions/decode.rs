@@ -152,7 +152,8 @@ pub(super) fn home(object: &Object, old: Option<&Sent>) -> Result<Option<Home>> 
         None if was.is_none_or(|home| home.path != path) => usize::MAX,
         None => was.map_or(usize::MAX, |home| home.index),
     };
-    Ok(Some(Home { path, index, number: was.and_then(|was| was.number) }))
+    let is_loose = was.is_some_and(|was| was.is_loose && was.path == path);
+    Ok(Some(Home { path, index, number: was.and_then(|was| was.number), is_loose }))
 }
 
 fn newer<'o>(object: &'o Object, keys: [&str; 2], was: Option<&str>) -> Result<Option<&'o str>> {

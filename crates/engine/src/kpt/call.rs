@@ -14,7 +14,7 @@ use super::tree::{config_path, in_folder, new_path, number, path};
 use super::{krm, status};
 use crate::functions::{self, Form};
 use crate::package::{self, give_homes};
-use crate::pipeline::{self, Context, Guard, Observer, Ran, Role, Scope, Step, StepName, Transformer, Work};
+use crate::pipeline::{self, Context, Observer, Ran, Role, Scope, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
 use crate::runtime::{Exec, Image, Program};
@@ -57,6 +57,11 @@ impl Asked {
         }
     }
 
+    fn is_selective(&self) -> bool {
+        let (selectors, exclude) = self.selectors();
+        !selectors.is_empty() || !exclude.is_empty()
+    }
+
     fn span(&self) -> Span {
         match self {
             Asked::InKptfile { function, .. } => function.span(),
@@ -72,34 +77,17 @@ pub(super) struct Calling {
     member: usize,
     asked: Asked,
     role: Role,
-    now: Mutex<Now>,
-}
-
-/// What one part of a call leaves for the next.
-#[derive(Default)]
-struct Now {
     /// The configuration as it was before any function ran.
     first_config: Option<Node>,
-    config: Option<Node>,
-    /// Something there is not a resource.
-    fault: Option<Diagnostic>,
-    /// Selectors that match nothing.
-    warnings: Vec<Diagnostic>,
-    /// How many resources there were, not counting Kptfiles.
-    had: usize,
-    /// The call that was made, by the name of its program.
-    made: Option<(String, Called)>,
-    /// Of the resources that came back, those that became loose and those that no longer are.
-    loose: FxHashMap<usize, bool>,
 }
 
 impl Calling {
-    /// The step that makes the call, and watches over it.
+    /// The step that makes the call.
     pub(crate) fn step(run: &Arc<Run>, member: usize, asked: Asked, name: StepName, role: Role) -> Step {
         let (selectors, exclude) = asked.selectors();
-        let scope = match selectors.is_empty() && exclude.is_empty() {
-            true => Scope::Everything,
-            false => {
+        let scope = match asked.is_selective() {
+            false => Scope::Everything,
+            true => {
                 let (selectors, exclude) = (selectors.to_vec(), exclude.to_vec());
                 Scope::Chosen(Arc::new(move |r: &Resource| selects(&selectors, &exclude, r.node())))
             }
@@ -110,14 +98,9 @@ impl Calling {
             }
             _ => None,
         };
-        let (place, now) = (asked.span(), Mutex::new(Now { first_config, ..Now::default() }));
-        let calling = Arc::new(Self { run: run.clone(), member, asked, role, now });
-        let step = Step::new(name, place, role, Work::Transform(calling.clone()));
-        Step { scope, guard: Some(calling), ..step }
-    }
-
-    fn now(&self) -> std::sync::MutexGuard<'_, Now> {
-        self.now.lock().expect("no one panics during a call")
+        let place = asked.span();
+        let calling = Self { run: run.clone(), member, asked, role, first_config };
+        Step { scope, ..Step::new(name, place, role, Work::new(calling)) }
     }
 
     /// What is run, as it is shown.
@@ -161,15 +144,55 @@ impl Calling {
         Ok(function)
     }
 
-    /// Runs the function on what it sees. What it did is noted.
+    /// The configuration: as an earlier function left it; as it was, if that took it away.
+    fn config(&self, items: &Resources) -> Option<Node> {
+        let Asked::InKptfile { function, config } = &self.asked else { return None };
+        let file = config.as_ref().and_then(|file| items.iter().find(|r| path(r) == file));
+        let there = file.map(|r| r.node().clone());
+        there.or_else(|| self.first_config.clone()).or_else(|| function.config_from_map())
+    }
+
+    /// Warnings for selectors that match nothing.
+    fn unmatched(&self, items: &Resources) -> Vec<Diagnostic> {
+        let (selectors, _) = self.asked.selectors();
+        let is_unmatched = |selector: &&Spanned<Selector>| !items.iter().any(|r| selector.matches(r.node()));
+        let unmatched = selectors.iter().filter(is_unmatched);
+        unmatched.map(|selector| Selector::unmatched(selector, items.iter().map(Resource::node))).collect()
+    }
+
+    /// Makes the call on the resources in a scope, and checks what it leaves of all there are.
+    fn call_in(&self, scope: &Scope, items: &mut Resources, called: &mut Called, cx: &Context) -> Result<()> {
+        called.warnings = self.unmatched(items);
+        let all_are_resources = krm::check_all(items.iter());
+        let had = items.iter().filter(|r| !is_kptfile(path(r))).count();
+        let (config, added) = (self.config(items), self.run.tree.added(self.member, items));
+        let outside = scope.split(items);
+        let before = items.clone();
+        let count = self.asked.is_selective().then_some(items.len());
+        let package = self.run.tree.members[self.member].shown.clone();
+        self.run.say(self.member, Event::Starts { shown: called.shown().to_owned(), package, count });
+        all_are_resources.inspect_err(|fault| *called = called.clone().not_called(fault))?;
+        let function = self.function(called.shown(), config)?;
+        self.call(&function, items, added, called, cx)?;
+        scope.join(items, outside);
+        let blame = |failure: Diagnostic| functions::blamed(function.name(), failure);
+        self.keeps_resources(&before, had, items, (function.name(), called))
+            .and_then(|()| settle(items))
+            .map_err(blame)
+            .inspect_err(|failure| called.execution_error = Some(failure.message().to_owned()))?;
+        self.may_be_written(items, called, cx).map_err(blame)
+    }
+
+    /// Runs the function on what it sees, after so many were added to its package. What it did is noted.
     fn call(
         &self,
         function: &functions::Function,
         items: &mut Resources,
+        mut added: usize,
         called: &mut Called,
         cx: &Context,
-    ) -> Result<FxHashMap<usize, bool>> {
-        let given = Given::of(items, &self.run);
+    ) -> Result<()> {
+        let kptfiles = Kptfiles::of(items);
         let before = (self.role == Role::Inspect).then(|| items.as_slice().to_vec());
         items.as_vec_mut().iter_mut().for_each(|r| self.relative(r));
         let noted = Noted { called: Mutex::new(called), sources: cx.sources };
@@ -178,15 +201,11 @@ impl Calling {
             called.warnings.push(self.changes_are_dropped(function.name()));
         }
         let blame = |failure: Diagnostic| functions::blamed(function.name(), failure);
-        let mut loose = FxHashMap::default();
         for r in items.as_vec_mut() {
-            if let Some((number, is_loose)) = self.returned(r, &given) {
-                loose.insert(number, is_loose);
-            }
+            self.returned(r, &mut added);
             krm::check(r.node(), path(r)).map_err(blame)?;
         }
-        given.keeps_kptfiles(items).map_err(blame)?;
-        Ok(loose)
+        kptfiles.are_kept(items).map_err(blame)
     }
 
     fn changes_are_dropped(&self, name: &str) -> Diagnostic {
@@ -217,10 +236,8 @@ impl Calling {
             return Ok(());
         }
         let given: FxHashSet<usize> = before.iter().filter(is_resource).filter_map(number).collect();
-        let (selectors, exclude) = self.asked.selectors();
-        let is_selective = !selectors.is_empty() || !exclude.is_empty();
-        match is_selective || given.is_empty() || items.iter().filter_map(number).any(|n| given.contains(&n))
-        {
+        let is_there = |number: usize| given.contains(&number);
+        match self.asked.is_selective() || given.is_empty() || items.iter().filter_map(number).any(is_there) {
             true => Ok(()),
             false => Err(package::ignored_input()),
         }
@@ -237,37 +254,20 @@ impl Calling {
         }
     }
 
-    /// Gives a resource that came back its path in the tree and its number. Says whether it is loose, if that is news.
-    fn returned(&self, r: &mut Resource, given: &Given) -> Option<(usize, bool)> {
+    /// Gives a resource that came back its path in the tree and its number.
+    fn returned(&self, r: &mut Resource, added: &mut usize) {
         let tree = &self.run.tree;
         let known = number(r);
         let member = known.map_or(self.member, |_| tree.member_of(r));
         let home = r.home.take().map(|home| *home);
         let home = home.unwrap_or_else(|| Home::new(new_path(r.node()), usize::MAX));
         let path = in_folder(&tree.members[member].folder, &home.path);
-        let number = known.unwrap_or_else(|| self.run.new_number(self.member));
-        let was_loose = given.loose.get(&number);
-        let is_loose = home.index == usize::MAX || was_loose.is_some_and(|was| *was == path);
-        r.home = Some(Box::new(Home { path, index: home.index, number: Some(number) }));
-        (is_loose || was_loose.is_some()).then_some((number, is_loose))
-    }
-
-    /// Gives every resource a location of its own, and refuses two at one.
-    fn settle(&self, items: &mut Resources, news: &FxHashMap<usize, bool>) -> Result<()> {
-        let loose = self.run.loose.lock().expect("no one panics while holding numbers");
-        let is_loose = |r: &&Resource| {
-            number(r)
-                .is_some_and(|number| news.get(&number).copied().unwrap_or_else(|| loose.contains(&number)))
-        };
-        let mut seen: rustc_hash::FxHashSet<&str> = Default::default();
-        if let Some(twice) = items.iter().filter(is_loose).map(path).find(|path| !seen.insert(path)) {
-            let message =
-                format!("two new resources are to go to `{twice}`, and neither says which comes first");
-            return Err(
-                Diagnostic::error("function-same-file", message).help("give each a different path or index")
-            );
-        }
-        give_homes(items.as_vec_mut(), "")
+        let number = known.unwrap_or_else(|| {
+            *added += 1;
+            tree.number_of_new(self.member, *added - 1)
+        });
+        let is_loose = home.is_loose || home.index == usize::MAX;
+        r.home = Some(Box::new(Home { path, index: home.index, number: Some(number), is_loose }));
     }
 
     /// Refuses files that cannot be made. Of those that nobody would read again it warns: kpt makes them.
@@ -276,7 +276,7 @@ impl Calling {
         if !self.run.tree.is_folder() {
             return Ok(());
         }
-        let mut seen: rustc_hash::FxHashSet<&str> = Default::default();
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
         for r in items.iter().filter(|r| !package.holds(path(r))) {
             if seen.insert(path(r)) {
                 package.may_be_made(path(r), cx.world).map_err(|d| d.at(r.span()))?;
@@ -299,141 +299,71 @@ impl Transformer for Calling {
     }
 
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.transform_in(&Scope::Everything, items, cx)
+    }
+
+    fn transform_in(&self, scope: &Scope, items: &mut Resources, cx: &Context) -> Result<()> {
         let shown = self.shown().inspect_err(|failure| {
             self.run.say(self.member, Event::NotCalled(self.called("").not_called(failure)));
         })?;
         let mut called = self.called(&shown);
-        let (selectors, exclude) = self.asked.selectors();
-        let count = (!selectors.is_empty() || !exclude.is_empty()).then_some(items.len());
-        let package = self.run.tree.members[self.member].shown.clone();
-        self.run.say(self.member, Event::Starts { shown: shown.clone(), package, count });
-        let (config, fault) = {
-            let mut now = self.now();
-            called.warnings.append(&mut now.warnings);
-            (now.config.take(), now.fault.take())
-        };
-        let made = match fault {
-            Some(fault) => {
-                called = called.not_called(&fault);
-                Err(fault)
-            }
-            None => self.function(&shown, config).and_then(|function| {
-                let loose = self.call(&function, items, &mut called, cx)?;
-                Ok((function.name().to_owned(), loose))
-            }),
-        };
-        match made {
-            Ok((name, loose)) => {
-                let mut now = self.now();
-                (now.made, now.loose) = (Some((name, called)), loose);
-                Ok(())
-            }
+        let ran = items.all_or_nothing(|items| self.call_in(scope, items, &mut called, cx));
+        match &ran {
             Err(failure) => {
                 if called.exited.is_none() {
                     called.not_ended = Some(failure.message().to_owned());
                 }
-                self.run.say(self.member, Event::Ended(called.failed()));
-                Err(failure)
+                called = called.failed();
             }
-        }
-    }
-}
-
-impl Guard for Calling {
-    /// Finds the configuration: as an earlier function left it; as it was, if that took it away.
-    fn before(&self, items: &Resources, _: &Context) -> Result<()> {
-        let mut now = self.now();
-        now.fault = krm::check_all(items.iter()).err();
-        now.had = items.iter().filter(|r| !is_kptfile(path(r))).count();
-        let (selectors, _) = self.asked.selectors();
-        let is_unmatched = |selector: &&Spanned<Selector>| !items.iter().any(|r| selector.matches(r.node()));
-        now.warnings = selectors
-            .iter()
-            .filter(is_unmatched)
-            .map(|selector| Selector::unmatched(selector, items.iter().map(Resource::node)))
-            .collect();
-        if let Asked::InKptfile { function, config } = &self.asked {
-            let file = config.as_ref().and_then(|file| items.iter().find(|r| path(r) == file));
-            let there = file.map(|r| r.node().clone());
-            now.config = there.or_else(|| now.first_config.clone()).or_else(|| function.config_from_map());
-        }
-        Ok(())
-    }
-
-    fn check(&self, before: &Resources, _: usize, items: &mut Resources, cx: &Context) -> Result<()> {
-        let (made, news, had) = {
-            let mut now = self.now();
-            (now.made.take(), std::mem::take(&mut now.loose), now.had)
-        };
-        let (name, mut called) = made.expect("what was called is checked");
-        let checked = self
-            .keeps_resources(before, had, items, (&name, &mut called))
-            .and_then(|()| self.settle(items, &news))
-            .inspect_err(|failure| {
-                let blamed = functions::blamed(&name, failure.clone());
-                called.execution_error = Some(blamed.message().to_owned());
-            })
-            .and_then(|()| self.may_be_written(items, &mut called, cx))
-            .map_err(|failure| functions::blamed(&name, failure));
-        if checked.is_err() {
-            called = called.failed();
-        } else if self.role != Role::Inspect {
-            let mut loose = self.run.loose.lock().expect("no one panics while holding numbers");
-            for (number, is_loose) in news {
-                if is_loose {
-                    loose.insert(number)
-                } else {
-                    loose.remove(&number)
-                };
-            }
-            self.run.keep(self.member, items);
+            Ok(()) if self.role == Role::Inspect => {}
+            Ok(()) => self.run.keep(self.member, items),
         }
         self.run.say(self.member, Event::Ended(called));
-        checked
+        ran
     }
 }
 
-/// What of the resources that a function is given has to be known afterwards.
-struct Given {
-    /// The paths of those that are loose, by number.
-    loose: FxHashMap<usize, String>,
-    kptfiles: FxHashMap<usize, (String, Span)>,
+/// Gives every resource a location of its own, and refuses two at one.
+fn settle(items: &mut Resources) -> Result<()> {
+    let is_loose = |r: &&Resource| r.home.as_ref().is_some_and(|home| home.is_loose);
+    let mut seen: FxHashSet<&str> = FxHashSet::default();
+    if let Some(twice) = items.iter().filter(is_loose).map(path).find(|path| !seen.insert(path)) {
+        let message = format!("two new resources are to go to `{twice}`, and neither says which comes first");
+        return Err(
+            Diagnostic::error("function-same-file", message).help("give each a different path or index")
+        );
+    }
+    give_homes(items.as_vec_mut(), "")
 }
+
+/// The Kptfiles that a function is given, by number.
+struct Kptfiles(FxHashMap<usize, (String, Span)>);
 
 fn is_kptfile(path: &str) -> bool {
     path.rsplit('/').next() == Some(FILE)
 }
 
-impl Given {
-    fn of(items: &Resources, run: &Run) -> Self {
-        let loose = run.loose.lock().expect("no one panics while holding numbers");
-        let mut given = Self { loose: FxHashMap::default(), kptfiles: FxHashMap::default() };
-        for (number, r) in items.iter().filter_map(|r| Some((number(r)?, r))) {
-            if is_kptfile(path(r)) {
-                given.kptfiles.insert(number, (path(r).to_owned(), r.span()));
-            }
-            if loose.contains(&number) {
-                given.loose.insert(number, path(r).to_owned());
-            }
-        }
-        given
+impl Kptfiles {
+    fn of(items: &Resources) -> Self {
+        let kptfiles = items.iter().filter(|r| is_kptfile(path(r)));
+        Self(kptfiles.filter_map(|r| Some((number(r)?, (path(r).to_owned(), r.span())))).collect())
     }
 
     /// Refuses a function that removes or moves a Kptfile, or adds to one.
-    fn keeps_kptfiles(mut self, returned: &Resources) -> Result<()> {
+    fn are_kept(mut self, returned: &Resources) -> Result<()> {
         let refused = |what: &str, path: &str, span: Span| {
             Err(Diagnostic::error("function-kptfile", format!("it {what} `{path}`")).at(span).help(
                 "a package is a folder with a Kptfile; a function may change what is in it, and no more",
             ))
         };
         for r in returned.iter() {
-            match number(r).and_then(|number| self.kptfiles.remove(&number)) {
+            match number(r).and_then(|number| self.0.remove(&number)) {
                 Some((was, span)) if was != path(r) => return refused("moves", &was, span),
                 None if is_kptfile(path(r)) => return refused("adds a resource to", path(r), r.span()),
                 _ => {}
             }
         }
-        match self.kptfiles.values().min_by_key(|(path, _)| path) {
+        match self.0.values().min_by_key(|(path, _)| path) {
             Some((path, span)) => refused("removes", path, *span),
             None => Ok(()),
         }

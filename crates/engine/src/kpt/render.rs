@@ -1,12 +1,10 @@
 //! Running the pipelines of a package and of its subpackages.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use krm_yaml::{Diagnostic, Result, Sources};
 use rayon::ThreadPoolBuilder;
-use rustc_hash::FxHashSet;
 
 use super::call::{Asked, Evaluation};
 use super::image::{Images, Tags};
@@ -136,10 +134,6 @@ pub(super) struct Run {
     recorder: Recorder,
     /// When the turn of each package comes.
     turns: Vec<usize>,
-    /// How many resources were added to each package.
-    added: Vec<AtomicUsize>,
-    /// Resources that functions made or moved without saying which document of their file they are to be, by number.
-    pub loose: Mutex<FxHashSet<usize>>,
     /// What each package was after the last of its mutators that ran, if that may be wanted.
     latest: Option<Mutex<Vec<Option<Vec<Resource>>>>>,
 }
@@ -158,8 +152,6 @@ impl Run {
             settings: options.settings.clone(),
             recorder: Recorder::new(listener),
             turns,
-            added: (0..members).map(|_| AtomicUsize::new(0)).collect(),
-            loose: Mutex::default(),
             latest: saves.then(|| Mutex::new(vec![None; members])),
         }
     }
@@ -172,11 +164,6 @@ impl Run {
     /// The functions of a package have all run.
     pub(crate) fn finished(&self, member: usize) {
         self.recorder.finished(self.turns[member]);
-    }
-
-    /// The number of a resource that is added to a package.
-    pub(crate) fn new_number(&self, member: usize) -> usize {
-        self.tree.number_of_new(member, self.added[member].fetch_add(1, Ordering::Relaxed))
     }
 
     /// Remembers what a package is now, in case a later function fails.

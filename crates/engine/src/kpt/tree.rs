@@ -12,6 +12,7 @@ use super::kptfile::{FILE, Kptfile};
 use super::{files, krm};
 use crate::files::world::World;
 use crate::package::{Change, Package};
+use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
 use crate::schema::Schema;
 
@@ -182,6 +183,13 @@ impl Tree {
     /// they add independently, so each has its own numbers.
     pub(super) fn number_of_new(&self, member: usize, nth: usize) -> usize {
         self.owners.len() + nth * self.members.len() + member
+    }
+
+    /// How many resources were added to a package, as far as some of these are left: enough to number the next.
+    pub(super) fn added(&self, member: usize, items: &Resources) -> usize {
+        let new = items.iter().filter(|r| self.member_of(r) == member).filter_map(number);
+        let nth = new.filter_map(|number| Some(number.checked_sub(self.owners.len())? / self.members.len()));
+        nth.max().map_or(0, |last| last + 1)
     }
 
     /// Whether it was read from a folder.

@@ -108,8 +108,8 @@ impl Package {
             let file = &self.files[spot.file];
             let node = resource_at(&file.documents[spot.document].root, &spot.items).clone();
             let mut resource = Resource::new(node, &schema);
-            let (path, index) = (file.path.clone(), number - first);
-            resource.home = Some(Box::new(Home { path, index, number: Some(number) }));
+            let home = Home::new(file.path.clone(), number - first);
+            resource.home = Some(Box::new(Home { number: Some(number), ..home }));
             resource
         };
         self.resources.iter().enumerate().map(resource).collect()

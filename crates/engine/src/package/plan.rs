@@ -12,7 +12,7 @@ use super::Package;
 use crate::files::world::World;
 use crate::functions::{Form, Function};
 use crate::pipeline::{
-    Call, Context, Guard, Observer, Pipeline, Ran, Role, Scope, Step, StepField, StepName, Tracer, Work,
+    Call, Context, Observer, Pipeline, Ran, Role, Scope, Step, StepField, StepName, Tracer, Transformer, Work,
 };
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
@@ -71,16 +71,10 @@ impl Planned {
         }
     }
 
-    /// The step that runs it, checked by a guard.
+    /// The step that runs it, and checks what it leaves.
     fn step(self, limits: &Limits) -> Step {
         let Self { mut function, scope, home } = self;
         function.form = Form::AsWritten;
-        let guard = Kept {
-            function: function.name().to_owned(),
-            place: function.place(),
-            folder: scope.folder().to_owned(),
-            limits: limits.clone(),
-        };
         let (folder, field) = match home.as_ref().map(|home| home.path.as_str()) {
             None => (Arc::default(), Text::from(function.name())),
             Some(path) => match path.rsplit_once('/') {
@@ -90,8 +84,8 @@ impl Planned {
         };
         let index = home.map(|home| home.index as u32).filter(|index| *index > 0);
         let (name, place) = (StepName { folder, field: StepField::Named(field), index }, function.place());
-        let step = Step::new(name, place, Role::Transform, Work::new(function));
-        Step { scope, guard: Some(Arc::new(guard)), ..step }
+        let work = Work::new(Checked { function, limits: limits.clone() });
+        Step { scope, ..Step::new(name, place, Role::Transform, work) }
     }
 }
 
@@ -204,37 +198,72 @@ impl Observer for Deferred<'_> {
     }
 }
 
-/// Checks what a function left of a package, and gives what it added a location.
-struct Kept {
-    function: String,
-    place: Span,
-    /// New files go below this folder.
-    folder: String,
+/// A function that is checked: what it leaves of a package, and where what it adds goes. If that is refused, everything is
+/// as it was.
+struct Checked {
+    function: Function,
     limits: Limits,
 }
 
-impl Guard for Kept {
-    fn check(&self, before: &Resources, all: usize, items: &mut Resources, cx: &Context) -> Result<()> {
+impl Transformer for Checked {
+    fn is_program(&self) -> bool {
+        true
+    }
+
+    fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()> {
+        self.transform_in(&Scope::Everything, items, cx)
+    }
+
+    fn transform_in(&self, scope: &Scope, items: &mut Resources, cx: &Context) -> Result<()> {
+        items.all_or_nothing(|items| {
+            let all = items.len();
+            let outside = scope.split(items);
+            let before = items.clone();
+            self.function.transform(items, cx)?;
+            scope.join(items, outside);
+            self.check(&before, all, items, scope.folder(), cx.world).map_err(|d| self.blame(d))
+        })
+    }
+}
+
+impl Checked {
+    /// `before` is what the function was given, `items` is everything there is now, and `all` how much there was of that.
+    /// New files go below the folder.
+    fn check(
+        &self,
+        before: &Resources,
+        all: usize,
+        items: &mut Resources,
+        folder: &str,
+        world: &dyn World,
+    ) -> Result<()> {
         let Limits { allow_empty, in_files, package } = &self.limits;
         let numbers = |r: &Resource| r.home.as_ref().and_then(|home| home.number);
         let given: FxHashSet<usize> = before.iter().filter_map(numbers).collect();
         let ignored = !before.is_empty() && !items.iter().filter_map(numbers).any(|n| given.contains(&n));
         if *in_files {
             let resources = items.as_vec_mut();
-            give_homes(resources, &self.folder).map_err(|d| self.blame(d))?;
+            give_homes(resources, folder)?;
             let most = given.into_iter().chain(resources.iter().filter_map(numbers)).max();
             let read = package.as_ref().map_or(0, |package| package.count());
             number(resources.iter_mut(), most.map_or(0, |most| most + 1).max(read));
-            may_be_written(resources, package.as_deref(), cx.world).map_err(|d| self.blame(d))?;
+            may_be_written(resources, package.as_deref(), world)?;
         }
         if items.is_empty() && all > 0 && !allow_empty {
-            return Err(self.blame(emptied("it")));
+            return Err(emptied("it"));
         }
         // Most likely a program that does not know the protocol: its output would replace everything there is.
         if ignored && *in_files && !allow_empty {
-            return Err(self.blame(ignored_input()));
+            return Err(ignored_input());
         }
         Ok(())
+    }
+
+    fn blame(&self, fault: Diagnostic) -> Diagnostic {
+        let message = format!("function `{}` failed: {fault}", self.function.name());
+        let blamed = Diagnostic::error(fault.code(), message).at(fault.place()).at(self.function.place());
+        let blamed = blamed.notes_of(&fault);
+        fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
     }
 }
 
@@ -250,15 +279,6 @@ pub(crate) fn ignored_input() -> Diagnostic {
         .help("a function must print what it was given, changed or not, and what it adds")
         .help("`krm fn wrap` turns a program that only prints resources into a function")
         .help("if all of them are to go, pass `--allow-empty`")
-}
-
-impl Kept {
-    fn blame(&self, fault: Diagnostic) -> Diagnostic {
-        let message = format!("function `{}` failed: {fault}", self.function);
-        let blamed = Diagnostic::error(fault.code(), message).at(fault.place()).at(self.place);
-        let blamed = blamed.notes_of(&fault);
-        fault.advice().iter().fold(blamed, |d, advice| d.help(advice.clone()))
-    }
 }
 
 /// Refuses files that cannot be made.

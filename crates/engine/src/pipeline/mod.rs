@@ -22,7 +22,6 @@ use self::trace::{Cause, Note};
 
 pub(crate) use base::{Base, bases, run as run_on_nothing, run_traced};
 pub use field::StepField;
-pub(crate) use observer::Guard;
 pub use observer::{Call, Observer, Ran};
 pub use run::Pipeline;
 pub(crate) use run::output_discarded;
@@ -38,6 +37,23 @@ pub(crate) use trace::Tracer;
 /// a transformer runs in place, a validator runs on a copy.
 pub(crate) trait Transformer: Send + Sync {
     fn transform(&self, items: &mut Resources, cx: &Context) -> Result<()>;
+
+    /// Does the same to the resources in a scope. Whatever happens, the others stay; one that has to look at them too, or
+    /// to check what it leaves, does so here.
+    fn transform_in(&self, scope: &Scope, items: &mut Resources, cx: &Context) -> Result<()> {
+        let outside = scope.split(items);
+        // Steps within see only a part; the rest has not been removed.
+        let tracer = cx.trace.filter(|_| self.pipeline().is_some());
+        if let Some(tracer) = tracer {
+            tracer.aside(outside.others());
+        }
+        let ran = self.transform(items, cx);
+        if let Some(tracer) = tracer {
+            tracer.aside(std::iter::empty());
+        }
+        scope.join(items, outside);
+        ran
+    }
 
     /// What it does to each resource, if that is all it does and no other resource matters. Neighbours that say so run
     /// together: a resource is fetched from memory once for all of them, and that is most of what they cost.

@@ -1,13 +1,12 @@
-//! Who hears of what steps do while they run, and who checks what they left.
+//! Who hears of what steps do while they run.
 
 use std::time::Duration;
 
 use krm_function::FunctionResult;
 use krm_yaml::{Diagnostic, Node, Result, Span};
 
-use super::{Context, Step};
+use super::Step;
 use crate::resource::Resource;
-use crate::resource::list::Resources;
 use crate::runtime::Status;
 
 /// Hears what happens while steps run: for progress, for results, and for failures that should not stop the others.
@@ -66,17 +65,4 @@ pub struct Ran<'a> {
     pub elapsed: Duration,
     /// Nothing was started: it had run on the same input before.
     pub cached: bool,
-}
-
-/// Checks what a step left, and may complete it: a new resource of a package needs a file. If it refuses, everything is as
-/// it was before the step.
-pub(crate) trait Guard: Send + Sync {
-    /// Looks at everything there is before the step runs, also at what the step does not see.
-    fn before(&self, items: &Resources, cx: &Context) -> Result<()> {
-        let _ = (items, cx);
-        Ok(())
-    }
-
-    /// `before` is what the step was given, `items` is everything there is now, and `all` how much there was of that.
-    fn check(&self, before: &Resources, all: usize, items: &mut Resources, cx: &Context) -> Result<()>;
 }

@@ -38,7 +38,7 @@ type Choice = Arc<dyn Fn(&Resource) -> bool + Send + Sync>;
 
 /// What a step does not see, and where everything was before it ran.
 #[derive(Default)]
-pub(super) struct Outside {
+pub(crate) struct Outside {
     others: Vec<(usize, Resource)>,
     /// Where those were that the step sees, by their numbers.
     seats: FxHashMap<usize, usize>,
@@ -89,7 +89,7 @@ impl Scope {
     }
 
     /// Takes out what the step does not see, to be [put back](Self::join) after it ran.
-    pub(super) fn split(&self, items: &mut Resources) -> Outside {
+    pub(crate) fn split(&self, items: &mut Resources) -> Outside {
         if matches!(self, Scope::Everything) || items.iter().all(|r| self.holds(r)) {
             return Outside::default();
         }
@@ -103,7 +103,7 @@ impl Scope {
         Outside { others, seats }
     }
 
-    pub(super) fn join(&self, items: &mut Resources, outside: Outside) {
+    pub(crate) fn join(&self, items: &mut Resources, outside: Outside) {
         let Outside { others, seats } = outside;
         if others.is_empty() {
             return;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use krm_yaml::{Result, Span};
 
-use super::{Base, Context, Each, Guard, Pipeline, Scope, StepField, Trace, Tracer, Transformer};
+use super::{Base, Context, Each, Pipeline, Scope, StepField, Trace, Tracer, Transformer};
 use crate::resource::list::Resources;
 use crate::resource::{Origin, Resource};
 
@@ -122,8 +122,6 @@ pub struct Step {
     /// Which resources it sees.
     pub scope: Scope,
     pub(crate) work: Work,
-    /// Checks what it left.
-    pub(crate) guard: Option<Arc<dyn Guard>>,
     /// The entries it represents, if all entries of a field are one step: a value with a span within one of them was
     /// set by it.
     pub entries: Arc<[Span]>,
@@ -135,8 +133,8 @@ pub struct Step {
 
 impl Step {
     pub(crate) fn new(name: StepName, place: Span, role: Role, work: Work) -> Self {
-        let (scope, guard, entries) = (Scope::Everything, None, Arc::default());
-        Self { name, place, role, scope, work, guard, entries, origin: None, counts_as: 1 }
+        let (scope, entries) = (Scope::Everything, Arc::default());
+        Self { name, place, role, scope, work, entries, origin: None, counts_as: 1 }
     }
 
     /// The steps it is made of, if it is another pipeline: a base, a Composition, a package.
@@ -164,40 +162,17 @@ impl Step {
         }
     }
 
-    /// Whether it sees everything, has no guard, and leaves no note.
+    /// Whether it sees everything and leaves no note.
     fn is_plain(&self) -> bool {
-        matches!(self.scope, Scope::Everything) && self.guard.is_none() && self.origin.is_none()
+        matches!(self.scope, Scope::Everything) && self.origin.is_none()
     }
 
-    /// Changes or looks at the resources in its scope. Whatever happens, the rest stays; if it has a guard, everything does.
+    /// Changes or looks at the resources in its scope; the rest stays.
     pub(super) fn apply(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        let Work::Transform(transformer) = &self.work else { return Ok(()) };
-        let Some(guard) = &self.guard else {
-            let outside = self.scope.split(items);
-            // Steps within see only a part; the rest has not been removed.
-            let tracer = cx.trace.filter(|_| transformer.pipeline().is_some());
-            if let Some(tracer) = tracer {
-                tracer.aside(outside.others());
-            }
-            let ran = transformer.transform(items, cx);
-            if let Some(tracer) = tracer {
-                tracer.aside(std::iter::empty());
-            }
-            self.scope.join(items, outside);
-            return ran;
-        };
-        let kept = items.clone();
-        let ran = guard.before(items, cx).and_then(|()| {
-            let outside = self.scope.split(items);
-            let given = items.clone();
-            transformer.transform(items, cx)?;
-            self.scope.join(items, outside);
-            guard.check(&given, kept.len(), items, cx)
-        });
-        if ran.is_err() {
-            *items = kept;
+        match &self.work {
+            Work::Transform(transformer) => transformer.transform_in(&self.scope, items, cx),
+            _ => Ok(()),
         }
-        ran
     }
 
     /// Whether a program does the work: see [`Transformer::is_program`].

@@ -316,6 +316,12 @@ impl Resources {
         }
     }
 
+    /// Lets everything be changed; after an error it is as it was before.
+    pub(crate) fn all_or_nothing(&mut self, change: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        let before = self.clone();
+        change(self).inspect_err(|_| *self = before)
+    }
+
     /// Lets each resource be changed, and keeps the indexes right. The first error ends it.
     pub(crate) fn edit(&mut self, mut edit: impl FnMut(&mut Resource) -> Result<()>) -> Result<()> {
         self.index.take();

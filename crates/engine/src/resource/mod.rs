@@ -196,12 +196,14 @@ pub struct Home {
     /// Which one of the package it is, wherever it moves: those that were read come first. `None` for one that has not been
     /// counted yet.
     pub number: Option<usize>,
+    /// A function made it or moved it to this file without saying which resource of the file it is to be.
+    pub is_loose: bool,
 }
 
 impl Home {
     /// A location that is not counted yet.
     pub fn new(path: impl Into<String>, index: usize) -> Self {
-        Self { path: path.into(), index, number: None }
+        Self { path: path.into(), index, ..Self::default() }
     }
 }
 
