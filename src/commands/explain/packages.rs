@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use krm_engine::kpt::{self, Called, Images, Settings, Tree};
+use krm_engine::kpt::{self, Images, Render, Settings, Tree};
 use krm_engine::package::{self, Limits, Package, Planned, Surroundings};
 use krm_engine::policy::Policy;
 use krm_engine::runtime::Runtime;
@@ -49,16 +49,16 @@ impl Packages<'_> {
         let folder = follow_link(folder)?;
         let kptfile = kpt::root_kptfile(self.disk, &folder, sources)?;
         let tree = Arc::new(Tree::read(self.disk, &folder, kptfile, sources)?);
+        let runtime = Arc::new(Runtime::new(self.policy()));
         let settings = Settings {
             dir: os::current_dir()?,
             // Nothing is written.
             allow_empty: true,
             images: Images::new(&os::variable("KPT_IMAGE_PREFIX").unwrap_or_default())?,
             tags: Arc::new(local_tags),
-            runtime: Arc::new(Runtime::new(self.policy())),
+            runtime: runtime.clone(),
         };
-        let options = kpt::Options { world: self.disk, sources, settings, trace: Some(tracer) };
-        let outcome = kpt::render(&tree, &options, Box::new(Silent));
+        let outcome = Render::plan(&tree, settings).run(self.surroundings(&runtime, tracer));
         match outcome.failure {
             Some(failure) => Err(failure),
             None => Ok(Resources::from_vec(outcome.resources)),
@@ -81,13 +81,7 @@ impl Packages<'_> {
             Err(error) => return Some(Err(error)),
         };
         let limits = Limits { allow_empty: false, in_files: true, package: Some(package) };
-        let with = Surroundings {
-            world: self.disk,
-            sources,
-            runtime: &runtime,
-            observer: None,
-            trace: Some(tracer),
-        };
+        let with = self.surroundings(&runtime, tracer);
         let outcome = package::run(package::pipeline(planned, &limits), resources, with);
         Some(outcome.finished().and_then(|(resources, deferred)| match Diagnostic::join(deferred) {
             Some(error) => Err(error),
@@ -95,19 +89,14 @@ impl Packages<'_> {
         }))
     }
 
+    /// No progress is shown: the explanation itself says what each function did.
+    fn surroundings<'s>(&'s self, runtime: &'s Runtime, tracer: &'s Tracer) -> Surroundings<'s> {
+        let (world, sources) = (self.disk, &self.report.sources);
+        Surroundings { world, sources, runtime, observer: None, trace: Some(tracer) }
+    }
+
     /// What functions of packages may do: what is asked for is to run them, but only within what the command line allows.
     fn policy(&self) -> Policy {
         Policy { functions: true, ..self.policy.clone() }
     }
-}
-
-/// Shows no progress: the explanation itself says what each function did.
-struct Silent;
-
-impl kpt::CallListener for Silent {
-    fn package(&mut self, _: &str) {}
-
-    fn starts(&mut self, _: &str, _: &str, _: Option<usize>) {}
-
-    fn ended(&mut self, _: &Called) {}
 }

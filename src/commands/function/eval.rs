@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use krm_engine::functions::{Function, from_list, without_lists};
-use krm_engine::kpt::{self, Before, Called, Evaluation, Images, SEQ_INDENT, Selector, Settings, Tree};
+use krm_engine::kpt::{self, Before, Evaluation, Images, SEQ_INDENT, Selector, Settings, Tree};
+use krm_engine::package::Surroundings;
 use krm_engine::runtime::{Image, Program, Runtime};
-use krm_engine::{Diagnostic, Home, Node, Resource, Result, Schema, Span};
+use krm_engine::{Called, Diagnostic, Home, Node, Resource, Result, Schema, Span};
 use krm_function::{Object, ResourceList};
 use krm_yaml::{Failure, Spanned, Text};
 
@@ -37,8 +38,15 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
     let runtime = Arc::new(Runtime::new(args.images.remote.apply(policy, args.images.fetch.offline)?));
     let function = Function::new(program, Some(config), &runtime)?;
     let tags = Arc::new(packages::local_tags);
-    let settings = Settings { runtime, dir, allow_empty: args.to.allow_empty, images, tags };
-    let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
+    let settings = Settings { runtime: runtime.clone(), dir, allow_empty: args.to.allow_empty, images, tags };
+    let printer = CallPrinter::default();
+    let with = Surroundings {
+        world: &disk,
+        sources: &report.sources,
+        runtime: &runtime,
+        observer: Some(&printer),
+        trace: None,
+    };
     let evaluation = Evaluation {
         function,
         shown,
@@ -47,8 +55,8 @@ pub fn run(args: &FnEvalArgs, report: &Report) -> Result<()> {
         exclude: excluded(&args.matching),
     };
     match args.dir.as_os_str() == "-" {
-        true => on_list(args, &to, evaluation, &options, report),
-        false => on_folder(args, &to, evaluation, &options, report),
+        true => on_list(args, &to, evaluation, &settings, with, report),
+        false => on_folder(args, &to, evaluation, &settings, with, report),
     }
 }
 
@@ -109,25 +117,26 @@ fn on_folder(
     args: &FnEvalArgs,
     to: &Destination,
     evaluation: Evaluation,
-    options: &kpt::Options<'_>,
+    settings: &Settings,
+    with: Surroundings<'_>,
     report: &Report,
 ) -> Result<()> {
     let dir = packages::follow_link(&args.dir)?;
     let saved_config = saved_config(args, &dir)?;
     // Before anything is read: what another krm changes at the same time comes before or after.
     let changing = to.is_in_place().then(|| os::Changes::in_packages(&[&dir])).transpose()?;
-    let tree = Arc::new(Tree::read_folder(options.world, &dir, &report.sources)?);
+    let tree = Arc::new(Tree::read_folder(with.world, &dir, &report.sources)?);
     // What configures the function is not for it to change.
     let (apart, given) = config_apart(args, &dir, tree.resources());
-    let (result, called) = kpt::evaluate(&tree, evaluation, given, options, Box::new(CallPrinter::default()));
+    let (result, called) = kpt::evaluate(&tree, evaluation, given, settings, with);
     let mut resources: Vec<Resource> =
         finished(args, result, &called, report)?.into_iter().chain(apart).collect();
     let Some(changing) = changing else {
         resources.sort_by(|a, b| a.home.cmp(&b.home));
-        return to.deliver(&tree, &resources, options.world);
+        return to.deliver(&tree, &resources, with.world);
     };
     let said = if args.save { save(args, &called, saved_config, &mut resources)? } else { None };
-    let changes = tree.changes(&resources, options.world)?;
+    let changes = tree.changes(&resources, with.world)?;
     write(changing, tree.package().root(), &changes)?;
     packages::tell_removed(&tree, &resources, &changes);
     said.iter().for_each(|said| eprintln!("{said}"));
@@ -252,7 +261,8 @@ fn on_list(
     args: &FnEvalArgs,
     to: &Destination,
     evaluation: Evaluation,
-    options: &kpt::Options<'_>,
+    settings: &Settings,
+    with: Surroundings<'_>,
     report: &Report,
 ) -> Result<()> {
     let list = ResourceList::decode(&stdin(&report.sources)?)?;
@@ -270,8 +280,7 @@ fn on_list(
         given.push(r);
     }
     let tree = Arc::new(Tree::of_list(given));
-    let (result, called) =
-        kpt::evaluate(&tree, evaluation, tree.resources(), options, Box::new(CallPrinter::default()));
+    let (result, called) = kpt::evaluate(&tree, evaluation, tree.resources(), settings, with);
     let mut resources = finished(args, result, &called, report)?;
     match to {
         Destination::InPlace | Destination::List => {
@@ -286,7 +295,7 @@ fn on_list(
             let mut changes = os::Changes::to_output(dir)?;
             // None of them was read from that folder.
             resources.iter_mut().filter_map(|r| r.home.as_mut()).for_each(|home| home.number = None);
-            for change in krm_engine::package::Package::empty(dir).changes(&resources, options.world)? {
+            for change in krm_engine::package::Package::empty(dir).changes(&resources, with.world)? {
                 changes.write(&dir.join(&change.path), change.text.unwrap_or_default().as_bytes())?;
             }
             changes.commit()

@@ -3,10 +3,11 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use krm_engine::kpt::{self, CallListener, Called, Tree, results_file};
+use krm_engine::kpt::{self, Tree, results_file};
 use krm_engine::package::Change;
-use krm_engine::{Diagnostic, Node, Resource, Result, World};
+use krm_engine::{Called, Diagnostic, Node, Observer, PackageEvent, Resource, Result, World};
 use krm_function::ResourceList;
 use krm_yaml::Note;
 
@@ -18,31 +19,42 @@ use crate::report::{Report, is_for_programs, sanitize};
 pub struct CallPrinter {
     /// Say which package a function runs on.
     packages: bool,
-    spoke: bool,
+    spoke: AtomicBool,
 }
 
 impl CallPrinter {
     pub fn with_packages() -> Self {
-        Self { packages: true, spoke: false }
+        Self { packages: true, ..Self::default() }
     }
 }
 
-impl CallListener for CallPrinter {
-    fn package(&mut self, shown: &str) {
-        if std::mem::take(&mut self.spoke) {
-            eprintln!("");
+impl Observer for CallPrinter {
+    fn in_package(&self, _: usize, event: &PackageEvent) {
+        match event {
+            PackageEvent::Starts { shown } => {
+                if self.spoke.swap(false, Ordering::Relaxed) {
+                    eprintln!("");
+                }
+                eprintln!("Package {}:", quoted(shown));
+            }
+            PackageEvent::CallStarts { shown, package, count } => {
+                let count = count.map_or_else(String::new, |count| format!(" on {count} resource(s)"));
+                let package =
+                    if self.packages { format!(" on package {}", quoted(package)) } else { String::new() };
+                eprintln!("[RUNNING] {}{count}{package}", quoted(shown));
+            }
+            PackageEvent::CallEnded(call) => self.ended(call),
+            PackageEvent::NotCalled(_) | PackageEvent::Ended => {}
         }
-        eprintln!("Package {}:", quoted(shown));
     }
 
-    fn starts(&mut self, shown: &str, package: &str, count: Option<usize>) {
-        let count = count.map_or_else(String::new, |count| format!(" on {count} resource(s)"));
-        let package = if self.packages { format!(" on package {}", quoted(package)) } else { String::new() };
-        eprintln!("[RUNNING] {}{count}{package}", quoted(shown));
-    }
+    /// No function that a Kptfile or the command line names asks for it.
+    fn deferred(&self, _failure: Diagnostic) {}
+}
 
-    fn ended(&mut self, call: &Called) {
-        self.spoke = true;
+impl CallPrinter {
+    fn ended(&self, call: &Called) {
+        self.spoke.store(true, Ordering::Relaxed);
         let word = if call.exit_code == 0 { "PASS" } else { "FAIL" };
         let time = match call.cached {
             true => "from the cache".to_owned(),

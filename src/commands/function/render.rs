@@ -4,7 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use krm_engine::explain::difference_without_secrets;
-use krm_engine::kpt::{self, Images, Outcome, Settings, Tree};
+use krm_engine::kpt::{self, Images, Outcome, Render, Settings, Tree};
+use krm_engine::package::Surroundings;
 use krm_engine::runtime::Runtime;
 use krm_engine::{Diagnostic, Result, Schema};
 
@@ -43,14 +44,21 @@ pub fn run(args: &FnRenderArgs, report: &Report) -> Result<()> {
         }
     };
     let settings = Settings {
-        runtime,
+        runtime: runtime.clone(),
         dir: os::current_dir()?,
         allow_empty: args.to.allow_empty,
         images,
         tags: Arc::new(packages::local_tags),
     };
-    let options = kpt::Options { world: &disk, sources: &report.sources, settings, trace: None };
-    let outcome = kpt::render(&tree, &options, Box::new(CallPrinter::with_packages()));
+    let printer = CallPrinter::with_packages();
+    let with = Surroundings {
+        world: &disk,
+        sources: &report.sources,
+        runtime: &runtime,
+        observer: Some(&printer),
+        trace: None,
+    };
+    let outcome = Render::plan(&tree, settings).run(with);
     finish(args, &to, changing, &tree, outcome, &disk, report)
 }
 

@@ -7,14 +7,16 @@ use krm_yaml::{Diagnostic, Failure, Node, Result, Sources, Span, Spanned};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::kptfile::{FILE, Function};
-use super::progress::{Called, Event};
-use super::render::Run;
+use super::plan::Plan;
+use super::progress::{call_of, say, say_holds};
 use super::select::{Selector, selects};
 use super::tree::{config_path, in_folder, new_path, number, path};
 use super::{krm, status};
 use crate::functions::{self, Form};
 use crate::package::{self, give_homes};
-use crate::pipeline::{self, Context, Observer, Ran, Role, Scope, Step, StepName, Transformer, Work};
+use crate::pipeline::{
+    Call, Called, Context, Observer, PackageEvent, Ran, Role, Scope, Step, StepName, Transformer, Work,
+};
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
 use crate::runtime::{Exec, Image, Program};
@@ -72,7 +74,7 @@ impl Asked {
 
 /// Calls a function on resources: paths are relative to the package of each.
 pub(super) struct Calling {
-    run: Arc<Run>,
+    plan: Arc<Plan>,
     /// The package whose pipeline it is: where what it adds goes.
     member: usize,
     asked: Asked,
@@ -83,7 +85,7 @@ pub(super) struct Calling {
 
 impl Calling {
     /// The step that makes the call.
-    pub(crate) fn step(run: &Arc<Run>, member: usize, asked: Asked, name: StepName, role: Role) -> Step {
+    pub(crate) fn step(plan: &Arc<Plan>, member: usize, asked: Asked, name: StepName, role: Role) -> Step {
         let (selectors, exclude) = asked.selectors();
         let scope = match asked.is_selective() {
             false => Scope::Everything,
@@ -94,18 +96,18 @@ impl Calling {
         };
         let first_config = match &asked {
             Asked::InKptfile { config: Some(file), .. } => {
-                run.tree.resource_of(member, file).map(|r| r.node().clone())
+                plan.tree.resource_of(member, file).map(|r| r.node().clone())
             }
             _ => None,
         };
         let place = asked.span();
-        let calling = Self { run: run.clone(), member, asked, role, first_config };
+        let calling = Self { plan: plan.clone(), member, asked, role, first_config };
         Step { scope, ..Step::new(name, place, role, Work::new(calling)) }
     }
 
     /// What is run, as it is shown.
     fn shown(&self) -> Result<String> {
-        let settings = &self.run.settings;
+        let settings = &self.plan.settings;
         match &self.asked {
             Asked::ByHand(one) => Ok(one.shown.clone()),
             Asked::InKptfile { function, .. } if function.is_exec() => Ok(function.exec.to_string()),
@@ -118,13 +120,13 @@ impl Calling {
     fn called(&self, shown: &str) -> Called {
         match &self.asked {
             Asked::ByHand(one) => Called::of(shown, one.is_exec),
-            Asked::InKptfile { function, .. } => Called::new(function, shown, self.role),
+            Asked::InKptfile { function, .. } => call_of(function, shown, self.role),
         }
     }
 
     /// The program with its configuration.
     fn function(&self, shown: &str, config: Option<Node>) -> Result<functions::Function> {
-        let settings = &self.run.settings;
+        let settings = &self.plan.settings;
         let mut function = match &self.asked {
             Asked::ByHand(one) => one.function.clone(),
             Asked::InKptfile { function, .. } => {
@@ -165,12 +167,12 @@ impl Calling {
         called.warnings = self.unmatched(items);
         let all_are_resources = krm::check_all(items.iter());
         let had = items.iter().filter(|r| !is_kptfile(path(r))).count();
-        let (config, added) = (self.config(items), self.run.tree.added(self.member, items));
+        let (config, added) = (self.config(items), self.plan.tree.added(self.member, items));
         let outside = scope.split(items);
         let before = items.clone();
         let count = self.asked.is_selective().then_some(items.len());
-        let package = self.run.tree.members[self.member].shown.clone();
-        self.run.say(self.member, Event::Starts { shown: called.shown().to_owned(), package, count });
+        let package = self.plan.tree.members[self.member].shown.clone();
+        say(cx, self.member, PackageEvent::CallStarts { shown: called.shown().to_owned(), package, count });
         all_are_resources.inspect_err(|fault| *called = called.clone().not_called(fault))?;
         let function = self.function(called.shown(), config)?;
         self.call(&function, items, added, called, cx)?;
@@ -195,7 +197,7 @@ impl Calling {
         let kptfiles = Kptfiles::of(items);
         let before = (self.role == Role::Inspect).then(|| items.as_slice().to_vec());
         items.as_vec_mut().iter_mut().for_each(|r| self.relative(r));
-        let noted = Noted { called: Mutex::new(called), sources: cx.sources };
+        let noted = Noted { called: Mutex::new(called), sources: cx.sources, observer: cx.observer };
         function.transform(items, &Context { observer: Some(&noted), ..*cx })?;
         if before.is_some_and(|before| differ(&before, items)) {
             called.warnings.push(self.changes_are_dropped(function.name()));
@@ -224,7 +226,7 @@ impl Calling {
         items: &Resources,
         (name, called): (&str, &mut Called),
     ) -> Result<()> {
-        if self.run.settings.allow_empty || self.role == Role::Inspect {
+        if self.plan.settings.allow_empty || self.role == Role::Inspect {
             return Ok(());
         }
         let is_resource = |r: &&Resource| !is_kptfile(path(r));
@@ -245,7 +247,7 @@ impl Calling {
 
     /// Makes the path of a resource relative to its own package.
     fn relative(&self, r: &mut Resource) {
-        let folder = &self.run.tree.members[self.run.tree.member_of(r)].folder;
+        let folder = &self.plan.tree.members[self.plan.tree.member_of(r)].folder;
         if let (Some(home), false) = (&mut r.home, folder.is_empty())
             && let Some(path) =
                 home.path.strip_prefix(folder.as_str()).and_then(|path| path.strip_prefix('/'))
@@ -256,7 +258,7 @@ impl Calling {
 
     /// Gives a resource that came back its path in the tree and its number.
     fn returned(&self, r: &mut Resource, added: &mut usize) {
-        let tree = &self.run.tree;
+        let tree = &self.plan.tree;
         let known = number(r);
         let member = known.map_or(self.member, |_| tree.member_of(r));
         let home = r.home.take().map(|home| *home);
@@ -272,8 +274,8 @@ impl Calling {
 
     /// Refuses files that cannot be made. Of those that nobody would read again it warns: kpt makes them.
     fn may_be_written(&self, items: &Resources, called: &mut Called, cx: &Context) -> Result<()> {
-        let package = self.run.tree.package();
-        if !self.run.tree.is_folder() {
+        let package = self.plan.tree.package();
+        if !self.plan.tree.is_folder() {
             return Ok(());
         }
         let mut seen: FxHashSet<&str> = FxHashSet::default();
@@ -304,7 +306,7 @@ impl Transformer for Calling {
 
     fn transform_in(&self, scope: &Scope, items: &mut Resources, cx: &Context) -> Result<()> {
         let shown = self.shown().inspect_err(|failure| {
-            self.run.say(self.member, Event::NotCalled(self.called("").not_called(failure)));
+            say(cx, self.member, PackageEvent::NotCalled(self.called("").not_called(failure)));
         })?;
         let mut called = self.called(&shown);
         let ran = items.all_or_nothing(|items| self.call_in(scope, items, &mut called, cx));
@@ -316,9 +318,9 @@ impl Transformer for Calling {
                 called = called.failed();
             }
             Ok(()) if self.role == Role::Inspect => {}
-            Ok(()) => self.run.keep(self.member, items),
+            Ok(()) => say_holds(cx, self.member, items),
         }
-        self.run.say(self.member, Event::Ended(called));
+        say(cx, self.member, PackageEvent::CallEnded(called));
         ran
     }
 }
@@ -379,14 +381,19 @@ fn differ(given: &[Resource], returned: &Resources) -> bool {
     given.len() != returned.len() || !returned.iter().all(is_same)
 }
 
-/// Notes what a program did.
+/// Notes what a program did, and passes it on.
 struct Noted<'c> {
     called: Mutex<&'c mut Called>,
     sources: &'c Sources,
+    observer: Option<&'c dyn Observer>,
 }
 
 impl Observer for Noted<'_> {
-    fn ended(&self, call: &pipeline::Call, ran: &Ran) -> Result<()> {
+    fn starts(&self, call: &Call) {
+        self.observer.iter().for_each(|observer| observer.starts(call));
+    }
+
+    fn ended(&self, call: &Call, ran: &Ran) -> Result<()> {
         let mut called = self.called.lock().expect("no one panics while noting");
         called.stderr = ran.stderr.to_owned();
         called.exited = ran.status.code();
@@ -409,10 +416,12 @@ impl Observer for Noted<'_> {
                 called.stderr.truncate(end);
             }
         }
-        Ok(())
+        self.observer.map_or(Ok(()), |observer| observer.ended(call, ran))
     }
 
-    fn deferred(&self, _: Diagnostic) {}
+    fn deferred(&self, failure: Diagnostic) {
+        self.observer.iter().for_each(|observer| observer.deferred(failure.clone()));
+    }
 }
 
 /// A program of this machine, written as in a shell: words, with quotes.

@@ -1,8 +1,8 @@
 //! Packages with a `Kptfile`, as kpt has them: a folder, its subpackages, a pipeline of functions for each, and where it
 //! came from.
 //!
-//! [`Kptfile`] is the file as a type; [`Tree`] a package with its subpackages, read once; [`render`]
-//! runs the pipelines.
+//! [`Kptfile`] is the file as a type; [`Tree`] a package with its subpackages, read once; [`Render`]
+//! its pipelines, planned once and run any number of times.
 //! Nothing is written here: [`Tree::changes`] says what is to be written.
 
 mod call;
@@ -33,8 +33,7 @@ pub use kptfile::{
 };
 pub use krm::{check_all as check, check_type};
 pub use package_context::{CONTEXT_FILE, package_context};
-pub use progress::{CallListener, Called};
-pub use render::{Options, Outcome, Settings, evaluate, render};
+pub use render::{Outcome, Render, Settings, evaluate};
 pub use select::{Selector, selects};
 pub use status::{record, results_file};
 pub use tree::{

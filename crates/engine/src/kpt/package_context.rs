@@ -6,12 +6,12 @@ use krm_yaml::{Node, Result, Spanned, Text};
 
 use super::image::without_tag;
 use super::kptfile::{Function, Kptfile};
-use super::progress::{Called, Event};
-use super::render::Run;
+use super::plan::Plan;
+use super::progress::{call_of, say, say_holds};
 use super::select::selects;
 use super::tree::{in_folder, path};
 use crate::functions;
-use crate::pipeline::{Context, Role, Step, StepName, Transformer, Work};
+use crate::pipeline::{Context, PackageEvent, Role, Step, StepName, Transformer, Work};
 use crate::resource::list::Resources;
 use crate::resource::{Home, Resource};
 
@@ -35,7 +35,7 @@ pub(super) fn is_meant(function: &Function) -> bool {
 
 /// Makes or replaces the resource that holds the package's name.
 pub(super) struct PackageContext {
-    run: Arc<Run>,
+    plan: Arc<Plan>,
     member: usize,
     package: Text,
     function: Spanned<Function>,
@@ -44,20 +44,20 @@ pub(super) struct PackageContext {
 
 impl PackageContext {
     pub(crate) fn step(
-        run: &Arc<Run>,
+        plan: &Arc<Plan>,
         member: usize,
         kptfile: &Kptfile,
         function: &Spanned<Function>,
         name: StepName,
         role: Role,
     ) -> Step {
-        let (run, package) = (run.clone(), kptfile.metadata.name.clone());
-        let made = Self { run, member, package, function: function.clone(), role };
+        let (plan, package) = (plan.clone(), kptfile.metadata.name.clone());
+        let made = Self { plan, member, package, function: function.clone(), role };
         Step::new(name, function.span(), role, Work::new(made))
     }
 
     fn make(&self, items: &mut Resources, cx: &Context) -> Result<()> {
-        let tree = &self.run.tree;
+        let tree = &self.plan.tree;
         let file = in_folder(&tree.members[self.member].folder, CONTEXT_FILE);
         let made = package_context(&self.package);
         match items.iter().position(|r| path(r) == file) {
@@ -74,7 +74,7 @@ impl PackageContext {
                 items.as_vec_mut().push(made);
             }
         }
-        self.run.keep(self.member, items);
+        say_holds(cx, self.member, items);
         Ok(())
     }
 }
@@ -84,10 +84,10 @@ impl Transformer for PackageContext {
         let Function { selectors, exclude, .. } = &*self.function;
         let count = (!selectors.is_empty() || !exclude.is_empty())
             .then(|| items.iter().filter(|r| selects(selectors, exclude, r.node())).count());
-        let package = self.run.tree.members[self.member].shown.clone();
-        self.run.say(self.member, Event::Starts { shown: IMAGE.to_owned(), package, count });
+        let package = self.plan.tree.members[self.member].shown.clone();
+        say(cx, self.member, PackageEvent::CallStarts { shown: IMAGE.to_owned(), package, count });
         let made = self.make(items, cx);
-        let mut called = Called::new(&self.function, IMAGE, self.role);
+        let mut called = call_of(&self.function, IMAGE, self.role);
         if made.is_ok() {
             let mut result =
                 Node::from_iter([("message", "generated package context"), ("severity", "info")]);
@@ -96,7 +96,7 @@ impl Transformer for PackageContext {
         } else {
             called = called.failed();
         }
-        self.run.say(self.member, Event::Ended(called));
+        say(cx, self.member, PackageEvent::CallEnded(called));
         made
     }
 }

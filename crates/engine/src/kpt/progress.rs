@@ -1,207 +1,145 @@
-//! What is said while pipelines run, and what is kept of it. Packages may run side by side; what is said of them comes one
+//! What happens while pipelines run, and what is kept of it. Packages may run side by side; what is said of them comes one
 //! after the other.
 
-use std::sync::Mutex;
-use std::time::Duration;
+use std::sync::{Mutex, MutexGuard};
 
-use krm_yaml::{Diagnostic, Node, Span, Spanned};
-use rustc_hash::{FxHashMap, FxHashSet};
+use krm_yaml::{Diagnostic, Result, Spanned};
+use rustc_hash::FxHashMap;
 
 use super::kptfile::Function;
-use crate::pipeline::Role;
+use super::plan::Plan;
+use crate::pipeline::{Call, Called, Context, Observer, PackageEvent, Ran, Role, Step};
+use crate::resource::Resource;
+use crate::resource::list::Resources;
 
-/// Hears of calls in the order of the packages' turns, after the observer of each step has.
-pub trait CallListener: Send {
-    /// The turn of a package has come.
-    fn package(&mut self, shown: &str);
-    /// A function starts; the count is of those it was given, if it has selectors.
-    fn starts(&mut self, shown: &str, package: &str, count: Option<usize>);
-    /// A function has ended, well or not.
-    fn ended(&mut self, called: &Called);
+/// The call of a function that a Kptfile names.
+pub(super) fn call_of(function: &Spanned<Function>, program: &str, role: Role) -> Called {
+    let (name, place, is_validator) = (function.name.to_string(), function.span(), role == Role::Inspect);
+    Called { name, place, is_validator, ..Called::of(program, function.is_exec()) }
 }
 
-/// A call of a function, and what came of it.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Called {
-    /// What the Kptfile calls it.
-    pub name: String,
-    /// Where the Kptfile asks for it.
-    pub place: Span,
-    /// The image or the program as run.
-    program: String,
-    /// It ran as an executable, not as a container.
-    pub is_exec: bool,
-    /// It was asked to look, not to change anything.
-    pub is_validator: bool,
-    /// What it wrote to standard error; the end of it, if it is long.
-    pub stderr: String,
-    /// 0 of a call that succeeded.
-    pub exit_code: i32,
-    /// The exit status of the program itself; none if it was not started or was stopped.
-    pub exited: Option<i32>,
-    /// What it reported, each result as it came.
-    pub results: Vec<Node>,
-    /// The results as errors and warnings, with the location of what each is about.
-    pub findings: Vec<Diagnostic>,
-    /// What is wrong with the call, though it did not fail.
-    pub warnings: Vec<Diagnostic>,
-    /// Why it failed, if its exit status does not say so.
-    pub execution_error: Option<String>,
-    /// Why the program has no exit status: it could not be started, or it was stopped.
-    pub(super) not_ended: Option<String>,
-    /// It was not even tried, because something else was wrong.
-    pub(super) is_refused: bool,
-    /// How long the call took; zero if it was not tried.
-    pub elapsed: Duration,
-    /// Nothing was started: it had run on the same input before.
-    pub cached: bool,
-}
-
-impl Called {
-    pub(super) fn new(function: &Spanned<Function>, program: &str, role: Role) -> Self {
-        let (name, place, is_validator) = (function.name.to_string(), function.span(), role == Role::Inspect);
-        Self { name, place, is_validator, ..Self::of(program, function.is_exec()) }
-    }
-
-    /// The call of a program that no Kptfile names.
-    pub(super) fn of(program: &str, is_exec: bool) -> Self {
-        Self {
-            name: String::new(),
-            place: Span::NONE,
-            program: program.to_owned(),
-            is_exec,
-            is_validator: false,
-            stderr: String::new(),
-            exit_code: 0,
-            exited: None,
-            results: Vec::new(),
-            findings: Vec::new(),
-            warnings: Vec::new(),
-            execution_error: None,
-            not_ended: None,
-            is_refused: false,
-            elapsed: Duration::ZERO,
-            cached: false,
-        }
-    }
-
-    pub(super) fn not_called(self, why: &Diagnostic) -> Self {
-        Self { execution_error: Some(why.message().to_owned()), exit_code: 1, is_refused: true, ..self }
-    }
-
-    /// The same of one that failed, whatever its program says.
-    pub(super) fn failed(self) -> Self {
-        Self { exit_code: if self.exit_code == 0 { 1 } else { self.exit_code }, ..self }
-    }
-
-    /// The image or the program as run.
-    pub fn shown(&self) -> &str {
-        &self.program
+/// Says what happens in a package.
+pub(super) fn say(cx: &Context, member: usize, event: PackageEvent) {
+    if let Some(observer) = cx.observer {
+        observer.in_package(member, &event);
     }
 }
 
-/// Something to be said.
-pub(super) enum Event {
-    Package(String),
-    Starts {
-        shown: String,
-        package: String,
-        count: Option<usize>,
-    },
-    Ended(Called),
-    /// It is recorded; what is to be said about it is in the error.
-    NotCalled(Called),
+/// Says what a package is now, in case a later function fails.
+pub(super) fn say_holds(cx: &Context, member: usize, items: &Resources) {
+    if let Some(observer) = cx.observer {
+        observer.package_holds(member, items);
+    }
 }
 
-/// Passes events on in the order of turns: at once if the turn of a package has come, else when it comes.
-pub(super) struct Recorder(Mutex<Said>);
+/// All that one run remembers. Passes on what happens in packages in the order of their turns: at once if the turn of a
+/// package has come, else when it comes.
+pub(super) struct Recorder<'a> {
+    plan: &'a Plan,
+    observer: Option<&'a dyn Observer>,
+    said: Mutex<Said>,
+}
 
+#[derive(Default)]
 struct Said {
-    listener: Box<dyn CallListener>,
     turn: usize,
-    waiting: FxHashMap<usize, Vec<Event>>,
-    finished: FxHashSet<usize>,
+    /// What is to be said when a turn comes.
+    waiting: FxHashMap<usize, Vec<(usize, PackageEvent)>>,
     calls: Vec<Called>,
     packages: usize,
     /// A function failed: what comes later is not said.
     is_over: bool,
+    /// What each package was after the last of its mutators that ran, if that may be wanted.
+    latest: FxHashMap<usize, Vec<Resource>>,
 }
 
-impl Recorder {
-    pub(crate) fn new(listener: Box<dyn CallListener>) -> Self {
-        Self(Mutex::new(Said {
-            listener,
-            turn: 0,
-            waiting: FxHashMap::default(),
-            finished: FxHashSet::default(),
-            calls: Vec::new(),
-            packages: 0,
-            is_over: false,
-        }))
+impl<'a> Recorder<'a> {
+    pub(crate) fn new(plan: &'a Plan, observer: Option<&'a dyn Observer>) -> Self {
+        Self { plan, observer, said: Mutex::default() }
     }
 
-    fn said(&self) -> std::sync::MutexGuard<'_, Said> {
-        self.0.lock().expect("no one panics while talking")
-    }
-
-    pub(crate) fn say(&self, turn: usize, event: Event) {
-        let mut said = self.said();
-        match said.turn == turn {
-            true => said.say(event),
-            false => said.waiting.entry(turn).or_default().push(event),
-        }
-    }
-
-    /// A package has finished well. After one that did not, the turn of the others never comes.
-    pub(crate) fn finished(&self, turn: usize) {
-        let mut said = self.said();
-        said.finished.insert(turn);
-        loop {
-            let turn = said.turn;
-            if !said.finished.remove(&turn) {
-                return;
-            }
-            said.turn += 1;
-            let turn = said.turn;
-            for event in said.waiting.remove(&turn).unwrap_or_default() {
-                said.say(event);
-            }
-        }
-    }
-
-    /// Whose turn it is.
-    pub(crate) fn turn(&self) -> usize {
-        self.said().turn
+    fn said(&self) -> MutexGuard<'_, Said> {
+        self.said.lock().expect("no one panics while talking")
     }
 
     /// The calls, and how many packages had their turn.
-    pub(crate) fn finish(&self) -> (Vec<Called>, usize) {
-        let mut said = self.said();
-        (std::mem::take(&mut said.calls), said.packages)
+    pub(crate) fn finish(self) -> (Vec<Called>, usize) {
+        let said = self.said.into_inner().expect("no one panics while talking");
+        (said.calls, said.packages)
+    }
+
+    /// The packages as the functions before the one that failed left them. Those whose turn would have come later are as
+    /// they were read, even if they ran at the same time.
+    pub(crate) fn saved(&self) -> Vec<Resource> {
+        let mut all = Vec::new();
+        self.saved_of(0, &self.said(), &mut self.plan.own(), &mut all);
+        all
+    }
+
+    fn saved_of(&self, member: usize, said: &Said, own: &mut [Vec<Resource>], all: &mut Vec<Resource>) {
+        if let (true, Some(kept)) = (self.plan.turns[member] <= said.turn, said.latest.get(&member)) {
+            all.extend(kept.iter().cloned());
+            return;
+        }
+        all.append(&mut own[member]);
+        for child in &self.plan.tree.members[member].children {
+            self.saved_of(*child, said, own, all);
+        }
+    }
+}
+
+impl Observer for Recorder<'_> {
+    fn in_package(&self, member: usize, event: &PackageEvent) {
+        let said = &mut *self.said();
+        said.waiting.entry(self.plan.turns[member]).or_default().push((member, event.clone()));
+        // The last event of a package makes it the turn of the next.
+        while let Some(events) = said.waiting.remove(&said.turn) {
+            for (member, event) in events {
+                if said.is_over {
+                    return;
+                }
+                if let Some(observer) = self.observer {
+                    observer.in_package(member, &event);
+                }
+                said.record(event);
+            }
+        }
+    }
+
+    fn package_holds(&self, member: usize, items: &Resources) {
+        if self.plan.saves {
+            self.said().latest.insert(member, items.as_slice().to_vec());
+        }
+        self.observer.iter().for_each(|observer| observer.package_holds(member, items));
+    }
+
+    fn step(&self, step: &Step, given: usize) {
+        self.observer.iter().for_each(|observer| observer.step(step, given));
+    }
+
+    fn starts(&self, call: &Call) {
+        self.observer.iter().for_each(|observer| observer.starts(call));
+    }
+
+    fn ended(&self, call: &Call, ran: &Ran) -> Result<()> {
+        self.observer.map_or(Ok(()), |observer| observer.ended(call, ran))
+    }
+
+    fn deferred(&self, failure: Diagnostic) {
+        self.observer.iter().for_each(|observer| observer.deferred(failure.clone()));
     }
 }
 
 impl Said {
-    fn say(&mut self, event: Event) {
-        if self.is_over {
-            return;
-        }
+    fn record(&mut self, event: PackageEvent) {
         match event {
-            Event::Package(shown) => {
-                self.packages += 1;
-                self.listener.package(&shown);
-            }
-            Event::Starts { shown, package, count } => self.listener.starts(&shown, &package, count),
-            Event::Ended(called) => {
-                self.listener.ended(&called);
-                self.is_over |= called.exit_code != 0;
+            PackageEvent::Starts { .. } => self.packages += 1,
+            PackageEvent::CallStarts { .. } => {}
+            PackageEvent::CallEnded(called) | PackageEvent::NotCalled(called) => {
+                self.is_over = called.exit_code != 0;
                 self.calls.push(called);
             }
-            Event::NotCalled(called) => {
-                self.is_over = true;
-                self.calls.push(called);
-            }
+            PackageEvent::Ended => self.turn += 1,
         }
     }
 }

@@ -3,7 +3,7 @@
 use krm_yaml::Node;
 use krm_yaml::emit::preserve::{self, Layout};
 
-use super::progress::Called;
+use crate::pipeline::Called;
 
 /// The condition that a render sets.
 const CONDITION: &str = "Rendered";

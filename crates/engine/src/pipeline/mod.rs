@@ -22,7 +22,7 @@ use self::trace::{Cause, Note};
 
 pub(crate) use base::{Base, bases, run as run_on_nothing, run_traced};
 pub use field::StepField;
-pub use observer::{Call, Observer, Ran};
+pub use observer::{Call, Called, Observer, PackageEvent, Ran};
 pub use run::Pipeline;
 pub(crate) use run::output_discarded;
 pub use scope::Scope;
