@@ -1,6 +1,6 @@
 //! Two trees, field by field. Elements of lists are paired by their keys, or by what they have in common.
 
-use krm_function::elements::{ASSOCIATIVE_KEYS, FURTHER_KEYS, inferred_key};
+use krm_function::elements::{ASSOCIATIVE_KEYS, Keys, Pairing, Repeated, USUAL_KEYS};
 use krm_yaml::Node;
 use rustc_hash::FxHashMap;
 
@@ -119,91 +119,45 @@ fn is_texts(key: &str, node: &Node) -> bool {
 
 /// Which elements of two lists belong together, in the order of the second list; those of the first alone come last.
 fn pairs(a: &[Node], b: &[Node]) -> Vec<(Option<usize>, Option<usize>)> {
-    let mut of_new: Vec<Option<usize>> = vec![None; b.len()];
-    let mut taken = vec![false; a.len()];
+    let mut pairing = Pairing::new(a, b);
     let mut gaps: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
-    if let Some(key) = inferred_key(&[a, b]) {
-        let text = |node: &Node| node.get(key).and_then(Node::text).unwrap_or_default().to_owned();
-        let places: FxHashMap<String, usize> =
-            a.iter().enumerate().map(|(at, node)| (text(node), at)).collect();
-        for (at, node) in b.iter().enumerate() {
-            if let Some(old) = places.get(&text(node)) {
-                (of_new[at], taken[*old]) = (Some(*old), true);
-            }
-        }
-        let mut old: Vec<usize> = (0..a.len()).filter(|at| !taken[*at]).collect();
-        let mut new: Vec<usize> = (0..b.len()).filter(|at| of_new[*at].is_none()).collect();
+    let keys = Keys { declared: &[], usual: &ASSOCIATIVE_KEYS, repeated: Repeated::IsNoKey };
+    if let Some(key) = pairing.by_key(&keys) {
         // An element with another name may be known by something else: a port by its number, a mount by its volume.
-        let keys = ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS);
-        for other in keys.filter(|other| *other != key) {
-            for (x, y) in same_by(other, (a, &old), (b, &new)) {
-                (of_new[y], taken[x]) = (Some(x), true);
-            }
-            old.retain(|at| !taken[*at]);
-            new.retain(|at| of_new[*at].is_none());
+        for other in USUAL_KEYS.into_iter().filter(|other| !key.contains(other)) {
+            pairing.by_field(other);
         }
-        gaps.push((old, new));
+        gaps.push(pairing.left());
     } else {
+        // Without a key the order says what is what: as few elements as possible come and go.
         let (mut x, mut y) = (0, 0);
-        let parts = hunks(a, b);
-        for part in &parts {
-            while x < part.old.start {
-                (of_new[y], taken[x]) = (Some(x), true);
-                (x, y) = (x + 1, y + 1);
-            }
+        for part in hunks(a, b) {
+            (x..part.old.start).zip(y..).for_each(|(x, y)| pairing.pair(x, y));
             (x, y) = (part.old.end, part.new.end);
-            gaps.push((part.old.clone().collect(), part.new.clone().collect()));
-        }
-        while x < a.len() && y < b.len() {
-            (of_new[y], taken[x]) = (Some(x), true);
-            (x, y) = (x + 1, y + 1);
-        }
-        // As many went as came in one place: they were changed.
-        for (old, new) in gaps.iter_mut().filter(|(old, new)| old.len() == new.len()) {
-            for (x, y) in old.drain(..).zip(new.drain(..)) {
-                (of_new[y], taken[x]) = (Some(x), true);
+            match part.old.len() == part.new.len() {
+                // As many went as came in one place: they were changed.
+                true => part.old.zip(part.new).for_each(|(x, y)| pairing.pair(x, y)),
+                false => gaps.push((part.old.collect(), part.new.collect())),
             }
         }
+        (x..a.len()).zip(y..b.len()).for_each(|(x, y)| pairing.pair(x, y));
     }
     let is_small = |(old, new): &(Vec<usize>, Vec<usize>)| old.len() <= MOST && new.len() <= MOST;
     for (old, new) in gaps.into_iter().filter(is_small) {
         let leaves_of: Vec<(usize, Leaves)> = old.into_iter().map(|x| (x, leaves(&a[x]))).collect();
         for y in new {
             let its = leaves(&b[y]);
-            let best = leaves_of.iter().filter(|(x, _)| !taken[*x]).map(|(x, of)| (shared(of, &its), *x));
+            let left = leaves_of.iter().filter(|(x, _)| !pairing.is_taken(*x));
+            let best = left.map(|(x, of)| (shared(of, &its), *x));
             let best = best.max_by(|a, b| a.0.total_cmp(&b.0).then(b.1.cmp(&a.1)));
-            if let Some((_, x)) = best.filter(|(alike, _)| *alike >= ALIKE && !a.is_empty()) {
-                (of_new[y], taken[x]) = (Some(x), true);
+            if let Some((_, x)) = best.filter(|(alike, _)| *alike >= ALIKE) {
+                pairing.pair(x, y);
             }
         }
     }
-    let mut pairs: Vec<(Option<usize>, Option<usize>)> =
-        of_new.into_iter().enumerate().map(|(at, old)| (old, Some(at))).collect();
-    pairs.extend((0..a.len()).filter(|at| !taken[*at]).map(|at| (Some(at), None)));
-    pairs
-}
-
-/// Those of some elements that have the same value in a field, which no other of them has.
-fn same_by(key: &str, (a, old): (&[Node], &[usize]), (b, new): (&[Node], &[usize])) -> Vec<(usize, usize)> {
-    fn places<'n>(list: &'n [Node], of: &[usize], key: &str) -> FxHashMap<&'n str, Vec<usize>> {
-        let mut places: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-        for at in of {
-            if let Some(text) = list[*at].get(key).and_then(Node::text) {
-                places.entry(text).or_default().push(*at);
-            }
-        }
-        places
-    }
-    let (old, new) = (places(a, old, key), places(b, new, key));
-    let mut pairs: Vec<(usize, usize)> = new
-        .iter()
-        .filter_map(|(text, new)| match (&old.get(text)?[..], &new[..]) {
-            ([x], [y]) => Some((*x, *y)),
-            _ => None,
-        })
-        .collect();
-    pairs.sort_unstable();
-    pairs
+    let (gone, _) = pairing.left();
+    let found = pairing.into_found().into_iter().enumerate().map(|(at, old)| (old, Some(at)));
+    found.chain(gone.into_iter().map(|at| (Some(at), None))).collect()
 }
 
 /// The most elements of a list to compare each with each.

@@ -4,11 +4,9 @@
 //! A transformer's type is known to nobody here, so no schema names the keys of its lists. A list that an override merely
 //! states replaces the one there was; one that holds a directive is merged, its elements known by one of the usual keys.
 
-use krm_function::elements::ASSOCIATIVE_KEYS;
+use krm_function::elements::{ASSOCIATIVE_KEYS, NAMES};
 use krm_yaml::{Diagnostic, Node, Result, Seq, Span};
 
-/// Fields by which the elements of a list are known, tried before the usual ones.
-const FIRST_KEYS: [&str; 2] = ["name", "key"];
 const DELETE_FROM: &str = "$deleteFromPrimitiveList/";
 const SET_ORDER: &str = "$setElementOrder/";
 const PATCH_WORDS: [&str; 3] = ["delete", "merge", "replace"];
@@ -221,11 +219,14 @@ fn unknown_word(value: &Node) -> Diagnostic {
 }
 
 /// Whether an element of a list is meant: it has the same key, or, if neither has one, all the fields that are given.
+///
+/// This is about one element and not about two lists, as in [`krm_function::elements::Pairing`]: one directive may mean
+/// several elements, and others of the list may have other keys.
 fn is_same(wanted: &Node, item: &Node) -> bool {
     if !wanted.is_map() || !item.is_map() {
         return wanted.text().is_some() && wanted.text() == item.text();
     }
-    match FIRST_KEYS
+    match NAMES
         .into_iter()
         .chain(ASSOCIATIVE_KEYS)
         .find(|key| wanted.get(key).is_some() && item.get(key).is_some())

@@ -439,7 +439,7 @@ pub fn shown(root: &Node, path: &[Segment]) -> String {
 
 /// The field by which an element of a list is known.
 pub(super) fn key_of(list: &Node, item: &Node) -> Option<(&'static str, Text)> {
-    // People know elements by their names, also where something else identifies them, too.
+    // People know elements by their names, also if something else identifies them, too.
     std::iter::once("name").chain(ASSOCIATIVE_KEYS).find_map(|key| {
         let text = |item: &Node| {
             item.get(key).filter(|value| value.is_scalar()).and_then(Node::text).map(Text::from)

@@ -3,7 +3,9 @@
 use krm_yaml::{Node, Span};
 
 use super::find::{in_patch, key_of};
-use crate::pipeline::trace::{Applied, Cause, Elements, Event, Segment, at, holds, nodes_in_patch, pointer};
+use crate::pipeline::trace::{
+    Applied, Cause, Event, Segment, at, holds, nodes_in_patch, places_before, pointer,
+};
 
 /// What removed a field, or the resource it was in.
 pub(super) struct Removal {
@@ -157,14 +159,14 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
             let (key, value) = name(index)?;
             items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
         };
-        let elements = Elements::new(before.items(), after.items(), of);
+        let places = places_before(before.items(), after.items(), of);
         if now < was
             && let Some((item, (_, own))) = in_patch(now).zip(name(now))
         {
             return (item.span(), format!("names `{own}`, which puts it in front"));
         }
         // Those in front of it that were after it, or were not there.
-        let is_new = |index: &usize| elements.place_before(*index).is_none_or(|at| at > was);
+        let is_new = |index: &usize| places[*index].is_none_or(|at| at > was);
         let new: Vec<usize> = (0..now).filter(is_new).collect();
         let names: Vec<String> =
             new.iter().filter_map(|index| name(*index)).map(|(_, name)| format!("`{name}`")).collect();

@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::find::{Where, each_scalar};
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Elements, Segment};
+use crate::pipeline::trace::{Segment, places_before};
 use crate::schema::Type;
 
 /// Calls a function with every scalar that a step took away, in a run or in one of its bases.
@@ -54,9 +54,9 @@ fn taken_away(
         }
         _ if before.is_seq() && after.is_seq() => {
             let mut now: FxHashMap<usize, &Node> = FxHashMap::default();
-            let elements = Elements::new(before.items(), after.items(), of);
-            for (index, item) in after.items().iter().enumerate() {
-                if let Some(was) = elements.place_before(index) {
+            let places = places_before(before.items(), after.items(), of);
+            for (item, was) in after.items().iter().zip(places) {
+                if let Some(was) = was {
                     now.insert(was, item);
                 }
             }

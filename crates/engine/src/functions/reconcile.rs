@@ -147,11 +147,12 @@ impl Reconciler<'_> {
     }
 
     fn changed_seq(&self, old: &Seq, new: &Seq, known: Known) -> Option<Seq> {
-        let mut origins = identify(old, new);
-        let in_place = old.len() == new.len() && origins.iter().enumerate().all(|(i, from)| *from == Some(i));
-        let alike = if in_place { Vec::new() } else { pair_by_likeness(old, new, &mut origins) };
+        let mut pairing = identify(old, new);
+        let is_here = |(at, from): (usize, &Option<usize>)| *from == Some(at);
+        let in_place = old.len() == new.len() && pairing.found().iter().enumerate().all(is_here);
+        let alike = if in_place { Vec::new() } else { pairing.between_neighbours(is_like) };
         let mut different = !in_place;
-        let items = new.iter().zip(&origins).enumerate().map(|(at, (item, from))| {
+        let items = new.iter().zip(pairing.found()).enumerate().map(|(at, (item, from))| {
             let Some(old) = from.map(|from| &old[from]) else { return item.clone() };
             let known = if alike.binary_search(&at).is_ok() { Known::ByLikeness } else { known };
             self.changed(old, item, known).inspect(|_| different = true).unwrap_or_else(|| old.clone())
@@ -202,25 +203,7 @@ fn same_key<'m>(map: &'m Map, key: &Node) -> Option<&'m Entry> {
     }
 }
 
-/// Pairs maps that are left between the same neighbours and have most of their fields in common, as when a container got
-/// another name. Returns the positions of the new ones.
-fn pair_by_likeness(old: &Seq, new: &Seq, origins: &mut [Option<usize>]) -> Vec<usize> {
-    let taken: FxHashSet<usize> = origins.iter().flatten().copied().collect();
-    let (mut next, mut alike) = (0, Vec::new());
-    for at in 0..new.len() {
-        match origins[at] {
-            Some(from) => next = from + 1,
-            None if next < old.len() && !taken.contains(&next) && is_like(&old[next], &new[at]) => {
-                origins[at] = Some(next);
-                alike.push(at);
-                next += 1;
-            }
-            None => {}
-        }
-    }
-    alike
-}
-
+/// Whether two maps have most of their fields in common, as when a container got another name.
 fn is_like(old: &Node, new: &Node) -> bool {
     let (Some(a), Some(b)) = (old.as_map(), new.as_map()) else { return false };
     let same =

@@ -1,10 +1,11 @@
 //! Lists merged element by element.
 //!
-//! Pairing here is not `krm_function::elements`, which knows two lists: there are three, an element that only the
-//! updated list has goes where that list has it, and of a schema's keys only those count that some element has.
+//! Elements are not paired by [`krm_function::elements::Pairing`], which knows two lists: there are three, of a schema's keys
+//! only those count that some element has, and one that an element lacks fits any value, as kustomize has it.
 
 use std::borrow::Cow;
 
+use krm_function::elements::PORT_KEYS;
 use krm_yaml::{Node, Result, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -186,9 +187,6 @@ fn pair(lists: &Lists, keys: &[&str], prepend: bool) -> Vec<Pair> {
     }
     pairs
 }
-
-/// Keys that are numbers of ports, which have names as well.
-const PORT_KEYS: [&str; 2] = ["port", "containerPort"];
 
 /// Pairs ports that no number paired by their name: no two ports of a list may share one, so that a port of the same name
 /// and another number is the same port with another number.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use krm_function::elements::inferred_key;
+use krm_function::elements::{OBJECT_KEYS, inferred_key};
 use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Tag, Text};
 use rustc_hash::FxHashSet;
 
@@ -433,9 +433,6 @@ fn merge_keys<'s>(
     }
     Some(Cow::Owned(vec![Cow::Borrowed(key?)]))
 }
-
-/// What identifies an object, the key that every element has first.
-const OBJECT_KEYS: [&str; 3] = ["name", "kind", "namespace"];
 
 /// Whether every element names an object by its kind, and no two of a list the same one.
 fn refer_to_objects(lists: &[&[Node]]) -> bool {

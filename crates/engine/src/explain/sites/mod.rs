@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use krm_function::annotations::LOCAL_CONFIG;
-use krm_function::elements::ASSOCIATIVE_KEYS;
+use krm_function::elements::{DISTINGUISHING_KEYS, USUAL_KEYS};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -103,10 +103,6 @@ enum Piece {
 
 /// Fields of an entry whose texts are not conditions: they are values, or examined more closely elsewhere.
 const VALUES: [&str; 8] = ["patch", "literals", "files", "envs", "env", "pairs", "labels", "annotations"];
-
-/// Fields beside the usual ones by which something in a list, or what a name means, is known.
-const FURTHER_KEYS: [&str; 8] =
-    ["key", "port", "protocol", "kind", "apiGroup", "apiVersion", "namespace", "host"];
 
 impl<'s> Sites<'s> {
     /// Sites of what these labels are about. What is found once is kept.
@@ -273,9 +269,9 @@ impl<'s> Sites<'s> {
         let root = tree(trace, until, track);
         let node = root.and_then(|root| at(root, path));
         let (value, written) = (node.and_then(Node::text), node.map(Node::span));
-        let is_key = path
-            .last()
-            .is_some_and(|last| ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS).any(|key| last.is_key(key)));
+        let is_key = path.last().is_some_and(|last| {
+            USUAL_KEYS.into_iter().chain(DISTINGUISHING_KEYS).any(|key| last.is_key(key))
+        });
         for (_, step) in trace.touching(track, until) {
             if let (Some(within), Some(from)) =
                 (&step.within, step.change(track).and_then(|change| change.from))
@@ -388,7 +384,7 @@ impl<'s> Sites<'s> {
         found: &mut Found,
     ) {
         let Some(map) = at(root, path) else { return };
-        for key in ASSOCIATIVE_KEYS.into_iter().chain(FURTHER_KEYS) {
+        for key in USUAL_KEYS.into_iter().chain(DISTINGUISHING_KEYS) {
             if map.get(key).is_some_and(Node::is_scalar) {
                 let path = [path, &[Segment::Key(key.into())]].concat();
                 found.conditions.extend(self.field(trace, until, track, &path, Elements::Without).all());

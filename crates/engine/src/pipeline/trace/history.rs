@@ -1,6 +1,6 @@
 //! What happened to one field, from where it was first written to the result.
 
-use krm_function::elements::{ASSOCIATIVE_KEYS, FURTHER_KEYS};
+use krm_function::elements::USUAL_KEYS;
 use krm_yaml::path::{self, Path};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::FxHashMap;
@@ -353,7 +353,7 @@ fn in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Option<&'n No
     if path.len() < 2 || path.len() == 2 && key(&path[0]) {
         return None;
     }
-    if matches!(path, [.., Segment::Index(_), Segment::Key(key)] if is_key(key)) {
+    if matches!(path, [.., Segment::Index(_), Segment::Key(key)] if USUAL_KEYS.contains(&key.as_str())) {
         return None;
     }
     nodes_in_patch(patch, tree, path).get(path.len()).copied()
@@ -379,14 +379,10 @@ pub(crate) fn nodes_in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment])
     nodes
 }
 
-fn is_key(key: &str) -> bool {
-    ASSOCIATIVE_KEYS.contains(&key) || FURTHER_KEYS.contains(&key)
-}
-
 /// Whether an element of a patch is about an element of a list: all keys that both have are equal.
 pub(crate) fn is_meant(element: &Node, of: &Node) -> bool {
-    let keys = ASSOCIATIVE_KEYS.iter().chain(&FURTHER_KEYS);
-    let mut shared = keys.filter_map(|key| Some((element.get(key)?.text(), of.get(key)?.text()))).peekable();
+    let mut shared =
+        USUAL_KEYS.iter().filter_map(|key| Some((element.get(key)?.text(), of.get(key)?.text()))).peekable();
     shared.peek().is_some() && shared.all(|(a, b)| a == b)
 }
 

@@ -30,7 +30,7 @@ use crate::schema::Schema;
 use elements::Lists;
 
 pub use crate::patch::Applied;
-pub(crate) use elements::Elements;
+pub(crate) use elements::places_before;
 pub use history::{Event, EventKind};
 pub(crate) use history::{is_meant, nodes_in_patch};
 pub(crate) use positions::{Position, positions};
