@@ -465,7 +465,7 @@ fn what_is_gone_has_a_history() {
     let path = "/spec/template/spec/containers/0/resources";
     assert_eq!((&*operation.name, &*operation.path), ("remove", path));
     let merged = |cause: &&Cause| match cause {
-        Cause::Merged { patch } => patch.at(["spec", "paused"]).is_some_and(Node::is_null),
+        Cause::Merged { patch, .. } => patch.at(["spec", "paused"]).is_some_and(Node::is_null),
         _ => false,
     };
     let events = trace.history(find("Deployment").0, &keys("spec.paused"));

@@ -281,7 +281,7 @@ impl<'n> Pairing<'n> {
 }
 
 /// What is the same for two maps or lists only if they are one.
-fn address(element: &Node) -> Option<usize> {
+pub fn address(element: &Node) -> Option<usize> {
     let map = element.as_map().map(|map| std::ptr::from_ref(map) as usize);
     map.or_else(|| element.as_seq().map(|list| std::ptr::from_ref(list) as usize))
 }

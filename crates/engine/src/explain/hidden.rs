@@ -201,7 +201,7 @@ impl Hidden {
                         names.extend(inputs.iter().map(|input| input.entry));
                         inputs.iter().for_each(|input| self.input(input, step));
                     }
-                    Cause::Merged { patch } => self.patch(patch, tree(trace, index, note.resource)),
+                    Cause::Merged { patch, .. } => self.patch(patch, tree(trace, index, note.resource)),
                     Cause::Patched { operation } => {
                         let Some(root) = tree(trace, index, note.resource) else { continue };
                         let covered: Vec<String> =

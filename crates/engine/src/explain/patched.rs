@@ -3,9 +3,8 @@
 use krm_yaml::{Node, Span};
 
 use super::find::{in_patch, key_of};
-use crate::pipeline::trace::{
-    Applied, Cause, Event, Segment, at, holds, nodes_in_patch, places_before, pointer,
-};
+use crate::merge::Alignment;
+use crate::pipeline::trace::{Applied, Cause, Event, Segment, at, holds, nodes_in_patch, pointer};
 
 /// What removed a field, or the resource it was in.
 pub(super) struct Removal {
@@ -23,7 +22,7 @@ pub(super) fn removed_by(event: &Event) -> Option<Removal> {
         return Some(Removal { place: operation.span, how: format!("op: {}", operation.name) });
     }
     event.causes.iter().find_map(|cause| match cause {
-        Cause::Merged { patch } => removed_in(patch, tree, &event.path),
+        Cause::Merged { patch, aligned } => removed_in(patch, aligned, tree, &event.path),
         _ => None,
     })
 }
@@ -38,8 +37,8 @@ pub(super) fn merged_at(event: &Event) -> Option<Span> {
         return Some(operation.span);
     }
     event.causes.iter().find_map(|cause| match cause {
-        Cause::Merged { patch } => {
-            let nodes = nodes_in_patch(patch, tree, &event.path);
+        Cause::Merged { patch, aligned } => {
+            let nodes = nodes_in_patch(patch, aligned, tree, &event.path);
             match (&nodes[..], event.path.last()?) {
                 (all, _) if all.len() <= event.path.len() => None,
                 ([.., above, _], Segment::Key(key)) => key_in(above, key),
@@ -111,14 +110,16 @@ fn shifted(operation: &Applied, list: &[Segment], position: usize) -> Option<usi
 }
 
 /// What in a strategic merge patch removed a field: a directive, a null, or a value in place of all that was there.
-fn removed_in(patch: &Node, tree: &Node, path: &[Segment]) -> Option<Removal> {
-    let nodes = nodes_in_patch(patch, tree, path);
+fn removed_in(patch: &Node, aligned: &Alignment, tree: &Node, path: &[Segment]) -> Option<Removal> {
+    let nodes = nodes_in_patch(patch, aligned, tree, path);
     let directive = |node: &&Node| {
         let of = |node: &Node| {
             let what = node.get("$patch")?.text().filter(|what| matches!(*what, "delete" | "replace"))?;
             Some(Removal { place: key_in(node, "$patch")?, how: format!("`$patch: {what}`") })
         };
-        of(node).or_else(|| node.items().iter().find_map(of))
+        // One for a whole list is an element that holds nothing else.
+        let is_alone = |item: &&Node| item.as_map().is_some_and(|map| map.len() == 1);
+        of(node).or_else(|| node.items().iter().filter(is_alone).find_map(of))
     };
     if let Some(removal) = nodes.iter().rev().find_map(directive) {
         return Some(removal);
@@ -152,14 +153,14 @@ pub(super) fn why_moved(event: &Event, list: &[Segment], was: usize, now: usize)
     });
     let causes: Vec<&Cause> = event.step.causes(event.resource, event.written).collect();
     for cause in &causes {
-        let (Cause::Merged { patch }, Some((before, after))) = (cause, lists) else { continue };
+        let (Cause::Merged { patch, .. }, Some((before, after))) = (cause, lists) else { continue };
         let items: Vec<&Node> = in_patch(patch, list).into_iter().flat_map(Node::items).collect();
         let name = |index: usize| key_of(after, after.items().get(index)?);
         let in_patch = |index: usize| {
             let (key, value) = name(index)?;
             items.iter().find(|item| item.get(key).and_then(Node::text) == Some(&value)).copied()
         };
-        let places = places_before(before.items(), after.items(), of);
+        let places = event.trace.places_before(before.items(), after.items(), of);
         if now < was
             && let Some((item, (_, own))) = in_patch(now).zip(name(now))
         {

@@ -3,17 +3,19 @@
 use krm_yaml::{Node, Span, Tag, embedded};
 
 use super::labels::Labels;
-use crate::pipeline::trace::{Cause, Event, EventKind, Segment, at, holds, is_meant, pointer};
+use crate::pipeline::trace::{Cause, Event, EventKind, Segment, holds, path_in_patch, pointer};
 
 /// What a value that is written in a file or in a patch came through, the outermost first.
 pub(super) fn references(event: &Event, labels: &Labels) -> Vec<(&'static str, Span)> {
-    let change = event.step.change(event.resource);
+    // A step that left the resource as it was found it as the one before left it.
+    let last = event.trace.touching(event.resource, event.index + 1).next_back();
+    let change = last.and_then(|(_, step)| step.change(event.resource));
     let tree = change.and_then(|change| change.after.as_ref()).map(|seen| &seen.node);
     let mut found = match event.kind {
         EventKind::Written => {
             let resource = tree.map_or(Span::NONE, Node::span);
             let root = document(labels, resource, &|root| root.span() == resource);
-            root.map_or_else(Vec::new, |root| on_the_way(&root, &root, None, &event.path))
+            root.map_or_else(Vec::new, |root| on_the_way(&root, &root, &event.path))
         }
         EventKind::Set => {
             event.causes.iter().find_map(|cause| in_patch(cause, event, tree, labels)).unwrap_or_default()
@@ -32,9 +34,9 @@ fn in_patch(
     labels: &Labels,
 ) -> Option<Vec<(&'static str, Span)>> {
     match cause {
-        Cause::Merged { patch } => {
+        Cause::Merged { patch, aligned } => {
             let root = document(labels, patch.span(), &|root| root.span() == patch.span())?;
-            Some(on_the_way(&root, &root, tree, &event.path))
+            Some(on_the_way(&root, &root, &path_in_patch(patch, aligned, tree?, &event.path)))
         }
         Cause::Patched { operation } => {
             let is_it = |op: &&Node| op.get("op").is_some_and(|name| name.span() == operation.span);
@@ -43,7 +45,7 @@ fn in_patch(
             let value = root.items().iter().find(is_it)?.get("value")?;
             let depth = operation.path.matches('/').count();
             let rest = event.path.get(depth..).filter(|_| holds(&operation.path, &pointer(&event.path)))?;
-            Some(on_the_way(&root, value, None, rest))
+            Some(on_the_way(&root, value, rest))
         }
         _ => None,
     }
@@ -75,16 +77,10 @@ fn text_around(node: &Node, place: Span) -> Option<&Node> {
     values.chain(node.items()).find_map(|node| text_around(node, place))
 }
 
-/// What the values on the way to a field came through. Elements of a patch are those that it means by their keys: then there
-/// is the tree that it was merged into.
-fn on_the_way(
-    root: &Node,
-    from: &Node,
-    merged_into: Option<&Node>,
-    path: &[Segment],
-) -> Vec<(&'static str, Span)> {
+/// What the values on the way to a field came through.
+fn on_the_way(root: &Node, from: &Node, path: &[Segment]) -> Vec<(&'static str, Span)> {
     let mut found = Vec::new();
-    let (mut node, mut tree) = (from, merged_into);
+    let mut node = from;
     let add = |node: &Node, found: &mut Vec<(&'static str, Span)>| {
         if let Some(name) = &node.trivia().alias {
             found.push(("alias", node.span()));
@@ -97,14 +93,8 @@ fn on_the_way(
     for segment in path {
         let below = match segment {
             Segment::Key(key) => field(node, key, &mut found),
-            Segment::Index(index) => match tree.map(|tree| tree.items().get(*index)) {
-                None => node.items().get(*index),
-                Some(element) => {
-                    element.and_then(|element| node.items().iter().find(|item| is_meant(item, element)))
-                }
-            },
+            Segment::Index(index) => node.items().get(*index),
         };
-        tree = tree.and_then(|tree| at(tree, std::slice::from_ref(segment)));
         let Some(below) = below else { break };
         node = below;
         add(node, &mut found);

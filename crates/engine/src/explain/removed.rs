@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::find::{Where, each_scalar};
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Segment, places_before};
+use crate::pipeline::trace::Segment;
 use crate::schema::Type;
 
 /// Calls a function with every scalar that a step took away, in a run or in one of its bases.
@@ -24,7 +24,8 @@ fn visit<'t>(trace: &'t Trace, known: &mut FxHashSet<*const Trace>, see: &mut dy
         for change in &step.changes {
             let Some(before) = &change.before else { continue };
             let after = change.after.as_ref().map(|after| &after.node);
-            taken_away(&before.node, after, trace.type_of(&before.id), &mut Vec::new(), &mut |path| {
+            let of = trace.type_of(&before.id);
+            taken_away(trace, &before.node, after, of, &mut Vec::new(), &mut |path| {
                 let (path, track, until) = (path.to_vec(), change.resource, index + 1);
                 see(Where { trace, track, resource: None, until, path, removed: true });
             });
@@ -33,6 +34,7 @@ fn visit<'t>(trace: &'t Trace, known: &mut FxHashSet<*const Trace>, see: &mut dy
 }
 
 fn taken_away(
+    trace: &Trace,
     before: &Node,
     after: Option<&Node>,
     of: Option<Type>,
@@ -48,13 +50,13 @@ fn taken_away(
             for entry in old {
                 let Some(key) = entry.key.text() else { continue };
                 path.push(Segment::Key(key.into()));
-                taken_away(&entry.value, new.get(key), of.and_then(|of| of.field(key)), path, see);
+                taken_away(trace, &entry.value, new.get(key), of.and_then(|of| of.field(key)), path, see);
                 path.pop();
             }
         }
         _ if before.is_seq() && after.is_seq() => {
             let mut now: FxHashMap<usize, &Node> = FxHashMap::default();
-            let places = places_before(before.items(), after.items(), of);
+            let places = trace.places_before(before.items(), after.items(), of);
             for (item, was) in after.items().iter().zip(places) {
                 if let Some(was) = was {
                     now.insert(was, item);
@@ -62,7 +64,7 @@ fn taken_away(
             }
             for (index, item) in before.items().iter().enumerate() {
                 path.push(Segment::Index(index));
-                taken_away(item, now.get(&index).copied(), of.and_then(Type::items), path, see);
+                taken_away(trace, item, now.get(&index).copied(), of.and_then(Type::items), path, see);
                 path.pop();
             }
         }

@@ -143,18 +143,23 @@ fn merge_element(
     };
     let replaced = is_replaced(&s);
     let node = match walk(visitor, s, items, w)? {
-        Outcome::Keep => dest,
+        Outcome::Keep => s.dest.cloned(),
         Outcome::Clear => None,
         Outcome::Set(node) => Some(node),
     };
-    let Some(mut node) = node.filter(|node| !node.is_null() && !is_empty_map(node)) else { return Ok(None) };
+    let mut node = node.filter(|node| !node.is_null() && !is_empty_map(node));
     for (key, value) in keys.iter().zip(values).filter(|(key, value)| !key.is_empty() && !value.is_empty()) {
-        if node.is_map() && node.get(key).is_none() {
+        if let Some(node) = node.as_mut().filter(|node| node.is_map() && node.get(key).is_none()) {
             // Written as it was in the combination: a plain scalar of whatever type that is.
             let tag = krm_yaml::resolve::plain(value);
             node.set(key, Node::scalar(*value, tag, Default::default(), Default::default()));
         }
     }
+    // An element that is new here may be one that the procedure lost on the way.
+    if let Some(aligned) = w.aligned.as_deref_mut().filter(|_| lists.origin.is_some() && s.dest.is_some()) {
+        aligned.add(&s, node.as_ref(), keys);
+    }
+    let Some(node) = node else { return Ok(None) };
     // The merge is one in place, so the list sees it too. See quirk(element-without-its-key).
     match (dest_at, origin_at) {
         (Some(at), _) if !replaced => lists.dest[at] = node.clone(),

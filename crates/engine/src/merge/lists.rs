@@ -80,6 +80,8 @@ pub(super) fn merge(
     if !w.options.as_reference && used.first().is_some_and(|key| PORT_KEYS.contains(key)) {
         pair_by_name(&lists, &mut pairs);
     }
+    // A list that takes the place of another is merged with itself, and no element of it was there.
+    let is_merged_with_itself = || s.dest.zip(s.origin).is_some_and(|(dest, origin)| dest.same(origin));
     let mut merged: Vec<Option<Node>> = Vec::with_capacity(pairs.len());
     let mut unchanged = true;
     for pair in &pairs {
@@ -108,6 +110,9 @@ pub(super) fn merge(
             Outcome::Set(node) if !node.is_empty() => Some(with_keys(node, &s, &used)),
             _ => None,
         });
+        if let Some(aligned) = w.aligned.as_deref_mut().filter(|_| !is_merged_with_itself()) {
+            aligned.add(&s, merged.last().and_then(Option::as_ref), &used);
+        }
     }
     let order = order(&lists, &pairs, used.len() > 1, w.options.prepend);
     let in_place = order.iter().enumerate().all(|(i, &at)| pairs[at][DEST] == Some(i as u32));

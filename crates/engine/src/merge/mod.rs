@@ -5,6 +5,7 @@
 //! around them (`comments`). A merge changes no tree it is given; the result shares with the destination everything that did not
 //! change.
 
+mod alignment;
 mod comments;
 mod files;
 mod identity;
@@ -20,6 +21,10 @@ mod walk;
 pub use files::{Destination, File, News, Outcome, ResourceConflict, What, merge_files, merge3_files};
 pub use three_way::{Conflict, Side, three_way};
 pub use two_way::two_way;
+
+pub use alignment::Alignment;
+pub(crate) use alignment::Meant;
+pub(crate) use two_way::two_way_aligned;
 
 use krm_yaml::Node;
 

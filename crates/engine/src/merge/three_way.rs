@@ -69,7 +69,7 @@ pub(super) fn three_way_within(
         return Ok((Merged::Same, Vec::new()));
     }
     let s = Sources { dest: Some(dest), origin: original, updated: Some(updated) };
-    let mut state = Walk { schema, options, path: Some(Vec::new()) };
+    let mut state = Walk { schema, options, path: Some(Vec::new()), aligned: None };
     let document = match kustomization_lists::is_kustomization(dest) {
         true => DocumentKind::Kustomization,
         false => DocumentKind::Resource,

@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, Node, Result, Style, Tag};
 use super::comments::between_nodes::Margins;
 use super::comments::{self, Theirs, above_and_below};
 use super::walk::{Outcome, Sources, Start, Visitor, Walk, is_on_a_line, to_fill, walk};
-use super::{Merged, Options};
+use super::{Alignment, Merged, Options};
 use crate::schema::Schema;
 
 /// Merges a source into a destination.
@@ -39,17 +39,31 @@ pub(super) fn two_way_within(
     schema: &Schema,
     options: Options,
 ) -> Result<Merged> {
-    let s = Sources { dest: Some(dest), origin: Some(source), updated: None };
-    let mut state = Walk { schema, options, path: None };
-    let merged = match walk(&mut TwoWay, s, None, &mut state)? {
-        Outcome::Keep => Merged::Same,
-        Outcome::Clear => Merged::Deleted,
-        Outcome::Set(node) => Merged::Changed(node),
-    };
+    let merged = merged(source, dest, Walk { schema, options, path: None, aligned: None })?;
     match options.as_reference {
         true => Ok(merged),
         false => above_and_below::carried(merged, dest, margins, None, source, schema, options),
     }
+}
+
+/// Merges a patch of a build, and says which elements of its lists were merged into which.
+pub(crate) fn two_way_aligned(
+    patch: &Node,
+    dest: &Node,
+    schema: &Schema,
+    aligned: &mut Alignment,
+) -> Result<Merged> {
+    let options = Options::PATCH;
+    merged(patch, dest, Walk { schema, options, path: None, aligned: Some(aligned) })
+}
+
+fn merged(source: &Node, dest: &Node, mut state: Walk) -> Result<Merged> {
+    let s = Sources { dest: Some(dest), origin: Some(source), updated: None };
+    Ok(match walk(&mut TwoWay, s, None, &mut state)? {
+        Outcome::Keep => Merged::Same,
+        Outcome::Clear => Merged::Deleted,
+        Outcome::Set(node) => Merged::Changed(node),
+    })
 }
 
 struct TwoWay;

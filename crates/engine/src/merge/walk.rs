@@ -7,7 +7,7 @@ use krm_yaml::{Diagnostic, Entry, Map, Node, Result, Style, Tag, Text};
 use rustc_hash::FxHashSet;
 
 use super::two_way::DIRECTIVE;
-use super::{Options, comments, kustomize, lists};
+use super::{Alignment, Options, comments, kustomize, lists};
 use crate::resource::Gvk;
 use crate::schema::{Schema, Type};
 
@@ -74,6 +74,8 @@ pub(super) struct Walk<'a> {
     pub options: Options,
     /// Where it is: field names, and `[name=web]` for list elements. Kept only for visitors that ask for it.
     pub path: Option<Vec<Text>>,
+    /// Which elements were merged into which, if someone asks for it.
+    pub aligned: Option<&'a mut Alignment>,
 }
 
 impl Walk<'_> {

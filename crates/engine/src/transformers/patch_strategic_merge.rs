@@ -7,7 +7,7 @@ use super::patch::{as_text, drop_deleted, empty};
 use super::patch_elements::warn_of_elements;
 use super::{Setup, read_config};
 use crate::files::world::Loader;
-use crate::merge::{Merged, Options, two_way};
+use crate::merge::{Alignment, Merged, Options, two_way, two_way_aligned};
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
 use crate::resource::list::Resources;
@@ -243,9 +243,17 @@ pub(super) fn apply(patch: &Node, r: &mut Resource, may_change: Changes, cx: &Co
         );
         return Ok(());
     }
-    cx.note(r.track, Span::NONE, || Cause::Merged { patch: patch.clone() });
     warn_of_elements(patch, r, cx);
-    let mut node = match two_way(patch, r.node(), cx.schema, Options::PATCH) {
+    let merged = match cx.trace {
+        None => two_way(patch, r.node(), cx.schema, Options::PATCH),
+        Some(_) => {
+            let mut aligned = Alignment::default();
+            let merged = two_way_aligned(patch, r.node(), cx.schema, &mut aligned);
+            cx.note(r.track, Span::NONE, || Cause::Merged { patch: patch.clone(), aligned: aligned.into() });
+            merged
+        }
+    };
+    let mut node = match merged {
         Ok(Merged::Same) => return Ok(()),
         Ok(Merged::Changed(node)) if !node.is_empty() => node,
         Ok(_) => Node::null(),

@@ -30,13 +30,12 @@ impl Sites<'_> {
         let mut by_labels = Vec::new();
         for cause in &causes {
             match cause {
-                Cause::Merged { patch } => of_patch(patch, &event.path, conditions),
+                Cause::Merged { patch, .. } => of_patch(patch, &event.path, conditions),
                 Cause::Patched { operation } => {
                     conditions.extend(operation.asked.iter().map(|span| Site::Text(*span)));
                 }
                 Cause::Matched { asked, .. } => {
-                    let is_patch =
-                        |cause: &&Cause| matches!(cause, Cause::Merged { patch } if patch.span() == *asked);
+                    let is_patch = |cause: &&Cause| matches!(cause, Cause::Merged { patch, .. } if patch.span() == *asked);
                     if !causes.iter().any(is_patch) {
                         conditions.extend(self.within(*asked));
                         let text =
@@ -125,7 +124,7 @@ impl Sites<'_> {
         for cause in step.causes(track, Span::NONE) {
             let is_patch = |asked: Span| {
                 step.causes(track, Span::NONE)
-                    .any(|cause| matches!(cause, Cause::Merged { patch } if patch.span() == asked))
+                    .any(|cause| matches!(cause, Cause::Merged { patch, .. } if patch.span() == asked))
             };
             if let Cause::Matched { asked, .. } = cause
                 && !is_patch(*asked)

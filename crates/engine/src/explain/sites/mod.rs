@@ -289,9 +289,9 @@ impl<'s> Sites<'s> {
         for step in trace.steps.iter().take(until) {
             for cause in step.causes(track, Span::NONE) {
                 match cause {
-                    Cause::Merged { patch } => {
+                    Cause::Merged { patch, aligned } => {
                         let is_named = |node: &&Node| value.is_some() && node.text() == value;
-                        let meant = root.map(|root| nodes_in_patch(patch, root, path));
+                        let meant = root.map(|root| nodes_in_patch(patch, aligned, root, path));
                         let brings = match meant.and_then(|nodes| nodes.get(path.len()).copied()) {
                             // The element by its usual key: of its other fields, the patch may write what they are.
                             Some(node) => is_named(&node) && (is_key || Some(node.span()) != written),

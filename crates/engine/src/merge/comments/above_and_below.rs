@@ -33,7 +33,8 @@ pub(in crate::merge) fn carried(
         return Ok(merged);
     }
     let s = Sources { dest: Some(root), origin: before, updated: Some(theirs) };
-    let mut state = Walk { schema, options: Options { as_reference: false, ..options }, path: None };
+    let options = Options { as_reference: false, ..options };
+    let mut state = Walk { schema, options, path: None, aligned: None };
     Ok(match walk(&mut Around { root, margins, gaps: None }, s, None, &mut state)? {
         Outcome::Set(node) => Merged::Changed(node),
         Outcome::Keep | Outcome::Clear => merged,

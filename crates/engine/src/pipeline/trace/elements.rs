@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use krm_function::elements::{Copies, Keys, Pairing, Repeated, USUAL_KEYS};
+use krm_function::elements::{Copies, Keys, Pairing, Repeated, USUAL_KEYS, address};
 use krm_yaml::{Node, Span};
 use rustc_hash::FxHashMap;
 
@@ -29,6 +29,7 @@ impl Lists {
         before: &[Node],
         after: &[Node],
         of: Option<Type>,
+        merged: &Merged,
         index: usize,
     ) -> Option<usize> {
         if before.as_ptr() == after.as_ptr() {
@@ -36,14 +37,54 @@ impl Lists {
         }
         let key = (before.as_ptr() as usize, after.as_ptr() as usize);
         let mut known = self.0.lock().expect("no one panics while looking for elements");
-        let places = known.entry(key).or_insert_with(|| places_before(before, after, of));
+        let places = known.entry(key).or_insert_with(|| places_before(before, after, of, merged));
         places.get(index).copied().flatten()
     }
 }
 
-/// Where each element of a list was: the one with the same key, the very same one, an equal one, or, in a list without keys
+/// What elements were before a patch was merged into them.
+pub(super) type Merged = FxHashMap<usize, Option<usize>>;
+
+/// Where each element of a list was: as merges say, and if they do not, as the elements look.
+pub(super) fn places_before(
+    before: &[Node],
+    after: &[Node],
+    of: Option<Type>,
+    merged: &Merged,
+) -> Vec<Option<usize>> {
+    as_merged(before, after, merged).unwrap_or_else(|| as_they_look(before, after, of))
+}
+
+/// Where each element was if it is the very same, or if merges say what it was; `None` if that is not known of each.
+fn as_merged(before: &[Node], after: &[Node], merged: &Merged) -> Option<Vec<Option<usize>>> {
+    if merged.is_empty() {
+        return None;
+    }
+    // Backwards, so that the first of several is the one that is found.
+    let places = before.iter().enumerate().rev();
+    let places: FxHashMap<usize, usize> =
+        places.filter_map(|(at, element)| Some((address(element)?, at))).collect();
+    let place = |(at, element): (usize, &Node)| {
+        if before.get(at).is_some_and(|here| !element.is_scalar() && here.same(element)) {
+            return Some(Some(at));
+        }
+        let mut element = address(element)?;
+        // Several patches may have been merged into it one after the other.
+        loop {
+            match (places.get(&element), merged.get(&element)) {
+                (Some(at), _) => return Some(Some(*at)),
+                (None, Some(Some(was))) => element = *was,
+                (None, Some(None)) => return Some(None),
+                (None, None) => return None,
+            }
+        }
+    };
+    after.iter().enumerate().map(place).collect()
+}
+
+/// Where each element was by its looks: the one with the same key, the very same one, an equal one, or, in a list without keys
 /// that has as many elements as before, the one in the same place that did not move elsewhere.
-pub(crate) fn places_before(before: &[Node], after: &[Node], of: Option<Type>) -> Vec<Option<usize>> {
+fn as_they_look(before: &[Node], after: &[Node], of: Option<Type>) -> Vec<Option<usize>> {
     let mut pairing = Pairing::new(before, after);
     let declared = of.and_then(Type::merge_keys).unwrap_or_default();
     let keys = Keys { declared, usual: &USUAL_KEYS, repeated: Repeated::IsNoKey };
@@ -89,7 +130,7 @@ mod tests {
     fn places(before: &str, after: &str) -> Vec<Option<usize>> {
         let list = |text: &str| krm_yaml::parse_str(text).unwrap().remove(0).root;
         let (before, after) = (list(before), list(after));
-        places_before(before.items(), after.items(), None)
+        as_they_look(before.items(), after.items(), None)
     }
 
     #[test]
@@ -109,15 +150,15 @@ mod tests {
         let list = krm_yaml::parse(&source).unwrap().remove(0).root;
         let mut renamed: Vec<Node> = list.items().to_vec();
         renamed[0].set("name", "c");
-        assert_eq!(places_before(list.items(), &renamed, None)[0], Some(0));
+        assert_eq!(as_they_look(list.items(), &renamed, None)[0], Some(0));
         renamed.push("{name: d}".parse().unwrap());
-        assert_eq!(places_before(list.items(), &renamed, None), [Some(0), Some(1), None]);
+        assert_eq!(as_they_look(list.items(), &renamed, None), [Some(0), Some(1), None]);
     }
 
     #[test]
     fn a_list_that_is_moved_as_a_whole_is_followed_by_its_address() {
         let list = krm_yaml::parse_str("[{a: 1}, {a: 1}, [], []]").unwrap().remove(0).root;
         let reversed: Vec<Node> = list.items().iter().rev().cloned().collect();
-        assert_eq!(places_before(list.items(), &reversed, None)[2..], [Some(1), Some(0)]);
+        assert_eq!(as_they_look(list.items(), &reversed, None)[2..], [Some(1), Some(0)]);
     }
 }

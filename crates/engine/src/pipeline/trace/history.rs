@@ -5,8 +5,10 @@ use krm_yaml::path::{self, Path};
 use krm_yaml::{Node, Span, Text};
 use rustc_hash::FxHashMap;
 
+use super::elements::places_before;
 use super::resolved::{Segment, at};
 use super::{Cause, Seen, Trace, Traced};
+use crate::merge::{Alignment, Meant};
 use crate::pipeline::{Role, StepField};
 use crate::resource::{ResourceId, Track};
 use crate::schema::Type;
@@ -333,7 +335,7 @@ fn copied_by<'t>(
 fn set_again<'t>(step: Place<'t>, resource: Track, tree: &'t Node, path: &[Segment]) -> Option<Event<'t>> {
     let value = at(tree, path).filter(|value| value.is_scalar())?;
     let written = step.causes(resource, Span::NONE).find_map(|cause| match cause {
-        Cause::Merged { patch } => in_patch(patch, tree, path),
+        Cause::Merged { patch, aligned } => in_patch(patch, aligned, tree, path),
         _ => None,
     })?;
     let is_same = written.is_scalar() && written.text() == value.text() && !written.span().is_none();
@@ -348,7 +350,7 @@ fn set_again<'t>(step: Place<'t>, resource: Track, tree: &'t Node, path: &[Segme
 }
 
 /// What a patch says of a field. What only says which element of a list, or which resource, is meant is not said of it.
-fn in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Option<&'n Node> {
+fn in_patch<'n>(patch: &'n Node, aligned: &Alignment, tree: &Node, path: &[Segment]) -> Option<&'n Node> {
     let key = |segment: &Segment| matches!(segment, Segment::Key(key) if key == "metadata");
     if path.len() < 2 || path.len() == 2 && key(&path[0]) {
         return None;
@@ -356,31 +358,58 @@ fn in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Option<&'n No
     if matches!(path, [.., Segment::Index(_), Segment::Key(key)] if USUAL_KEYS.contains(&key.as_str())) {
         return None;
     }
-    nodes_in_patch(patch, tree, path).get(path.len()).copied()
+    nodes_in_patch(patch, aligned, tree, path).get(path.len()).copied().filter(|said| !aligned.is_key(said))
 }
 
-/// The nodes of a patch on the way to a field, from its root as far down as it goes. Elements of lists are those that it
-/// means by their keys.
-pub(crate) fn nodes_in_patch<'n>(patch: &'n Node, tree: &Node, path: &[Segment]) -> Vec<&'n Node> {
+/// The nodes of a patch on the way to a field, from its root as far down as it goes.
+pub(crate) fn nodes_in_patch<'n>(
+    patch: &'n Node,
+    aligned: &Alignment,
+    tree: &Node,
+    path: &[Segment],
+) -> Vec<&'n Node> {
+    let way = path_in_patch(patch, aligned, tree, path);
+    let below = way.iter().scan(patch, |node, segment| {
+        *node = at(node, std::slice::from_ref(segment))?;
+        Some(*node)
+    });
+    std::iter::once(patch).chain(below).collect()
+}
+
+/// The path to a field in a patch, as far down as the patch goes. The tree is the resource before the patch was merged, or
+/// after it. Elements of lists are those that were merged, or if that is not known, those that the patch seems to mean.
+pub(crate) fn path_in_patch(
+    patch: &Node,
+    aligned: &Alignment,
+    tree: &Node,
+    path: &[Segment],
+) -> Vec<Segment> {
     let (mut node, mut tree) = (patch, tree);
-    let mut nodes = vec![node];
+    let mut way = Vec::new();
     for segment in path {
-        let below = match segment {
-            Segment::Key(key) => node.get(key).zip(tree.get(key)),
+        let in_patch = match segment {
+            Segment::Key(_) => Some(segment.clone()),
             Segment::Index(index) => tree.items().get(*index).and_then(|element| {
-                let meant = node.items().iter().find(|item| is_meant(item, element))?;
-                Some((meant, element))
+                let seems = || node.items().iter().position(|item| is_meant(item, element));
+                let meant = match aligned.meant(node.items(), element) {
+                    Meant::At(at) => Some(at),
+                    Meant::Nothing => None,
+                    Meant::Unknown => seems(),
+                };
+                meant.map(Segment::Index)
             }),
         };
+        let Some(in_patch) = in_patch else { break };
+        let below = at(node, std::slice::from_ref(&in_patch)).zip(at(tree, std::slice::from_ref(segment)));
         let Some(below) = below else { break };
         (node, tree) = below;
-        nodes.push(node);
+        way.push(in_patch);
     }
-    nodes
+    way
 }
 
-/// Whether an element of a patch is about an element of a list: all keys that both have are equal.
-pub(crate) fn is_meant(element: &Node, of: &Node) -> bool {
+/// Whether an element of a patch seems to be about an element of a list: all keys that both have are equal.
+fn is_meant(element: &Node, of: &Node) -> bool {
     let mut shared =
         USUAL_KEYS.iter().filter_map(|key| Some((element.get(key)?.text(), of.get(key)?.text()))).peekable();
     shared.peek().is_some() && shared.all(|(a, b)| a == b)
@@ -506,7 +535,7 @@ impl Trace {
                 Segment::Index(index) => {
                     let was = match (old.map(Node::items), new.map(Node::items)) {
                         (Some(old), Some(new)) if *index < new.len() => {
-                            self.lists.place_before(old, new, of, *index)?
+                            self.lists.place_before(old, new, of, self.merged(), *index)?
                         }
                         // It is gone: then the path is that of what was there.
                         _ => *index,
@@ -519,6 +548,16 @@ impl Trace {
             }
         }
         Some(way)
+    }
+
+    /// Where each element of a list was before a step, given the list before and after it.
+    pub(crate) fn places_before(
+        &self,
+        before: &[Node],
+        after: &[Node],
+        of: Option<Type>,
+    ) -> Vec<Option<usize>> {
+        places_before(before, after, of, self.merged())
     }
 
     /// The type of a resource, if it is known.

@@ -22,6 +22,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::step::{Made, entry_of};
 use super::{Role, Step, StepField, StepName, Work};
+use crate::merge::Alignment;
 use crate::patch;
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, Resource, ResourceId, Track};
@@ -30,9 +31,8 @@ use crate::schema::Schema;
 use elements::Lists;
 
 pub use crate::patch::Applied;
-pub(crate) use elements::places_before;
 pub use history::{Event, EventKind};
-pub(crate) use history::{is_meant, nodes_in_patch};
+pub(crate) use history::{nodes_in_patch, path_in_patch};
 pub(crate) use positions::{Position, positions};
 pub use resolved::{Segment, at};
 pub(crate) use resolved::{at_mut, holds, pointer};
@@ -79,6 +79,8 @@ pub struct Trace {
     /// What was known of types.
     schema: Option<Arc<Schema>>,
     lists: Lists,
+    /// What elements of lists were before a patch was merged into them, by their addresses; `None` if they are new.
+    merged: OnceLock<FxHashMap<usize, Option<usize>>>,
     /// Which steps changed which resource: a history asks for these, and a run may have thousands of steps.
     touched: OnceLock<FxHashMap<Track, Vec<u32>>>,
     /// The steps with all that their parts did; empty if no step has parts.
@@ -221,10 +223,13 @@ pub enum Cause {
         /// The chart, and what went into it.
         chart: Box<Inflation>,
     },
-    /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it.
+    /// A strategic merge patch was merged into the resource: what it says of a field is at the same path in it, and of an
+    /// element of a list where the merge says.
     Merged {
         /// The patch as it was merged.
         patch: Node,
+        /// Which of its elements was merged into which of the resource.
+        aligned: Arc<Alignment>,
     },
     /// An operation of a JSON patch was applied to the resource.
     Patched {
@@ -521,6 +526,22 @@ impl Trace {
         self.whole.get_or_init(|| {
             let steps = self.steps.chunk_by(|step, _| step.is_part);
             steps.filter_map(|parts| parts.iter().cloned().reduce(Traced::then)).collect()
+        })
+    }
+
+    /// What elements of lists were before a patch was merged into them, here or in a base.
+    fn merged(&self) -> &FxHashMap<usize, Option<usize>> {
+        self.merged.get_or_init(|| {
+            let mut merged = FxHashMap::default();
+            for step in &self.steps {
+                for note in &step.notes {
+                    if let Cause::Merged { aligned, .. } = &note.cause {
+                        merged.extend(aligned.before());
+                    }
+                }
+                merged.extend(step.within.iter().flat_map(|within| within.merged()));
+            }
+            merged
         })
     }
 
