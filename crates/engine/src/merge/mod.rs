@@ -24,6 +24,7 @@ pub use two_way::two_way;
 
 pub use alignment::Alignment;
 pub(crate) use alignment::Meant;
+pub(crate) use keyless::{KeyedList, each_element};
 pub(crate) use two_way::two_way_aligned;
 
 use krm_yaml::Node;
