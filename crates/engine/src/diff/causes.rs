@@ -316,9 +316,7 @@ impl<'a> Causes<'a> {
                 self.latest(which, renames).or_else(|| self.changed(which, *rule))
             }
             Because::Copied { history, .. } => self.latest(which, history),
-            Because::Variable { place, .. }
-            | Because::Through { place, .. }
-            | Because::Also { place, .. } => self.changed(which, *place),
+            Because::Through { place, .. } | Because::Also { place, .. } => self.changed(which, *place),
             Because::Hash { inputs } => inputs.iter().find_map(|input| {
                 let by_file = match &input.kind {
                     InputKind::Literal => None,

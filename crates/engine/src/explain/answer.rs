@@ -171,13 +171,6 @@ pub enum Because {
         /// Of that field, oldest first; empty if causes are not followed that far.
         history: Vec<HistoryEntry>,
     },
-    /// A variable stood for it.
-    Variable {
-        /// The name, as in `$(NAME)`.
-        name: Text,
-        /// Where it is defined.
-        place: Span,
-    },
     /// The content that was hashed.
     Hash {
         /// What generators put into the resource and is still there.

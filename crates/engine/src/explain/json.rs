@@ -219,12 +219,6 @@ fn reason(object: &mut Node, because: &Because, sources: &Sources, hidden: &Hidd
             data.set("history", entries(history, sources, hidden));
             object.set("from", data);
         }
-        Because::Variable { name, place } => {
-            let mut data = Node::map();
-            data.set("name", &**name);
-            set_place(&mut data, "place", *place, sources);
-            object.set("variable", data);
-        }
         Because::Hash { inputs } => {
             object
                 .set("inputs", Node::from(inputs.iter().map(|one| input(one, sources)).collect::<Vec<_>>()));

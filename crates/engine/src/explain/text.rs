@@ -374,9 +374,6 @@ fn reason(because: &Because, indent: usize, sources: &Sources) -> String {
         Because::Copied { resource, field, history } => {
             format!("{pad}copied from {resource}, {field}, which at this point was\n{}", entries(history))
         }
-        Because::Variable { name, place: at } => {
-            format!("{pad}by the variable {name} ({})\n", place(*at, sources).unwrap_or_default())
-        }
         Because::Hash { inputs } => {
             let named = |input: &Input| place(input.entry, sources).unwrap_or_default();
             let read = |input: &Input| input.site(sources).and_then(|file| site(&file, sources));

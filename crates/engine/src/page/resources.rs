@@ -261,9 +261,6 @@ impl Drafting<'_> {
                 place: Span::NONE,
                 events: events(history),
             },
-            Because::Variable { name, place } => {
-                DraftWhy { text: format!("by the variable {name}"), place: *place, events: Vec::new() }
-            }
             Because::Hash { inputs } => {
                 let event = |one: &Input| {
                     let label = input(one);
