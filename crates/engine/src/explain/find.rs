@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use krm_function::elements::ASSOCIATIVE_KEYS;
-use krm_yaml::path::{self, Path, Rules, Select, child, visit};
+use krm_yaml::path::{self, Path, Rules, child, visit};
 use krm_yaml::{Diagnostic, Failure, Node, Result, Text, distance, nearest};
 
 use crate::pipeline::Trace;
@@ -244,32 +244,17 @@ impl FieldPath {
         shared > 0 && a[..shared] == b[..shared]
     }
 
-    /// The same field with elements of lists by their names: an index is a position in this tree, and may have been another
-    /// element's before. `None` if it has no index that means an element here.
-    fn by_names_in(&self, root: &Node) -> Option<Self> {
+    /// The element of a list that it leads to in a tree before it ends, and what is left of it: a position may have been
+    /// another element's before. `None` if it leads to no element, or to several.
+    fn element_in(&self, root: &Node) -> Option<(Vec<Segment>, Self)> {
         let all = self.path.segments();
-        let prefix = |length: usize| Self { text: String::new(), path: Path(all[..length].to_vec()) };
+        let part = |path: &[path::Segment]| Self { text: self.text.clone(), path: Path(path.to_vec()) };
         let (length, way) = (1..all.len()).rev().find_map(|length| {
-            let ways = prefix(length).ways(root);
+            let ways = part(&all[..length]).ways(root);
             (ways.len() == 1).then(|| (length, ways.into_iter().next().unwrap_or_default()))
         })?;
-        let mut node = root;
-        let mut named = Vec::new();
-        for (written, segment) in all.iter().zip(&way) {
-            named.push(match segment {
-                Segment::Key(_) => written.clone(),
-                Segment::Index(index) => match key_of(node, node.items().get(*index)?) {
-                    Some((key, value)) => {
-                        path::Segment::Match(Box::new(Select { key: key.into(), value, test: None }))
-                    }
-                    None => written.clone(),
-                },
-            });
-            node = at(node, std::slice::from_ref(segment))?;
-        }
-        named.extend_from_slice(&all[length..]);
-        (way.iter().any(|segment| matches!(segment, Segment::Index(_))))
-            .then(|| Self { text: self.text.clone(), path: Path(named) })
+        let is_element = way.iter().any(|segment| matches!(segment, Segment::Index(_)));
+        is_element.then(|| (way, part(&all[length..])))
     }
 
     /// Every way it leads to in a tree.
@@ -355,8 +340,11 @@ pub fn locate<'t>(trace: &'t Arc<Trace>, found: &FoundResource<'t>, field: &Fiel
             return ways;
         }
     }
-    let pinned = if found.present { field.by_names_in(&found.seen.node) } else { None };
-    let mut places = before(trace, found.track, pinned.as_ref().unwrap_or(field));
+    let element = if found.present { field.element_in(&found.seen.node) } else { None };
+    let mut places = match element {
+        Some((element, rest)) => before_in(trace, found.track, element, &rest),
+        None => before(trace, found.track, field),
+    };
     places.iter_mut().for_each(|place| place.resource = Some(&found.seen.id));
     places
 }
@@ -374,6 +362,40 @@ fn before<'t>(trace: &'t Trace, track: Track, field: &FieldPath) -> Vec<Where<'t
             }
         } else if let (Some(within), Some(from)) = (&step.within, change.from) {
             return before(within, from, field);
+        }
+    }
+    Vec::new()
+}
+
+/// Where a field of an element was before it went, given the path to the element in the end.
+fn before_in<'t>(
+    trace: &'t Trace,
+    track: Track,
+    mut element: Vec<Segment>,
+    field: &FieldPath,
+) -> Vec<Where<'t>> {
+    for (number, step) in trace.touching(track, trace.steps.len()).rev() {
+        match step.change(track).map(|change| (&change.before, &change.after, change.from)) {
+            Some((Some(before), Some(after), _)) => {
+                let Some(was) = trace.path_before(before, after, &element) else { break };
+                let ways = at(&before.node, &was).map(|node| field.ways(node)).unwrap_or_default();
+                if !ways.is_empty() {
+                    let there = |way: Vec<Segment>| Where {
+                        trace,
+                        track,
+                        resource: None,
+                        until: number + 1,
+                        path: was.iter().cloned().chain(way).collect(),
+                        removed: true,
+                    };
+                    return ways.into_iter().map(there).collect();
+                }
+                element = was;
+            }
+            Some((None, _, Some(from))) if let Some(within) = &step.within => {
+                return before_in(within, from, element, field);
+            }
+            _ => {}
         }
     }
     Vec::new()
