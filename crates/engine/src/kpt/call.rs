@@ -162,20 +162,20 @@ impl Calling {
         unmatched.map(|selector| Selector::unmatched(selector, items.iter().map(Resource::node))).collect()
     }
 
-    /// Makes the call on the resources in a scope, and checks what it leaves of all there are.
+    /// Makes the call on the resources in a scope, and checks everything there is afterwards.
     fn call_in(&self, scope: &Scope, items: &mut Resources, called: &mut Called, cx: &Context) -> Result<()> {
         called.warnings = self.unmatched(items);
         let all_are_resources = krm::check_all(items.iter());
         let had = items.iter().filter(|r| !is_kptfile(path(r))).count();
-        let (config, added) = (self.config(items), self.plan.tree.added(self.member, items));
+        let (config, next) = (self.config(items), self.plan.tree.next_new(self.member, items));
         let outside = scope.split(items);
         let before = items.clone();
         let count = self.asked.is_selective().then_some(items.len());
         let package = self.plan.tree.members[self.member].shown.clone();
         say(cx, self.member, PackageEvent::CallStarts { shown: called.shown().to_owned(), package, count });
-        all_are_resources.inspect_err(|fault| *called = called.clone().not_called(fault))?;
+        all_are_resources.inspect_err(|fault| called.refuse(fault))?;
         let function = self.function(called.shown(), config)?;
-        self.call(&function, items, added, called, cx)?;
+        self.call(&function, items, next, called, cx)?;
         scope.join(items, outside);
         let blame = |failure: Diagnostic| functions::blamed(function.name(), failure);
         self.keeps_resources(&before, had, items, (function.name(), called))
@@ -185,12 +185,12 @@ impl Calling {
         self.may_be_written(items, called, cx).map_err(blame)
     }
 
-    /// Runs the function on what it sees, after so many were added to its package. What it did is noted.
+    /// Runs the function on what it sees; `next` is the place of the first resource it adds. What it did is noted.
     fn call(
         &self,
         function: &functions::Function,
         items: &mut Resources,
-        mut added: usize,
+        mut next: usize,
         called: &mut Called,
         cx: &Context,
     ) -> Result<()> {
@@ -204,7 +204,7 @@ impl Calling {
         }
         let blame = |failure: Diagnostic| functions::blamed(function.name(), failure);
         for r in items.as_vec_mut() {
-            self.returned(r, &mut added);
+            self.returned(r, &mut next);
             krm::check(r.node(), path(r)).map_err(blame)?;
         }
         kptfiles.are_kept(items).map_err(blame)
@@ -257,7 +257,7 @@ impl Calling {
     }
 
     /// Gives a resource that came back its path in the tree and its number.
-    fn returned(&self, r: &mut Resource, added: &mut usize) {
+    fn returned(&self, r: &mut Resource, next: &mut usize) {
         let tree = &self.plan.tree;
         let known = number(r);
         let member = known.map_or(self.member, |_| tree.member_of(r));
@@ -265,8 +265,8 @@ impl Calling {
         let home = home.unwrap_or_else(|| Home::new(new_path(r.node()), usize::MAX));
         let path = in_folder(&tree.members[member].folder, &home.path);
         let number = known.unwrap_or_else(|| {
-            *added += 1;
-            tree.number_of_new(self.member, *added - 1)
+            *next += 1;
+            tree.number_of_new(self.member, *next - 1)
         });
         let is_loose = home.is_loose || home.index == usize::MAX;
         r.home = Some(Box::new(Home { path, index: home.index, number: Some(number), is_loose }));

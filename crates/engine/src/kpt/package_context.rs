@@ -69,7 +69,7 @@ impl PackageContext {
             None => {
                 tree.package().may_be_made(&file, cx.world)?;
                 let mut made = Resource::new(made, cx.schema);
-                let number = Some(tree.number_of_new(self.member, tree.added(self.member, items)));
+                let number = Some(tree.number_of_new(self.member, tree.next_new(self.member, items)));
                 made.home = Some(Box::new(Home { number, ..Home::new(file, 0) }));
                 items.as_vec_mut().push(made);
             }

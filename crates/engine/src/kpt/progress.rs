@@ -110,7 +110,6 @@ impl Observer for Recorder<'_> {
         if self.plan.saves {
             self.said().latest.insert(member, items.as_slice().to_vec());
         }
-        self.observer.iter().for_each(|observer| observer.package_holds(member, items));
     }
 
     fn step(&self, step: &Step, given: usize) {

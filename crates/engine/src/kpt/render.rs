@@ -42,7 +42,7 @@ pub struct Settings {
 pub struct Outcome {
     /// The resources; as they were when a function failed, unless they are to be saved.
     pub resources: Vec<Resource>,
-    /// Those that were made, in the order of the packages' turns.
+    /// The calls, also one that was refused, in the order of the packages' turns.
     pub calls: Vec<Called>,
     /// How many packages had their turn.
     pub packages: usize,
@@ -60,7 +60,7 @@ pub struct Render {
 }
 
 impl Render {
-    /// Plans the functions of a tree; what they find wrong comes out when they run.
+    /// Plans the functions of a tree; what is wrong with a Kptfile comes out when its turn comes.
     pub fn plan(tree: &Arc<Tree>, settings: Settings) -> Self {
         let root = tree.members[0].kptfile.as_ref();
         let asks = |annotation| root.is_some_and(|kptfile| kptfile.asks(annotation));
@@ -71,11 +71,12 @@ impl Render {
         Self { plan, pipeline, by_level }
     }
 
-    /// Runs the pipelines. The observer hears of programs while they run, and of one package after the other.
+    /// Runs the pipelines, with the runtime they were planned for. The observer hears of programs while they run, and of one
+    /// package after the other.
     pub fn run(&self, with: Surroundings<'_>) -> Outcome {
         let Plan { tree, saves, .. } = &*self.plan;
         let recorder = Recorder::new(&self.plan, with.observer);
-        let with = Surroundings { observer: Some(&recorder), ..with };
+        let with = Surroundings { observer: Some(&recorder), runtime: &self.plan.settings.runtime, ..with };
         let mut items = Resources::new();
         let failure = run_on(&self.pipeline, &mut items, with, tree.members.len()).err();
         let resources = match (failure.is_some(), saves, self.by_level) {
@@ -107,7 +108,8 @@ pub fn evaluate(
     let pipeline = plan::one(&plan, Asked::ByHand(Box::new(evaluation)));
     let recorder = Recorder::new(&plan, with.observer);
     let mut items = Resources::from_vec(resources);
-    let ran = run_on(&pipeline, &mut items, Surroundings { observer: Some(&recorder), ..with }, 1);
+    let with = Surroundings { observer: Some(&recorder), runtime: &plan.settings.runtime, ..with };
+    let ran = run_on(&pipeline, &mut items, with, 1);
     let called = recorder.finish().0.pop().unwrap_or(nothing_ran);
     (ran.map(|()| items.into_vec()), called)
 }

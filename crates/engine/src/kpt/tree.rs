@@ -185,8 +185,8 @@ impl Tree {
         self.owners.len() + nth * self.members.len() + member
     }
 
-    /// How many resources were added to a package, as far as some of these are left: enough to number the next.
-    pub(super) fn added(&self, member: usize, items: &Resources) -> usize {
+    /// The place of the next resource that is added to a package: after those that were added and are still there.
+    pub(super) fn next_new(&self, member: usize, items: &Resources) -> usize {
         let new = items.iter().filter(|r| self.member_of(r) == member).filter_map(number);
         let nth = new.filter_map(|number| Some(number.checked_sub(self.owners.len())? / self.members.len()));
         nth.max().map_or(0, |last| last + 1)

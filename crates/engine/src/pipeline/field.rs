@@ -77,7 +77,7 @@ pub enum StepField {
 
 impl StepField {
     /// One that is known by its name alone.
-    pub const fn named(name: &'static str) -> Self {
+    pub(crate) const fn named(name: &'static str) -> Self {
         Self::Named(Text::from_static_str(name))
     }
 

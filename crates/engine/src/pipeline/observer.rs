@@ -39,7 +39,8 @@ pub trait Observer: Sync {
         let _ = (package, event);
     }
 
-    /// What a package and those below it hold now.
+    /// What a package and those below it hold now, so that a render can keep it in case a later function fails. Who asks for
+    /// the render does not hear of it: some of these packages never have their turn.
     fn package_holds(&self, package: usize, resources: &Resources) {
         let _ = (package, resources);
     }
@@ -91,14 +92,14 @@ pub enum PackageEvent {
     CallStarts {
         /// The image or the program.
         shown: String,
-        /// The package it runs for, as the user names it.
+        /// The package it runs for: the names of its folder and of those of the packages above.
         package: String,
         /// How many resources it is given, if it has selectors.
         count: Option<usize>,
     },
     /// A function has ended, well or not.
     CallEnded(Called),
-    /// Why is in the error that ends everything.
+    /// A function was not called; the error that ends everything says why.
     NotCalled(Called),
     /// All its functions have run, none of them failed.
     Ended,
@@ -165,8 +166,14 @@ impl Called {
         }
     }
 
-    pub(crate) fn not_called(self, why: &Diagnostic) -> Self {
-        Self { execution_error: Some(why.message().to_owned()), exit_code: 1, is_refused: true, ..self }
+    pub(crate) fn not_called(mut self, why: &Diagnostic) -> Self {
+        self.refuse(why);
+        self
+    }
+
+    pub(crate) fn refuse(&mut self, why: &Diagnostic) {
+        self.execution_error = Some(why.message().to_owned());
+        (self.exit_code, self.is_refused) = (1, true);
     }
 
     /// The same of one that failed, whatever its program says.

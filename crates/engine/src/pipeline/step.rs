@@ -74,7 +74,7 @@ impl Work {
 pub struct StepName {
     /// As the user would write it; empty for steps that nothing asks for.
     pub folder: Arc<str>,
-    /// The field of the kustomization: `images`. For a function of a package, the file that declares it.
+    /// What asks for it: a field of a kustomization, or something with a name.
     pub field: StepField,
     /// Which entry of the field, if it has entries.
     pub index: Option<u32>,
@@ -127,7 +127,7 @@ pub struct Step {
     pub entries: Arc<[Span]>,
     /// Noted on the resources it saw or made; `None` if that was not asked for.
     pub(crate) origin: Option<Arc<Origin>>,
-    /// How many steps kustomize has in its place: it is noted as often.
+    /// How many steps kustomize has in its place: its origin is noted that many times.
     pub(crate) counts_as: usize,
 }
 

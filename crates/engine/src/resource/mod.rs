@@ -196,7 +196,8 @@ pub struct Home {
     /// Which one of the package it is, wherever it moves: those that were read come first. `None` for one that has not been
     /// counted yet.
     pub number: Option<usize>,
-    /// A function made it or moved it to this file without saying which resource of the file it is to be.
+    /// In a package with a Kptfile: a function made it or moved it to this file without saying which resource of the file it
+    /// is to be.
     pub is_loose: bool,
 }
 
