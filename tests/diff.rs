@@ -369,8 +369,38 @@ fn targets_that_come_and_go() {
     repository.write("overlays/new/kustomization.yaml", "resources:\n- ../../base\n");
     fs::remove_dir_all(repository.0.join("overlays/b")).unwrap();
     let text = repository.diff(&[]);
+    assert!(text.contains("overlays/new is new\n  1 resource: Deployment web\n"), "{text}");
+    assert!(text.contains("overlays/b is gone\n  1 resource: Deployment web\n"), "{text}");
+    let text = repository.diff(&["--full"]);
     assert!(text.contains("overlays/new is new\n  Deployment web        added"), "{text}");
-    assert!(text.contains("overlays/b is gone\n  Deployment web        removed"), "{text}");
+}
+
+#[test]
+fn a_reference_comes_and_goes_with_the_resource_it_names() {
+    let volume = "
+      volumes:
+      - name: settings
+        configMap:
+          name: settings
+";
+    let generator = "configMapGenerator:\n- name: settings\n  literals:\n  - A=1\n";
+    let repository = Repository::new(&[
+        ("base/kustomization.yaml", "resources:\n- web.yaml\n"),
+        ("base/web.yaml", &(DEPLOYMENT.trim_end().to_owned() + volume)),
+    ]);
+    repository.write("base/kustomization.yaml", &format!("resources:\n- web.yaml\n{generator}"));
+    let text = repository.diff(&[]);
+    assert_eq!(causes(&text), ["base/kustomization.yaml:4       added   - name: settings"], "{text}");
+    assert!(text.contains("base\n    and follows: 1 reference (Deployment web)\n"), "{text}");
+    repository.commit("a generator");
+    repository.write("base/kustomization.yaml", "resources:\n- web.yaml\n");
+    let text = repository.diff(&[]);
+    assert_eq!(causes(&text), ["base/kustomization.yaml:4       removed   - name: settings"], "{text}");
+    // A reference that says something else now has a cause of its own.
+    repository.replace("base/web.yaml", "          name: settings", "          name: others");
+    let text = repository.diff(&[]);
+    let expected = "base/web.yaml:21                name: settings     →   name: others";
+    assert_eq!(causes(&text)[1], expected, "{text}");
 }
 
 #[test]

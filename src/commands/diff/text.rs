@@ -1,5 +1,6 @@
 //! Differences as text for people: by cause, each change once.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use krm_engine::Node;
@@ -7,6 +8,7 @@ use krm_engine::diff::lines::unified;
 use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Location, Status, TargetDiff, ending};
 use krm_engine::explain::text::{MASK, value};
 use krm_function::elements::inferred_key;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::columns::Columns;
 use super::count;
@@ -72,7 +74,7 @@ pub fn diff(diff: &Diff, form: Form) -> String {
         out.push_str(&shown.changes(&all));
     }
     out.push_str(&images(diff, names));
-    out.push_str(&flags(diff, names));
+    out.push_str(&flags(diff, names, full));
     out.push_str(&failures(diff));
     if diff.ignored > 0 {
         let _ = writeln!(out, "\n{} left out (--ignore)", counted(diff.ignored, "difference", "differences"));
@@ -195,6 +197,9 @@ impl Shown<'_> {
     /// The changes of a cause; what follows from one is below it.
     fn changes(&self, all: &[usize]) -> String {
         let all: Vec<&Change> = all.iter().map(|id| &self.diff.changes[*id]).collect();
+        if let Some(whole) = self.whole(&all) {
+            return whole;
+        }
         let resource = all.iter().map(|change| width(&label(change)) + 2).max().unwrap_or(0).max(RESOURCE);
         let mut out = String::new();
         let roots: Vec<&Change> = all.iter().filter(|change| change.follows.is_none()).copied().collect();
@@ -224,6 +229,24 @@ impl Shown<'_> {
             }
         }
         out
+    }
+
+    /// What is in an overlay that is new or gone: the cause names it, so it is enough to say what it holds.
+    fn whole(&self, all: &[&Change]) -> Option<String> {
+        const MOST: usize = 6;
+        let is_whole = |change: &&Change| {
+            let status = |at: &usize| self.diff.targets[*at].status;
+            change.targets.iter().all(|at| matches!(status(at), Status::Added | Status::Removed))
+        };
+        if self.form.full || self.form.columns.is_some() || all.is_empty() || !all.iter().all(is_whole) {
+            return None;
+        }
+        let labels = match all.len() <= MOST {
+            true => all.iter().map(|change| label(change)).collect(),
+            false => kinds(all),
+        };
+        let more = if all.len() <= MOST { "" } else { " (--full)" };
+        Some(format!("  {}: {}{more}\n", counted(all.len(), "resource", "resources"), labels.join(", ")))
     }
 
     fn folded(&self, many: &[&Change], width: usize) -> String {
@@ -294,6 +317,13 @@ fn is_alike(a: &Change, b: &Change) -> bool {
 /// A resource as people call it.
 pub fn label(change: &Change) -> String {
     sanitize::inert(&format!("{} {}", change.resource.kind, change.resource.name)).into_owned()
+}
+
+/// How many resources of each kind there are, in the order of the kinds: `2 Deployment`.
+fn kinds(changes: &[&Change]) -> Vec<String> {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    changes.iter().for_each(|change| *counts.entry(&change.resource.kind).or_default() += 1);
+    counts.iter().map(|(kind, count)| format!("{count} {}", sanitize::inert(kind))).collect()
 }
 
 /// Says that two resources are taken for one because they are alike.
@@ -505,20 +535,27 @@ fn images(diff: &Diff, names: &[String]) -> String {
     out
 }
 
-fn flags(diff: &Diff, names: &[String]) -> String {
-    if diff.flags.is_empty() {
-        return String::new();
-    }
-    let mut lines: Vec<String> = Vec::new();
+fn flags(diff: &Diff, names: &[String], full: bool) -> String {
+    /// How many that differ only by the resource are shown.
+    const MOST: usize = 3;
+    let (mut lines, mut seen) = (Vec::new(), FxHashSet::default());
+    let mut alike: FxHashMap<(&str, Option<&Location>, &[usize]), Vec<usize>> = FxHashMap::default();
     for flag in &diff.flags {
+        let of = &diff.changes[flag.change].targets;
         let at = flag.place.as_ref().map(|at| format!("{}   ", place(at))).unwrap_or_default();
-        let targets = targets(&diff.changes[flag.change].targets, diff, names);
-        let line = format!("! {at}{} ({targets})\n", sanitize::inert(&flag.message));
-        if !lines.contains(&line) {
-            lines.push(line);
+        let line = format!("! {at}{} ({})\n", sanitize::inert(&flag.message), targets(of, diff, names));
+        if !seen.insert(line.clone()) {
+            continue;
         }
+        alike.entry((flag.rule, flag.place.as_ref(), of)).or_default().push(lines.len());
+        lines.push(line);
     }
-    format!("\n{}", lines.concat())
+    for (_, same) in alike.iter().filter(|(_, same)| !full && same.len() > MOST) {
+        let more = counted(same.len() - MOST, "more like it", "more like these");
+        lines[same[MOST]] = format!("!   and {more} (--full)\n");
+        same[MOST + 1..].iter().for_each(|at| lines[*at].clear());
+    }
+    if lines.is_empty() { String::new() } else { format!("\n{}", lines.concat()) }
 }
 
 /// The targets that cannot be compared; why is said on standard error.

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 
 use super::causes::{Causes, Histories, Which};
+use super::follows::Origins;
 use super::pair::{Item, Pair, pairs, split_hash};
 use super::{Cause, Change, ChangeKind, Diff, Flag, Named, Own, Status, Tail, TargetDiff, flags, images};
 use crate::compare::fields::{Difference, differences};
@@ -16,7 +17,7 @@ use crate::explain::{
 };
 use crate::files::world::World;
 use crate::pipeline::Trace;
-use crate::pipeline::trace::{Cause as Noted, EventKind, Seen, Segment, at as node_at};
+use crate::pipeline::trace::{EventKind, Seen, Segment, at as node_at};
 use crate::resource::{ResourceId, Track};
 
 /// Where the files of a side are, and the texts that spans of its traces point into.
@@ -345,12 +346,14 @@ impl Comparison<'_> {
             .map(|pair| (pair, differences_of(&pair, &old, &new)))
             .filter(|(_, differences)| !differences.is_empty())
             .collect();
-        let mut places = Places::default();
+        let mut origins = Origins::default();
         let mut next = 0;
         for (pair, differences) in &found {
-            let track = pair.new.and_then(|at| new[at].track).map(|(_, track)| track);
+            let track =
+                |at: Option<usize>, items: &[Item]| at.and_then(|at| items[at].track).map(|(_, track)| track);
+            let (before, after) = (track(pair.old, &old), track(pair.new, &new));
             for difference in differences {
-                places.add(track, difference, next);
+                origins.add(before, after, difference, next);
                 next += 1;
             }
         }
@@ -359,7 +362,8 @@ impl Comparison<'_> {
                 Matched { pair, old: pair.old.map(|at| &old[at]), new: pair.new.map(|at| &new[at]) };
             let named = resource.named();
             let first = changes.len();
-            let change = |difference| self.change(&resource, &named, difference, differences, first, &places);
+            let change =
+                |difference| self.change(&resource, &named, difference, differences, first, &origins);
             changes.extend(differences.iter().map(change));
             wanted.resize(changes.len(), is_meant(self.options, pair, &old, &new));
         }
@@ -390,10 +394,10 @@ impl Comparison<'_> {
         difference: &Difference,
         siblings: &[Difference],
         first: usize,
-        places: &Places,
+        origins: &Origins,
     ) -> Local {
         let field = resource.field(difference);
-        let (follows, elided) = self.follows(resource, difference, siblings, first, places);
+        let (follows, elided) = origins.of(resource, difference, siblings, first);
         let histories = self.histories(resource, difference, &field);
         let tail = |which: Which, history: &[HistoryEntry]| {
             history.last().map(|entry| Tail {
@@ -474,68 +478,6 @@ impl Comparison<'_> {
                 ..Cause::default()
             }),
         }
-    }
-
-    /// The change that this one follows from, and whether the values differ by how they end.
-    fn follows(
-        &self,
-        resource: &Matched,
-        difference: &Difference,
-        siblings: &[Difference],
-        first: usize,
-        places: &Places,
-    ) -> (Option<usize>, bool) {
-        let (before, after) = difference.texts();
-        let same_stem = differ_by_hash(&before, &after);
-        if is_name(&difference.new_path) {
-            // A name that differs by its hash alone does so because of what was hashed.
-            let content = siblings.iter().position(|other| !is_metadata(&other.new_path));
-            return match content.filter(|_| same_stem) {
-                Some(at) => (Some(first + at), true),
-                None => (None, false),
-            };
-        }
-        let is_traced = resource.old.is_some_and(|item| item.track.is_some());
-        let Some((trace, track)) = resource.new.and_then(|item| item.track).filter(|_| is_traced) else {
-            // Output rendered elsewhere has no trace, but a name with a hash is unique enough to match by.
-            let renamed = places.hashed.get(&(before, after)).copied();
-            return (renamed, renamed.is_some());
-        };
-        if difference.after.is_none() {
-            return (None, false);
-        }
-        let events = trace.history(track, &difference.new_path);
-        let Some(last) = events.last().filter(|event| std::ptr::eq(event.trace, trace)) else {
-            return (None, false);
-        };
-        // What did not come about in the same way before is not the same, with another name.
-        let before = resource
-            .old
-            .and_then(|item| item.track)
-            .map(|(trace, track)| trace.history(track, &difference.old_path).last().map(|event| event.kind));
-        if before.flatten() != Some(last.kind) {
-            return (None, false);
-        }
-        let name = vec![Segment::Key("metadata".into()), Segment::Key("name".into())];
-        for cause in &last.causes {
-            let source = match cause {
-                Noted::Followed { target, .. } => Some((*target, name.clone())),
-                Noted::Copied { source: Some((track, field)), .. }
-                | Noted::Expanded { source: track, field, .. } => {
-                    let seen = trace.result.iter().find(|(other, _)| other == track).map(|(_, seen)| seen);
-                    let path = FieldPath::parse(field).ok();
-                    seen.zip(path)
-                        .and_then(|(seen, path)| Some((*track, path.ways(&seen.node).into_iter().next()?)))
-                }
-                _ => None,
-            };
-            if let Some((track, path)) = source
-                && let Some(at) = places.changes.get(&(track, path))
-            {
-                return (Some(*at), same_stem);
-            }
-        }
-        (None, false)
     }
 
     /// How a field came about on both sides, or went.
@@ -660,32 +602,6 @@ fn moves(trace: &Trace, found: &FoundResource, path: &[Segment], with: HistoryOp
     entries
 }
 
-/// Positions of the changes that others may follow from.
-#[derive(Default)]
-struct Places {
-    /// Of each resource whose build was traced, by the field.
-    changes: FxHashMap<(Track, Vec<Segment>), usize>,
-    /// Names that differ only by hash: before and after.
-    hashed: FxHashMap<(String, String), usize>,
-}
-
-impl Places {
-    fn add(&mut self, track: Option<Track>, difference: &Difference, at: usize) {
-        if let Some(track) = track {
-            self.changes.insert((track, difference.new_path.clone()), at);
-        }
-        let (before, after) = difference.texts();
-        if is_name(&difference.new_path) && differ_by_hash(&before, &after) {
-            self.hashed.insert((before, after), at);
-        }
-    }
-}
-
-/// Whether two names are the same but for the hashes they end in.
-fn differ_by_hash(before: &str, after: &str) -> bool {
-    split_hash(before).zip(split_hash(after)).is_some_and(|((a, _), (b, _))| a == b)
-}
-
 fn seen(trace: &Trace, track: Track) -> Option<&Seen> {
     trace.result.iter().find(|(other, _)| *other == track).map(|(_, seen)| seen)
 }
@@ -744,7 +660,7 @@ impl Matched<'_> {
     }
 }
 
-fn is_name(path: &[Segment]) -> bool {
+pub(super) fn is_name(path: &[Segment]) -> bool {
     matches!(path, [Segment::Key(a), Segment::Key(b)] if a == "metadata" && b == "name")
 }
 
@@ -757,7 +673,7 @@ fn by_names() -> Cause {
     Cause { what: Some("prefix and namespace".to_owned()), ..Cause::default() }
 }
 
-fn is_metadata(path: &[Segment]) -> bool {
+pub(super) fn is_metadata(path: &[Segment]) -> bool {
     matches!(path.first(), Some(Segment::Key(key)) if key == "metadata")
 }
 

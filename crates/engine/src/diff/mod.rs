@@ -7,6 +7,7 @@
 mod causes;
 mod compare;
 mod flags;
+mod follows;
 mod images;
 pub mod json;
 mod narrow;
