@@ -471,3 +471,53 @@ fn what_is_gone_has_a_history() {
     let events = trace.history(find("Deployment").0, &keys("spec.paused"));
     assert!(events.last().expect("it was removed").causes.iter().copied().any(|cause| merged(&cause)));
 }
+
+/// Where a value keeps its place though a step writes another, and why.
+const SAME_PLACE: [(&str, &str); 4] = [
+    ("build/json-patch-large-numbers", "a JSON patch rounds numbers that it does not name"),
+    ("build/vars-in-fields-of-choice", "`$$(NAME)` is written there, which is what `$(NAME)` comes from"),
+    ("build/vars-take-values-of-resources", "the same"),
+    ("quirks/null-data-is-empty-text", "a null is written there, which becomes an empty text"),
+];
+
+/// A value that a step writes has the place of the text that set it, and not that of the text it replaced.
+fn check_setters(trace: &Trace, name: &str, faults: &mut Vec<String>) -> usize {
+    let mut written = 0;
+    for step in &trace.steps {
+        written += step.within.as_ref().map_or(0, |within| check_setters(within, name, faults));
+        for change in &step.changes {
+            let Some(after) = &change.after else { continue };
+            // What a generator made has the place of its entry, which also asks for the hash.
+            let made_at = after.node.get("kind").map(Node::span);
+            scalars(&after.node, &mut Vec::new(), &mut |node, path| {
+                let before = change.before.as_ref().and_then(|before| at(&before.node, path));
+                if before.is_some_and(|before| before.text() == node.text()) {
+                    return;
+                }
+                written += 1;
+                let is_kept = before.is_some_and(|before| before.is_scalar() && before.span() == node.span());
+                if node.span().is_none() || (is_kept && made_at != Some(node.span())) {
+                    let what = if is_kept { "the place of what it replaced" } else { "no place" };
+                    faults.push(format!("{name}: {} {path:?}: {:?} has {what}", step.name, node.text()));
+                }
+            });
+        }
+    }
+    written
+}
+
+#[test]
+fn every_setter_gives_a_value_its_place() {
+    let (mut faults, mut written) = (Vec::new(), 0);
+    for case in &cases() {
+        let name = case.display().to_string();
+        if SAME_PLACE.iter().any(|(except, _)| name.contains(except)) {
+            continue;
+        }
+        let session = Session::new(Arc::new(Disk), Sources::new(), BuildOptions::default());
+        let (_, trace) = session.trace(&name);
+        written += check_setters(&trace, &name, &mut faults);
+    }
+    assert!(written > 2000, "{written} values are written");
+    assert!(faults.is_empty(), "{} faults\n{}", faults.len(), faults.join("\n"));
+}

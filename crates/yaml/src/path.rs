@@ -1,12 +1,15 @@
-//! Field paths: one type for the three ways people write them.
+//! Field paths: one type for the ways people write them.
 //!
 //! | written | parsed by | who writes so |
 //! | --- | --- | --- |
 //! | `spec/template/spec/containers[]/image` | [`Path::slashed`] | field specs |
-//! | `spec.containers.[name=web].image`, `a.0.b`, `a.*`, `a.-` | [`Path::dotted`] | replacements, results |
+//! | `spec.containers.[name=web].image`, `a.0.b`, `a.*`, `a.-` | [`Path::dotted`] | replacements |
+//! | `spec.containers[name=web].image`, `a[0].b` | [`Path::bracketed`] | people, results |
+//! | `spec.ports[0].port` | [`Path::indexed`] | variables |
 //! | `/spec/containers/0/~1x` | [`Path::pointer`] | JSON patches (RFC 6901) |
 //!
-//! All are followed by one walker, [`visit`] and [`edit`](edit()), which takes as parameters what they differ in.
+//! All are followed by one walker, [`visit`] and [`edit`](edit()), which takes as parameters what they differ in;
+//! [`PathTree`] follows many at once.
 //!
 //! [`Path::get`] and [`Path::get_all`] look; [`Path::set`], [`Path::insert`], [`Path::append`], [`Path::remove`] and
 //! [`Path::edit`] change, and copy nothing but the way to what they change.
@@ -23,6 +26,7 @@
 //! ```
 
 mod edit;
+mod tree;
 mod walk;
 
 use std::fmt;
@@ -30,9 +34,11 @@ use std::sync::Arc;
 
 use crate::diag::{Diagnostic, Result};
 use crate::node::Node;
+use crate::source::Span;
 use crate::text::Text;
 
 pub use edit::Missing;
+pub use tree::PathTree;
 pub use walk::{
     Children, Edits, Leaf, Rules, Trail, child, child_mut, edit, field, first, reaches, step, visit,
 };
@@ -86,9 +92,9 @@ impl Select {
         }
     }
 
-    /// An item that is chosen by equality.
-    pub fn item(&self) -> Node {
-        let value = Node::from(self.value.clone());
+    /// An item that is chosen by equality, with the place where the path is written.
+    pub fn item(&self, place: Span) -> Node {
+        let value = Node::from(self.value.clone()).with_span(place);
         if self.key.is_empty() { value } else { Node::from_iter([(self.key.clone(), value)]) }
     }
 }
@@ -182,7 +188,13 @@ impl Path {
     /// # Ok::<(), krm_yaml::Diagnostic>(())
     /// ```
     pub fn bracketed(text: &str) -> Result<Self> {
-        Self::dotted(&with_dots(text))
+        Self::dotted(&with_dots(text, |_| true))
+    }
+
+    /// As [`Path::dotted`], and a number in brackets may follow a name directly: `items[0].name`. Other brackets are part of
+    /// the name they follow.
+    pub fn indexed(text: &str) -> Result<Self> {
+        Self::dotted(&with_dots(text, is_number))
     }
 
     /// Parses a JSON pointer: empty for the root, else each name after a slash, with `~1` for a slash and `~0` for a
@@ -279,18 +291,24 @@ fn selector(part: &str, whole: &str) -> Result<Segment> {
     Ok(Segment::Match(Box::new(Select { key: key.into(), value: value.into(), test: None })))
 }
 
-/// `items[0].name` with the dots that the parser wants: `items.0.name`, `items.[name=web]`.
-fn with_dots(text: &str) -> String {
+/// `items[0].name` with the dots that the parser wants: `items.0.name`, `items.[name=web]`. Brackets that do not stand for
+/// `separate` steps stay as they are.
+fn with_dots(text: &str, separate: fn(&str) -> bool) -> String {
     let mut dotted = String::with_capacity(text.len() + 2);
     let mut rest = text;
     while let Some(open) = rest.find('[') {
         let (before, after) = rest.split_at(open);
         dotted.push_str(before);
+        let close = after.find(']').map_or(after.len(), |close| close + 1);
+        let inside = after[..close].trim_matches(['[', ']']);
+        if !separate(inside) {
+            dotted.push('[');
+            rest = &after[1..];
+            continue;
+        }
         if !before.is_empty() && !before.ends_with('.') {
             dotted.push('.');
         }
-        let close = after.find(']').map_or(after.len(), |close| close + 1);
-        let inside = after[..close].trim_matches(['[', ']']);
         match inside.bytes().all(|byte| byte.is_ascii_digit()) {
             true => dotted.push_str(inside),
             false => dotted.push_str(&after[..close]),
@@ -298,6 +316,10 @@ fn with_dots(text: &str) -> String {
         rest = &after[close..];
     }
     dotted + rest
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The path as people write it: with slashes where it is that of a field spec, else with dots.
@@ -395,6 +417,18 @@ mod tests {
             assert_eq!(Path::dotted(text).unwrap().0, *segments, "{text}");
         }
         assert_eq!(Path::dotted("a.[name]").unwrap_err().code(), "path-bad-selector");
+    }
+
+    #[test]
+    fn brackets_may_follow_a_name() {
+        for (text, bracketed, indexed) in [
+            ("a.b[0].c", "a.b.0.c", "a.b.0.c"),
+            ("a.[0].[name=x].b[12]", "a.0.[name=x].b.12", "a.0.[name=x].b.12"),
+            ("a[name=x].b", "a.[name=x].b", "a[name=x].b"),
+        ] {
+            assert_eq!(Path::bracketed(text).unwrap().to_string(), bracketed);
+            assert_eq!(Path::indexed(text).unwrap().to_string(), indexed);
+        }
     }
 
     #[test]

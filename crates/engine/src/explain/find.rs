@@ -174,11 +174,12 @@ pub fn near_fields(root: &Node, field: &FieldPath) -> Vec<String> {
             all.push(path.to_vec());
         }
     });
-    let text = field.text().trim_start_matches('/').replace('/', ".");
     // Without elements of lists: leaving them out means all of them.
-    let is_key = |part: &&str| !part.is_empty() && !part.contains('=') && part.parse::<usize>().is_err();
-    let parts = text.split(['.', '[']).map(|part| part.trim_end_matches(']'));
-    let wanted: Vec<&str> = parts.filter(is_key).collect();
+    let keys = field.path.segments().iter().filter_map(|segment| match segment {
+        path::Segment::Key(key) if !key.is_empty() && key.parse::<usize>().is_err() => Some(key.as_str()),
+        _ => None,
+    });
+    let wanted: Vec<&str> = keys.collect();
     let Some(last) = wanted.last().copied() else { return Vec::new() };
     let wanted = wanted.join(".");
     let keys = |path: &[Segment]| -> String {

@@ -351,7 +351,7 @@ fn how_far(error: Diagnostic, operation: &Operation, root: &Node) -> Diagnostic 
 /// The key of a map that is nearest to a part of a path, as a path has it.
 fn near_part(node: &Node, part: &str) -> Option<String> {
     let keys = node.as_map().into_iter().flatten().filter_map(|entry| entry.key.text());
-    krm_yaml::nearest(part, keys).map(|near| near.replace('~', "~0").replace('/', "~1"))
+    krm_yaml::nearest(part, keys).map(path::to_pointer)
 }
 
 /// A path whose last part does not exist, with the nearest part that does.
@@ -381,7 +381,7 @@ fn unescaped_key(node: &Node, rest: &str) -> Option<String> {
 fn unescaped_new_key(reached: &str, rest: &str) -> Option<String> {
     const MAPS_OF_TEXTS: [&str; 4] = ["annotations", "labels", "matchLabels", "nodeSelector"];
     let is_one = MAPS_OF_TEXTS.contains(&reached.rsplit('/').next()?) && rest.contains('/');
-    is_one.then(|| rest.replace('/', "~1"))
+    is_one.then(|| path::to_pointer(&path::from_pointer(rest)))
 }
 
 fn missing(path: &str) -> Diagnostic {

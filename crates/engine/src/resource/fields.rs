@@ -4,16 +4,13 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, LazyLock, OnceLock};
 
 use krm_yaml::de::strict;
-use krm_yaml::path::{self, Edits, Path, Rules, Segment};
+use krm_yaml::path::{self, Edits, Path, PathTree, Rules, Segment};
 use krm_yaml::{Diagnostic, Node, Result, Span, Spanned, Text};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Deserializer};
 
 use super::Gvk;
 use crate::limits;
-
-mod tree;
-pub(crate) use tree::PathTree;
 
 /// A field of some kinds of resources: `spec/template/metadata/labels` of every `Deployment`.
 ///
@@ -159,8 +156,12 @@ impl FieldPath {
         Self { text: text.into(), path: OnceLock::new(), span: Span::NONE }
     }
 
+    fn path(&self) -> &Path {
+        self.path.get_or_init(|| Arc::new(Path::slashed_loosely(&self.text)))
+    }
+
     fn segments(&self) -> &[Segment] {
-        self.path.get_or_init(|| Arc::new(Path::slashed_loosely(&self.text))).segments()
+        self.path().segments()
     }
 
     pub(crate) fn as_str(&self) -> &str {
@@ -211,6 +212,22 @@ impl FieldPath {
             _ => String::new(),
         };
         d.note(format!("while looking for the field `{self}`{of}"), place)
+    }
+}
+
+/// Many paths, to be asked at once which of them matter.
+pub(crate) struct FieldPaths(PathTree);
+
+impl<'p> FromIterator<&'p FieldPath> for FieldPaths {
+    fn from_iter<I: IntoIterator<Item = &'p FieldPath>>(paths: I) -> Self {
+        Self(paths.into_iter().map(FieldPath::path).collect())
+    }
+}
+
+impl FieldPaths {
+    /// The numbers of the paths that lead anywhere in a tree, in order. Those that [fail](FieldPath::visit) are among them.
+    pub(crate) fn reaching(&self, root: &Node) -> Vec<usize> {
+        self.0.reaching(&Spec, root)
     }
 }
 

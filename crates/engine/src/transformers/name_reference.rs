@@ -9,7 +9,7 @@ use super::namespace::not_a_subject;
 use super::setter;
 use crate::pipeline::trace::Cause;
 use crate::pipeline::{Context, Transformer};
-use crate::resource::fields::{FieldSpec, PathTree};
+use crate::resource::fields::{FieldPaths, FieldSpec};
 use crate::resource::list::Resources;
 use crate::resource::{Gvk, NO_NAMESPACE, Resource};
 
@@ -64,7 +64,7 @@ type Rule<'r> = (Gvk, &'r FieldSpec);
 /// What resources of a kind may name, and where, in order.
 struct KindRules<'r> {
     rules: Vec<Rule<'r>>,
-    paths: PathTree,
+    paths: FieldPaths,
 }
 
 /// The rules by the kind that resources had first.

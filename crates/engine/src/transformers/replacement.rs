@@ -532,7 +532,7 @@ impl Place {
                 if let Outcome::Written { lost } = embedded::set(root, path, create, &mut set)? {
                     return Ok((1, false, lost));
                 }
-                let mut edit = Edit::new(create, &mut set);
+                let mut edit = Edit::new(create, path.span(), &mut set);
                 let found = edit.walk(root, path.ways()?.edit.segments())?;
                 Ok::<_, Diagnostic>((found, edit.misfit, edit.lost))
             })

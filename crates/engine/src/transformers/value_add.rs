@@ -175,7 +175,7 @@ impl Transformer for ValueAdd {
                     Field::Namespace(namespace) => namespace.put(r, cx),
                     Field::Path(path, span) => r
                         .edit(cx.schema, |root| {
-                            let mut write = Write { add: self, position: target.position };
+                            let mut write = Write { add: self, position: target.position, place: *span };
                             path::edit(&mut write, path.segments(), root).map(drop)
                         })
                         .map_err(|d| d.at(*span)),
@@ -190,6 +190,7 @@ impl Transformer for ValueAdd {
 struct Write<'a> {
     add: &'a ValueAdd,
     position: usize,
+    place: Span,
 }
 
 impl Rules for Write<'_> {
@@ -215,6 +216,10 @@ impl Edits for Write<'_> {
 
     fn create(&self) -> Option<Leaf> {
         Some(Leaf::Scalar)
+    }
+
+    fn place(&self) -> Span {
+        self.place
     }
 }
 

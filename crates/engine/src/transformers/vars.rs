@@ -293,30 +293,7 @@ impl Vars {
 
 /// Follows a path with dots between names; `ports[0]` is the first of the ports.
 fn lookup<'n>(root: &'n Node, path: &str) -> Option<&'n Node> {
-    Path::dotted(&with_dots(path)).ok()?.get(root)
-}
-
-/// Writes `ports[0]` as `ports.0`.
-fn with_dots(path: &str) -> String {
-    let mut out = String::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((before, after)) = rest.split_once('[') {
-        out.push_str(before);
-        match after.split_once(']') {
-            Some((index, end)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
-                if !before.ends_with('.') {
-                    out.push('.');
-                }
-                out.push_str(index);
-                rest = end;
-            }
-            _ => {
-                out.push('[');
-                rest = after;
-            }
-        }
-    }
-    out + rest
+    Path::indexed(path).ok()?.get(root)
 }
 
 /// A value as a var takes it; `None` for a number that cannot be read.
@@ -483,11 +460,5 @@ mod tests {
         ] {
             assert_eq!(expand_text(text, &mut |name| (name == "a").then_some(&a)), expected, "{text}");
         }
-    }
-
-    #[test]
-    fn places_in_lists_may_stand_in_brackets() {
-        assert_eq!(with_dots("spec.ports[0].port"), "spec.ports.0.port");
-        assert_eq!(with_dots("a.[0].[name=x].b[12]"), "a.0.[name=x].b.12");
     }
 }

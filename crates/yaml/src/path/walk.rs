@@ -9,6 +9,7 @@ use super::{Segment, Select, Signs, index};
 use crate::diag::Result;
 use crate::map::Map;
 use crate::node::{Node, Value};
+use crate::source::Span;
 
 /// How a path is read against a tree. The defaults are the mildest: what does not match leads nowhere.
 pub trait Rules {
@@ -75,7 +76,12 @@ pub trait Edits: Rules {
 
     /// The item to create if no item that `[k=v]` matches leads anywhere; `matched` says how many it matches.
     fn item(&mut self, select: &Select, matched: usize) -> Result<Option<Node>> {
-        Ok((matched == 0).then(|| select.item()))
+        Ok((matched == 0).then(|| select.item(self.place())))
+    }
+
+    /// Where the path is written: the place of what is created for `[k=v]` alone.
+    fn place(&self) -> Span {
+        Span::NONE
     }
 
     /// The last word on an item that was created and edited.

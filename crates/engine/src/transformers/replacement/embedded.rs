@@ -47,7 +47,7 @@ pub(super) fn set(
         }
         Ok(fits)
     };
-    let mut edit = Edit::new(create, &mut set_tagged);
+    let mut edit = Edit::new(create, path.span(), &mut set_tagged);
     // quirk(embedded-paths-fall-back): If a path cannot be followed inside a text, it is taken as the path of an
     // ordinary field. (`replacement.setValueInStructuredData`)
     if !edit.walk(&mut inner, rest).is_ok_and(|found| found > 0) || (is_json && edit.misfit) {

@@ -190,6 +190,8 @@ fn wrong_kind(wanted: &str, node: &Node) -> Diagnostic {
 pub(super) struct Edit<'e> {
     /// What to make of the last field if it is missing; `None` to make nothing.
     create: Option<Leaf>,
+    /// Where the path is written.
+    place: Span,
     set: &'e mut dyn FnMut(&mut Node) -> Result<bool>,
     /// Whether some of them were in a text within a text, or under a null: written, and lost.
     pub lost: bool,
@@ -198,8 +200,12 @@ pub(super) struct Edit<'e> {
 }
 
 impl<'e> Edit<'e> {
-    pub(crate) fn new(create: Option<Leaf>, set: &'e mut dyn FnMut(&mut Node) -> Result<bool>) -> Self {
-        Self { create, set, lost: false, misfit: false }
+    pub(crate) fn new(
+        create: Option<Leaf>,
+        place: Span,
+        set: &'e mut dyn FnMut(&mut Node) -> Result<bool>,
+    ) -> Self {
+        Self { create, place, set, lost: false, misfit: false }
     }
 
     /// Follows a path, and says how many nodes it led to.
@@ -250,7 +256,7 @@ impl Edits for Edit<'_> {
     // of the inner one, which is never written back. (kyaml `PathMatcher.handleStructuredDataInScalar`)
     fn scalar(&mut self, node: &Node, rest: &[Segment]) -> Result<Option<usize>> {
         let mut inner = super::embedded::parse(node.text().unwrap_or_default())?;
-        let mut edit = Edit::new(self.create, self.set);
+        let mut edit = Edit::new(self.create, self.place, self.set);
         let found = edit.walk(&mut inner, rest)?;
         self.lost |= found > 0;
         Ok(Some(found))
@@ -259,8 +265,8 @@ impl Edits for Edit<'_> {
     fn item(&mut self, select: &Select, _: usize) -> Result<Option<Node>> {
         let Select { key, value, .. } = select;
         let item = match key.as_str() {
-            "" => Node::string(value.clone()),
-            key => [(key, untyped(value))].into_iter().collect(),
+            "" => Node::string(value.clone()).with_span(self.place),
+            key => [(key, untyped(value, self.place))].into_iter().collect(),
         };
         if !select.matches(&item)? {
             let message =
@@ -273,14 +279,14 @@ impl Edits for Edit<'_> {
     fn created(&mut self, select: &Select, item: Node) -> Node {
         match item.text() {
             // What was just made has the type of what is written into it.
-            Some(text) if select.key.is_empty() => untyped(text),
+            Some(text) if select.key.is_empty() => untyped(text, item.span()),
             _ => item,
         }
     }
 }
 
-fn untyped(text: &str) -> Node {
-    Node::scalar(text, resolve::plain(text), Style::Any, Span::NONE)
+fn untyped(text: &str, place: Span) -> Node {
+    Node::scalar(text, resolve::plain(text), Style::Any, place)
 }
 
 /// A value as it is written.
