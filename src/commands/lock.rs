@@ -10,6 +10,7 @@ use krm_engine::runtime::{Argument, Permission, Scratch, Tool, run_tool};
 use krm_engine::workspace::Elsewhere;
 use krm_engine::workspace::{VENDORED, Workspace};
 use krm_engine::{Diagnostic, Node, Result, Span, World, kpt, pull_args};
+use krm_function::annotations::{FUNCTION, LEGACY_CONTAINER, LEGACY_FUNCTION};
 use krm_yaml::{Failure, decode, decode_lossy};
 
 use super::vendor;
@@ -196,7 +197,7 @@ fn find(disk: &Disk, dirs: &[PathBuf], report: &Report) -> Result<Elsewhere> {
 }
 
 /// What a file must contain for a function to be declared in it.
-const DECLARES: [&str; 3] = ["config.kubernetes.io/", "config.k8s.io/function", "configFn"];
+const DECLARES: [&str; 4] = [FUNCTION, LEGACY_FUNCTION, LEGACY_CONTAINER, "configFn"];
 
 /// The images of functions that resources of a folder declare for `krm fn run`, and Kptfiles for `krm fn render`.
 fn declared_functions(disk: &Disk, dir: &Path, report: &Report, found: &mut Elsewhere) -> Result<()> {

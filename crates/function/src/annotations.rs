@@ -26,6 +26,8 @@ pub const PASSING: [&str; 6] = [ID, LEGACY_ID, PATH, LEGACY_PATH, INDEX, LEGACY_
 pub const SEQUENCE_INDENT: &str = "internal.config.kubernetes.io/seqindent";
 /// Which resource had which id while annotations were renamed: kyaml notes it for itself, and may leave it behind.
 pub const MIGRATION_ID: &str = "internal.config.kubernetes.io/annotations-migration-resource-id";
+/// What kyaml, which many functions use, may leave behind. It means nothing to anyone else.
+pub const LEFT_BEHIND: [&str; 2] = [SEQUENCE_INDENT, MIGRATION_ID];
 
 /// The names a resource had earlier in a build, separated by commas.
 pub const PREVIOUS_NAMES: &str = "internal.config.kubernetes.io/previousNames";
@@ -78,7 +80,8 @@ pub const REMEMBERED: [&str; 10] = [
 pub fn ends_with_build(key: &str) -> bool {
     PASSING.contains(&key)
         || REMEMBERED.contains(&key)
-        || [SEQUENCE_INDENT, MIGRATION_ID, REFERRED_BY, ORIGIN].contains(&key)
+        || LEFT_BEHIND.contains(&key)
+        || [REFERRED_BY, ORIGIN].contains(&key)
 }
 
 /// Whether an annotation is a note of an orchestrator, a function library or a build, and never for a file.
@@ -110,3 +113,13 @@ pub const PLUGIN_NEEDS_HASH: &str = "kustomize.config.k8s.io/needs-hash";
 pub const PLUGIN_BEHAVIOR: &str = "kustomize.config.k8s.io/behavior";
 /// By which a resource is known again in what a plugin returns.
 pub const PLUGIN_ID: &str = "kustomize.config.k8s.io/id";
+
+/// What upstream calls the resource of a package that kpt has fetched.
+pub const UPSTREAM_IDENTIFIER: &str = "internal.kpt.dev/upstream-identifier";
+/// Asks in a Kptfile for packages to be rendered before those below them, level by level.
+pub const BREADTH_FIRST: &str = "kpt.dev/bfs-rendering";
+/// Asks in a Kptfile for what was done before a failure to be kept.
+pub const SAVE_ON_FAILURE: &str = "kpt.dev/save-on-render-failure";
+
+/// What kubectl keeps of a resource that it applied: a copy of all of it.
+pub const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";

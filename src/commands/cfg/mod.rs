@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use krm_engine::cfg::{self, Item, Locality, query::Query};
+use krm_engine::files::clean;
 use krm_engine::merge::File;
 use krm_engine::{Node, Result, for_each_resource};
 use krm_function::annotations::{INDEX, LEGACY_INDEX, LEGACY_PATH, PATH};
@@ -140,7 +141,7 @@ fn count(args: &CountArgs, report: &Report) -> Result<()> {
             if !text.is_empty() {
                 text.push('\n');
             }
-            text.push_str(&format!("{}/\n", clean(&dir.join(path))));
+            text.push_str(&format!("{}/\n", clean(&dir.join(path)).display()));
         }
         match args.kind {
             true => cfg::count(&items)
@@ -183,13 +184,6 @@ fn grep(args: &GrepArgs, report: &Report) -> Result<()> {
         items.iter_mut().for_each(annotate);
     }
     os::print(join(items.iter_mut().map(text)).as_bytes())
-}
-
-/// A path without `./` and trailing `/`, for showing.
-pub(super) fn clean(path: &Path) -> String {
-    let parts = path.components().filter(|part| *part != std::path::Component::CurDir);
-    let clean: PathBuf = parts.collect();
-    if clean.as_os_str().is_empty() { ".".to_owned() } else { clean.display().to_string() }
 }
 
 /// A package within a folder: its path there, and its resources, whose paths are within the package.

@@ -1,12 +1,13 @@
 //! `krm cfg tree`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, ValueEnum};
 use krm_engine::cfg::tree::{Branch, Field, Structure};
+use krm_engine::files::clean;
 use krm_engine::{Result, cfg};
 
-use super::{LocalityArgs, clean, is_package, take, without_lists};
+use super::{LocalityArgs, is_package, take, without_lists};
 use crate::cli::examples;
 use crate::commands::input;
 use crate::os;
@@ -103,7 +104,8 @@ pub fn tree(args: &TreeArgs, report: &Report) -> Result<()> {
         GraphStructure::Owners => Structure::Owners,
         GraphStructure::Directory => Structure::Folders,
     });
-    let root = if from_input { "." } else { &clean(&args.dir) };
+    let root = if from_input { Path::new(".") } else { &clean(&args.dir) };
+    let root = &root.to_string_lossy();
     let tree =
         cfg::tree::tree(root, &items, &fields, structure, &|folder| is_package(&args.dir.join(folder)))?;
     let colour = report.colours.on_stdout();

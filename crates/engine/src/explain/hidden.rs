@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use krm_function::annotations::LAST_APPLIED;
 use krm_yaml::{Node, Source, Sources, Span};
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -14,7 +15,7 @@ use crate::files::world::clean;
 use crate::patch;
 use crate::pipeline::Trace;
 use crate::pipeline::trace::{Cause, Input, InputKind, Note, Segment, Traced, at, at_mut, holds, pointer};
-use crate::resource::{LAST_APPLIED, SECRET_DATA as DATA, Track};
+use crate::resource::{SECRET_DATA as DATA, Track};
 
 /// Where kubectl keeps a copy of all that was applied, the values of a Secret included.
 const APPLIED_COPY: [&str; 3] = ["metadata", "annotations", LAST_APPLIED];

@@ -21,6 +21,13 @@ pub fn clean(path: &Path) -> PathBuf {
     cleaned
 }
 
+/// The same for a relative path with slashes between names, as packages have them on every system.
+pub(crate) fn clean_slashed(path: &str) -> String {
+    let cleaned = clean(Path::new(path));
+    let names = cleaned.components().map(|part| part.as_os_str().to_string_lossy());
+    names.collect::<Vec<_>>().join("/")
+}
+
 /// Whether a path leads out of the folder it starts in, at its end or on the way.
 pub(crate) fn leaves(path: &Path) -> bool {
     let mut depth = 0;
@@ -45,7 +52,7 @@ pub(crate) fn within(path: &str) -> Option<String> {
     // What git finds there it may run.
     let is_git = |part: Component| part.as_os_str().eq_ignore_ascii_case(".git");
     let is_inside = cleaned != Path::new(".") && !cleaned.components().any(is_git);
-    is_inside.then(|| cleaned.to_string_lossy().into_owned())
+    is_inside.then(|| clean_slashed(path))
 }
 
 #[cfg(test)]
@@ -71,6 +78,9 @@ mod tests {
             [("a/../b", "b"), ("./a//b/.", "a/b"), ("../a", "../a"), ("/..", "/"), ("a/..", "."), ("", ".")]
         {
             assert_eq!(clean(Path::new(path)), Path::new(cleaned), "{path}");
+        }
+        for (path, cleaned) in [("./a//b/", "a/b"), ("a/../b", "b"), ("../a", "../a"), ("", ".")] {
+            assert_eq!(clean_slashed(path), cleaned, "{path}");
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::hash_map::Entry;
 
 use krm_function::Object;
-use krm_function::annotations::{self, INTERNAL, PASSING};
+use krm_function::annotations::{self, INTERNAL, LEFT_BEHIND, PASSING};
 use krm_yaml::{Diagnostic, Failure, Node, Result};
 use rustc_hash::FxHashMap;
 
@@ -11,9 +11,6 @@ use super::reconcile::{Comments, reconcile};
 use super::{Returned, Sent};
 use crate::files::paths::within;
 use crate::resource::Home;
-
-/// Internal annotations that kyaml, which many functions use, may leave behind. They mean nothing here.
-const LEFT_BEHIND: [&str; 2] = [annotations::SEQUENCE_INDENT, annotations::MIGRATION_ID];
 
 /// Makes what came back into edits of what was sent.
 pub(super) fn items(sent: &[Sent], received: Vec<Object>, puts_back: bool) -> Result<Vec<Returned>> {

@@ -1,11 +1,10 @@
 //! By which a resource is known after it was renamed here: what upstream calls it, in a comment and an annotation.
 
 use krm_function::Object;
+use krm_function::annotations::UPSTREAM_IDENTIFIER;
 use krm_yaml::emit::preserve;
 use krm_yaml::{Document, Node, Result, Source, Style};
 
-/// What upstream calls a resource, for programs.
-const IDENTIFIER: &str = "internal.kpt.dev/upstream-identifier";
 /// What upstream calls a resource, for the merge: a comment after `metadata:`.
 const COMMENT: &str = "# kpt-merge:";
 
@@ -30,7 +29,7 @@ pub(super) fn upstream_name(document: &Document) -> (String, String) {
 
 /// What the annotation says that upstream calls a resource. In `metadata: {..}` there is no place for the comment.
 fn identified(object: &Object) -> Option<(String, String)> {
-    let parts: Vec<&str> = object.annotation(IDENTIFIER)?.split('|').collect();
+    let parts: Vec<&str> = object.annotation(UPSTREAM_IDENTIFIER)?.split('|').collect();
     let [group, kind, namespace, name] = parts[..] else { return None };
     let is_own = group == object.group() && kind == object.kind();
     // One without a namespace is noted as one of the default namespace.
@@ -50,13 +49,13 @@ pub(crate) fn with_merge_comments(text: &str) -> Result<String> {
         let namespace = if namespace.is_empty() { "default" } else { &namespace };
         let object = Object::from(document.root.clone());
         let identifier = format!("{}|{}|{namespace}|{name}", object.group(), object.kind());
-        if object.annotation(IDENTIFIER) == Some(&identifier) {
+        if object.annotation(UPSTREAM_IDENTIFIER) == Some(&identifier) {
             continue;
         }
         if let Some(all) =
             document.root.map_at("metadata").and_then(|metadata| metadata.map_at("annotations"))
         {
-            all.set(IDENTIFIER, Node::from(identifier).with_style(Style::SingleQuoted));
+            all.set(UPSTREAM_IDENTIFIER, Node::from(identifier).with_style(Style::SingleQuoted));
             is_edited = true;
         }
     }
@@ -101,6 +100,6 @@ pub(super) fn without_comment(line: &str) -> &str {
 /// The resource without what kpt notes of it.
 pub(super) fn without_notes(root: &Node) -> Node {
     let mut object = Object::from(root.clone());
-    object.remove_annotation(IDENTIFIER);
+    object.remove_annotation(UPSTREAM_IDENTIFIER);
     object.into_node()
 }

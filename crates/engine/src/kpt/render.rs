@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
+use krm_function::annotations::{BREADTH_FIRST, SAVE_ON_FAILURE};
 use krm_yaml::{Diagnostic, Result};
 use rayon::ThreadPoolBuilder;
 
@@ -16,11 +17,6 @@ use crate::pipeline::{Called, Context, Pipeline, Transformer};
 use crate::resource::Resource;
 use crate::resource::list::Resources;
 use crate::runtime::Runtime;
-
-/// Parents before children, level by level.
-const BREADTH_FIRST: &str = "kpt.dev/bfs-rendering";
-/// Keep what was done before a failure.
-const SAVE_ON_FAILURE: &str = "kpt.dev/save-on-render-failure";
 
 /// What functions run by, and where images come from.
 #[derive(Clone)]

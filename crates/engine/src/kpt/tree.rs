@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 
 use super::kptfile::{FILE, Kptfile};
 use super::{files, krm};
+use crate::files::paths::clean_slashed;
 use crate::files::world::World;
 use crate::package::{Change, Package};
 use crate::resource::list::Resources;
@@ -242,8 +243,7 @@ pub(super) fn in_folder(folder: &str, path: &str) -> String {
 
 /// The file a `configPath` names, relative to the root of the tree: `./a//b` is `a/b`.
 pub(super) fn config_path(folder: &str, written: &str) -> String {
-    let parts: Vec<&str> = written.split('/').filter(|part| !part.is_empty() && *part != ".").collect();
-    in_folder(folder, &parts.join("/"))
+    in_folder(folder, &clean_slashed(written))
 }
 
 fn shown_name(world: &dyn World, root: &Path) -> String {
@@ -329,13 +329,10 @@ pub fn new_path(node: &Node) -> String {
 
 /// Removes annotations that functions and older programs left: they say where a resource was, not where it is.
 fn strip_internal(resource: &mut Resource) {
-    let internal =
-        [annotations::PATH, annotations::INDEX, annotations::LEGACY_PATH, annotations::LEGACY_INDEX];
-    let is_internal = |key: &str| key.starts_with(annotations::INTERNAL) || internal.contains(&key);
     let there = resource.node().at(["metadata", "annotations"]).and_then(Node::as_map).into_iter().flatten();
     let keys: Vec<String> = there
         .filter_map(|entry| entry.key.text())
-        .filter(|key| is_internal(key))
+        .filter(|key| annotations::is_internal(key))
         .map(str::to_owned)
         .collect();
     if !keys.is_empty() {

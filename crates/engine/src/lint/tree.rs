@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
+use krm_function::annotations::LOCAL_CONFIG;
 use krm_yaml::{Node, decode};
 use rayon::prelude::*;
 
@@ -135,7 +136,7 @@ impl Facts {
         }
         // Most files need not be read any further than their first lines.
         facts.api_version = first_value(&text, "apiVersion:").map(str::to_owned);
-        facts.is_local_config = text.contains("config.kubernetes.io/local-config");
+        facts.is_local_config = text.contains(LOCAL_CONFIG);
         let is_type = text.contains("\nkind: CustomResourceDefinition");
         let is_stated = text.contains("kustomize.toolkit.fluxcd.io/") || text.contains("argoproj.io/");
         if is_type || is_stated {

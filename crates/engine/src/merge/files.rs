@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use krm_function::annotations::LAST_APPLIED;
 use krm_yaml::{Diagnostic, Document, Node, Result, Source, Text};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -15,11 +16,11 @@ use super::identity::{
 use super::three_way::{Side, three_way_within};
 use super::two_way::two_way_within;
 use super::{Conflict, Merged, Options, keyless, renames, two_way};
+use crate::resource::SECRET_DATA;
 use crate::resource::comments::{for_file, keep_head};
 use crate::resource::wrapper::{
     ItemPath, list_items, remove_resources, resource_at, resource_at_mut, still_json,
 };
-use crate::resource::{LAST_APPLIED, SECRET_DATA};
 use crate::schema::Schema;
 
 /// A file of resources.

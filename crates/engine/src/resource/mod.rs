@@ -93,9 +93,6 @@ fn any_text(node: Option<&Node>) -> &str {
     node.and_then(Node::text).unwrap_or_default()
 }
 
-/// An annotation in which kubectl keeps the whole resource as it was applied.
-pub(crate) const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
-
 /// Where Secrets keep their values.
 pub(crate) const SECRET_DATA: [&str; 2] = ["data", "stringData"];
 
