@@ -1,4 +1,4 @@
-//! What the command line allows reaches a container the same way from `build` and from `fn run`.
+//! What the command line allows reaches a container the same way from `build`, `fn run` and `fn eval`.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -60,6 +60,17 @@ fn build_and_fn_run_give_a_container_the_same() {
     let mount = format!("type=bind,source={}/data,target=/data,readonly", dir.display());
     assert!(pair("--mount", &mount), "{build:?}");
     assert!(pair("-e", "A=b"), "{build:?}");
+}
+
+#[test]
+fn fn_eval_reads_mounts_and_variables_in_the_same_way() {
+    let dir = place("eval");
+    let flags = ["--network", "--mount", "type=bind,src=data,dst=/data", "-e", "A=b"];
+    let eval = ["fn", "eval", ".", "--output", "stdout", "--image", "example.com/probe:v1"];
+    let eval = called(&dir, &[&eval, &flags[..]].concat());
+    let pair = |a: &str, b: &str| eval.windows(2).any(|two| two == [a, b]);
+    let mount = format!("type=bind,source={}/data,target=/data,readonly", dir.display());
+    assert!(pair("--mount", &mount) && pair("-e", "A=b") && pair("--network", "host"), "{eval:?}");
 }
 
 #[test]

@@ -287,17 +287,19 @@ pub(super) fn nothing_allowed(remote: &RemoteExecutionArgs) -> Policy {
     }
 }
 
+/// Mounts as they are given, relative to the folder the command is given in.
+pub(super) fn mounts(given: &[String]) -> krm_engine::Result<Vec<Mount>> {
+    // Asking for the folder is spared when no mount needs it.
+    if given.is_empty() {
+        return Ok(Vec::new());
+    }
+    let dir = os::current_dir()?;
+    Ok(given.iter().map(|text| Mount::parse(text).within(&dir)).collect())
+}
+
 impl AccessArgs {
-    /// What this allows. Mounts are relative to the folder the command was given in.
+    /// What this allows.
     pub fn policy(&self) -> krm_engine::Result<Policy> {
-        // Asking for the folder is spared when no mount needs it.
-        let mounts = match self.mount.is_empty() {
-            true => Vec::new(),
-            false => {
-                let dir = os::current_dir()?;
-                self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect()
-            }
-        };
         let limits = Limits::default();
         let limits = Limits {
             timeout: self.timeout.unwrap_or(limits.timeout),
@@ -309,7 +311,7 @@ impl AccessArgs {
             network: self.network,
             network_name: self.network_name.clone(),
             as_current_user: self.as_current_user,
-            mounts,
+            mounts: mounts(&self.mount)?,
             env: self.env.clone(),
             limits,
             ..nothing_allowed(&self.remote)

@@ -5,10 +5,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 use krm_engine::Policy;
 use krm_engine::policy::Limits;
-use krm_engine::runtime::{EnvVar, Mount};
+use krm_engine::runtime::EnvVar;
 
 use super::examples;
-use super::functions::{Cache, FetchArgs, PullPolicy, nothing_allowed};
+use super::functions::{Cache, FetchArgs, PullPolicy, mounts, nothing_allowed};
 use super::remote_execution::RemoteExecutionArgs;
 use crate::os;
 
@@ -414,12 +414,11 @@ impl FnRenderArgs {
 impl FnEvalArgs {
     /// A program that is named on the command line may run.
     pub fn policy(&self) -> krm_engine::Result<Policy> {
-        let dir = os::current_dir()?;
         Ok(Policy {
             exec: true,
             network: self.network,
             as_current_user: self.as_current_user,
-            mounts: self.mount.iter().map(|text| Mount::parse(text).within(&dir)).collect(),
+            mounts: mounts(&self.mount)?,
             env: self.env.clone(),
             ..self.images.policy()
         })

@@ -42,11 +42,7 @@ struct GcArgs {
     max_size: Option<u64>,
 }
 
-/// `30d`, or what other time limits take.
 fn age(text: &str) -> Result<Duration, String> {
-    if let Some(days) = text.strip_suffix('d').and_then(|days| days.parse::<u32>().ok()) {
-        return Ok(Duration::from_secs(u64::from(days) * 24 * 3600));
-    }
     krm_engine::duration(text).ok_or_else(|| "expected a time, such as `30d` or `12h`".into())
 }
 

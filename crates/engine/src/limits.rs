@@ -34,10 +34,18 @@ pub(crate) fn refuse_long(names: usize) -> Result<()> {
     }
 }
 
-/// Reads a limit of time: `61`, in seconds, `500ms`, `1m30s`, `1.5h`. None of no time, or of more than can be counted.
+/// Reads a limit of time: `61`, in seconds, `500ms`, `1m30s`, `1.5h`, `30d`. None of no time, or of more than can be counted.
 pub fn duration(text: &str) -> Option<Duration> {
-    const UNITS: [(&str, f64); 7] =
-        [("ns", 1e-9), ("us", 1e-6), ("µs", 1e-6), ("ms", 1e-3), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+    const UNITS: [(&str, f64); 8] = [
+        ("ns", 1e-9),
+        ("us", 1e-6),
+        ("µs", 1e-6),
+        ("ms", 1e-3),
+        ("s", 1.0),
+        ("m", 60.0),
+        ("h", 3600.0),
+        ("d", 86_400.0),
+    ];
     let mut total = 0.0;
     let mut rest = text;
     while !rest.is_empty() {
@@ -108,9 +116,14 @@ mod tests {
     #[test]
     fn times_are_read_with_and_without_units() {
         let millis = |text: &str| duration(text).map(|d| d.as_millis());
-        for (text, expected) in
-            [("61", 61_000), ("1.5", 1_500), ("500ms", 500), ("1m30s", 90_000), ("1.5h", 5_400_000)]
-        {
+        for (text, expected) in [
+            ("61", 61_000),
+            ("1.5", 1_500),
+            ("500ms", 500),
+            ("1m30s", 90_000),
+            ("1.5h", 5_400_000),
+            ("30d", 2_592_000_000),
+        ] {
             assert_eq!(millis(text), Some(expected), "{text}");
         }
         for text in ["", "0", "0s", "s", "-1", "5x", "1m30", "1.2.3s", "18446744073709551615h"] {
