@@ -101,7 +101,7 @@ fn follow(layer: &Layer, reference: &Reference, from: &Path, to: &Path) -> Resul
     {
         return Ok(None);
     }
-    if reference.field.starts_with("helmCharts[") && reference.field.ends_with(".name") {
+    if reference.top_field() == "helmCharts" && reference.field.ends_with(".name") {
         let message = format!("chart `{}` is found by its name in the chart home", reference.text);
         return Err(refused(message).at(reference.span).help("move the chart home, with all its charts"));
     }

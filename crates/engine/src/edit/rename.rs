@@ -433,8 +433,7 @@ fn names_in(text: &str, name: &str) -> Vec<usize> {
 
 /// The files that fields of a layer name.
 fn files_of(layer: &Layer, lists: &[&str]) -> Vec<PathBuf> {
-    let is_listed = |field: &str| lists.iter().any(|list| field.split(['[', '.']).next() == Some(list));
-    let named = layer.references.iter().filter(|reference| is_listed(&reference.field));
+    let named = layer.references.iter().filter(|reference| lists.contains(&reference.top_field()));
     named
         .filter_map(|reference| match &reference.target {
             ReferenceTarget::File(path) => Some(path.clone()),

@@ -98,8 +98,7 @@ impl Editor {
         }
         let mut role = Role::Stranger;
         for (_, reference) in self.workspace.users(file) {
-            let field = reference.field.split(['[', '.']).next().unwrap_or_default();
-            role = match field {
+            role = match reference.top_field() {
                 _ if reference.is_resource => return Role::Resource,
                 "patches" | "patchesStrategicMerge" | "patchesJson6902" => Role::Patch,
                 "replacements" => Role::Replacement,

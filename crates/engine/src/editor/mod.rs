@@ -243,11 +243,10 @@ impl Editor {
         if is_layer_file(file) {
             return file.parent().map(Path::to_owned).into_iter().collect();
         }
-        const MAY_NAME_FILES: [&str; 4] =
-            ["generators", "transformers", "validators", "transformerOverrides"];
+        const MAY_NAME_FILES: [&str; 5] =
+            ["generators", "transformers", "transformersFrom", "validators", "transformerOverrides"];
         let users = self.workspace.users(file);
-        let users = users
-            .filter(|(_, reference)| MAY_NAME_FILES.iter().any(|field| reference.field.starts_with(field)));
+        let users = users.filter(|(_, reference)| MAY_NAME_FILES.contains(&reference.top_field()));
         users.map(|(layer, _)| layer.folder.clone()).collect()
     }
 

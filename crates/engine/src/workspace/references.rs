@@ -30,6 +30,11 @@ pub struct Reference {
 }
 
 impl Reference {
+    /// The field of the kustomization that names it: `configMapGenerator` of `configMapGenerator[1].files[0]`.
+    pub(crate) fn top_field(&self) -> &str {
+        self.field.split(['[', '.']).next().unwrap_or_default()
+    }
+
     /// A base is a folder with a kustomization: nothing is taken from any other, not even from the files below it.
     fn refuse_plain_folder(&mut self) {
         if let ReferenceTarget::Folder(path) = &mut self.target {
