@@ -7,58 +7,120 @@ use std::path::PathBuf;
 #[path = "tidy/quirks.rs"]
 mod quirks;
 
-/// The engine's modules from the bottom up. A module may use those before it, and no others.
-const LAYERS: &[&str] = &[
-    "limits",
-    "files",
-    "schema",
-    "resource",
-    "select",
-    "merge",
-    "patch",
-    "runtime",
-    "pipeline",
-    "transformers",
-    "functions",
-    "catalog",
-    "cfg",
-    "composition",
-    "package",
-    "kustomization",
-    "kpt",
-    "workspace",
-    "session",
-    "compare",
-    "explain",
-    "diff",
-    "graph",
-    "page",
-    "edit",
-    "lint",
-    "editor",
-    "lib",
+/// The modules of each library from the bottom up. A module may use those before it, and no others; those on one line are
+/// parts of one idea, and may use each other. Above all of them is `lib.rs`, which [holds no code](doors_hold_no_code).
+const LAYERS: &[(&str, &[&[&str]])] = &[
+    (
+        "crates/yaml/src",
+        &[
+            &["text"],
+            &["encoding"],
+            &["similar"],
+            &["missing_space"],
+            &["source", "diag"],
+            &["scalar", "node", "map"],
+            &["document"],
+            &["path"],
+            &["json"],
+            &["merge_keys"],
+            &["parse"],
+            &["embedded"],
+            &["emit"],
+            &["de"],
+            &["ser"],
+        ],
+    ),
+    (
+        "crates/function/src",
+        &[
+            &["annotations"],
+            &["elements"],
+            &["lay_over"],
+            &["object"],
+            &["result"],
+            &["list"],
+            &["config"],
+            &["select"],
+            &["generate"],
+            &["run"],
+            &["testing"],
+        ],
+    ),
+    (
+        "crates/engine/src",
+        &[
+            &["limits"],
+            &["files"],
+            &["schema"],
+            &["resource"],
+            &["select"],
+            &["merge"],
+            &["patch"],
+            &["runtime"],
+            &["pipeline"],
+            &["transformers"],
+            &["functions"],
+            &["catalog"],
+            &["cfg"],
+            &["composition"],
+            &["package"],
+            &["kustomization"],
+            &["kpt"],
+            &["workspace"],
+            &["session"],
+            &["compare"],
+            &["explain"],
+            &["diff"],
+            &["graph"],
+            &["page"],
+            &["edit"],
+            &["lint"],
+            &["editor"],
+        ],
+    ),
 ];
 
 #[test]
 fn arrows_go_down() {
-    let layer = |module: &str| LAYERS.iter().position(|layer| *layer == module);
     let mut faults = Vec::new();
-    for file in sources("crates/engine/src") {
-        let module = module_of(&file.path);
-        let Some(own) = layer(&module) else {
-            faults.push(format!("{}: module `{module}` has no layer in tests/tidy.rs", file.path));
-            continue;
-        };
-        for name in used(&file) {
-            if layer(&name).is_some_and(|other| other > own) {
-                faults.push(format!("{}: `{module}` uses `{name}`, which is above it", file.path));
+    for (library, layers) in LAYERS {
+        let layer = |module: &str| layers.iter().position(|layer| layer.contains(&module));
+        let door = fs::read_to_string(root().join(library).join("lib.rs")).expect("it is there");
+        for file in sources(library).into_iter().filter(|file| !file.path.ends_with("src/lib.rs")) {
+            let module = module_of(&file.path, library);
+            let Some(own) = layer(&module) else {
+                faults.push(format!("{}: module `{module}` has no layer in tests/tidy.rs", file.path));
+                continue;
+            };
+            for name in used(&file) {
+                match layer(&name) {
+                    Some(other) if other > own => {
+                        faults.push(format!("{}: `{module}` uses `{name}`, which is above it", file.path));
+                    }
+                    None => faults.push(format!(
+                        "{}: `crate::{name}` goes through the door: name the module it is in",
+                        file.path
+                    )),
+                    _ => {}
+                }
             }
-            if module != "lib" && name.starts_with(char::is_uppercase) {
-                faults.push(format!(
-                    "{}: `crate::{name}` goes through the door: name the module it is in",
-                    file.path
-                ));
-            }
+        }
+        let gone = layers.iter().copied().flatten().filter(|name| !door.contains(&format!("mod {name};")));
+        faults.extend(gone.map(|name| format!("{library}: there is no module `{name}`")));
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// A door names modules and what they export, and does nothing itself: so it may stand above all of them.
+#[test]
+fn doors_hold_no_code() {
+    let mut faults = Vec::new();
+    for (library, _) in LAYERS {
+        for file in sources(library).into_iter().filter(|file| file.path.ends_with("src/lib.rs")) {
+            let code = file
+                .code()
+                .filter(|(_, line)| ["fn ", "impl ", "const ", "static "].iter().any(|c| line.contains(c)));
+            faults.extend(code.map(|(number, line)| format!("{}:{number}: {}", file.path, line.trim())));
         }
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
@@ -67,6 +129,7 @@ fn arrows_go_down() {
 /// What the folders of the program use besides themselves. `cli` names the arguments of every command, and commands use what
 /// `cli` has for several of them: these two are one layer.
 const PROGRAM: &[(&str, &[&str])] = &[
+    ("main.rs", &["cli", "commands", "os", "report"]),
     ("os", &[]),
     ("page", &[]),
     ("remote", &["os"]),
@@ -80,12 +143,14 @@ fn arrows_go_down_in_the_program_too() {
     let mut faults = Vec::new();
     for entry in fs::read_dir(root().join("src")).expect("a readable folder") {
         let name = entry.expect("a readable folder").file_name().into_string().expect("a plain name");
-        if name != "main.rs" && !PROGRAM.iter().any(|(folder, _)| *folder == name) {
+        if !PROGRAM.iter().any(|(folder, _)| *folder == name) {
             faults.push(format!("src/{name} is in no layer"));
         }
     }
     for (folder, allowed) in PROGRAM {
-        for file in sources(&format!("src/{folder}")) {
+        let own =
+            |file: &SourceFile| file.path.strip_prefix("src/").is_some_and(|path| path.starts_with(folder));
+        for file in sources("src").into_iter().filter(own) {
             let others = used(&file).into_iter().filter(|name| name != folder && !allowed.contains(&&**name));
             faults.extend(others.map(|name| format!("{}: `{folder}` uses `{name}`", file.path)));
         }
@@ -93,9 +158,13 @@ fn arrows_go_down_in_the_program_too() {
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
 
-/// The first names after `crate::`, also of `use crate::{a, b::c}`.
+/// The first names after `crate::`, also of `use crate::{a, b::c}`, and of `super::` at the top of a module.
 fn used(file: &SourceFile) -> BTreeSet<String> {
-    let code: String = file.code().map(|(_, line)| line.to_owned() + "\n").collect();
+    let mut code: String = file.code().map(|(_, line)| line.to_owned() + "\n").collect();
+    if file.is_at_the_top() {
+        // Names of modules within are indented, and see the file itself as `super`.
+        code = code.replace("\nuse super::", "\nuse crate::");
+    }
     let name = |text: &str| -> String {
         text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
@@ -130,6 +199,13 @@ fn grouped_imports_are_understood() {
     let text = "use crate::{a, b::{c, d}, e};\nuse crate::f::g;\n".to_owned();
     let names = used(&SourceFile { path: String::new(), text });
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["a", "b", "e", "f"]);
+    let used_in = |path: &str| {
+        let text = "use std::fmt;\nuse super::{a, b};\nmod c {\n    use super::d;\n}\n".to_owned();
+        used(&SourceFile { path: path.to_owned(), text }).into_iter().collect::<Vec<_>>()
+    };
+    assert_eq!(used_in("crates/engine/src/x.rs"), ["a", "b"]);
+    assert_eq!(used_in("crates/engine/src/x/mod.rs"), ["a", "b"]);
+    assert_eq!(used_in("crates/engine/src/x/y.rs"), [""; 0]);
 }
 
 /// `lib.rs` of the engine is its one door: modules that it does not make public are nobody else's business, and below
@@ -166,7 +242,7 @@ fn the_engine_has_one_door() {
     };
     let mut faults = Vec::new();
     for file in sources("crates/engine/src") {
-        let module = module_of(&file.path);
+        let module = module_of(&file.path, "crates/engine/src");
         for (number, line) in file.code() {
             let Some(name) = line.trim().strip_prefix("pub mod ") else { continue };
             let name = name.trim_end_matches([';', ' ', '{']);
@@ -229,13 +305,48 @@ fn yaml_knows_nothing_of_kubernetes() {
 /// Annotations of orchestrators, functions and builds are named in one file, so that no command forgets one.
 #[test]
 fn annotations_are_named_once() {
+    let registry = "crates/function/src/annotations.rs";
+    let text = fs::read_to_string(root().join(registry)).expect("it is there");
+    let names =
+        text.lines().filter(|line| line.starts_with("pub const ")).filter_map(|line| line.split('"').nth(1));
+    let names: Vec<&str> = names.collect();
+    assert!(names.len() > 30, "they are found");
+    let mut faults = Vec::new();
+    for file in all_sources().into_iter().filter(|file| file.path != registry) {
+        for (number, line) in file.code() {
+            let is_named = |text: &str| names.contains(&text) || text.starts_with("internal.");
+            if line.split('"').skip(1).step_by(2).any(is_named) {
+                faults.push(format!("{}:{number}: {}", file.path, line.trim()));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// Escapes of JSON pointers, and `.` and `..` in the paths of files, are read in one place each.
+#[test]
+fn there_is_one_of_each() {
+    let only: [(&[&str], &[&str]); 2] = [
+        (&["\"~1\"", "\"~0\""], &["crates/yaml/src/path.rs"]),
+        // Files of a tree that is only looked at, and of other trees than that of this machine: those of an image or a commit.
+        (
+            &["Component::ParentDir", "Component::CurDir"],
+            &[
+                "crates/engine/src/files/paths.rs",
+                "crates/engine/src/files/mod.rs",
+                "crates/engine/src/runtime/sandbox/root.rs",
+                "src/os/git/revision.rs",
+                "src/os/targets.rs",
+            ],
+        ),
+    ];
     let mut faults = Vec::new();
     for file in all_sources() {
-        if file.path.ends_with("function/src/annotations.rs") {
-            continue;
-        }
         for (number, line) in file.code() {
-            if line.contains("\"internal.config.kubernetes.io") {
+            let is_elsewhere = |(words, files): &(&[&str], &[&str])| {
+                words.iter().any(|word| line.contains(word)) && !files.contains(&file.path.as_str())
+            };
+            if only.iter().any(is_elsewhere) {
                 faults.push(format!("{}:{number}: {}", file.path, line.trim()));
             }
         }
@@ -490,6 +601,12 @@ struct SourceFile {
 }
 
 impl SourceFile {
+    /// Whether `super` is the crate: `src/a.rs`, `src/a/mod.rs`.
+    fn is_at_the_top(&self) -> bool {
+        let below = self.path.rsplit("src/").next().unwrap_or_default();
+        !below.trim_end_matches("/mod.rs").contains('/')
+    }
+
     /// Its lines and their numbers, without comments and without the items that are only for tests.
     fn code(&self) -> impl Iterator<Item = (usize, &str)> {
         let (mut is_test, mut is_block) = (false, false);
@@ -552,8 +669,8 @@ fn files_named(dir: &str, is_wanted: fn(&str) -> bool) -> Vec<SourceFile> {
         .collect()
 }
 
-/// The engine's module a file belongs to.
-fn module_of(path: &str) -> String {
-    let rest = path.strip_prefix("crates/engine/src/").unwrap_or(path);
+/// The module of a library that a file belongs to.
+fn module_of(path: &str, library: &str) -> String {
+    let rest = path.strip_prefix(library).unwrap_or(path).trim_start_matches('/');
     rest.split('/').next().unwrap_or(rest).trim_end_matches(".rs").to_owned()
 }

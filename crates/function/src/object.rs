@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::annotations;
-use crate::generate::lay_over;
+use crate::lay_over::lay_over;
 
 /// A Kubernetes object. It derefs to its [`Node`]; edits keep comments, quotes and the order of keys.
 ///

@@ -115,9 +115,4 @@ impl Document {
     pub fn span(&self) -> Span {
         self.span
     }
-
-    /// The document as text: every byte as it was written, except for the lines an edit had to change.
-    pub fn text(&self) -> String {
-        crate::emit::preserve::document(self)
-    }
 }

@@ -114,17 +114,19 @@ fn scalar(node: &Node, text: &str, out: &mut String) {
     match node.tag() {
         Tag::Null => out.push_str("null"),
         Tag::Bool => out.push_str(if node.as_bool() == Some(true) { "true" } else { "false" }),
-        Tag::Int | Tag::Float => match (crate::resolve::int(text), crate::resolve::float(text)) {
-            (Some(n), _) => out.push_str(&n.to_string()),
-            (_, Some(n)) if n.is_finite() => crate::number::json(n, out),
-            // JSON has no infinities.
-            _ => string(text, out),
-        },
-        Tag::Timestamp => match crate::resolve::timestamp(text) {
+        Tag::Int | Tag::Float => {
+            match (crate::scalar::resolve::int(text), crate::scalar::resolve::float(text)) {
+                (Some(n), _) => out.push_str(&n.to_string()),
+                (_, Some(n)) if n.is_finite() => crate::scalar::number::json(n, out),
+                // JSON has no infinities.
+                _ => string(text, out),
+            }
+        }
+        Tag::Timestamp => match crate::scalar::resolve::timestamp(text) {
             Some(timestamp) => string(&timestamp, out),
             None => string(text, out),
         },
-        Tag::Binary => string(crate::binary::text(text).as_deref().unwrap_or(text), out),
+        Tag::Binary => string(crate::scalar::binary::text(text).as_deref().unwrap_or(text), out),
         _ => string(text, out),
     }
 }
@@ -192,7 +194,7 @@ mod tests {
     use crate::source::Span;
 
     fn plain(text: &str) -> Node {
-        Node::scalar(text, crate::resolve::plain(text), Style::Plain, Span::NONE)
+        Node::scalar(text, crate::scalar::resolve::plain(text), Style::Plain, Span::NONE)
     }
 
     fn tree() -> Node {
@@ -228,14 +230,14 @@ mod tests {
         let tree = Node::from_iter([(plain("1"), plain("a")), (Node::from(vec![plain("x")]), plain("b"))]);
         assert_eq!(compact(&tree), r#"{"1":"a","[\"x\"]":"b"}"#);
         for null in ["? \n", "~:\n", "null:\n"] {
-            let tree = crate::parse_str(&format!("{null}a: 1\n")).expect("it is YAML").remove(0).root;
+            let tree = crate::parse::parse_str(&format!("{null}a: 1\n")).expect("it is YAML").remove(0).root;
             assert_eq!(compact(&tree), r#"{"a":1,"null":null}"#, "{null:?}");
         }
     }
 
     #[test]
     fn keys_within_keys_do_not_double_the_text_at_every_level() {
-        let tree = |text: &str| crate::parse_str(text).expect("it is YAML").remove(0).root;
+        let tree = |text: &str| crate::parse::parse_str(text).expect("it is YAML").remove(0).root;
         assert_eq!(compact(&tree("? ? a\n")), r#"{"{\"a\":null}":null}"#);
         assert_eq!(compact(&tree("? ? ? a\n")), r#"{"{\"...\":null}":null}"#);
         assert!(compact(&tree(&"? ".repeat(60))).len() < 100);

@@ -102,12 +102,12 @@ pub mod diag;
 pub mod document;
 pub mod embedded;
 pub mod emit;
+mod encoding;
 pub mod json;
 pub mod map;
 pub mod merge_keys;
 mod missing_space;
 pub mod node;
-mod odd_space;
 pub mod parse;
 pub mod path;
 pub mod scalar;
@@ -122,15 +122,14 @@ pub use diag::{
 };
 pub use document::Document;
 pub use emit::{canonical, canonical_into, try_canonical_into, try_canonical_whole_into};
+pub use encoding::{decode, decode_lossy, encode_like};
 pub use map::{Entry, Map};
 pub use missing_space::with_space;
 pub use node::{Node, Seq, Style, Tag, Trivia, Value};
-pub use odd_space::{odd_spaces, odd_spaces_in};
 pub use parse::{
-    DuplicateKeys, ParseOptions, decode, decode_lossy, documents, encode_like, parse, parse_str, parse_with,
+    DuplicateKeys, ParseOptions, documents, odd_spaces, odd_spaces_in, parse, parse_str, parse_with,
 };
 pub use path::Path;
-pub(crate) use scalar::number;
 pub use scalar::{binary, resolve};
 pub use ser::to_node;
 pub use similar::{distance, nearest};

@@ -98,7 +98,7 @@ impl Map {
     fn make_index(&self) -> Index {
         let mut index = FxHashMap::with_capacity_and_hasher(self.entries.len(), Default::default());
         for (at, entry) in self.entries.iter().enumerate() {
-            if let crate::Value::Scalar(text) = entry.key.value() {
+            if let crate::node::Value::Scalar(text) = entry.key.value() {
                 index.entry(text.clone()).or_insert(at as u32);
             }
         }
@@ -166,7 +166,7 @@ impl Map {
     pub fn push(&mut self, key: Node, value: Node) {
         match &mut self.index {
             Some(index) => {
-                if let (Some(index), crate::Value::Scalar(text)) = (index.get_mut(), key.value()) {
+                if let (Some(index), crate::node::Value::Scalar(text)) = (index.get_mut(), key.value()) {
                     index.entry(text.clone()).or_insert(self.entries.len() as u32);
                 }
             }

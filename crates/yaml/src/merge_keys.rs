@@ -141,7 +141,7 @@ fn sources(value: &Node) -> Result<Vec<&Map>> {
 
 #[cfg(test)]
 mod tests {
-    use crate::parse_str;
+    use crate::parse::parse_str;
 
     fn resolved(text: &str) -> Result<String, String> {
         let mut document = parse_str(text).expect("the text is fine").remove(0);

@@ -203,8 +203,8 @@ impl From<i64> for Node {
 impl From<f64> for Node {
     fn from(n: f64) -> Self {
         let mut text = String::new();
-        crate::number::yaml(n, &mut text);
-        let tag = crate::resolve::plain(&text);
+        crate::scalar::number::yaml(n, &mut text);
+        let tag = crate::scalar::resolve::plain(&text);
         Self::scalar(text, tag, Style::Any, Span::NONE)
     }
 }
@@ -312,7 +312,7 @@ impl Node {
     /// The value of an integer that is not too large.
     pub fn as_i64(&self) -> Option<i64> {
         match self.tag {
-            Tag::Int => crate::resolve::int(self.text()?)?.try_into().ok(),
+            Tag::Int => crate::scalar::resolve::int(self.text()?)?.try_into().ok(),
             _ => None,
         }
     }
@@ -556,42 +556,14 @@ impl PartialEq for Node {
         }
         match (&self.value, &other.value) {
             (Value::Scalar(_), Value::Scalar(_)) => {
-                self.tag == other.tag && self.tag != Tag::Other && crate::resolve::same_scalar(self, other)
+                self.tag == other.tag
+                    && self.tag != Tag::Other
+                    && crate::scalar::resolve::same_scalar(self, other)
             }
             (Value::Seq(a), Value::Seq(b)) => a == b,
             (Value::Map(a), Value::Map(b)) => a == b,
             _ => false,
         }
-    }
-}
-
-/// Reads a text that holds one document, or nothing, which is null.
-///
-/// ```
-/// let node: krm_yaml::Node = "{a: 1, b: [x]}".parse()?;
-/// assert_eq!(node.get("a").and_then(|a| a.as_i64()), Some(1));
-/// assert_eq!(node.to_string(), "{a: 1, b: [x]}\n");
-/// # Ok::<(), krm_yaml::Diagnostic>(())
-/// ```
-impl std::str::FromStr for Node {
-    type Err = crate::Diagnostic;
-
-    fn from_str(text: &str) -> crate::Result<Self> {
-        let mut documents = crate::parse_str(text)?;
-        match documents.len() {
-            0 => Ok(Node::null()),
-            1 => Ok(documents.remove(0).root),
-            _ => Err(crate::Diagnostic::error("yaml-many-documents", "expected one document, found more")
-                .at(documents[1].span())
-                .help("read all of them with `parse_str`")),
-        }
-    }
-}
-
-/// The tree as a document, in the styles it asks for and with its comments.
-impl std::fmt::Display for Node {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&crate::emit::preserve::fresh(self))
     }
 }
 

@@ -216,7 +216,7 @@ impl Sources {
 
     /// Takes in the bytes of a file: UTF-8, or UTF-16 with a byte order mark. What is not text is an error with its location.
     pub fn add_bytes(&self, name: impl Into<Box<str>>, bytes: Vec<u8>) -> Result<Arc<Source>> {
-        match crate::parse::decode(bytes) {
+        match crate::encoding::decode(bytes) {
             Ok(text) => Ok(self.add(name, text)),
             Err(bad) => {
                 let source = self.add(name, bad.shown);

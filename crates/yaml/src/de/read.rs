@@ -41,7 +41,7 @@ impl<'n> Reader<'n> {
             return Some(Scalar::Str(text));
         }
         let tag = match self.node.tag() {
-            Tag::Str if self.options.only_text => match crate::resolve::plain(text) {
+            Tag::Str if self.options.only_text => match crate::scalar::resolve::plain(text) {
                 tag @ (Tag::Bool | Tag::Int | Tag::Float) => tag,
                 _ => Tag::Str,
             },
@@ -50,12 +50,14 @@ impl<'n> Reader<'n> {
         Some(match tag {
             Tag::Null => Scalar::Null,
             Tag::Bool => Scalar::Bool(matches!(text.as_bytes().first(), Some(b't' | b'T' | b'y' | b'Y'))),
-            Tag::Int | Tag::Float => match (crate::resolve::int(text), crate::resolve::float(text)) {
-                (Some(n), _) => Scalar::Int(n),
-                (None, Some(n)) => Scalar::Float(n),
-                (None, None) => Scalar::Str(text),
-            },
-            _ => match crate::resolve::old_boolean(text) {
+            Tag::Int | Tag::Float => {
+                match (crate::scalar::resolve::int(text), crate::scalar::resolve::float(text)) {
+                    (Some(n), _) => Scalar::Int(n),
+                    (None, Some(n)) => Scalar::Float(n),
+                    (None, None) => Scalar::Str(text),
+                }
+            }
+            _ => match crate::scalar::resolve::old_boolean(text) {
                 Some(b) if self.options.old_booleans && self.is_bare() => Scalar::Bool(b),
                 _ => Scalar::Str(text),
             },
@@ -70,8 +72,8 @@ impl<'n> Reader<'n> {
     /// The text of a string that is not written as it is meant.
     fn decoded(self, text: &str) -> Option<String> {
         match self.node.tag() {
-            Tag::Timestamp if self.options.rfc3339 => crate::resolve::timestamp(text),
-            Tag::Binary => String::from_utf8(crate::binary::decode(text)?).ok(),
+            Tag::Timestamp if self.options.rfc3339 => crate::scalar::resolve::timestamp(text),
+            Tag::Binary => String::from_utf8(crate::scalar::binary::decode(text)?).ok(),
             _ => None,
         }
     }
@@ -83,9 +85,9 @@ impl<'n> Reader<'n> {
             _ => self.node.kind_name(),
         };
         let error = Error::wrong_type(expected, found).at(self.node.span());
-        let is_template = |map: &crate::Map| map.iter().next().is_some_and(|entry| entry.key.is_map());
+        let is_template = |map: &crate::map::Map| map.iter().next().is_some_and(|entry| entry.key.is_map());
         // The one text of a map with but one field.
-        let only_text = |map: &'n crate::Map| match map.entries() {
+        let only_text = |map: &'n crate::map::Map| match map.entries() {
             [entry] => entry.value.as_str(),
             _ => None,
         };
@@ -99,7 +101,7 @@ impl<'n> Reader<'n> {
             ("a string", None, Value::Map(map)) if only_text(map).is_some() => {
                 error.help(format!("write `{}` alone", only_text(map).unwrap_or_default()))
             }
-            ("an integer" | "a number", Some(text), _) if crate::resolve::float(text).is_some() => {
+            ("an integer" | "a number", Some(text), _) if crate::scalar::resolve::float(text).is_some() => {
                 error.help(format!("write it without quotes: {text}"))
             }
             ("a boolean", Some("true" | "false"), _) => error.help("write it without quotes"),
@@ -110,7 +112,7 @@ impl<'n> Reader<'n> {
                 error.help(format!("write it as an item of a list: `- {text}`"))
             }
             ("a list", None, Value::Map(_)) => error.help("write each item on a line of its own, after `- `"),
-            ("a map", Some(text), _) if let Some(meant) = crate::with_space(text) => {
+            ("a map", Some(text), _) if let Some(meant) = crate::missing_space::with_space(text) => {
                 error.help(format!("put a space after the `:`, as in `{meant}`"))
             }
             ("a map", None, Value::Seq(_)) => error.help("write the fields without `- ` in front of them"),
@@ -150,7 +152,7 @@ impl<'n> Reader<'n> {
                 let text = match scalar {
                     Scalar::Bool(b) => b.to_string(),
                     Scalar::Int(n) => n.to_string(),
-                    Scalar::Float(n) => crate::number::single(n),
+                    Scalar::Float(n) => crate::scalar::number::single(n),
                     Scalar::Null | Scalar::Str(_) => String::new(),
                 };
                 self.placed(visitor.visit_string(text))
@@ -165,7 +167,7 @@ impl<'n> Reader<'n> {
             Some(Scalar::Null) => 0,
             Some(Scalar::Int(n)) => n,
             Some(Scalar::Float(n)) if n.fract() == 0.0 && n.abs() < 1e21 => n as i128,
-            Some(Scalar::Str(text)) if self.key => match crate::resolve::int(text) {
+            Some(Scalar::Str(text)) if self.key => match crate::scalar::resolve::int(text) {
                 Some(n) => n,
                 None => return self.wrong_type("an integer"),
             },

@@ -76,7 +76,7 @@ fn error<T: std::fmt::Debug + for<'n> Deserialize<'n>>(node: &Node) -> (String, 
 }
 
 fn plain(text: &str) -> Node {
-    Node::scalar(text, crate::resolve::plain(text), Style::Plain, Span::NONE)
+    Node::scalar(text, crate::scalar::resolve::plain(text), Style::Plain, Span::NONE)
 }
 
 #[test]

@@ -3,7 +3,6 @@
 //! A [`Diagnostic`] is data: it is made where a fault is found and rendered only when it is shown. It lives at the bottom
 //! of the stack because a syntax error is the first thing that can go wrong.
 
-mod data;
 mod fix;
 mod location;
 mod render;

@@ -184,11 +184,15 @@ impl<'o> Emitter<'o> {
             Tag::Int | Tag::Float => return self.number(text, node, indent),
             _ if !node.is_scalar() => self.out.push_str(text),
             Tag::Timestamp => {
-                let timestamp = crate::resolve::timestamp(text);
+                let timestamp = crate::scalar::resolve::timestamp(text);
                 return self.string(timestamp.as_deref().unwrap_or(text), node, indent);
             }
             Tag::Binary => {
-                return self.string(crate::binary::text(text).as_deref().unwrap_or(text), node, indent);
+                return self.string(
+                    crate::scalar::binary::text(text).as_deref().unwrap_or(text),
+                    node,
+                    indent,
+                );
             }
             _ if node.style() == Style::Folded && !self.keeps_folded => {
                 return self.string(folded::distorted(text).as_deref().unwrap_or(text), node, indent);
@@ -201,11 +205,11 @@ impl<'o> Emitter<'o> {
     fn number(&mut self, text: &str, node: &Node, indent: usize) {
         if is_ordinary_integer(text) {
             self.out.push_str(text);
-        } else if let Some(n) = crate::resolve::int(text) {
+        } else if let Some(n) = crate::scalar::resolve::int(text) {
             use std::fmt::Write;
             write!(self.out, "{n}").expect("a String takes everything");
-        } else if let Some(n) = crate::resolve::float(text) {
-            crate::number::yaml(n, self.out);
+        } else if let Some(n) = crate::scalar::resolve::float(text) {
+            crate::scalar::number::yaml(n, self.out);
             if !n.is_finite() {
                 self.refuse(|| {
                     Diagnostic::error("number-not-finite", format!("`{text}` is not a number in JSON"))

@@ -28,7 +28,7 @@ pub(super) enum Form {
 
 /// Appends a string.
 pub(super) fn write(text: &str, place: Place, out: &mut String) -> Form {
-    if is_plain(text) && !crate::resolve::is_ambiguous(text) {
+    if is_plain(text) && !crate::scalar::resolve::is_ambiguous(text) {
         write_plain(text, place, out);
         return Form::Bare;
     }
@@ -45,7 +45,7 @@ pub(super) fn refused(text: &str) -> Option<char> {
 
 /// Appends a key where it can be written bare and short, as almost all can; otherwise nothing.
 pub(super) fn write_simple_key(key: &str, out: &mut String) -> bool {
-    let simple = key.len() <= LONGEST_KEY && is_plain(key) && !crate::resolve::is_ambiguous(key);
+    let simple = key.len() <= LONGEST_KEY && is_plain(key) && !crate::scalar::resolve::is_ambiguous(key);
     if simple {
         out.push_str(key);
     }
@@ -157,7 +157,7 @@ fn write_guarded(text: &str, place: Place, out: &mut String) -> Form {
             return if text.ends_with(is_break) { Form::ClosedBlock } else { Form::Block };
         }
         write_double_quoted(text, place, out);
-    } else if traits.single_quoted && !crate::resolve::is_ambiguous(text) {
+    } else if traits.single_quoted && !crate::scalar::resolve::is_ambiguous(text) {
         write_single_quoted(text, place, out);
     } else {
         write_double_quoted(text, place, out);

@@ -119,7 +119,7 @@ impl Parser<'_> {
         let start_line = self.bytes[..start].iter().rposition(|b| *b == b'\n').map_or(0, |n| n + 1);
         // A line in the same column that lacks but a space is what is wrong, not this one.
         if line - self.line_start == start - start_line
-            && let Some(meant) = crate::with_space(&self.text[start..self.line_end(start)])
+            && let Some(meant) = crate::missing_space::with_space(&self.text[start..self.line_end(start)])
         {
             return Diagnostic::error(KEY_WITHOUT_COLON, "expected a space after this key")
                 .at(self.line_of(start))

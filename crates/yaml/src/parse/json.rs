@@ -11,7 +11,7 @@ use super::cursor::Parser;
 use super::options::DuplicateKeys;
 use crate::document::Document;
 use crate::node::{Style, Tag};
-use crate::resolve;
+use crate::scalar::resolve;
 use crate::source::Source;
 
 /// Reads a source that is one JSON array or object and nothing else.
@@ -268,7 +268,7 @@ mod tests {
             ("[\"\u{7f}\u{85}x \u{2028} y\u{ffff}\"]", "[\"\u{7f}\u{85}x \\u2028 y\u{ffff}\"]"),
             (&format!("{{\"{long}\":1}}"), &format!("{{\"{long}\":1}}")),
         ] {
-            assert_eq!(json::compact(&crate::parse_str(text).unwrap()[0].root), value);
+            assert_eq!(json::compact(&crate::parse::parse_str(text).unwrap()[0].root), value);
         }
     }
 

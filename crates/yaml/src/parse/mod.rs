@@ -18,6 +18,7 @@ mod flow;
 mod json;
 mod keys;
 mod literal;
+mod odd_space;
 mod options;
 mod pending_comments;
 mod plain;
@@ -31,11 +32,13 @@ mod words;
 
 use std::sync::Arc;
 
-use crate::diag::Result;
+use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
+use crate::node::Node;
 use crate::source::Source;
 
-pub use chars::{BadEncoding, decode, decode_lossy, encode_like};
+pub use crate::encoding::{BadEncoding, decode, decode_lossy, encode_like};
+pub use odd_space::{odd_spaces, odd_spaces_in};
 pub use options::{DuplicateKeys, ParseOptions};
 pub use stream::{Documents, documents};
 
@@ -64,4 +67,27 @@ pub fn parse_with(source: &Arc<Source>, options: ParseOptions) -> Result<Vec<Doc
 /// Reads every document of a text that has no file. For tests and small jobs.
 pub fn parse_str(text: &str) -> Result<Vec<Document>> {
     parse(&Source::detached("<text>", text))
+}
+
+/// Reads a text that holds one document, or nothing, which is null.
+///
+/// ```
+/// let node: krm_yaml::Node = "{a: 1, b: [x]}".parse()?;
+/// assert_eq!(node.get("a").and_then(|a| a.as_i64()), Some(1));
+/// assert_eq!(node.to_string(), "{a: 1, b: [x]}\n");
+/// # Ok::<(), krm_yaml::Diagnostic>(())
+/// ```
+impl std::str::FromStr for Node {
+    type Err = Diagnostic;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let mut documents = parse_str(text)?;
+        match documents.len() {
+            0 => Ok(Node::null()),
+            1 => Ok(documents.remove(0).root),
+            _ => Err(Diagnostic::error("yaml-many-documents", "expected one document, found more")
+                .at(documents[1].span())
+                .help("read all of them with `parse_str`")),
+        }
+    }
 }

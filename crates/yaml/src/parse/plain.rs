@@ -92,7 +92,7 @@ impl Parser<'_> {
     #[inline]
     fn push_plain(&mut self, start: usize, end: usize) {
         let text = &self.text[start..end];
-        self.push_scalar(text, crate::resolve::plain(text), Style::Plain, start, end);
+        self.push_scalar(text, crate::scalar::resolve::plain(text), Style::Plain, start, end);
     }
 
     /// Goes over the part of a plain scalar that is on this line, and the blanks after it. Gives where the text ends
@@ -192,7 +192,7 @@ impl Parser<'_> {
                 break stop;
             }
         };
-        self.push_scalar(&text, crate::resolve::plain(&text), Style::Plain, start, end);
+        self.push_scalar(&text, crate::scalar::resolve::plain(&text), Style::Plain, start, end);
         self.scratch = text;
         Ok(stop == Stop::Colon)
     }

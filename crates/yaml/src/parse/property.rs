@@ -304,9 +304,9 @@ impl Parser<'_> {
 /// Whether a scalar can be what its tag says.
 fn fits(text: &str, tag: Tag) -> bool {
     match tag {
-        Tag::Null | Tag::Bool | Tag::Int | Tag::Timestamp => crate::resolve::plain(text) == tag,
-        Tag::Float => matches!(crate::resolve::plain(text), Tag::Float | Tag::Int),
-        Tag::Binary => crate::binary::decode(text).is_some(),
+        Tag::Null | Tag::Bool | Tag::Int | Tag::Timestamp => crate::scalar::resolve::plain(text) == tag,
+        Tag::Float => matches!(crate::scalar::resolve::plain(text), Tag::Float | Tag::Int),
+        Tag::Binary => crate::scalar::binary::decode(text).is_some(),
         _ => true,
     }
 }

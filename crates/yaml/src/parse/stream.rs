@@ -6,11 +6,11 @@ use super::block::Dashes;
 use super::comment::After;
 use super::cursor::Parser;
 use super::json;
+use super::odd_space;
 use super::options::DuplicateKeys;
 use crate::diag::{Diagnostic, Result};
 use crate::document::Document;
 use crate::node::Node;
-use crate::odd_space;
 use crate::source::Source;
 use crate::text::Text;
 

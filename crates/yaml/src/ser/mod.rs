@@ -14,6 +14,7 @@
 //!
 //! A [`Node`] within a value becomes part of the tree as it is, with its comments, styles and spans.
 
+mod diagnostic;
 mod write;
 
 use std::cell::Cell;
@@ -71,14 +72,14 @@ impl Serialize for Content<'_> {
 }
 
 fn scalar<S: Serializer>(node: &Node, text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    let int = || crate::resolve::int(text);
+    let int = || crate::scalar::resolve::int(text);
     match node.tag() {
         Tag::Null => serializer.serialize_unit(),
         Tag::Bool => serializer.serialize_bool(node.as_bool().unwrap_or_default()),
         Tag::Int | Tag::Float => match (int().map(i64::try_from), int().map(u64::try_from)) {
             (Some(Ok(n)), _) => serializer.serialize_i64(n),
             (_, Some(Ok(n))) => serializer.serialize_u64(n),
-            _ => match crate::resolve::float(text) {
+            _ => match crate::scalar::resolve::float(text) {
                 Some(n) => serializer.serialize_f64(n),
                 None => serializer.serialize_str(text),
             },

@@ -9,7 +9,7 @@ use rustc_hash::{FxHashMap, FxHasher};
 
 use crate::map::{Entry, Map};
 use crate::node::{Node, Tag, Value};
-use crate::resolve;
+use crate::scalar::resolve;
 use crate::source::Span;
 
 /// One child of the collection as it is to be written.

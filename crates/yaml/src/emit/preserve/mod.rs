@@ -57,6 +57,13 @@ mod value;
 use crate::document::Document;
 use crate::node::Node;
 
+impl Document {
+    /// The document as text: every byte as it was written, except for the lines an edit had to change.
+    pub fn text(&self) -> String {
+        document(self)
+    }
+}
+
 /// How blocks are indented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {

@@ -1,7 +1,7 @@
 //! One scalar as text, in a style that keeps it whole.
 
 use crate::node::{Node, Style, Tag};
-use crate::resolve;
+use crate::scalar::resolve;
 
 /// Where a scalar is to be.
 #[derive(Clone, Copy, Debug)]

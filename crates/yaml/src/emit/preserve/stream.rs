@@ -77,7 +77,7 @@ pub(super) fn document_into(doc: &Document, out: &mut String) {
     let marker = if begins_with_marker(text) { "---\n" } else { "" };
     let anew = format!("{marker}{}", fresh_document(doc.head(), new, doc.foot(), Layout::COMPACT));
     // Trees with tags of their own are equal to none: what can be read at all is better than what cannot.
-    let is_better = reads_back(&anew, doc) || crate::parse_str(&edited).is_err();
+    let is_better = reads_back(&anew, doc) || crate::parse::parse_str(&edited).is_err();
     out.push_str(if is_better { &anew } else { &edited });
 }
 

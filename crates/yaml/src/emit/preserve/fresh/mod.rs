@@ -18,7 +18,7 @@ use super::ending::Ending;
 use super::scalar::is_break;
 use crate::map::Entry;
 use crate::node::{Node, Style, Tag, Value};
-use crate::resolve;
+use crate::scalar::resolve;
 use crate::text::Text;
 
 /// The anchors that are in the text so far, with what they name there.

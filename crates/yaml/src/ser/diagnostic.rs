@@ -1,7 +1,8 @@
 //! A diagnostic as a JSON object.
 
-use super::{Diagnostic, Fix, Location, Severity, sanitize};
-use crate::{Node, Sources};
+use crate::diag::{Diagnostic, Fix, Location, Severity, sanitize};
+use crate::node::Node;
+use crate::source::Sources;
 
 impl Diagnostic {
     /// The diagnostic as data, without those joined to it: what `krm --error-format json` prints a line of. It must be

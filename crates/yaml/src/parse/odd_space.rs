@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use crate::diag::Diagnostic;
 use crate::node::{Node, Style};
-use crate::parse::documents;
 use crate::source::Source;
+
+use super::documents;
 
 /// What to do about one.
 const ADVICE: &str = "replace it with an ordinary space, or remove it";
