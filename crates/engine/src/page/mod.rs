@@ -57,7 +57,7 @@ pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
     let flat = Flat::new(trace, &labels, sources, &hidden);
     let with = HistoryOptions { labels: &labels, hidden: &hidden, depth: wanted.depth };
     let drafts: Vec<_> = flat.chains.par_iter().map(|chain| resources::draft(chain, &flat, with)).collect();
-    let mut tables = Tables::new(sources, &hidden, wanted.home);
+    let mut tables = Tables::new(sources, &hidden, wanted.home, wanted.target);
     let start = wanted.start.as_ref().and_then(|(track, path)| {
         let resource = flat.chains.iter().position(|chain| chain.is_root(*track))?;
         let field = drafts[resource].field_at(path);
@@ -68,5 +68,7 @@ pub fn page(trace: &Trace, sources: &Sources, wanted: &Wanted) -> Page {
     let (layers, steps) = flat.rows(&mut tables);
     let failure = wanted.failure.map(|error| tables.local(&error.render(sources)));
     let target = tables.local(wanted.target);
-    Page::new(target, layers, steps, resources, warnings, failure, start, tables)
+    let here = wanted.home.file_name().filter(|_| matches!(target.as_str(), "." | "./"));
+    let title = here.map_or_else(|| target.clone(), |name| tables.local(&name.to_string_lossy()));
+    Page::new((target, title), layers, steps, resources, warnings, failure, start, tables)
 }

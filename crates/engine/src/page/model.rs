@@ -18,6 +18,8 @@ pub type EventId = u32;
 pub struct Page {
     /// What was built.
     pub target: String,
+    /// What to call it: the folder one is in has a name.
+    pub title: String,
     /// Each text once: lines of resources and files, values, names.
     pub texts: Vec<String>,
     /// Those that something on the page points at.
@@ -43,7 +45,7 @@ pub struct Page {
 impl Page {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn new(
-        target: String,
+        (target, title): (String, String),
         layers: Vec<Layer>,
         steps: Vec<PageStep>,
         resources: Vec<Resource>,
@@ -53,7 +55,20 @@ impl Page {
         tables: Tables,
     ) -> Self {
         let (texts, files, places, events) = tables.finish();
-        Self { target, texts, files, places, events, layers, steps, resources, warnings, failure, start }
+        Self {
+            target,
+            title,
+            texts,
+            files,
+            places,
+            events,
+            layers,
+            steps,
+            resources,
+            warnings,
+            failure,
+            start,
+        }
     }
 
     /// The text of an id. It panics for one of another page.

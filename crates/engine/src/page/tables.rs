@@ -19,7 +19,8 @@ const MOST_LINES: usize = 6;
 pub(super) struct Tables<'s> {
     sources: &'s Sources,
     hidden: &'s Hidden,
-    home: String,
+    /// Folders of this machine, and what is said instead of each; the deepest first.
+    folders: Vec<(String, String)>,
     texts: Table<String>,
     places: Table<Place>,
     events: Table<Event>,
@@ -53,11 +54,11 @@ impl<T: Hash + Eq + Clone> Table<T> {
 }
 
 impl<'s> Tables<'s> {
-    pub(crate) fn new(sources: &'s Sources, hidden: &'s Hidden, home: &Path) -> Self {
-        let home = format!("{}/", home.display());
+    pub(crate) fn new(sources: &'s Sources, hidden: &'s Hidden, home: &Path, target: &str) -> Self {
+        let folders = folders(sources, home, target);
         let (texts, places, events) = (Table::new(), Table::new(), Table::new());
         let (files, file_ids) = (Vec::new(), FxHashMap::default());
-        Self { sources, hidden, home, texts, places, events, files, file_ids }
+        Self { sources, hidden, folders, texts, places, events, files, file_ids }
     }
 
     pub(crate) fn text(&mut self, text: &str) -> TextId {
@@ -66,10 +67,13 @@ impl<'s> Tables<'s> {
 
     /// A text that may name files, without saying where on this machine they are.
     pub(crate) fn local(&self, text: &str) -> String {
-        sanitize::left_to_right(&match self.home.len() {
-            0 | 1 => text.to_owned(),
-            _ => text.replace(&self.home, ""),
-        })
+        let mut text = std::borrow::Cow::Borrowed(text);
+        for (folder, instead) in &self.folders {
+            if text.contains(folder) {
+                text = replaced(&text, folder, instead).into();
+            }
+        }
+        sanitize::left_to_right(&text)
     }
 
     pub(crate) fn event(&mut self, event: Event) -> EventId {
@@ -135,4 +139,66 @@ impl<'s> Tables<'s> {
 
 fn file_at(ids: &FxHashMap<FileId, u32>, id: FileId) -> usize {
     ids[&id] as usize
+}
+
+/// What is said instead of folders of this machine: paths are relative to the current folder. A target that is nowhere near
+/// it was named by where it is; its files are then relative to the folder that holds them all.
+fn folders(sources: &Sources, home: &Path, target: &str) -> Vec<(String, String)> {
+    let named = |folder: &Path| format!("{}/", folder.display());
+    let is_root = |folder: &&Path| folder.parent().is_some();
+    let mut all: Vec<(String, String)> = home
+        .ancestors()
+        .take_while(is_root)
+        .enumerate()
+        .map(|(up, folder)| (named(folder), "../".repeat(up)))
+        .collect();
+    let is_near = |path: &str| all.iter().any(|(folder, _)| path.starts_with(folder.as_str()));
+    let target = Path::new(target);
+    if target.is_absolute() && !is_near(&named(target)) {
+        let files = sources.after(FileId::NONE);
+        let holds = |folder: &&Path| {
+            let far =
+                files.iter().map(|file| file.name()).filter(|name| name.starts_with('/') && !is_near(name));
+            far.map(Path::new).all(|name| name.starts_with(folder))
+        };
+        let above = target.parent().into_iter().flat_map(Path::ancestors).take_while(is_root).find(holds);
+        all.extend(above.map(|folder| (named(folder), String::new())));
+    }
+    all
+}
+
+/// A text with every path below a folder written another way; what only looks like it in an address or a longer path stays.
+fn replaced(text: &str, folder: &str, instead: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(folder) {
+        let (before, after) = (&rest[..at], &rest[at + folder.len()..]);
+        let goes_on = before.ends_with(|c: char| c.is_alphanumeric() || "/._-~:".contains(c));
+        out.push_str(before);
+        out.push_str(if goes_on { folder } else { instead });
+        rest = after;
+    }
+    out + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_path_says_where_this_machine_keeps_files() {
+        let sources = Sources::new();
+        let said = |target: &str, text: &str| {
+            let mut text = text.to_owned();
+            for (folder, instead) in folders(&sources, Path::new("/home/ann/shop"), target) {
+                text = replaced(&text, &folder, &instead);
+            }
+            text
+        };
+        assert_eq!(said(".", "at `/home/ann/shop/base/web.yaml`"), "at `base/web.yaml`");
+        assert_eq!(said(".", "at `/home/ann/other/run.sh`"), "at `../other/run.sh`");
+        assert_eq!(said(".", "https://example.com/home/ann/x"), "https://example.com/home/ann/x");
+        sources.add("/srv/fleet/base/web.yaml", "");
+        assert_eq!(said("/srv/fleet/overlays/a", "/srv/fleet/base/web.yaml"), "base/web.yaml");
+    }
 }
