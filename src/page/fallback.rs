@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use krm_engine::page::{Field, FieldEvents, Page, Resource, Version};
 
 use super::graph::label;
-use super::{Counts, counted, escaped};
+use super::{Counts, counted, escaped, prose};
 
 /// The most changed lines to show in all.
 const MOST_CHANGED: usize = 4000;
@@ -31,9 +31,9 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
         for warning in &page.warnings {
             let place = warning.place.map(|place| format!(" <code>{}</code>", escaped(&page.place(place))));
             let advice: String =
-                warning.advice.iter().map(|advice| format!("<br>{}", escaped(advice))).collect();
+                warning.advice.iter().map(|advice| format!("<br>{}", prose(advice))).collect();
             let _ =
-                writeln!(out, "<li>{}{}{advice}</li>", escaped(&warning.message), place.unwrap_or_default());
+                writeln!(out, "<li>{}{}{advice}</li>", prose(&warning.message), place.unwrap_or_default());
         }
         out.push_str("</ul></section>\n");
     }

@@ -44,7 +44,7 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
             let name = if layer.name == "." { "this folder" } else { &layer.name };
             let _ = write!(
                 out,
-                "<li class=\"layer h{hue}\">{}<h2 class=\"name\" title=\"{1}\"><bdi>{1}</bdi>{tag}</h2>\n<ol>\n",
+                "<li class=\"layer h{hue}\">{}<h2 class=\"name\" title=\"{1}\"><span class=\"path\"><bdi>{1}</bdi></span>{tag}</h2>\n<ol>\n",
                 rails.row(layer.depth, hue, Dot::None, Below::GoesOn),
                 escaped(name)
             );
@@ -57,7 +57,8 @@ pub fn write(page: &Page, counts: &Counts, out: &mut String) {
         let size = came + changed + went;
         let warnings = counts.warnings[number];
         let quiet = if size == 0 && warnings == 0 { " quiet" } else { "" };
-        let detail = match step.detail.is_empty() {
+        // A step that is called by its kind and name does not say its kind again.
+        let detail = match step.detail.is_empty() || step.label.starts_with(&format!("{}/", step.detail)) {
             true => String::new(),
             false => format!("<span class=\"detail\"><bdi>{}</bdi></span>", escaped(&step.detail)),
         };

@@ -17,15 +17,37 @@ mod encode;
 mod fallback;
 mod graph;
 mod layers;
+mod lean;
 
 use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use krm_engine::page::Page;
 
 pub use layers::layers;
 
-const STYLE: &str = include_str!("page.css");
-const SCRIPT: &str = include_str!("page.js");
+/// The look of a page to move about in, and of one that is a list.
+static EXPLORE: LazyLock<String> =
+    LazyLock::new(|| lean::style(concat!(include_str!("style/base.css"), include_str!("style/explore.css"))));
+static LISTS: LazyLock<String> =
+    LazyLock::new(|| lean::style(concat!(include_str!("style/base.css"), include_str!("style/lists.css"))));
+/// What a page does, one idea each: each uses those before it.
+const SCRIPTS: [&str; 11] = [
+    include_str!("script/dom.js"),
+    include_str!("script/data.js"),
+    include_str!("script/address.js"),
+    include_str!("script/source.js"),
+    include_str!("script/words.js"),
+    include_str!("script/resource.js"),
+    include_str!("script/step.js"),
+    include_str!("script/history.js"),
+    include_str!("script/timeline.js"),
+    include_str!("script/search.js"),
+    include_str!("script/controls.js"),
+];
+/// What only a page does that is served.
+const LIVE: &str = include_str!("script/live.js");
+const BEGIN: &str = include_str!("script/begin.js");
 /// Runs before anything is shown, so that nothing is shown twice.
 const EARLY: &str = "document.documentElement.classList.add('js')";
 
@@ -45,13 +67,14 @@ pub fn html(page: &Page, mode: Mode) -> String {
         Mode::File => ("", String::new()),
         Mode::Live { events } => ("; connect-src 'self'", format!(" data-events=\"{}\"", escaped(events))),
     };
+    let script = script(mode);
     let policy = format!(
         "default-src 'none'; script-src '{}' '{}'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'{connect}",
         encode::integrity(EARLY),
-        encode::integrity(SCRIPT),
-        encode::integrity(STYLE),
+        encode::integrity(&script),
+        encode::integrity(&EXPLORE),
     );
-    let mut out = head(&page.target, &policy, &live, &format!("<script>{EARLY}</script>\n"));
+    let mut out = head(&page.title, &policy, &live, &EXPLORE, &format!("<script>{EARLY}</script>\n"));
     let _ = write!(
         out,
         "<p class=\"facts\">{}</p></div>\n<div class=\"tools\" id=\"tools\"></div></div>\n\
@@ -69,12 +92,13 @@ pub fn html(page: &Page, mode: Mode) -> String {
     let _ = write!(
         out,
         "<script type=\"application/json\" id=\"data\" data-encoding=\"{encoding}\">{data}</script>\n\
-         <script>{SCRIPT}</script>\n</body>\n</html>\n"
+         <script>{script}</script>\n</body>\n</html>\n"
     );
     out
 }
 
-/// A page without script: a list to jump from, and what it leads to. Each part is named for who cannot see it.
+/// A page without script: a list to jump from, if there is anything to jump to, and what it leads to. Each part is named
+/// for who cannot see it.
 pub fn plain_page(
     title: &str,
     facts: &str,
@@ -83,30 +107,40 @@ pub fn plain_page(
 ) -> String {
     let policy = format!(
         "default-src 'none'; style-src '{}'; img-src data:; base-uri 'none'; form-action 'none'",
-        encode::integrity(STYLE)
+        encode::integrity(&LISTS)
     );
-    let mut out = head(title, &policy, "", "");
+    let mut out = head(title, &policy, "", &LISTS, "");
+    let nav = match nav.is_empty() {
+        true => String::new(),
+        false => format!("<nav id=\"graph\" class=\"pane\" aria-label=\"{nav_name}\">\n{nav}</nav>\n"),
+    };
     let _ = write!(
         out,
-        "<p class=\"facts\">{facts}</p></div></div>\n</header>\n<main class=\"panes\">\n\
-         <nav id=\"graph\" class=\"pane\" aria-label=\"{nav_name}\">\n{nav}</nav>\n\
+        "<p class=\"facts\">{facts}</p></div></div>\n</header>\n<main class=\"panes\">\n{nav}\
          <section id=\"resources\" class=\"pane\" aria-label=\"{name}\" tabindex=\"-1\">\n{body}</section>\n</main>\n</body>\n</html>\n"
     );
     out
 }
 
 /// How every page begins, up to its name: what is in the bar at the top comes next.
-fn head(title: &str, policy: &str, attributes: &str, early: &str) -> String {
+fn head(title: &str, policy: &str, attributes: &str, style: &str, early: &str) -> String {
     let title = escaped(title);
     format!(
         "<!doctype html>\n<html lang=\"en\"{attributes}>\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
-         <title>{title} · krm</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>{STYLE}</style>\n{early}</head>\n<body>\n\
+         <title>{title} · krm</title>\n<link rel=\"icon\" href=\"{ICON}\">\n<style>{style}</style>\n{early}</head>\n<body>\n\
          <a class=\"skip\" href=\"#resources\">Skip to the resources</a>\n<header>\n<div class=\"top\"><div class=\"brand\">{MARK}\
          <h1><bdi>{title}</bdi></h1>"
     )
+}
+
+/// The script of a page, as one.
+fn script(mode: Mode) -> String {
+    let live = matches!(mode, Mode::Live { .. }).then_some(LIVE);
+    let parts: String = SCRIPTS.into_iter().chain(live).chain([BEGIN]).collect();
+    format!("(()=>{{'use strict';{}}})();", lean::script(&parts))
 }
 
 /// What each step did, counted.
@@ -181,6 +215,20 @@ pub fn escaped(text: &str) -> String {
     out
 }
 
+/// A sentence of ours in HTML, with what it quotes in backticks as code.
+pub fn prose(text: &str) -> String {
+    let escaped = escaped(text);
+    let parts: Vec<&str> = escaped.split('`').collect();
+    if parts.len().is_multiple_of(2) {
+        return escaped;
+    }
+    let code = |(at, part): (usize, &&str)| match at % 2 {
+        0 => (*part).to_owned(),
+        _ => format!("<code>{part}</code>"),
+    };
+    parts.iter().enumerate().map(code).collect()
+}
+
 /// Three layers, one above the other.
 const MARK: &str = "<svg class=\"mark\" viewBox=\"0 0 24 24\" width=\"24\" height=\"24\" aria-hidden=\"true\" focusable=\"false\">\
     <path class=\"m3\" d=\"M12 13.5 3 18l9 4.5 9-4.5z\"/><path class=\"m2\" d=\"M12 8 3 12.5 12 17l9-4.5z\"/>\
@@ -198,6 +246,19 @@ mod tests {
         assert_eq!(counted(1, "step"), "1 step");
         assert_eq!(counted(4000, "resource"), "4,000 resources");
         assert_eq!(counted(1234567, "line"), "1,234,567 lines");
+    }
+
+    #[test]
+    fn what_is_quoted_is_code() {
+        assert_eq!(prose("none named `a<b`"), "none named <code>a&lt;b</code>");
+        assert_eq!(prose("a ` alone"), "a ` alone");
+    }
+
+    /// The size that is promised for everything but the data and the text without script.
+    #[test]
+    fn the_shell_is_small() {
+        let shell = head("", "", "", &EXPLORE, "").len() + script(Mode::Live { events: "" }).len();
+        assert!(shell <= 60_000, "{shell} bytes");
     }
 
     #[test]

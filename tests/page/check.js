@@ -173,6 +173,29 @@ const check = (good, what) => { if (!good) faults.push(what); };
     await page.context().close();
   }
 
+  // The time line says what is missed and what is removed, in words too; what krm quotes is code.
+  {
+    const page = await open('example.html');
+    const signs = await page.locator('.bars i[data-sign]').evaluateAll((all) => all.map((bar) => `${bar.dataset.sign} ${bar.title}`));
+    check(signs.join() === '✕ overlays/production#patches[2]: 1 resource, some removed,! overlays/production#patches[3]: 0 resources, with a warning', `time line: ${signs}`);
+    const runs = await page.locator('.run b').allTextContents();
+    check(runs.join() === 'base,tracing,europe,production,finish,Result', `time line: ${runs}`);
+    const [bars, room] = await page.evaluate(() => ['.run:last-of-type', '.bars'].map((one) => document.querySelector(one).getBoundingClientRect().right));
+    check(Math.abs(bars - room) < 2, 'time line: it does not use the room there is');
+    check(await page.locator('.warned-box code').first().textContent() === 'wbe', 'a warning: what it quotes is not code');
+    check(!(await page.textContent('.warned-box p')).includes('`'), 'a warning: backticks');
+    // A found field is known by its path: many lines look the same.
+    await page.fill('.find', 'app: web');
+    const notes = await page.locator('.found span').allTextContents();
+    check(notes.length > 1 && new Set(notes).size === notes.length, `found: ${notes}`);
+    // Printed, there is everything and nothing to press.
+    await page.fill('.find', '');
+    await page.emulateMedia({ media: 'print' });
+    for (const shown of ['#graph', '#resources', '#history']) check(await page.locator(shown).isVisible(), `print: ${shown} is not there`);
+    for (const hidden of ['#strip', '#tools', '.tabs', '.bar']) check(!(await page.locator(hidden).first().isVisible()), `print: ${hidden}`);
+    await page.context().close();
+  }
+
   // A link to a line far down shows that line, although the heights above it are not known before they are painted.
   {
     const page = await open('example.html', { hash: '#resource=Deployment%2Fshop%2Fprod-web&field=spec.replicas' });
@@ -227,6 +250,20 @@ const check = (good, what) => { if (!good) faults.push(what); };
     await page.keyboard.press('Enter');
     check((await page.textContent('#history')).includes('prod-app-777'), 'many: found');
     check(await page.evaluate(() => document.querySelectorAll('*').length) < 40000, 'many: not everything is drawn');
+    // One kind of them; it stays while one looks at other steps, until something else is looked for.
+    const kinds = () => page.evaluate(() => [...new Set([...document.querySelectorAll('.card .kind')].map((kind) => kind.textContent))].join());
+    await page.keyboard.press('Escape');
+    await page.keyboard.press('Escape');
+    await page.selectOption('select', 'Deployment');
+    check(await kinds() === 'Deployment', `many: one kind: ${await kinds()}`);
+    await page.keyboard.press('[');
+    check(await kinds() === 'Deployment', `many: one kind at another step: ${await kinds()}`);
+    await page.goto(page.url().split('#')[0] + '#resource=Service%2Fshop%2Fprod-app-999');
+    await page.waitForFunction(() => document.querySelector('#history').textContent.includes('prod-app-999'));
+    check((await kinds()).includes('Service'), `many: what is looked for is shown: ${await kinds()}`);
+    // A line that is longer than there is room for does not run into the place at its end.
+    const covered = await page.evaluate(() => [...document.querySelectorAll('.yaml .w')].every((place) => getComputedStyle(place).backgroundColor !== 'rgba(0, 0, 0, 0)'));
+    check(covered, 'many: places are transparent');
     await page.context().close();
   }
 
