@@ -48,6 +48,28 @@ pub fn changed_parts(before: &str, after: &str) -> [Range<usize>; 2] {
     [start..before.len() - end, start..after.len() - end]
 }
 
+/// The same in whole words, of which a version is one. Two texts with nothing but letters of words in common differ as wholes.
+pub fn changed_words(before: &str, after: &str) -> [Range<usize>; 2] {
+    let [mut old, mut new] = changed_parts(before, after);
+    let within = |c: char| c.is_alphanumeric() || c == '.';
+    // Words are cut neither at their beginning nor at their end; what is before and after is the same in both.
+    let head = &before[..old.start];
+    let cuts =
+        |part: &str, c: Option<char>| part.is_empty() && c.is_some_and(within) || part.starts_with(within);
+    let begins = |text: &str, part: &Range<usize>| cuts(&text[part.clone()], text[part.end..].chars().next());
+    if begins(before, &old) || begins(after, &new) {
+        let word = head.len() - head.trim_end_matches(within).len();
+        (old.start, new.start) = (old.start - word, new.start - word);
+    }
+    let tail = &before[old.end..];
+    let ends = |text: &str, part: &Range<usize>| text[part.clone()].ends_with(within);
+    if ends(before, &old) || ends(after, &new) {
+        let word = tail.len() - tail.trim_start_matches(within).len();
+        (old.end, new.end) = (old.end + word, new.end + word);
+    }
+    [old, new]
+}
+
 /// The beginning of a text that fits into some columns.
 fn prefix(text: &str, columns: usize) -> &str {
     let mut used = 0;
@@ -106,6 +128,23 @@ mod tests {
             let folded = folded(&text, 24, at..at + 1);
             assert!(folded.contains('Y') && width(&folded) <= 24, "{at}: {folded}");
         }
+    }
+
+    #[test]
+    fn words_that_changed_are_whole() {
+        let parts = |before: &'static str, after: &'static str| {
+            let [old, new] = changed_words(before, after);
+            [&before[old], &after[new]]
+        };
+        assert_eq!(parts("shop/web:1.0.0", "shop/web:1.4.2"), ["1.0.0", "1.4.2"]);
+        assert_eq!(parts("shop/web:1.0.0", "shop/web:1.0.10"), ["1.0.0", "1.0.10"]);
+        assert_eq!(
+            parts("registry.example.com/web:1", "eu.registry.example.com/web:1"),
+            ["registry.example.com", "eu.registry.example.com"]
+        );
+        assert_eq!(parts("replicas: 1", "replicas: 3"), ["1", "3"]);
+        assert_eq!(parts("a b", "a new b"), ["", "new "]);
+        assert_eq!(parts("10", "100"), ["10", "100"]);
     }
 
     #[test]

@@ -1,28 +1,33 @@
 //! Differences as a page: by cause, with the line that does it. There is nothing to compute, so there is no script either.
 
 use std::fmt::Write as _;
+use std::ops::Range;
 
-use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Status, TargetDiff};
+use krm_engine::diff::{Cause, Change, ChangeKind, Diff, Flag, Status, TargetDiff};
 
 use super::text::{heading, label, place, similar, summary, values};
 use crate::page::{counted, escaped, plain_page};
+use crate::report::columns::changed_words;
 use crate::report::sanitize;
 
 /// Longer lists are closed.
 const MOST_OPEN: usize = 12;
+/// So many warnings are seen at once.
+const MOST_WARNINGS: usize = 5;
 
 /// The text of the page.
 pub fn page(diff: &Diff) -> String {
     let names = diff.short_names();
-    let facts = format!(
-        "{} · {}",
-        counted(diff.targets.iter().filter(|target| target.status != Status::Same).count(), "overlay"),
-        counted(diff.causes.len(), "cause")
-    );
+    let changed = diff.targets.iter().filter(|target| target.status != Status::Same).count();
+    let facts = match changed {
+        0 => format!("{}, none differs", counted(diff.targets.len(), "overlay")),
+        _ => format!("{} · {}", counted(changed, "overlay"), counted(diff.causes.len(), "cause")),
+    };
     let title = format!("{} → {}", sanitize::left_to_right(&diff.from), sanitize::left_to_right(&diff.to));
     let mut nav = String::new();
     lists(diff, &mut nav);
-    let mut body = format!("<p class=\"lead\">{}</p>\n", shown(summary(diff).trim_end()));
+    let class = if diff.differs() { "lead" } else { "empty" };
+    let mut body = format!("<p class=\"{class}\">{}</p>\n", shown(summary(diff).trim_end()));
     warnings(diff, &names, &mut body);
     images(diff, &names, &mut body);
     for (number, cause) in diff.causes.iter().enumerate() {
@@ -70,18 +75,24 @@ fn lists(diff: &Diff, out: &mut String) {
     list("Overlays", target.collect());
 }
 
-/// What a cluster will make of it.
+/// What a cluster will make of it, together: the changes themselves are what the page is about.
 fn warnings(diff: &Diff, names: &[String], out: &mut String) {
-    for flag in &diff.flags {
+    if diff.flags.is_empty() {
+        return;
+    }
+    let item = |flag: &Flag| {
         let at =
             flag.place.as_ref().map(|at| format!(" <code>{}</code>", shown(&place(at)))).unwrap_or_default();
-        let _ = writeln!(
-            out,
-            "<div class=\"warned-box\"><p><b>{}</b>{at}</p>{}</div>",
-            shown(&flag.message),
-            overlays(&diff.changes[flag.change].targets, names)
-        );
-    }
+        let overlays = overlays(&diff.changes[flag.change].targets, names);
+        format!("<li><p><b>{}</b>{at}</p>{overlays}</li>\n", shown(&flag.message))
+    };
+    let (first, more) = diff.flags.split_at(diff.flags.len().min(MOST_WARNINGS));
+    let list = |flags: &[Flag]| format!("<ul>\n{}</ul>", flags.iter().map(item).collect::<String>());
+    let more = match more.len() {
+        0 => String::new(),
+        count => format!("<details><summary>and {count} more</summary>{}</details>", list(more)),
+    };
+    let _ = writeln!(out, "<div class=\"warned-box\">{}{more}</div>", list(first));
 }
 
 fn images(diff: &Diff, names: &[String], out: &mut String) {
@@ -212,16 +223,24 @@ fn size(target: &TargetDiff) -> String {
     parts.join(", ")
 }
 
-/// What was and what is, one below the other.
+/// What was and what is, one below the other, with the words that differ marked.
 fn two(before: Option<&str>, after: Option<&str>) -> String {
-    let line = |tag: &str, sign: &str, word: &str, text: &str| {
+    let [old, new] = match (before, after) {
+        (Some(before), Some(after)) if before != after => changed_words(before, after),
+        _ => [0..before.unwrap_or_default().len(), 0..after.unwrap_or_default().len()],
+    };
+    let line = |tag: &str, sign: &str, word: &str, text: &str, part: Range<usize>| {
+        let (head, tail) = (shown(&text[..part.start]), shown(&text[part.end..]));
+        let part = match &text[part] {
+            "" => String::new(),
+            part => format!("<{tag}>{}</{tag}>", shown(part)),
+        };
         format!(
-            "<div><span aria-hidden=\"true\">{sign}</span><span class=\"sr\">{word}: </span><{tag}><bdi>{}</bdi></{tag}></div>",
-            shown(text)
+            "<div><span aria-hidden=\"true\">{sign}</span><span class=\"sr\">{word}: </span><bdi>{head}{part}{tail}</bdi></div>"
         )
     };
-    let before = before.map(|text| line("del", "−", "before", text)).unwrap_or_default();
-    let after = after.map(|text| line("ins", "+", "after", text)).unwrap_or_default();
+    let before = before.map(|text| line("del", "−", "before", text, old)).unwrap_or_default();
+    let after = after.map(|text| line("ins", "+", "after", text, new)).unwrap_or_default();
     format!("<div class=\"change\">{before}{after}</div>")
 }
 
