@@ -150,7 +150,7 @@ fn pages_of_differences_hold_no_script() {
         assert!(!pages.contains(loads), "{loads}");
     }
     assert!(pages.contains("default-src 'none'"));
-    assert!(pages.contains("eu.registry.example.com/shop/web:1.4.2"));
+    assert!(pages.contains("eu.registry.example.com/shop/web:<ins>1.4.2</ins>"), "what differs is marked");
     assert!(!pages.contains(['\u{202e}', '\u{2066}', '\u{200f}']), "nothing turns the direction of writing");
 }
 
@@ -174,6 +174,39 @@ fn a_page_asks_nobody_for_anything() {
         "far.html",
     );
     assert!(again.contains("shop/web"), "the page of a folder elsewhere");
+    assert!(!again.contains(env!("CARGO_MANIFEST_DIR")), "nor if it was named by where it is");
+    assert!(again.contains("<h1><bdi>overlays/production</bdi></h1>"));
+}
+
+#[test]
+fn the_folder_one_is_in_has_a_name() {
+    let folder = Folder::new("here");
+    folder.write("shop/kustomization.yaml", "namePrefix: a-\n");
+    let page = folder.page(&folder.0.join("shop"), &["."], "here.html");
+    assert!(page.contains("<title>shop · krm</title>"));
+}
+
+/// A picture of 60 boxes in a column shows nobody anything.
+#[test]
+fn a_fleet_is_drawn_as_one() {
+    let folder = Folder::new("fleet");
+    folder.write("base/kustomization.yaml", "namePrefix: a-\n");
+    for number in 0..60 {
+        folder.write(&format!("clusters/c{number}/kustomization.yaml"), "resources: [../../base]\n");
+    }
+    let file = folder.0.join("fleet.html");
+    let output = Command::new(env!("CARGO_BIN_EXE_krm"))
+        .args(["graph", "--html"])
+        .arg(&file)
+        .arg("clusters")
+        .current_dir(&folder.0)
+        .output()
+        .expect("krm starts");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let page = fs::read_to_string(file).unwrap();
+    assert!(page.contains(">clusters/c0 and 59 like it</text>"));
+    assert_eq!(page.matches("<rect").count(), 2);
+    assert!(page.contains("clusters/c59/kustomization.yaml:1"), "the list has them all");
 }
 
 #[test]
@@ -218,8 +251,8 @@ fn a_package_is_a_layer_and_its_functions_are_steps() {
     let folder = Folder::new("package");
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = folder.page(root, &["examples/package", "--allow-exec"], "package.html");
-    assert!(page.contains("this folder</bdi><span class=\"tag\">package</span>"), "the root package");
-    assert!(page.contains("db</bdi><span class=\"tag\">package</span>"), "the one below");
+    assert!(page.contains("this folder</bdi></span><span class=\"tag\">package</span>"), "the root package");
+    assert!(page.contains("db</bdi></span><span class=\"tag\">package</span>"), "the one below");
     assert!(page.contains("pipeline.mutators[0]") && !page.contains("<bdi>finish</bdi>"));
 }
 

@@ -7,13 +7,13 @@ use krm_engine::graph::{Edge, Graph};
 
 use super::{counted, escaped, plain_page};
 
-/// A larger picture is not looked at.
-const MOST_DRAWN: usize = 80;
+/// A picture that is wider than this is made to fit.
+const WIDE: u32 = 900;
 /// Longer lists are closed.
 const MOST_OPEN: usize = 40;
 
 /// The text of a page. The picture is the same graph, drawn.
-pub fn layers(graph: &Graph, picture: &str, sources: &Sources) -> String {
+pub fn layers(graph: &Graph, picture: Option<&str>, sources: &Sources) -> String {
     let all = Uses::new(graph);
     let is_layer = |at: &usize| graph.nodes[*at].kind.is_layer();
     let (layers, others): (Vec<usize>, Vec<usize>) = (0..graph.nodes.len()).partition(is_layer);
@@ -44,10 +44,16 @@ pub fn layers(graph: &Graph, picture: &str, sources: &Sources) -> String {
         nav.push_str("</ol></details>\n");
     }
     let mut out = String::new();
-    if graph.nodes.len() <= MOST_DRAWN {
+    if let Some(picture) = picture {
         // Its colours are those of the page.
         let (before, after) = picture.split_once("<style>").unwrap_or((picture, ""));
         let after = after.split_once("</style>").map_or(after, |(_, after)| after);
+        let width =
+            before.split_once(" width=\"").and_then(|(_, rest)| rest.split('"').next()?.parse::<u32>().ok());
+        let before = match width.is_some_and(|width| width > WIDE) {
+            true => before.replacen("<svg ", "<svg class=\"wide\" ", 1),
+            false => before.to_owned(),
+        };
         let _ = writeln!(
             out,
             "<div class=\"picture\" tabindex=\"0\" role=\"group\" aria-label=\"Picture\">{before}{after}</div>"

@@ -1,5 +1,6 @@
 //! A graph as a page: of one target everything, of several who uses whom.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +19,54 @@ use crate::report::Report;
 /// How far causes of causes are followed, as `krm explain` does.
 const DEPTH: usize = 3;
 
+/// A larger picture is not looked at.
+const MOST_DRAWN: usize = 80;
+/// More nodes than this that are connected to the same others are drawn as one.
+const MOST_ALIKE: usize = 6;
+
+/// The picture of a graph, if it is one that helps.
+fn drawn(graph: &Graph) -> Option<String> {
+    let folded = folded(graph);
+    (folded.nodes.len() <= MOST_DRAWN).then(|| svg::text(&folded))
+}
+
+/// A fleet: many that use the same, and are used by the same, are one node that says how many there are.
+fn folded(graph: &Graph) -> Graph {
+    let mut around: Vec<Vec<(bool, usize, &str)>> = vec![Vec::new(); graph.nodes.len()];
+    for edge in &graph.edges {
+        around[edge.from].push((true, edge.to, &edge.kind));
+        around[edge.to].push((false, edge.from, &edge.kind));
+    }
+    for neighbours in &mut around {
+        neighbours.sort_unstable();
+        neighbours.dedup();
+    }
+    let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, node) in graph.nodes.iter().enumerate() {
+        alike.entry((node.kind, &around[at])).or_default().push(at);
+    }
+    let mut first: Vec<usize> = (0..graph.nodes.len()).collect();
+    let mut out = graph.clone();
+    for group in alike.values().filter(|group| group.len() > MOST_ALIKE) {
+        group.iter().for_each(|at| first[*at] = group[0]);
+        let label = &graph.nodes[group[0]].label;
+        out.nodes[group[0]].label = format!("{label} and {} like it", group.len() - 1);
+    }
+    let mut moved = vec![0; graph.nodes.len()];
+    let mut kept = 0;
+    for (at, first) in first.iter().enumerate() {
+        moved[at] = if *first == at { kept } else { moved[*first] };
+        kept += usize::from(*first == at);
+    }
+    let mut at = 0..;
+    out.nodes.retain(|_| at.next().is_some_and(|at| first[at] == at));
+    out.edges.retain(|edge| first[edge.from] == edge.from && first[edge.to] == edge.to);
+    for edge in &mut out.edges {
+        (edge.from, edge.to) = (moved[edge.from], moved[edge.to]);
+    }
+    out
+}
+
 pub(super) fn write(
     args: &GraphArgs,
     targets: &Targets,
@@ -29,7 +78,7 @@ pub(super) fn write(
     let problems = graph::cycles(&targets.workspace, &targets.layers());
     let [target] = &targets.names[..] else {
         let graph = Graph::of(&targets.workspace, &targets.layers(), Level::Files, here);
-        os::write(file, layers(&graph, &svg::text(&graph), &report.sources).as_bytes())?;
+        os::write(file, layers(&graph, drawn(&graph).as_deref(), &report.sources).as_bytes())?;
         return Diagnostic::join(problems.into_iter().chain(unread(targets))).map_or(Ok(()), Err);
     };
     if let Some(error) = Diagnostic::join(problems) {
