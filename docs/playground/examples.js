@@ -1,4 +1,4 @@
-// What there is to try. Each is a small project of its own.
+// What there is to try. Each is a small project of its own, and `look` is in the line whose history is shown first.
 
 const web = `apiVersion: apps/v1
 kind: Deployment
@@ -25,6 +25,7 @@ spec:
 export const examples = {
   overlay: {
     title: 'An overlay',
+    look: 'image: ',
     target: 'overlays/production',
     files: {
       'base/kustomization.yaml': `resources:
@@ -55,6 +56,7 @@ configMapGenerator:
   },
   patch: {
     title: 'Patches',
+    look: 'memory: ',
     target: 'production',
     files: {
       'base/kustomization.yaml': 'resources:\n- web.yaml\n',
@@ -89,6 +91,7 @@ spec:
   },
   replacement: {
     title: 'Replacements',
+    look: 'value: ',
     target: '.',
     files: {
       'kustomization.yaml': `resources:
@@ -125,6 +128,7 @@ spec:
   },
   composition: {
     title: 'A Composition',
+    look: 'name: ',
     target: 'staging',
     files: {
       'common/composition.yaml': `apiVersion: kustomize.config.k8s.io/v1alpha1

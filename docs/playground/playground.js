@@ -4,6 +4,7 @@ import { load } from './engine.js';
 import { examples } from './examples.js';
 import { pack, unpack } from './link.js';
 
+/** @returns {any} */
 const $ = (id) => document.getElementById(id);
 const make = (name, properties = {}, ...children) => {
   const element = Object.assign(document.createElement(name), properties);
@@ -11,16 +12,22 @@ const make = (name, properties = {}, ...children) => {
   return element;
 };
 
+/** What is there before a line is chosen. */
+const nothing = $('history').firstElementChild;
 const state = { files: {}, open: '', target: '', line: 0 };
 let engine;
 
-function show({ files, target, open }) {
+/** @param {{files: Object<string, string>, target: string, open?: string, look?: string}} project */
+function show({ files, target, open, look }) {
   state.files = { ...files };
   state.target = target;
   state.open = open && open in files ? open : Object.keys(files).find((path) => path.startsWith(target)) ?? Object.keys(files)[0];
   state.line = 0;
   edit(state.open);
   build();
+  const line = look ? [...$('output').children].findIndex((item) => item.textContent.includes(look)) : -1;
+  if (line >= 0) choose(line + 1);
+  else $('history').replaceChildren(nothing);
 }
 
 // --- files
@@ -194,7 +201,10 @@ function choose(line) {
   state.line = line;
   const item = $(`line-${line}`);
   item?.setAttribute('aria-selected', 'true');
-  item?.scrollIntoView({ block: 'nearest' });
+  // Within the result only: on a phone the whole page would move.
+  const top = item ? item.offsetTop - $('output').offsetTop : 0;
+  const { scrollTop, clientHeight } = $('output');
+  if (top < scrollTop || top + item?.offsetHeight > scrollTop + clientHeight) $('output').scrollTop = top - clientHeight / 2;
   $('output').setAttribute('aria-activedescendant', `line-${line}`);
   explain(line);
 }
@@ -256,6 +266,7 @@ $('examples').addEventListener('change', () => {
 $('target').addEventListener('change', () => {
   state.target = $('target').value;
   state.line = 0;
+  $('history').replaceChildren(nothing);
   build();
 });
 $('share').addEventListener('click', async () => {
