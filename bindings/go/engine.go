@@ -30,7 +30,7 @@ type Engine struct {
 // mostIdle is how many instances are kept for the next call; each holds the memory of the largest build it made.
 const mostIdle = 8
 
-// New compiles the engine. Compiling takes a second or two; WithCompilationCache of wazero, given by NewWithConfig, keeps
+// New compiles the engine. Compiling takes some seconds; WithCompilationCache of wazero, given by NewWithConfig, keeps
 // the result on disk.
 func New(ctx context.Context) (*Engine, error) {
 	return NewWithConfig(ctx, wazero.NewRuntimeConfig())

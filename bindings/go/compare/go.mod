@@ -1,6 +1,6 @@
 module github.com/krm-tools/krm/bindings/go/compare
 
-go 1.27.0
+go 1.26.0
 
 require (
 	github.com/krm-tools/krm/bindings/go v0.0.0
