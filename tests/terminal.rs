@@ -211,6 +211,7 @@ fn a_manual_page_in_a_pipe_is_plain_text() {
     assert!(!text.contains("\n.SH") && !text.contains("\\-"), "{text}");
     let roff = page("$krm man build --roff");
     assert!(roff.contains(".SH \"EXIT STATUS\"\n.TP\n0\ndone\n"), "{roff}");
+    assert!(roff.contains(".SH EXAMPLES\n  krm build "), "{roff}");
 }
 
 #[test]

@@ -187,6 +187,7 @@ fn write_pages(command: &Command, dir: &Path, changes: &mut os::Changes) -> Resu
 fn page(command: &Command, above: Option<&Command>) -> Vec<u8> {
     let mut page = Vec::new();
     clap_mangen::Man::new(command.clone()).render(&mut page).expect("memory can always be written to");
+    let page = String::from_utf8(page).expect("a page is text");
     let mut end = String::new();
     for (heading, entries) in SECTIONS {
         end += &format!(".SH \"{heading}\"\n");
@@ -197,8 +198,16 @@ fn page(command: &Command, above: Option<&Command>) -> Vec<u8> {
     let others = see_also(command, above).into_iter();
     let others: Vec<String> = others.map(|name| format!("\\fB{}\\fR(1)", name.replace('-', "\\-"))).collect();
     end += &format!(".SH \"SEE ALSO\"\n{}\n", others.join(", "));
-    page.extend_from_slice(end.as_bytes());
-    page
+    (under_examples(&page) + &end).into_bytes()
+}
+
+/// A page whose examples are under the heading where readers of manuals look for them. What it is made by cannot know that they
+/// are examples.
+fn under_examples(page: &str) -> String {
+    let extra = page.replacen(".SH EXTRA\n", ".SH EXAMPLES\n", 1);
+    ["Example:\n", "Examples:\n"]
+        .iter()
+        .fold(extra, |page, heading| page.replacen(&format!(".SH EXAMPLES\n{heading}"), ".SH EXAMPLES\n", 1))
 }
 
 /// The same as plain text, for pipes and for those who have no `man`.
