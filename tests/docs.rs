@@ -56,6 +56,32 @@ fn pages_are_called_as_in_the_summary() {
     }
 }
 
+/// What names a release names the one that is made next.
+#[test]
+fn the_version_is_the_same_everywhere() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    for (file, before) in [
+        ("CHANGELOG.md", "\n## "),
+        ("action.yml", "default: v"),
+        ("bindings/go/README.md", "bindings/go@v"),
+        ("bindings/python/Cargo.toml", "\nversion = \""),
+        ("docs/guides/argo-cd.md", "krm-argocd:v"),
+        ("docs/guides/ci.md", "krm-tools/krm@v"),
+        ("docs/guides/ci.md", "krm/krm@v"),
+        ("docs/guides/ci.md", "krm-tools/krm:v"),
+        ("docs/guides/pre-commit.md", "rev: v"),
+        ("docs/library.md", "bindings/go@v"),
+        ("editors/vscode/package.json", "\"version\": \""),
+        ("packaging/README.md", "krm-tools/krm:v"),
+        ("templates/krm.yml", "default: v"),
+    ] {
+        let text = fs::read_to_string(root.join(file)).unwrap();
+        let after = text.split(before).nth(1).unwrap_or_else(|| panic!("{file} has no `{before}`"));
+        let version: String = after.chars().take_while(|c| c.is_ascii_digit() || *c == '.').collect();
+        assert_eq!(version, env!("CARGO_PKG_VERSION"), "{file}, after `{before}`");
+    }
+}
+
 fn collect(dir: &Path, pages: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).unwrap() {
         let path = entry.unwrap().path();
