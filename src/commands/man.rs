@@ -85,6 +85,16 @@ const SECTIONS: [(&str, &[Entry]); 2] = [
             (Flag("offline"), "XDG_CACHE_HOME", "where what was fetched and what functions printed is kept"),
             (
                 Flag("offline"),
+                "ALL_PROXY, HTTPS_PROXY, HTTP_PROXY, NO_PROXY",
+                "the proxy for what is fetched over HTTP and HTTPS, and the hosts that are reached without it",
+            ),
+            (
+                Flag("offline"),
+                "SSL_CERT_FILE, SSL_CERT_DIR",
+                "certificates to verify servers by, in place of those of the system",
+            ),
+            (
+                Flag("offline"),
                 "GIT_TERMINAL_PROMPT",
                 "if `1`, git may ask for a login at the terminal; otherwise it fails instead",
             ),

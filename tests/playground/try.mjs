@@ -7,6 +7,7 @@ import fs from 'node:fs';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 import path from 'node:path';
+import zlib from 'node:zlib';
 
 const require = createRequire(path.join(process.env.KRM_NODE_MODULES ?? process.cwd(), 'x.js'));
 const { chromium } = require('playwright-core');
@@ -42,6 +43,11 @@ async function close(page) {
   assert.deepEqual(page.wrong, []);
   await page.context().close();
 }
+
+// What a visitor downloads.
+const sent = zlib.gzipSync(fs.readFileSync(path.join(site, 'krm.wasm')), { level: 9 }).length;
+console.log(`the engine is sent as ${(sent / 1e6).toFixed(2)} MB`);
+assert.ok(sent < 2e6);
 
 // Live as you type; errors with carets; the last good result stays.
 let page = await open();
