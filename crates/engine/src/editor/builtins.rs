@@ -82,12 +82,19 @@ const FIELD_SPECS: (&str, Like) = (
     ),
 );
 
+const NAME: (&str, Like) =
+    ("name", Own("string", "The name of what is made, if not that of the `metadata`."));
+const NAMESPACE: (&str, Like) =
+    ("namespace", Own("string", "The namespace of what is made, if not that of the `metadata`."));
+
 /// The fields of the built-ins, beside `apiVersion`, `kind` and `metadata`.
 const FIELDS: &[(&str, &[(&str, Like)])] = &[
     ("AnnotationsTransformer", &[("annotations", Field(&["commonAnnotations"])), FIELD_SPECS]),
     (
         "ConfigMapGenerator",
         &[
+            NAME,
+            NAMESPACE,
             ("literals", Field(&["configMapGenerator", "*", "literals"])),
             ("files", Field(&["configMapGenerator", "*", "files"])),
             ("envs", Field(&["configMapGenerator", "*", "envs"])),
@@ -192,6 +199,8 @@ const FIELDS: &[(&str, &[(&str, Like)])] = &[
     (
         "SecretGenerator",
         &[
+            NAME,
+            NAMESPACE,
             ("literals", Field(&["secretGenerator", "*", "literals"])),
             ("files", Field(&["secretGenerator", "*", "files"])),
             ("envs", Field(&["secretGenerator", "*", "envs"])),

@@ -12,6 +12,8 @@ mod facts;
 mod fields;
 mod hints;
 mod hover;
+#[cfg(test)]
+mod listed_fields;
 mod navigate;
 mod outline;
 mod preview;

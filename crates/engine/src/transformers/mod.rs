@@ -147,14 +147,32 @@ pub(crate) fn unknown_fields(config: &Node, noticed: &[Noticed]) -> Vec<Diagnost
         if warnings.iter().any(|warning| warning.place() == key.place) {
             continue;
         }
-        let message = format!("unknown field `{}`", key.key);
-        let warning = Diagnostic::warning("builtin-unknown-field", message).at(key.place);
+        let warning = unknown_field(&key.key, key.place);
         warnings.push(match krm_yaml::nearest(&key.key, key.known.iter().copied()) {
             Some(near) => warning.help(format!("did you mean `{near}`?")),
             None => warning.help(format!("known fields are `{}`", key.known.join("`, `"))),
         });
     }
+    let kind = config.get("kind").and_then(Node::as_str).unwrap_or_default();
+    for (_, field, help) in OF_KUSTOMIZATIONS.iter().filter(|(of, ..)| *of == kind) {
+        if let Some(entry) =
+            config.as_map().and_then(|map| map.iter().find(|entry| entry.key.as_str() == Some(field)))
+        {
+            warnings.push(unknown_field(field, entry.key.span()).help(*help));
+        }
+    }
     warnings
+}
+
+/// Fields that share a type with those of a kustomization, and that a built-in does not use.
+const OF_KUSTOMIZATIONS: [(&str, &str, &str); 3] = [
+    ("ConfigMapGenerator", "env", "list it under `envs:`"),
+    ("ConfigMapGenerator", "type", "only a Secret has one"),
+    ("SecretGenerator", "env", "list it under `envs:`"),
+];
+
+fn unknown_field(name: &str, place: Span) -> Diagnostic {
+    Diagnostic::warning("builtin-unknown-field", format!("unknown field `{name}`")).at(place)
 }
 
 /// The built-in of this kind.
