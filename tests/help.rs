@@ -117,3 +117,14 @@ fn every_command_has_examples_that_run() {
     }
     assert!(ran > 20, "only {ran} examples were run");
 }
+
+/// Of what does something, the long help, and so the book and the manual, shows every flag; others are there for scripts.
+#[test]
+fn flags_that_do_something_are_in_the_long_help() {
+    let build = help(&["build"]);
+    for flag in ["--reorder", "--enable-managedby-label", "--once"] {
+        assert!(build.contains(&format!("      {flag}")), "{flag}");
+    }
+    assert!(!build.contains("--stack-trace"), "it has no effect");
+    assert!(help(&["version"]).contains("--short"));
+}

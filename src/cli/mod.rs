@@ -225,7 +225,7 @@ pub struct BuildArgs {
     pub diff: bool,
 
     /// With `--watch`: end after the first change
-    #[arg(long, requires = "watch", hide = true)]
+    #[arg(long, requires = "watch", hide_short_help = true)]
     pub once: bool,
 
     /// Write a file per target even if there is only one, so that a pattern may match any number of them
@@ -313,11 +313,11 @@ pub struct BuildFlags {
     pub kube_version: KubeVersion,
 
     /// The order of the output; `sortOptions` in the kustomization wins over it
-    #[arg(long, value_enum, default_value_t, hide = true)]
+    #[arg(long, value_enum, default_value_t, hide_short_help = true)]
     pub reorder: Reorder,
 
     /// Label every resource with the version of the program that built it
-    #[arg(long, hide = true)]
+    #[arg(long, hide_short_help = true)]
     pub enable_managedby_label: bool,
 
     /// Taken for the sake of scripts that pass it to kustomize: errors say where they come from without it
@@ -372,7 +372,7 @@ pub struct VersionArgs {
     pub output: Option<DataFormat>,
 
     /// The version alone
-    #[arg(long, hide = true)]
+    #[arg(long, hide_short_help = true)]
     pub short: bool,
 }
 
