@@ -49,7 +49,7 @@ impl Place {
         let Ok(output) = output else {
             // `kubectl` is no shell, and only to be had from a network.
             assert!(program == "kubectl" || std::env::var_os("CI").is_none(), "CI completes in {program}");
-            left_out::left_out(&format!("completion in {program}"));
+            left_out::left_out(format!("completion in {program}"));
             return None;
         };
         let said = String::from_utf8_lossy(&output.stderr);
