@@ -203,7 +203,16 @@ fn entry(event: &Event, with: HistoryOptions) -> HistoryEntry {
     let label = match event.kind {
         EventKind::Written => "written".to_owned(),
         EventKind::Generated => input_of(event).map(input_label).unwrap_or_else(entry_name),
-        EventKind::Merged => format!("{}, merged", entry_name()),
+        EventKind::Merged => match name.field {
+            StepField::NameReferences => "references to renamed resources".to_owned(),
+            StepField::VarReferences => "variables".to_owned(),
+            StepField::Patches
+            | StepField::PatchesStrategicMerge
+            | StepField::PatchesJson6902
+            | StepField::ConfigMapGenerator
+            | StepField::SecretGenerator => format!("{}, merged", entry_name()),
+            _ => entry_name(),
+        },
         EventKind::Removed => gone("removed"),
         EventKind::Deleted => gone("deleted"),
         EventKind::Dropped => format!("{}, dropped", entry_name()),
