@@ -1187,7 +1187,7 @@ fn annotations_of_lines_that_are_gone_are_where_they_were() {
     repository.commit("guarded");
     fs::remove_dir_all(repository.0.join("overlays/b")).unwrap();
     let text = repository.diff(&[]);
-    let flag = "overlays/b/kustomization.yaml:1   NetworkPolicy deny is removed";
+    let flag = "overlays/b/guarded.yaml:1   NetworkPolicy deny is removed";
     assert!(flags(&text).iter().any(|line| line.starts_with(flag)), "{text}");
 }
 

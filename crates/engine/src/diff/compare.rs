@@ -399,6 +399,9 @@ impl Comparison<'_> {
         let field = resource.field(difference);
         let (follows, elided) = origins.of(resource, difference, siblings, first);
         let histories = self.histories(resource, difference, &field);
+        let is_whole = difference.old_path.is_empty() && difference.new_path.is_empty();
+        let ends = is_whole.then(|| histories.ends());
+        let deciding = ends.as_ref().unwrap_or(&histories);
         let tail = |which: Which, history: &[HistoryEntry]| {
             history.last().map(|entry| Tail {
                 event: entry.event.name(),
@@ -412,11 +415,10 @@ impl Comparison<'_> {
             (None, Some(cause)) => Some(cause),
             (None, None) if self.options.overlays => {
                 let by_name = is_name(&difference.new_path) || is_namespace(&difference.new_path);
-                Some(if by_name { by_names() } else { self.causes.between(&histories) })
+                Some(if by_name { by_names() } else { self.causes.between(deciding) })
             }
             (None, None) => {
-                let is_whole = difference.old_path.is_empty() && difference.new_path.is_empty();
-                let came_or_went = is_whole.then(|| self.causes.of(&histories.ends())).flatten();
+                let came_or_went = ends.as_ref().and_then(|ends| self.causes.of(ends));
                 let by_lock = || self.causes.of_lock(self.given.lock.as_deref()?);
                 let found = came_or_went.or_else(|| self.causes.of(&histories));
                 found.or_else(by_lock).or_else(|| self.read_cause())
@@ -447,8 +449,8 @@ impl Comparison<'_> {
             elided,
             targets: Vec::new(),
             own: Vec::new(),
-            from: tail(Which::From, &histories.from),
-            to: tail(Which::To, &histories.to),
+            from: tail(Which::From, &deciding.from),
+            to: tail(Which::To, &deciding.to),
             follows: None,
             derived: false,
             masked: is_masked,
